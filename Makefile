@@ -1,0 +1,81 @@
+# What a machine without ROS needs, in a virtual environment of its own.
+#   make demo    a simulated arm, identified live over ROS topics
+#   make test    ruff, mypy, pytest
+#   make clean   remove the environment and all that was built
+# Variables: VENV (where the environment goes), PYTHON (3.10 or newer).
+
+VENV ?= .venv
+PYTHON ?= python3
+
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+# Two recipes writing to one environment, or two groups of nodes at once, help nobody.
+.NOTPARALLEL:
+
+prefix := $(abspath $(VENV))
+bin := $(prefix)/bin
+
+# No robot may be met: nothing leaves this host, and another group on it has another domain.
+ifeq ($(strip $(ROS_DOMAIN_ID)),)
+override ROS_DOMAIN_ID := $(shell echo $$(( $$(od -An -N2 -tu2 /dev/urandom) % 101 + 1 )))
+endif
+export ROS_DOMAIN_ID
+export override ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
+# Named peers, a discovery server or a profile would lead out of the host all the same.
+unexport ROS_STATIC_PEERS ROS_DISCOVERY_SERVER ROS_SUPER_CLIENT ROS_LOCALHOST_ONLY
+unexport FASTRTPS_DEFAULT_PROFILES_FILE FASTDDS_DEFAULT_PROFILES_FILE
+
+# The environment's own ROS, not one that the caller has sourced.
+export override AMENT_PREFIX_PATH := $(prefix)
+unexport PYTHONPATH PYTHONHOME RMW_IMPLEMENTATION
+# The ROS wheels start Python a second time with LD_LIBRARY_PATH set and remember that in
+# _ROS_WHEELS_BOOTSTRAP_COMPLETE. Called from a process of another such environment, or from a
+# shell with a sourced ROS, both would point at libraries that are not ours.
+ifneq ($(_ROS_WHEELS_BOOTSTRAP_COMPLETE)$(ROS_DISTRO),)
+unexport LD_LIBRARY_PATH
+endif
+unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
+
+# Installed as it would be by a user, not editable: an editable installation leaves out share/
+# and the ament index. So that no test or demo runs the code from before the last edit,
+# whatever is installed renews the installation (two seconds, without the network).
+installed := setup.py setup.cfg pyproject.toml package.xml LICENSE \
+  $(shell find load_identification resource launch config -not -path '*__pycache__*')
+pip := $(bin)/python -m pip --disable-pip-version-check --quiet
+# build/lib is what setuptools packs, modules deleted since included.
+install = rm -rf build/lib && $(pip) install --no-build-isolation
+
+.PHONY: demo test clean
+
+demo: $(prefix)/.demo-stamp
+	$(bin)/load_demo
+
+test: $(prefix)/.test-stamp
+	$(bin)/ruff check .
+	$(bin)/ruff format --check .
+	$(bin)/mypy
+	$(bin)/pytest
+
+clean:
+	if [ -f $(prefix)/pyvenv.cfg ]; then rm -rf $(prefix); fi
+	rm -rf build install log *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(prefix)/.venv-stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "Python 3.10 or newer is needed; '$(PYTHON)' is:" \
+	    "$$($(PYTHON) --version 2>&1). Name another one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "'$(PYTHON)' cannot make virtual environments: install its venv module" \
+	    "(on Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; }
+	$(PYTHON) -m venv $(prefix)
+	$(pip) install 'setuptools>=70.1'
+	@touch $@
+
+$(prefix)/.demo-stamp: $(prefix)/.venv-stamp $(installed)
+	$(install) '.[ros]'
+	@touch $@
+
+$(prefix)/.test-stamp: $(prefix)/.venv-stamp $(installed)
+	$(install) '.[ros,test]'
+	@touch $@

@@ -1,0 +1,235 @@
+"""The package as a whole: what it declares, what it installs, and which way its imports point."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+NAME = 'load_identification'
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / NAME
+
+# Module to (rosdep key, name on the package index). What is not here is a ROS package.
+LIBRARIES = {
+    'matplotlib': ('python3-matplotlib', 'matplotlib'),
+    'numpy': ('python3-numpy', 'numpy'),
+    'pinocchio': ('pinocchio', 'pin'),
+    'rich': ('python3-rich', 'rich'),
+    'rosbags': ('python3-rosbags-pip', 'rosbags'),
+    'scipy': ('python3-scipy', 'scipy'),
+    'yaml': ('python3-yaml', 'pyyaml'),
+}
+# Used where it is importable; not on the package index.
+ROS_WITHOUT_WHEEL = {'tf2_ros'}
+
+# A module may import from layers of its own rank and below. Modules beside the layers (errors,
+# aliases) are below them all.
+RANK = {'model': 1, 'signals': 2, 'estimation': 3, 'nodes': 4, 'tools': 5}
+
+
+def absolute_imports(path: Path) -> set[str]:
+    """List the dotted names a file imports, `from a import b` as both `a` and `a.b`."""
+    package = path.relative_to(ROOT).with_suffix('').parts[:-1]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else ()
+            base = '.'.join([*above, *([node.module] if node.module else [])])
+            found.add(base)
+            found.update(f'{base}.{alias.name}' for alias in node.names)
+    return found
+
+
+def foreign_modules(folder: Path) -> set[str]:
+    """List the top-level modules imported under a folder that are neither Python's nor ours."""
+    roots = {
+        name.partition('.')[0] for path in folder.rglob('*.py') for name in absolute_imports(path)
+    }
+    return roots - set(sys.stdlib_module_names) - {NAME}
+
+
+def functions(path: Path) -> set[str]:
+    """List the functions a file defines; none where there is no such file."""
+    if not path.is_file():
+        return set()
+    body = ast.parse(path.read_text(encoding='utf-8')).body
+    return {node.name for node in body if isinstance(node, ast.FunctionDef)}
+
+
+def rank(parts: tuple[str, ...]) -> int:
+    """Rank a module, given by the parts of its name below the package."""
+    return RANK.get(parts[0], 0) if parts else 0
+
+
+@pytest.fixture(scope='module')
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel that pip installs, and return the folder it was unpacked into."""
+    # From a copy, for setuptools packs whatever an earlier build has left in build/.
+    source = tmp_path_factory.mktemp('source')
+    for folder in (NAME, 'resource', 'launch', 'config'):
+        shutil.copytree(
+            ROOT / folder, source / folder, ignore=shutil.ignore_patterns('__pycache__')
+        )
+    for name in ('setup.py', 'setup.cfg', 'pyproject.toml', 'package.xml', 'LICENSE'):
+        shutil.copy(ROOT / name, source)
+    target = tmp_path_factory.mktemp('wheel')
+    subprocess.run(
+        [
+            *(sys.executable, '-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-index'),
+            *('--no-build-isolation', '--wheel-dir', target, source),
+        ],
+        check=True,
+        timeout=120,
+    )
+    (built,) = target.glob('*.whl')
+    with zipfile.ZipFile(built) as archive:
+        archive.extractall(target / 'unpacked')
+    return target / 'unpacked'
+
+
+@pytest.fixture(scope='module')
+def distribution(wheel: Path) -> metadata.Distribution:
+    """Return what the wheel says of itself."""
+    (records,) = wheel.glob('*.dist-info')
+    return metadata.Distribution.at(records)
+
+
+@pytest.fixture(scope='module')
+def manifest() -> ElementTree.Element:
+    """Return package.xml."""
+    return ElementTree.parse(ROOT / 'package.xml').getroot()
+
+
+@pytest.fixture(scope='module')
+def run_dependencies(manifest: ElementTree.Element) -> set[str | None]:
+    """Return the rosdep keys that a robot running the package gets."""
+    return {item.text for tag in ('depend', 'exec_depend') for item in manifest.findall(tag)}
+
+
+def test_name_and_version_are_those_of_package_xml(
+    distribution: metadata.Distribution, manifest: ElementTree.Element
+) -> None:
+    declared = (distribution.metadata['Name'], distribution.version)
+    assert declared == (manifest.findtext('name'), manifest.findtext('version'))
+
+
+def test_every_executable_has_its_function(distribution: metadata.Distribution) -> None:
+    scripts = distribution.entry_points.select(group='console_scripts')
+    assert scripts
+    missing = [
+        script.value
+        for script in scripts
+        if script.attr not in functions(ROOT / (script.module.replace('.', '/') + '.py'))
+    ]
+    assert missing == []
+
+
+def test_every_import_is_a_dependency_on_the_robot(run_dependencies: set[str | None]) -> None:
+    modules = foreign_modules(PACKAGE)
+    assert modules
+    keys = {LIBRARIES[name][0] if name in LIBRARIES else name for name in modules}
+    assert keys - run_dependencies == set()
+
+
+def test_every_import_is_a_dependency_without_ros(distribution: metadata.Distribution) -> None:
+    modules = foreign_modules(PACKAGE) - ROS_WITHOUT_WHEEL
+    needed = {
+        LIBRARIES[name][1] if name in LIBRARIES else f'ros-jazzy-{name.replace("_", "-")}'
+        for name in modules
+    }
+    declared = {
+        re.split(r'[^\w-]', requirement)[0]
+        for requirement in distribution.requires or []
+        if 'extra ==' not in requirement or 'extra == "ros"' in requirement
+    }
+    assert needed - declared == set()
+
+
+def test_every_package_a_launch_file_starts_is_a_dependency(
+    run_dependencies: set[str | None],
+) -> None:
+    launch_files = list((ROOT / 'launch').glob('*.launch.xml'))
+    assert launch_files
+    started = {
+        node.get('pkg') for path in launch_files for node in ElementTree.parse(path).iter('node')
+    }
+    assert started - run_dependencies == {NAME}
+
+
+def test_imports_point_from_tools_and_nodes_down_to_the_model() -> None:
+    upward = []
+    for path in PACKAGE.rglob('*.py'):
+        own = rank(path.relative_to(PACKAGE).with_suffix('').parts)
+        for name in absolute_imports(path):
+            first, *below = name.split('.')
+            if first == NAME and rank(tuple(below)) > own:
+                upward.append((str(path.relative_to(ROOT)), name))
+    assert upward == []
+
+
+def test_core_imports_nothing_of_ros() -> None:
+    # A fresh interpreter: this one may have imported rclpy for another test.
+    program = f"""
+import importlib, json, pkgutil, sys
+imported = []
+for layer in ('model', 'signals', 'estimation'):
+    package = importlib.import_module('{NAME}.' + layer)
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):
+        imported.append(importlib.import_module(module.name).__name__)
+print(json.dumps([imported, sorted({{name.partition('.')[0] for name in sys.modules}})]))
+"""
+    answer = subprocess.run(
+        [sys.executable, '-c', program],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    imported, loaded = json.loads(answer.stdout)
+    assert {name.split('.')[1] for name in imported} == {'model', 'signals', 'estimation'}
+    # The wheels' ros_wheels_bootstrapper is loaded by Python itself, whatever is imported.
+    ros = [
+        name
+        for name in loaded
+        if name.startswith(('rclpy', 'rpyutils', 'rosidl', 'ament', 'tf2'))
+        or name.endswith(('_msgs', '_srvs', '_interfaces'))
+    ]
+    assert ros == []
+
+
+def test_wheel_carries_the_package_and_its_shared_files(
+    wheel: Path, distribution: metadata.Distribution
+) -> None:
+    data = f'{NAME}-{distribution.version}.data/data'
+    share = f'{data}/share/{NAME}'
+    code = {
+        path.relative_to(ROOT).as_posix()
+        for path in PACKAGE.rglob('*')
+        if path.suffix == '.py' or path.name == 'py.typed'
+    }
+    shared = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ('launch', 'config')
+        for path in (ROOT / folder).rglob('*')
+        if path.is_file()
+    }
+    expected = {f'{share}/package.xml', f'{data}/share/ament_index/resource_index/packages/{NAME}'}
+    expected |= code | {f'{share}/{path}' for path in shared}
+    packed = {path.relative_to(wheel) for path in wheel.rglob('*') if path.is_file()}
+    # All of that, and nothing else but the wheel's own records.
+    assert {
+        path.as_posix() for path in packed if not path.parts[0].endswith('.dist-info')
+    } == expected
