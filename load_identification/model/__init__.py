@@ -1,0 +1,1 @@
+"""Physics without state: inertial parameters, the regressor, the robot."""

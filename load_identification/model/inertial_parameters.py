@@ -1,0 +1,320 @@
+"""The ten inertial parameters of a rigid body, and what can be read from them.
+
+Vectors hold them as ``phi = [m, m cx, m cy, m cz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]``, the inertia
+about the origin of the frame. The *message order*, that of ``geometry_msgs/Inertia``, is
+``[m, cx, cy, cz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]``, the inertia about the centre of mass; both have
+the axes of the frame.
+
+Equation and section numbers: Atkeson, An and Hollerbach, Rigid body load identification for
+manipulators, 1985.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from load_identification.errors import ParameterError
+from load_identification.typing_aliases import FloatArray
+
+RELATIVE_GAP = 0.01
+"""Least gap of distinct principal moments, as a share of the largest. The bar of table 2 (0.0244
+and 0.0242 kg m^2) is below it: moments are seldom estimated better than to one per cent."""
+
+GAP_STANDARD_DEVIATIONS = 3.0
+"""Least gap of distinct principal moments, in standard deviations of the gap."""
+
+SYMMETRY_TOLERANCE = 1e-9
+"""Largest asymmetry of an inertia, as a share of its largest entry: above rounding, below data."""
+
+ROTATION_TOLERANCE = 1e-6
+"""Largest departure from orthonormality: quaternions are written with few digits."""
+
+# Rows and columns of xx, xy, xz, yy, yz, zz.
+_UPPER = np.triu_indices(3)
+
+# An axis points to the side of this direction. No axis in a coordinate plane at a multiple of
+# 15 degrees comes within 5 degrees of a right angle to it: for usual mountings the sign does not
+# hang on rounding or noise.
+_SIGN_DIRECTION = np.array([1.0, 0.77, 0.13])
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalInertia:
+    """Principal moments and axes of a body, eq. 18.
+
+    Attributes
+    ----------
+    moments : (3,) principal moments about the centre of mass, largest first [kg m^2].
+    axes : (3, 3) right-handed rotation; column k is the axis of moment k in the frame [-].
+    distinct : whether the moments lie far enough apart for the axes to mean anything, section 4.3.
+    """
+
+    moments: FloatArray
+    axes: FloatArray
+    distinct: bool
+
+
+@dataclass(frozen=True, eq=False)
+class InertialParameters:
+    """Mass, first moment and inertia of a rigid body about the origin of a frame.
+
+    Differences of bodies and raw estimates are allowed: neither a positive mass nor a possible
+    inertia is asked for, see `is_consistent`.
+
+    Attributes
+    ----------
+    mass : m [kg].
+    first_moment : (3,) m c [kg m].
+    inertia : (3, 3) symmetric, about the origin of the frame [kg m^2].
+
+    Raises
+    ------
+    ParameterError : for a value that is not finite, of a wrong shape, or an asymmetric inertia.
+    """
+
+    mass: float
+    first_moment: FloatArray
+    inertia: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'mass', float(_checked('mass', self.mass, ())))
+        object.__setattr__(self, 'first_moment', _checked('first moment', self.first_moment, (3,)))
+        object.__setattr__(self, 'inertia', _checked_symmetric('inertia', self.inertia))
+
+    @classmethod
+    def from_vector(cls, phi: npt.ArrayLike) -> InertialParameters:
+        """Make a body from its parameter vector phi (10,)."""
+        phi = _checked('parameter vector', phi, (10,))
+        return cls(float(phi[0]), phi[1:4], _matrix_from_six(phi[4:]))
+
+    @classmethod
+    def from_center_of_mass(
+        cls,
+        mass: float,
+        center_of_mass: npt.ArrayLike,
+        inertia_about_center_of_mass: npt.ArrayLike,
+    ) -> InertialParameters:
+        """Make a body from its centre of mass and the inertia about it.
+
+        ``I = I_c + m (c.c 1 - c c^T)``, eq. 7.
+
+        Parameters
+        ----------
+        mass : m [kg].
+        center_of_mass : (3,) c, in the frame [m].
+        inertia_about_center_of_mass : (3, 3) I_c, axes of the frame [kg m^2].
+        """
+        center = _checked('centre of mass', center_of_mass, (3,))
+        about_center = _checked_symmetric('inertia', inertia_about_center_of_mass)
+        return cls(mass, mass * center, about_center + mass * _steiner(center))
+
+    def to_vector(self) -> FloatArray:
+        """Return phi (10,)."""
+        return np.concatenate(([self.mass], self.first_moment, self.inertia[_UPPER]))
+
+    @property
+    def center_of_mass(self) -> FloatArray:
+        """Centre of mass (3,) in the frame [m]: ``c = (m c) / m``, eq. 16.
+
+        Raises
+        ------
+        ParameterError : where the mass is not positive.
+        """
+        if self.mass <= 0.0:
+            raise ParameterError(
+                f'mass is {self.mass:g} kg: only a body of positive mass has a centre of mass'
+            )
+        return self.first_moment / self.mass
+
+    @property
+    def inertia_about_center_of_mass(self) -> FloatArray:
+        """Inertia (3, 3) about the centre of mass [kg m^2], eq. 17.
+
+        ``I_c = I - m (c.c 1 - c c^T)``
+
+        Raises
+        ------
+        ParameterError : where the mass is not positive.
+        """
+        return self.inertia - self.mass * _steiner(self.center_of_mass)
+
+    def principal(self, moment_std: npt.ArrayLike | None = None) -> PrincipalInertia:
+        """Diagonalise the inertia about the centre of mass.
+
+        ``I_c = R diag(I1, I2, I3) R^T``, eq. 18.
+
+        Parameters
+        ----------
+        moment_std : standard deviation of the moments, one for all or (3,) largest moment first
+            [kg m^2]. Moments are distinct where each gap exceeds three standard deviations of it,
+            or, without this, one per cent of the largest moment.
+
+        Raises
+        ------
+        ParameterError : where the mass is not positive.
+        """
+        smallest_first, eigenvectors = np.linalg.eigh(self.inertia_about_center_of_mass)
+        moments = smallest_first[::-1].copy()
+        x, y = eigenvectors[:, 2], eigenvectors[:, 1]
+        x, y = (axis if axis @ _SIGN_DIRECTION > 0.0 else -axis for axis in (x, y))
+
+        if moment_std is None:
+            least_gap = RELATIVE_GAP * np.abs(moments).max()
+        else:
+            std = np.broadcast_to(np.asarray(moment_std, dtype=np.float64), 3)
+            least_gap = GAP_STANDARD_DEVIATIONS * np.hypot(std[:-1], std[1:])
+        distinct = bool((moments[:-1] - moments[1:] > least_gap).all())
+        return PrincipalInertia(moments, np.column_stack((x, y, np.cross(x, y))), distinct)
+
+    def transformed(
+        self, rotation: npt.ArrayLike, translation: npt.ArrayLike
+    ) -> InertialParameters:
+        """Express the body in a frame S, given in a frame B, where ``p_S = R p_B + t``.
+
+        ``P_S = T P_B T^T`` with the pseudo-inertia P and ``T = [[R, t], [0, 1]]``.
+
+        Parameters
+        ----------
+        rotation : (3, 3) R, from B to S [-].
+        translation : (3,) t, the origin of B in S [m].
+
+        Raises
+        ------
+        ParameterError : where the rotation is none.
+        """
+        rotation = _checked('rotation', rotation, (3, 3))
+        departure = np.abs(rotation @ rotation.T - np.eye(3)).max()
+        if departure > ROTATION_TOLERANCE or np.linalg.det(rotation) < 0.0:
+            raise ParameterError(
+                f'rotation must be orthonormal and right-handed, got {rotation.tolist()}'
+            )
+        transform = np.eye(4)
+        transform[:3, :3] = rotation
+        transform[:3, 3] = _checked('translation', translation, (3,))
+
+        pseudo_inertia = transform @ self.pseudo_inertia() @ transform.T
+        second_moment = pseudo_inertia[:3, :3]
+        inertia = np.trace(second_moment) * np.eye(3) - second_moment
+        return InertialParameters(
+            self.mass, pseudo_inertia[:3, 3], _matrix_from_six(inertia[_UPPER])
+        )
+
+    def __add__(self, other: InertialParameters) -> InertialParameters:
+        """Join two bodies given in the same frame."""
+        return InertialParameters.from_vector(self.to_vector() + other.to_vector())
+
+    def __sub__(self, other: InertialParameters) -> InertialParameters:
+        """Take a body away that is given in the same frame."""
+        return InertialParameters.from_vector(self.to_vector() - other.to_vector())
+
+    def pseudo_inertia(self) -> FloatArray:
+        """Return the pseudo-inertia matrix, the integral of ``[p; 1] [p; 1]^T dm``.
+
+        ``P = [[S, m c], [m c^T, m]]`` with the second moment ``S = tr(I) / 2 1 - I`` [kg m^2].
+
+        Returns
+        -------
+        (4, 4) : P, in the frame, about its origin.
+
+        Wensing, Kim and Slotine, Linear matrix inequalities for physically consistent inertial
+        parameter identification, 2018, eq. 13.
+        """
+        matrix = np.empty((4, 4))
+        matrix[:3, :3] = 0.5 * np.trace(self.inertia) * np.eye(3) - self.inertia
+        matrix[:3, 3] = matrix[3, :3] = self.first_moment
+        matrix[3, 3] = self.mass
+        return matrix
+
+    def is_consistent(self, tolerance: float = 1e-9) -> bool:
+        """Tell whether a body of positive density somewhere can have these parameters.
+
+        It can where the mass is positive and no eigenvalue of the pseudo-inertia is negative.
+
+        Parameters
+        ----------
+        tolerance : how far below zero the smallest eigenvalue may lie in units of the body, its
+            mass and its radius of gyration about the origin, for rounding [-].
+        """
+        if self.mass <= 0.0:
+            return False
+        # Metres and kilograms taken out: eigenvalues of mixed units have no common scale. A point
+        # mass at the origin has no length of its own.
+        length = np.sqrt(max(0.5 * np.trace(self.inertia) / self.mass, 0.0)) or 1.0
+        unit = np.array([1.0 / length, 1.0 / length, 1.0 / length, 1.0])
+        scaled = unit[:, None] * self.pseudo_inertia() * unit / self.mass
+        return bool(np.linalg.eigvalsh(scaled)[0] >= -tolerance)
+
+
+def to_message_order(phi: npt.ArrayLike) -> FloatArray:
+    """Turn phi (10,) into the message order (10,), eq. 16 and 17.
+
+    Raises
+    ------
+    ParameterError : where the mass is not positive.
+    """
+    body = InertialParameters.from_vector(phi)
+    about_center = body.inertia_about_center_of_mass[_UPPER]
+    return np.concatenate(([body.mass], body.center_of_mass, about_center))
+
+
+def message_jacobian(phi: npt.ArrayLike) -> FloatArray:
+    """Differentiate the message order with respect to phi, to carry a covariance over.
+
+    With ``h = m c``, from eq. 16 ``dc = dh / m - c dm / m``, and from eq. 17
+    ``dI_c = dI + (c.c 1 - c c^T) dm - 2 c.dh 1 + c dh^T + dh c^T``.
+
+    Returns
+    -------
+    (10, 10) : row i, column j: entry i of the message order by entry j of phi.
+
+    Raises
+    ------
+    ParameterError : where the mass is not positive.
+    """
+    body = InertialParameters.from_vector(phi)
+    center = body.center_of_mass
+    jacobian = np.eye(10)
+    jacobian[1:4, 0] = -center / body.mass
+    jacobian[1:4, 1:4] /= body.mass
+    jacobian[4:, 0] = _steiner(center)[_UPPER]
+    for k, dh in enumerate(np.eye(3)):
+        change = np.outer(center, dh) + np.outer(dh, center) - 2.0 * center[k] * np.eye(3)
+        jacobian[4:, 1 + k] = change[_UPPER]
+    return jacobian
+
+
+def _steiner(offset: FloatArray) -> FloatArray:
+    """Return ``c.c 1 - c c^T``, the parallel axis term per mass, eq. 7."""
+    return (offset @ offset) * np.eye(3) - np.outer(offset, offset)
+
+
+def _matrix_from_six(six: FloatArray) -> FloatArray:
+    """Spread xx, xy, xz, yy, yz, zz over a symmetric matrix, eq. 11."""
+    matrix = np.empty((3, 3))
+    matrix[_UPPER] = six
+    matrix.T[_UPPER] = six
+    return matrix
+
+
+def _checked(name: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    """Copy a value into a read-only array, refusing a wrong shape and what is not finite."""
+    array = np.array(value, dtype=np.float64)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ParameterError(
+            f'{name} must be finite and of shape {shape}, got {array.tolist()} of {array.shape}'
+        )
+    array.flags.writeable = False
+    return array
+
+
+def _checked_symmetric(name: str, value: npt.ArrayLike) -> FloatArray:
+    """Copy a value into a read-only symmetric (3, 3) array."""
+    matrix = _checked(name, value, (3, 3))
+    if np.abs(matrix - matrix.T).max() > SYMMETRY_TOLERANCE * np.abs(matrix).max():
+        raise ParameterError(f'{name} must be symmetric, got {matrix.tolist()}')
+    symmetric: FloatArray = 0.5 * (matrix + matrix.T)
+    symmetric.flags.writeable = False
+    return symmetric

@@ -1,0 +1,77 @@
+"""The matrix that maps the inertial parameters of a load to the wrench that moves it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from load_identification.typing_aliases import FloatArray
+
+
+def _coefficients() -> FloatArray:
+    """Lay eq. 12 out as a matrix, once.
+
+    A is linear in ``u = [a, alpha, omega (x) omega]`` (15,), so that ``vec A = u^T C`` with the C
+    (15, 60) returned. That makes the regressor of a batch one product of matrices.
+    """
+    skew = -np.array(  # [e_i x], eq. 9
+        [
+            [[0, 0, 0], [0, 0, 1], [0, -1, 0]],
+            [[0, 0, -1], [0, 0, 0], [1, 0, 0]],
+            [[0, 1, 0], [-1, 0, 0], [0, 0, 0]],
+        ]
+    )
+    dot = np.array(  # [. e_i], eq. 10
+        [
+            [[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]],
+            [[0, 1, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0]],
+            [[0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0], [0, 0, 0, 0, 0, 1]],
+        ]
+    )
+    force, torque = slice(0, 3), slice(3, 6)
+    mass, first_moment, inertia = 0, slice(1, 4), slice(4, 10)
+    table = np.zeros((15, 6, 10))
+    acceleration, angular_acceleration = table[0:3], table[3:6]
+    omega_omega = table[6:].reshape(3, 3, 6, 10)
+
+    acceleration[:, force, mass] = np.eye(3)
+    acceleration[:, torque, first_moment] = -skew
+    angular_acceleration[:, force, first_moment] = skew
+    angular_acceleration[:, torque, inertia] = dot
+    omega_omega[:, :, force, first_moment] = skew[:, None] @ skew
+    omega_omega[:, :, torque, inertia] = skew[:, None] @ dot
+    return table.reshape(15, 60)
+
+
+_COEFFICIENTS = _coefficients()
+
+
+def wrench_regressor(
+    linear_acceleration: FloatArray,
+    angular_velocity: FloatArray,
+    angular_acceleration: FloatArray,
+) -> FloatArray:
+    """Build the regressor of a batch of samples.
+
+    ``w = A phi`` with
+    ``A = [[a, [alpha x] + [omega x][omega x], 0], [0, -[a x], [. alpha] + [omega x][. omega]]]``,
+    the wrench w (force, then torque) being what the sensor exerts **on the load** at the origin of
+    S; what the load exerts on the sensor is -w.
+
+    Parameters
+    ----------
+    linear_acceleration : (n, 3) a = p_ddot - g of the origin of S, in S [m/s^2].
+    angular_velocity : (n, 3) omega of S, in S [rad/s].
+    angular_acceleration : (n, 3) alpha of S, in S [rad/s^2].
+
+    Returns
+    -------
+    (n, 6, 10) : A, columns in the order of phi, see `inertial_parameters`.
+
+    Atkeson, An and Hollerbach 1985, eq. 12.
+    """
+    n = len(linear_acceleration)
+    motion = np.empty((n, 15))
+    motion[:, 0:3] = linear_acceleration
+    motion[:, 3:6] = angular_acceleration
+    motion[:, 6:] = (angular_velocity[:, :, None] * angular_velocity[:, None, :]).reshape(n, 9)
+    return (motion @ _COEFFICIENTS).reshape(n, 6, 10)

@@ -1,0 +1,120 @@
+"""Three arms of different shape, shared by the tests. All numbers are made up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A robot description, its sensor frame, and the moving joints that lead there."""
+
+    urdf: str
+    sensor_frame: str
+    joints: tuple[str, ...]
+
+
+def link(name: str) -> str:
+    """Write a link with some inertia: MuJoCo wants one on everything that moves."""
+    return f"""
+  <link name="{name}">
+    <inertial>
+      <origin xyz="0.01 -0.02 0.1" rpy="0.1 0.2 -0.3"/>
+      <mass value="1.3"/>
+      <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.011" iyz="0" izz="0.004"/>
+    </inertial>
+  </link>"""
+
+
+def joint(
+    name: str,
+    kind: str,
+    parent: str,
+    child: str,
+    xyz: str = '0 0 0',
+    rpy: str = '0 0 0',
+    axis: str = '0 0 1',
+    inside: str = '',
+) -> str:
+    """Write a joint and its child link; a continuous joint gets no limit."""
+    limit = '<limit lower="-3" upper="3" effort="100" velocity="2.5"/>'
+    return f"""
+  <joint name="{name}" type="{kind}">
+    <parent link="{parent}"/>
+    <child link="{child}"/>
+    <origin xyz="{xyz}" rpy="{rpy}"/>
+    <axis xyz="{axis}"/>
+    {'' if kind in ('continuous', 'fixed') else limit}
+    {inside}
+  </joint>{link(child)}"""
+
+
+def robot(root: str, *parts: str) -> str:
+    """Write a description from its root link and joints."""
+    return f'<robot name="arm">{link(root)}{"".join(parts)}\n</robot>'
+
+
+SIX_JOINTS = Arm(
+    robot(
+        'base_link',
+        joint('shoulder_pan', 'revolute', 'base_link', 'shoulder', '0 0 0.163', '0 0 3.14159'),
+        joint('shoulder_lift', 'revolute', 'shoulder', 'upper', '0 0.14 0', '0 1.57 0', '0 1 0'),
+        joint('elbow', 'revolute', 'upper', 'lower', '0.02 -0.131 0.425', '0.3 0 -0.2', '0 -1 0'),
+        joint('wrist_1', 'revolute', 'lower', 'link_4', '0 0 0.392', '0 1.5708 0.7', '0.6 0.8 0'),
+        joint('wrist_2', 'revolute', 'link_4', 'link_5', '0 0.127 0', '0.1 0 0'),
+        joint('wrist_3', 'revolute', 'link_5', 'link_6', '0 0 0.1', '1.2 -0.5 0', '1 0 0'),
+        joint('flange', 'fixed', 'link_6', 'tool0', '0.05 0.1 0', '-1.57 0 -1.57'),
+        joint('ft_mount', 'fixed', 'tool0', 'ft_sensor', '0.01 0 0.035', '0.2 0.3 0.785'),
+        # A gripper beyond the sensor, its fingers outside the chain.
+        joint('gripper_mount', 'fixed', 'ft_sensor', 'gripper', '0 0 0.02'),
+        joint('finger_a', 'prismatic', 'gripper', 'link_a', '0.02 0 0.1', axis='1 0 0'),
+        joint(
+            'finger_b',
+            'prismatic',
+            'gripper',
+            'link_b',
+            '-0.02 0 0.1',
+            axis='-1 0 0',
+            inside='<mimic joint="finger_a" multiplier="1" offset="0"/>',
+        ),
+    ),
+    'ft_sensor',
+    ('shoulder_pan', 'shoulder_lift', 'elbow', 'wrist_1', 'wrist_2', 'wrist_3'),
+)
+
+# A SCARA with a tilting wrist: without it every rotation is about the vertical, and Ixx, Ixy, Iyy
+# of the load show in no wrench.
+SCARA = Arm(
+    robot(
+        'base',
+        joint('column', 'revolute', 'base', 'inner_arm', '0 0 0.4'),
+        joint('elbow', 'revolute', 'inner_arm', 'outer_arm', '0.35 0 0'),
+        joint('camera_pan', 'continuous', 'outer_arm', 'camera', '0.1 0 0.2', axis='0 1 0'),
+        joint('quill', 'prismatic', 'outer_arm', 'quill_link', '0.3 0 0', '0.02 0 0', '0 0 -1'),
+        joint('roll', 'continuous', 'quill_link', 'roll_link', '0 0 -0.1', '0 0 0.4', '0 0 -1'),
+        joint('tilt', 'continuous', 'roll_link', 'wrist', '0 0.02 -0.05', '3.1 0 0', '0.6 0.8 0'),
+    ),
+    'wrist',
+    ('column', 'elbow', 'quill', 'roll', 'tilt'),
+)
+
+SEVEN_JOINTS = Arm(
+    robot(
+        'world',
+        # The base hangs on a wall at a slant; a second arm shares it.
+        joint('tilt', 'fixed', 'world', 'torso', '0 0 1', '0.4 -0.9 1.1'),
+        joint('right_1', 'revolute', 'torso', 'right_link_1', '0 -0.2 0'),
+        joint('left_1', 'revolute', 'torso', 'left_link_1', '0 0.1 0.31'),
+        joint('left_2', 'revolute', 'left_link_1', 'left_link_2', '0 0 0.2', axis='0 -1 0'),
+        joint('left_3', 'revolute', 'left_link_2', 'left_link_3', '0 0 0.2'),
+        joint('left_4', 'revolute', 'left_link_3', 'left_link_4', '0.01 0 0.2', axis='0 1 0'),
+        joint('left_5', 'revolute', 'left_link_4', 'left_link_5', '0 0 0.2', '0 0 0.3'),
+        joint('left_6', 'revolute', 'left_link_5', 'left_link_6', '0 0 0.19', '0.05 0 0', '0 1 0'),
+        joint('left_7', 'revolute', 'left_link_6', 'left_link_7', '0 0 0.078', '0 0.1 0'),
+        joint('left_ft', 'fixed', 'left_link_7', 'left_ft_frame', '0 0 0.03', '3.1 0.1 -2.3'),
+    ),
+    'left_ft_frame',
+    tuple(f'left_{k}' for k in range(1, 8)),
+)
+
+ARMS = {'six_joints': SIX_JOINTS, 'scara': SCARA, 'seven_joints': SEVEN_JOINTS}
