@@ -1,0 +1,98 @@
+"""What stamps may do: the gate every incoming stream passes through."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from load_identification.typing_aliases import FloatArray, IntArray
+
+
+class StampGate:
+    """Lets through samples whose stamps increase, and notices when a stream starts afresh.
+
+    A stamp at or a little before the last one (up to `max_gap`) is dropped. A jump, forward or
+    back, by more than `max_gap` is believed only once the next sample follows on it: until then
+    the sample is held, so that one corrupt stamp changes nothing. A confirmed jump back is a
+    restart: a recording played again, a simulation reset.
+
+    Parameters
+    ----------
+    max_gap : int
+        [ns].
+    stream : str
+        Name in the reasons counted, as 'wrench'.
+    dropped : collections.Counter
+        Where dropped samples are counted, by reason.
+    """
+
+    def __init__(self, max_gap: int, stream: str, dropped: Counter[str]) -> None:
+        self._max_gap = max_gap
+        self._stream = stream
+        self._dropped = dropped
+        self._last: int | None = None
+        self._held: tuple[int, FloatArray] | None = None
+
+    def update(self, stamps: IntArray, rows: FloatArray) -> tuple[IntArray, FloatArray, bool]:
+        """Return the samples let through, and whether the stream started afresh before them.
+
+        Parameters
+        ----------
+        stamps : (n,) int array
+            [ns].
+        rows : (n, k) array
+            What belongs to each stamp.
+        """
+        if self._follows_on(stamps):
+            self._last = int(stamps[-1])
+            return stamps, rows, False
+        accepted_stamps: list[int] = []
+        accepted_rows: list[FloatArray] = []
+        restarted = False
+        for stamp, row in zip(stamps.tolist(), rows, strict=True):
+            for ok_stamp, ok_row in self._judge(stamp, row):
+                if self._last is not None and ok_stamp < self._last:
+                    accepted_stamps.clear()
+                    accepted_rows.clear()
+                    restarted = True
+                self._last = ok_stamp
+                accepted_stamps.append(ok_stamp)
+                accepted_rows.append(ok_row)
+        return (
+            np.array(accepted_stamps, dtype=np.int64),
+            np.array(accepted_rows, dtype=float).reshape(len(accepted_rows), rows.shape[1]),
+            restarted,
+        )
+
+    def _follows_on(self, stamps: IntArray) -> bool:
+        """Tell whether a whole batch is in order, as it nearly always is."""
+        if self._last is None or self._held is not None or not stamps.size:
+            return False
+        steps = np.diff(stamps, prepend=self._last)
+        return bool(np.all((steps > 0) & (steps <= self._max_gap)))
+
+    def _judge(self, stamp: int, row: FloatArray) -> list[tuple[int, FloatArray]]:
+        """Return the samples that this one lets through: none, itself, or the held one too."""
+        if stamp <= 0:
+            self._drop('stamp_zero')
+            return []
+        if self._last is not None and 0 < stamp - self._last <= self._max_gap:
+            if self._held is not None:
+                self._drop('stamp_jump')
+                self._held = None
+            return [(stamp, row)]
+        if self._held is not None and 0 < stamp - self._held[0] <= self._max_gap:
+            held, self._held = self._held, None
+            return [held, (stamp, row)]
+        if self._last is not None and -self._max_gap <= stamp - self._last <= 0:
+            self._drop('stamp_not_increasing')
+            return []
+        if self._held is not None:
+            same = self._held[0] == stamp
+            self._drop('stamp_not_increasing' if same else 'stamp_jump')
+        self._held = (stamp, row)
+        return []
+
+    def _drop(self, reason: str) -> None:
+        self._dropped[f'{self._stream}_{reason}'] += 1
