@@ -1,0 +1,1 @@
+"""What keeps state between samples: the recursive estimator and its statistics."""

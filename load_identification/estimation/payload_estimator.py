@@ -1,0 +1,231 @@
+"""The payload on a wrist sensor, identified sample by sample."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from load_identification.estimation.identification import Requirements, judge
+from load_identification.estimation.recursive_least_squares import (
+    NoiseGroup,
+    RecursiveLeastSquares,
+    Solution,
+)
+from load_identification.model.inertial_parameters import message_jacobian, to_message_order
+from load_identification.model.regressor import wrench_regressor
+from load_identification.signals.batches import FilteredBatch
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+PARAMETERS = 10
+UNKNOWNS = 16
+"""Ten inertial parameters and the six offsets of the sensor."""
+
+INERTIA = range(4, PARAMETERS)
+FORCE, TORQUE = 0, 1
+
+BLOCK_NS = 250_000_000
+"""Length of a block [ns]: averages over two of them and more see noise below 1 Hz, where the
+motion is."""
+
+PRIOR_STD = np.array([1e3] + [1e3] * 3 + [1e3] * 6 + [1e5] * 3 + [1e4] * 3)
+"""So wide that no payload or offset is pulled by it [kg, kg m, kg m², N, N m]."""
+
+
+@dataclass(frozen=True)
+class EstimatorSettings:
+    """What a user may choose; see nodes/parameters.py for the words.
+
+    Attributes
+    ----------
+    force_noise, torque_noise : float
+        Expected standard deviation of a filtered sample [N, N m].
+    force_drift, torque_drift : float
+        Random walk of the offset [N/√s, N m/√s].
+    forgetting_time : float
+        Time constant of forgetting where the motion excites [s]; infinite: never.
+    requirements : Requirements
+        What it takes for a parameter to be called identified.
+    """
+
+    force_noise: float = 0.05
+    torque_noise: float = 0.003
+    force_drift: float = 3e-4
+    torque_drift: float = 1.2e-5
+    forgetting_time: float = np.inf
+    requirements: Requirements = field(default_factory=Requirements)
+
+
+@dataclass(frozen=True)
+class PayloadEstimate:
+    """What is known at one instant.
+
+    Attributes
+    ----------
+    stamp : int
+        Of the newest sample used [ns].
+    frame : str
+        Sensor frame S.
+    parameters : (10,) array
+        m, first moment, inertia about the origin of S [kg, kg m, kg m²].
+    offset : (6,) array
+        Of the wrench that the load exerts on the sensor [N, N m].
+    covariance : (16, 16) array
+        Of parameters and offset.
+    values, std : (10,) arrays
+        In message order: m, centre of mass, inertia about it [kg, m, kg m²].
+    identified : (10,) bool array
+        In message order.
+    reasons : tuple of str
+        Why not, in words, where something is not identified.
+    reversed_sign : bool
+        The mass is clearly negative.
+    residual_rms, noise : (2,) arrays
+        Force and torque [N, N m].
+    """
+
+    stamp: int
+    frame: str
+    parameters: FloatArray
+    offset: FloatArray
+    covariance: FloatArray
+    values: FloatArray
+    std: FloatArray
+    identified: BoolArray
+    reasons: tuple[str, ...]
+    reversed_sign: bool
+    residual_rms: FloatArray
+    noise: FloatArray
+
+
+class PayloadEstimator:
+    """The estimator stage: payload and offset from filtered motion and wrench.
+
+    The wrench that the load exerts on the sensor is -A phi + offset, with A the regressor of
+    eq. 12: force rows involve mass, first moment and force offset, torque rows first moment,
+    inertia and torque offset.
+    """
+
+    def __init__(self, settings: EstimatorSettings) -> None:
+        self.settings = settings
+        self.used = 0
+        self.dropped: Counter[str] = Counter()
+        self.reset(keep_offset=False)
+
+    def reset(self, keep_offset: bool = True) -> None:
+        """Forget the payload, and the offset too where asked."""
+        if keep_offset and self._block is not None:
+            self._least_squares.forget(PARAMETERS)
+            return
+        s = self.settings
+        self._least_squares = RecursiveLeastSquares(
+            UNKNOWNS,
+            [
+                NoiseGroup('force', (0, 1, 2, 3, 10, 11, 12), 3, s.force_noise),
+                NoiseGroup('torque', (*range(1, 10), 13, 14, 15), 3, s.torque_noise),
+            ],
+            PRIOR_STD,
+            np.repeat([0.0, s.force_drift, s.torque_drift], [PARAMETERS, 3, 3]),
+            s.forgetting_time,
+        )
+        self._block: int | None = None
+        self._start = 0
+        self.newest = 0
+        """Stamp of the newest sample used [ns]."""
+        self._frame = ''
+        self._solution: Solution | None = None
+
+    def update(self, batch: FilteredBatch) -> None:
+        """Take in filtered samples; a stamp that is not newer starts afresh."""
+        if not batch.stamps.size:
+            return
+        if self._block is None or batch.stamps[0] <= self.newest:
+            self.reset(keep_offset=False)
+            self._block, self._start = 0, int(batch.stamps[0])
+        self._frame, self.newest = batch.frame, int(batch.stamps[-1])
+        matrix = regressor(batch)
+        blocks = (batch.stamps - self._start) // BLOCK_NS
+        for block in np.unique(blocks).tolist():
+            if block != self._block:
+                self._least_squares.end_block((block - self._block) * BLOCK_NS * 1e-9)
+                self._block = block
+            mine = blocks == block
+            self._add(matrix[mine], batch.wrench[mine])
+        self.used += len(batch.stamps)
+
+    def _add(self, matrix: FloatArray, wrench: FloatArray) -> None:
+        n = len(matrix)
+        unit = np.broadcast_to(np.eye(3), (n, 3, 3))
+        force = np.concatenate([-matrix[:, :3, :4], unit], axis=2)
+        torque = np.concatenate([-matrix[:, 3:, 1:], unit], axis=2)
+        self._least_squares.add([(force, wrench[:, :3]), (torque, wrench[:, 3:])])
+
+    def estimate(self) -> PayloadEstimate | None:
+        """Return what is known now, or None before the first sample."""
+        if self._block is None:
+            return None
+        solution = self._solution = self._least_squares.solve()
+        parameters = solution.values[:PARAMETERS]
+        values, std = in_message_order(parameters, solution.covariance[:PARAMETERS, :PARAMETERS])
+        judgement = judge(
+            values,
+            std,
+            self.settings.requirements,
+            self._least_squares.signal_rms(TORQUE, INERTIA, solution.values),
+            float(solution.residual_rms[TORQUE]),
+        )
+        return PayloadEstimate(
+            stamp=self.newest,
+            frame=self._frame,
+            parameters=parameters,
+            offset=solution.values[PARAMETERS:],
+            covariance=solution.covariance,
+            values=values,
+            std=std,
+            identified=judgement.identified,
+            reasons=judgement.reasons,
+            reversed_sign=judgement.reversed_sign,
+            residual_rms=solution.residual_rms,
+            noise=solution.noise,
+        )
+
+    def explain(self, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:
+        """Split measured wrenches by the last estimate.
+
+        Returns
+        -------
+        predicted, external : (n, 6) arrays
+            What tool and payload explain, and what contact alone would read; both as the load
+            exerts them on the sensor [N, N m]. None before the first estimate.
+        """
+        if self._solution is None:
+            return None
+        values = self._solution.values
+        predicted = -regressor(batch) @ values[:PARAMETERS]
+        return predicted, batch.wrench - values[PARAMETERS:] - predicted
+
+
+def regressor(batch: FilteredBatch) -> FloatArray:
+    """Return the regressor of eq. 12 for each sample, (n, 6, 10)."""
+    return wrench_regressor(
+        batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
+    )
+
+
+def in_message_order(
+    parameters: FloatArray, covariance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return mass, centre of mass and inertia about it, with standard deviations, (10,) each.
+
+    With a mass not above zero the rest has no meaning: NaN, of infinite standard deviation.
+    """
+    if parameters[0] <= 0.0:
+        values, std = np.full(PARAMETERS, np.nan), np.full(PARAMETERS, np.inf)
+        values[0], std[0] = parameters[0], np.sqrt(covariance[0, 0])
+        return values, std
+    jacobian = message_jacobian(parameters)
+    variance = np.einsum('ij,jk,ik->i', jacobian, covariance, jacobian)
+    return to_message_order(parameters), np.sqrt(np.maximum(variance, 0.0))
+
+

@@ -1,0 +1,135 @@
+"""Square-root information: the memory of a least-squares problem, of fixed size."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from load_identification.typing_aliases import FloatArray, IntArray
+
+
+def triangle(rows: FloatArray) -> FloatArray:
+    """Return R of the QR decomposition of some rows."""
+    return np.asarray(np.linalg.qr(rows, mode='r'), dtype=float)
+
+
+class SquareRootInformation:
+    """The upper triangle [R z; 0 r] to which QR reduces all rows [A y] seen so far.
+
+    For any x the sum of squares over all those rows is ||R x - z||² + r².
+
+    Parameters
+    ----------
+    size : int
+        Number of unknowns.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.rows = 0.0
+        """Rows behind the triangle, faded ones counted in part."""
+        self._triangle: FloatArray = np.zeros((size + 1, size + 1))
+
+    @property
+    def factor(self) -> FloatArray:
+        """R, upper triangular, (size, size)."""
+        return self._triangle[:-1, :-1]
+
+    @property
+    def right_side(self) -> FloatArray:
+        """z, (size,)."""
+        return self._triangle[:-1, -1]
+
+    def copy(self) -> SquareRootInformation:
+        """Return an independent copy."""
+        twin = SquareRootInformation(self.size)
+        twin.rows, twin._triangle = self.rows, self._triangle.copy()
+        return twin
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.rows = 0.0
+        self._triangle[:] = 0.0
+
+    def add(self, matrix: FloatArray, values: FloatArray) -> None:
+        """Take in rows `values` = `matrix` x + noise, of shapes (n,) and (n, size)."""
+        n = len(values)
+        stacked = np.empty((self.size + 1 + n, self.size + 1))
+        stacked[: self.size + 1] = self._triangle
+        stacked[self.size + 1 :, :-1] = matrix
+        stacked[self.size + 1 :, -1] = values
+        self._triangle = triangle(stacked)
+        self.rows += n
+
+    def merge(self, other: SquareRootInformation) -> None:
+        """Take in all that another one of the same unknowns knows."""
+        self._triangle = triangle(np.vstack([self._triangle, other._triangle]))
+        self.rows += other.rows
+
+    def cost(self, x: FloatArray) -> float:
+        """Return the sum of squared residuals of all rows at `x`, exactly."""
+        misfit = self.factor @ x - self.right_side
+        return float(misfit @ misfit + self._triangle[-1, -1] ** 2)
+
+    def random_walk(self, columns: IntArray, variance: FloatArray) -> None:
+        """Let some unknowns have wandered since.
+
+        Time update of the square-root information filter: x_new = x + e, with e of the given
+        variances in `columns`, enters as further unknowns and is eliminated by QR.
+
+        Parameters
+        ----------
+        columns : (k,) int array
+        variance : (k,) array
+            In the units of the unknowns squared, relative to rows of unit variance.
+        """
+        wandering = variance > 0.0
+        columns, variance = columns[wandering], variance[wandering]
+        if not columns.size:
+            return
+        k, n = len(columns), self.size + 1
+        stacked = np.zeros((k + n, k + n))
+        stacked[:k, :k] = np.diag(1.0 / np.sqrt(variance))
+        stacked[k:, :k] = -self._triangle[:, columns]
+        stacked[k:, k:] = self._triangle
+        self._triangle = triangle(stacked)[k:, k:]
+
+    def fade(self, latest: SquareRootInformation, least: float) -> None:
+        """Forget what `latest`, about to be merged, replaces: no direction loses information.
+
+        In the basis where both are diagonal, a direction of which `latest` brings the share mu
+        keeps the fraction max(`least`, 1 - mu / (1 - mu)) of its old information: exponential
+        forgetting where the motion excites, none where it does not, so nothing winds up at rest.
+
+        Parameters
+        ----------
+        latest : SquareRootInformation
+        least : float
+            The smallest fraction of old information kept, exp(-elapsed / time constant).
+        """
+        _, spread, basis = np.linalg.svd(np.vstack([self.factor, latest.factor]))
+        known = spread > spread[0] * 1e-13
+        if not known.any():
+            return
+        whitened = self.factor @ basis[known].T / spread[known]
+        left, share, _ = np.linalg.svd(whitened)
+        kept = np.ones(self.size)
+        old = np.clip(share**2, 0.0, 1.0)
+        with np.errstate(divide='ignore'):
+            kept[: len(old)] = np.maximum(least, 1.0 - (1.0 - old) / old)
+        self._triangle[:-1] = (np.sqrt(kept) * left).T @ self._triangle[:-1]
+        self._triangle[-1, -1] *= np.sqrt(least)
+        self.rows *= least
+
+    def fade_evenly(self, fraction: float) -> None:
+        """Keep a fraction of the information, in every direction alike."""
+        self._triangle *= np.sqrt(fraction)
+        self.rows *= fraction
+
+    def marginalize(self, forgotten: int) -> None:
+        """Forget the first unknowns, keeping what is known of the others.
+
+        The lower right block of the triangle is exactly what all rows say about the last
+        unknowns when nothing is known of the first.
+        """
+        self._triangle = triangle(self._triangle)
+        self._triangle[:forgotten] = 0.0
