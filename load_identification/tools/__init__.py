@@ -1,0 +1,1 @@
+"""What a person starts: the demo and the offline identification."""

@@ -1,0 +1,370 @@
+"""The simulated arm: its kinematics, its motions, its physics and its sensors."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pytest
+
+from load_identification.errors import ParameterError
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.regressor import wrench_regressor
+from load_identification.model.robot import Robot
+from load_identification.tools.simulation import (
+    PAPER_GOAL,
+    PAPER_START,
+    PUMA_ENCODER_RESOLUTION,
+    PUMA_LOWER,
+    PUMA_UPPER,
+    FourierMotion,
+    JointMotion,
+    Quintic,
+    Recording,
+    SensorModel,
+    Trajectory,
+    aluminium_block,
+    dumbbell,
+    fourier_motion,
+    measure,
+    puma_trajectory,
+    quintic,
+    simulate,
+)
+from load_identification.typing_aliases import FloatArray
+
+URDF = (Path(__file__).parents[1] / 'config' / 'puma.urdf').read_text()
+VELOCITY_LIMIT = np.array([1.92, 1.51, 2.40, 5.34, 5.09, 5.74])
+EXACT = SensorModel(
+    encoder_resolution=0.0,
+    velocity_noise=0.0,
+    force_noise=0.0,
+    torque_noise=0.0,
+    offset=(0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+    force_step=0.0,
+    torque_step=0.0,
+)
+
+
+@pytest.fixture(scope='module')
+def model() -> pinocchio.Model:
+    return pinocchio.buildModelFromXML(URDF)
+
+
+@pytest.fixture(scope='module')
+def robot() -> Robot:
+    return Robot(URDF, 'ft_sensor')
+
+
+@pytest.fixture(scope='module')
+def recording(robot: Robot) -> Recording:
+    trajectory = puma_trajectory(VELOCITY_LIMIT, 10.0, seed=1)
+    return simulate(robot, trajectory, aluminium_block(), SensorModel(), 500.0, seed=2)
+
+
+def assert_consistent(motion: JointMotion, step: float) -> None:
+    """Hold velocity and acceleration to central differences of what they are derivatives of."""
+    for value, derivative in pairwise(motion):
+        difference = (value[2:] - value[:-2]) / (2.0 * step)
+        # Where jerk jumps, as a quintic's does at its ends (here by less than 100 rad/s³), a
+        # central difference is off by a quarter of step times jump: 5e-3 with 0.2 ms.
+        np.testing.assert_allclose(derivative[1:-1], difference, atol=5e-3)
+
+
+def test_urdf_is_the_published_table_of_link_parameters(model: pinocchio.Model) -> None:
+    # Armstrong, Khatib, Burdick 1986, table A1 (twist, length before the joint; offset along it),
+    # with the lengths of Corke and Armstrong-Hélouvry 1994.
+    table = [
+        (0.0, 0.0, 0.672),
+        (-90.0, 0.0, 0.0),
+        (0.0, 0.4318, 0.15005),
+        (90.0, -0.0203, 0.4318),
+        (-90.0, 0.0, 0.0),
+        (90.0, 0.0, 0.08625),
+    ]
+    data = model.createData()
+    for q in np.random.default_rng(0).uniform(model.lowerPositionLimit, model.upperPositionLimit,
+                                              (20, 6)):  # fmt: skip
+        expected = np.eye(4)
+        for (twist, length, offset), angle in zip(table, q, strict=True):
+            before = pinocchio.SE3(pinocchio.utils.rotate('x', np.deg2rad(twist)),
+                                   np.array([length, 0.0, 0.0]))  # fmt: skip
+            turn = pinocchio.SE3(pinocchio.utils.rotate('z', angle), np.array([0, 0, offset]))
+            expected = expected @ before.homogeneous @ turn.homogeneous
+        pinocchio.framesForwardKinematics(model, data, q)
+        actual = data.oMf[model.getFrameId('ft_sensor')].homogeneous
+        # A dozen products of rotations in double precision.
+        np.testing.assert_allclose(actual, expected, atol=1e-12)
+
+
+def test_range_of_the_excitation_lies_within_the_limits_of_the_arm(model: pinocchio.Model) -> None:
+    assert np.all(model.lowerPositionLimit <= PUMA_LOWER)
+    assert np.all(model.upperPositionLimit >= PUMA_UPPER)
+    np.testing.assert_array_equal(model.velocityLimit, VELOCITY_LIMIT)
+
+
+def test_quintic_goes_from_rest_at_the_start_to_rest_at_the_goal() -> None:
+    q, qd, qdd = quintic(PAPER_START, PAPER_GOAL, 2.0, np.array([-1.0, 0.0, 2.0, 9.0]))
+    np.testing.assert_array_equal(q[:2], [PAPER_START, PAPER_START])
+    # One rounding of start + (goal - start).
+    np.testing.assert_allclose(q[2:], [PAPER_GOAL, PAPER_GOAL], atol=1e-15)
+    np.testing.assert_array_equal(qd, 0.0)
+    np.testing.assert_array_equal(qdd, 0.0)
+
+
+def test_quintic_keeps_to_a_straight_line_and_peaks_at_15_eighths_of_the_mean_velocity() -> None:
+    q, qd, _ = quintic(PAPER_START, PAPER_GOAL, 2.0, np.linspace(0.0, 2.0, 101))
+    way = PAPER_GOAL - PAPER_START
+    share = (q - PAPER_START) / way
+    np.testing.assert_allclose(share, share[:, :1] * np.ones(6), atol=1e-14)  # rounding
+    np.testing.assert_allclose(qd.max(axis=0), np.maximum(15.0 / 8.0 * way / 2.0, 0.0), rtol=1e-14)
+
+
+def test_derivatives_of_a_whole_trajectory_are_consistent() -> None:
+    trajectory = puma_trajectory(VELOCITY_LIMIT, 8.0, seed=3)
+    times = np.arange(-0.5, trajectory.duration + 0.5, 2e-4)
+    assert_consistent(trajectory.sample(times), 2e-4)
+
+
+def test_trajectory_is_at_rest_outside_its_time() -> None:
+    trajectory = puma_trajectory(VELOCITY_LIMIT, 8.0, seed=3)
+    q, qd, qdd = trajectory.sample(np.array([-1.0, 0.0, 1.0, 3.0, trajectory.duration, 20.0]))
+    np.testing.assert_allclose(q[:3], np.tile(PAPER_START, (3, 1)), atol=1e-15)
+    np.testing.assert_allclose(q[3], PAPER_GOAL, atol=1e-15)
+    np.testing.assert_allclose(q[4], q[5], atol=1e-15)
+    # sin and cos of a few rad times a fade of zero: rounding.
+    np.testing.assert_allclose(qd, 0.0, atol=1e-12)
+    np.testing.assert_allclose(qdd, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize('seed', range(10))
+@pytest.mark.parametrize('highest_frequency', [0.5, 1.0, 3.0])
+def test_fourier_motion_uses_the_room_it_has_and_no_more(
+    seed: int, highest_frequency: float
+) -> None:
+    motion = fourier_motion(
+        PAPER_GOAL, PUMA_LOWER, PUMA_UPPER, VELOCITY_LIMIT, 10.0, seed, highest_frequency
+    )
+    q, qd, _ = motion.sample(np.linspace(0.0, 10.0, 37_123))
+    assert np.all(q >= PUMA_LOWER)
+    assert np.all(q <= PUMA_UPPER)
+    assert np.all(np.abs(qd) <= VELOCITY_LIMIT)
+    middle = (PUMA_LOWER + PUMA_UPPER) / 2.0
+    used = np.maximum(
+        np.abs(q - middle).max(axis=0) / (PUMA_UPPER - middle),
+        np.abs(qd).max(axis=0) / VELOCITY_LIMIT,
+    )
+    # Where a limit binds while fading in, less than 99 % is reached of the other one.
+    assert np.all(used > 0.5)
+
+
+def test_fourier_motion_stays_above_the_floor(model: pinocchio.Model) -> None:
+    data, frame = model.createData(), model.getFrameId('ft_sensor')
+    corners = np.stack(np.meshgrid(*np.linspace(PUMA_LOWER, PUMA_UPPER, 4).T, indexing='ij'), -1)
+    heights = []
+    for q in corners.reshape(-1, 6):
+        pinocchio.framesForwardKinematics(model, data, q)
+        heights.append(data.oMf[frame].translation[2])
+    # A load reaching 0.2 m past the sensor is clear of the floor in every pose of the range.
+    assert min(heights) > 0.2
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_fourier_motion_has_no_power_above_its_band(seed: int) -> None:
+    motion = fourier_motion(PAPER_GOAL, PUMA_LOWER, PUMA_UPPER, VELOCITY_LIMIT, 20.0, seed)
+    times = np.arange(0.0, 20.0, 0.01)
+    q, _, _ = motion.sample(times)
+    windowed = (q - q.mean(axis=0)) * np.hanning(len(times))[:, None]
+    power = np.abs(np.fft.rfft(windowed, axis=0)) ** 2
+    above = np.fft.rfftfreq(len(times), 0.01) > 1.5
+    # The fades of 1 s and more and the window widen the band of 1 Hz by less than half a hertz.
+    assert np.all(power[above].sum(axis=0) < 1e-4 * power.sum(axis=0))
+
+
+def test_wrench_equals_the_regressor_times_the_parameters(recording: Recording) -> None:
+    motion = recording.motion
+    rows = wrench_regressor(
+        motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
+    )
+    # The regressor gives what the sensor exerts on the load.
+    expected = -rows @ aluminium_block().to_vector()
+    np.testing.assert_allclose(recording.exact_wrench, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize('payload', [aluminium_block(), dumbbell()])
+def test_wrench_is_what_pinocchios_rnea_passes_on_to_the_load(
+    robot: Robot, model: pinocchio.Model, payload: InertialParameters
+) -> None:
+    trajectory = puma_trajectory(VELOCITY_LIMIT, 8.0, seed=4)
+    recording = simulate(robot, trajectory, payload, EXACT, 50.0, seed=0)
+    frame = model.frames[model.getFrameId('ft_sensor')]
+    loaded = model.copy()
+    loaded.gravity.linear = np.array([0.0, 0.0, -9.80665])
+    loaded.appendBodyToJoint(
+        frame.parentJoint,
+        pinocchio.Inertia(
+            payload.mass, payload.center_of_mass, payload.inertia_about_center_of_mass
+        ),
+        frame.placement,
+    )
+    data = loaded.createData()
+    expected = []
+    for q, qd, qdd in zip(*recording.exact, strict=True):
+        pinocchio.rnea(loaded, data, q, qd, qdd)
+        # The links have no mass: what joint 6 transmits is what the sensor exerts on the load.
+        expected.append(-frame.placement.actInv(data.f[frame.parentJoint]).vector)
+    # The same physics in double precision, up to 60 N.
+    np.testing.assert_allclose(recording.wrench, expected, atol=1e-10)
+
+
+def test_wrench_at_rest_is_the_weight(recording: Recording) -> None:
+    payload, gravity = aluminium_block(), recording.motion.gravity[0]
+    weight = payload.mass * gravity
+    moment = np.cross(payload.center_of_mass, weight)
+    np.testing.assert_allclose(np.linalg.norm(gravity), 9.80665, rtol=1e-12)
+    np.testing.assert_allclose(recording.exact_wrench[0], np.r_[weight, moment], atol=1e-12)
+
+
+def test_payloads_are_those_of_the_paper() -> None:
+    block, bell = aluminium_block(), dumbbell()
+    assert block.mass == 1.106
+    largest = np.linalg.eigvalsh(block.inertia_about_center_of_mass)[-1]
+    assert largest == pytest.approx(0.00238, abs=0.5e-5)  # as printed, section 3.1.2
+    np.testing.assert_allclose(
+        np.diag(bell.inertia_about_center_of_mass), [0.0244, 0.0007, 0.0242], atol=1e-12
+    )
+    # None is lost in the noise: each at least 5 % of the largest of its kind.
+    phi = block.to_vector()
+    assert np.all(np.abs(phi[1:4]) > 0.05 * np.abs(phi[1:4]).max())
+    assert np.all(np.abs(phi[4:]) > 0.05 * np.abs(phi[4:]).max())
+
+
+def test_ten_seconds_tell_all_parameters_and_offsets_apart(recording: Recording) -> None:
+    motion = recording.motion
+    rows = wrench_regressor(
+        motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
+    )
+    rows = np.concatenate([rows, np.tile(np.eye(6), (len(rows), 1, 1))], axis=2)
+    weight = np.repeat([1.0 / 0.1, 1.0 / 0.005], 3)[:, None]
+    r = np.linalg.qr((weight * rows).reshape(-1, 16), mode='r')
+    std = np.linalg.norm(np.linalg.solve(r, np.eye(16)), axis=1)
+    # The Cramér-Rao bound for white noise as in SensorModel at 500 Hz; twice what was found.
+    assert std[0] < 3e-4
+    assert np.all(std[1:4] < 2e-5)
+    assert np.all(std[4:10] < 2e-5)
+
+
+def test_same_seed_gives_the_same_recording_and_another_seed_another(robot: Robot) -> None:
+    trajectory = puma_trajectory(VELOCITY_LIMIT, 8.0, seed=5)
+    first, same, other = (
+        simulate(robot, trajectory, dumbbell(), SensorModel(velocity_noise=1e-3), 50.0, seed)
+        for seed in (7, 7, 8)
+    )
+    np.testing.assert_array_equal(first.wrench, same.wrench)
+    np.testing.assert_array_equal(first.velocity, same.velocity)
+    assert np.mean(first.wrench != other.wrench) > 0.9  # quantised noise may meet
+    assert np.all(first.velocity != other.velocity)
+    np.testing.assert_array_equal(first.exact_wrench, other.exact_wrench)
+
+
+def test_measuring_again_is_simulating_again(robot: Robot, recording: Recording) -> None:
+    sensors = SensorModel(velocity_noise=1e-3)
+    trajectory = puma_trajectory(VELOCITY_LIMIT, 10.0, seed=1)
+    whole = simulate(robot, trajectory, aluminium_block(), sensors, 500.0, seed=9)
+    again = measure(recording, sensors, seed=9)
+    np.testing.assert_array_equal(again.wrench, whole.wrench)
+    np.testing.assert_array_equal(again.position, whole.position)
+    np.testing.assert_array_equal(again.velocity, whole.velocity)
+
+
+def test_velocity_published_or_not_leaves_the_wrench_as_it_is(recording: Recording) -> None:
+    assert np.all(np.isnan(recording.velocity))
+    with_velocity = measure(recording, SensorModel(velocity_noise=1e-3), seed=2)
+    np.testing.assert_array_equal(with_velocity.wrench, recording.wrench)
+
+
+def test_positions_are_whole_counts_of_the_encoders(recording: Recording) -> None:
+    counts = recording.position / np.array(PUMA_ENCODER_RESOLUTION)
+    # Positions of up to 3e4 counts in double precision.
+    np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
+    error = recording.position - recording.exact[0]
+    assert np.all(np.abs(error) <= 0.5 * np.array(PUMA_ENCODER_RESOLUTION) * (1.0 + 1e-9))
+    # In motion the error of rounding is uniform: its deviation is step / sqrt(12), 5 % for the
+    # samples at rest or slow.
+    moving = np.abs(recording.exact[1]) > 0.1
+    for joint, step in enumerate(PUMA_ENCODER_RESOLUTION):
+        std = error[moving[:, joint], joint].std()
+        assert std == pytest.approx(step / np.sqrt(12.0), rel=0.05)
+
+
+def test_encoder_steps_are_those_published_for_the_puma() -> None:
+    # Counts per turn of the motor times gear ratio; the five figures of both sources.
+    counts = np.array([62.6111, 107.815, 53.7063, 76.03636, 71.923, 76.686])
+    counts = counts * np.array([1000.0, 800.0, 1000.0, 1000.0, 1000.0, 500.0])
+    np.testing.assert_allclose(PUMA_ENCODER_RESOLUTION, 2.0 * np.pi / counts, rtol=1e-4)
+
+
+def test_noise_and_offset_of_the_wrench_are_as_stated(recording: Recording) -> None:
+    sensors = SensorModel()
+    error = recording.wrench - recording.exact_wrench - np.array(sensors.offset)
+    stated = np.repeat([0.1, 0.005], 3)
+    # 6501 samples: the deviation is known to 1 / sqrt(2 n) = 0.9 %, the mean to stated / sqrt(n);
+    # four deviations. Quantisation adds step² / 12, 0.1 %.
+    np.testing.assert_allclose(error.std(axis=0), stated, rtol=0.036)
+    assert np.all(np.abs(error.mean(axis=0)) < 4.0 * stated / np.sqrt(len(error)))
+    neighbours = np.sum(error[1:] * error[:-1], axis=0) / np.sum(error**2, axis=0)
+    assert np.all(np.abs(neighbours) < 4.0 / np.sqrt(len(error)))  # white
+
+
+def test_wrench_is_whole_steps(recording: Recording) -> None:
+    steps = recording.wrench / np.repeat([0.0125, 0.0005], 3)
+    np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)  # rounding
+    assert np.any(recording.wrench != recording.exact_wrench)
+
+
+def test_noise_of_the_velocities_is_as_stated(recording: Recording) -> None:
+    error = measure(recording, SensorModel(velocity_noise=2e-3), seed=3).velocity
+    error = error - recording.exact[1]
+    np.testing.assert_allclose(error.std(axis=0), 2e-3, rtol=0.036)  # as for the wrench
+
+
+def test_exact_sensors_publish_the_truth(recording: Recording) -> None:
+    exact = measure(recording, EXACT, seed=0)
+    np.testing.assert_array_equal(exact.position, recording.exact[0])
+    np.testing.assert_array_equal(exact.velocity, recording.exact[1])
+    np.testing.assert_array_equal(exact.wrench, recording.exact_wrench)
+
+
+def test_recording_becomes_batches_of_the_pipeline(robot: Robot, recording: Recording) -> None:
+    joints, wrenches = recording.joints(), recording.wrenches()
+    assert joints.names == robot.joints == tuple(f'joint_{i}' for i in range(1, 7))
+    assert wrenches.frame == 'ft_sensor'
+    assert joints.stamps.dtype == wrenches.stamps.dtype == np.int64
+    np.testing.assert_array_equal(np.diff(wrenches.stamps), 2_000_000)  # 500 Hz in ns
+    assert wrenches.stamps[-1] == 13_000_000_000
+    assert joints.position.shape == joints.velocity.shape == (6501, 6)
+    assert wrenches.wrench.shape == (6501, 6)
+
+
+def fourier(start: FloatArray = PAPER_GOAL, duration: float = 10.0) -> FourierMotion:
+    return fourier_motion(start, PUMA_LOWER, PUMA_UPPER, VELOCITY_LIMIT, duration, 0)
+
+
+def test_unusable_values_are_named(robot: Robot, recording: Recording) -> None:
+    with pytest.raises(ParameterError, match='duration is 0'):
+        quintic(PAPER_START, PAPER_GOAL, 0.0, np.zeros(1))
+    with pytest.raises(ParameterError, match=r'duration is 1\.0 s'):
+        fourier(duration=1.0)
+    with pytest.raises(ParameterError, match='start is'):
+        fourier(start=PUMA_UPPER + 0.1)
+    with pytest.raises(ParameterError, match='finite range'):
+        fourier_motion(PAPER_GOAL, PUMA_LOWER, PUMA_UPPER + np.inf, VELOCITY_LIMIT, 10.0, 0)
+    with pytest.raises(ParameterError, match='at least one segment'):
+        Trajectory(()).sample(np.zeros(1))
+    with pytest.raises(ParameterError, match='encoder_resolution has 2 values'):
+        measure(recording, SensorModel(encoder_resolution=(1e-5, 1e-5)), 0)
+    rest = Trajectory((Quintic(PAPER_START, PAPER_START, 1.0),))
+    with pytest.raises(ParameterError, match='rate is 0'):
+        simulate(robot, rest, dumbbell(), EXACT, 0.0, 0)
