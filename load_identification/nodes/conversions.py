@@ -1,0 +1,203 @@
+"""Between messages and arrays; the only place where either knows of the other.
+
+Reading needs nothing but the fields of a message, so messages of rclpy and of a recording do
+alike. Writing fills a message that the caller has made.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from load_identification.signals.batches import (
+    FilteredBatch,
+    JointBatch,
+    SynchronizedBatch,
+    WrenchBatch,
+)
+from load_identification.typing_aliases import FloatArray
+
+NS = 1_000_000_000
+
+
+def stamp_of(message: Any) -> int:
+    """Return the header stamp of a message [ns]."""
+    stamp = message.header.stamp
+    return int(stamp.sec) * NS + int(stamp.nanosec)
+
+
+def set_stamp(header: Any, stamp: int) -> None:
+    """Write a stamp [ns] into a header."""
+    header.stamp.sec, header.stamp.nanosec = divmod(int(stamp), NS)
+
+
+def vector(v: Any) -> tuple[float, float, float]:
+    """Return a geometry_msgs/Vector3 as a tuple."""
+    return v.x, v.y, v.z
+
+
+def set_vector(v: Any, values: FloatArray) -> None:
+    """Write three numbers into a geometry_msgs/Vector3."""
+    v.x, v.y, v.z = float(values[0]), float(values[1]), float(values[2])
+
+
+def set_wrench(wrench: Any, values: FloatArray) -> None:
+    """Write force and torque into a geometry_msgs/Wrench [N, N m]."""
+    set_vector(wrench.force, values[:3])
+    set_vector(wrench.torque, values[3:])
+
+
+def set_inertia(inertia: Any, values: FloatArray) -> None:
+    """Write mass, centre of mass and inertia about it into a geometry_msgs/Inertia.
+
+    Parameters
+    ----------
+    inertia : geometry_msgs.msg.Inertia
+    values : (10,) array
+        m, c, Ixx, Ixy, Ixz, Iyy, Iyz, Izz, about the centre of mass [kg, m, kg m²].
+    """
+    inertia.m = float(values[0])
+    set_vector(inertia.com, values[1:4])
+    for name, value in zip(('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), values[4:], strict=True):
+        setattr(inertia, name, float(value))
+
+
+def read_inertia(inertia: Any) -> FloatArray:
+    """Return a geometry_msgs/Inertia as `set_inertia` takes it, (10,)."""
+    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+    return np.array([inertia.m, *vector(inertia.com), *(getattr(inertia, n) for n in names)])
+
+
+def read_wrenches(messages: Iterable[Any], frame: str) -> Iterator[WrenchBatch]:
+    """Turn geometry_msgs/WrenchStamped messages into batches of one frame each.
+
+    Parameters
+    ----------
+    messages : iterable of messages
+    frame : str
+        Overrides what the messages say, unless empty.
+    """
+    rows: list[tuple[float, ...]] = []
+    stamps: list[int] = []
+    current = frame
+    for message in messages:
+        its_frame = frame or message.header.frame_id.lstrip('/')
+        if its_frame != current and rows:
+            yield WrenchBatch(current, np.array(stamps), np.array(rows))
+            rows, stamps = [], []
+        current = its_frame
+        stamps.append(stamp_of(message))
+        force, torque = message.wrench.force, message.wrench.torque
+        rows.append((force.x, force.y, force.z, torque.x, torque.y, torque.z))
+    if rows:
+        yield WrenchBatch(current, np.array(stamps), np.array(rows))
+
+
+def read_joint_states(messages: Iterable[Any], dropped: Counter[str]) -> Iterator[JointBatch]:
+    """Turn sensor_msgs/JointState messages into batches of one layout each.
+
+    Parameters
+    ----------
+    messages : iterable of messages
+    dropped : collections.Counter
+        Where messages that contradict themselves are counted, by reason.
+    """
+    names: list[str] = []
+    stamps: list[int] = []
+    positions: list[Any] = []
+    velocities: list[Any] = []
+
+    def batch() -> JointBatch:
+        shape = (len(stamps), len(names))
+        return JointBatch(
+            tuple(names),
+            np.array(stamps),
+            np.array(positions, dtype=float).reshape(shape),
+            np.array(velocities, dtype=float).reshape(shape),
+        )
+
+    for message in messages:
+        count = len(message.name)
+        if len(message.position) != count or len(message.velocity) not in (0, count):
+            dropped['joint_state_length'] += 1
+            continue
+        if message.name != names:
+            if len(set(message.name)) != count or not count:
+                dropped['joint_state_names'] += 1
+                continue
+            if stamps:
+                yield batch()
+                stamps, positions, velocities = [], [], []
+            names = list(message.name)
+        stamps.append(stamp_of(message))
+        positions.append(message.position)
+        velocities.append(message.velocity if len(message.velocity) else [np.nan] * count)
+    if stamps:
+        yield batch()
+
+
+def read_synchronized(
+    pairs: Iterable[tuple[Any, Any]], frame: str, dropped: Counter[str]
+) -> Iterator[SynchronizedBatch]:
+    """Turn pairs of synchronized joint state and wrench into batches of one layout each.
+
+    Parameters
+    ----------
+    pairs : iterable of (JointState, WrenchStamped) of equal stamps
+    frame : str
+        Overrides what the wrenches say, unless empty.
+    dropped : collections.Counter
+        Where pairs that contradict themselves are counted, by reason.
+    """
+
+    def layout(pair: tuple[Any, Any]) -> tuple[Any, ...]:
+        return tuple(pair[0].name), pair[1].header.frame_id
+
+    for _, group in itertools.groupby(pairs, layout):
+        states, wrenches = zip(*group, strict=True)
+        joints = list(read_joint_states(states, dropped))
+        if len(joints) != 1 or len(joints[0].stamps) != len(states):
+            continue
+        batch = next(read_wrenches(wrenches, frame))
+        yield SynchronizedBatch(
+            names=joints[0].names,
+            frame=batch.frame,
+            stamps=batch.stamps,
+            position=joints[0].position,
+            velocity=joints[0].velocity,
+            wrench=batch.wrench,
+        )
+
+
+def read_filtered(triples: Iterable[tuple[Any, Any, Any]]) -> Iterator[FilteredBatch]:
+    """Turn filtered wrench, twist and accel of equal stamps into batches of one frame."""
+    rows: list[tuple[float, ...]] = []
+    stamps: list[int] = []
+    current = ''
+
+    def batch() -> FilteredBatch:
+        values = np.array(rows, dtype=float)
+        vectors = np.split(values[:, 6:], 4, axis=1)
+        return FilteredBatch(current, np.array(stamps), values[:, :6], *vectors)
+
+    for wrench, twist, accel in triples:
+        frame = wrench.header.frame_id.lstrip('/')
+        if frame != current and rows:
+            yield batch()
+            rows, stamps = [], []
+        current = frame
+        stamps.append(stamp_of(wrench))
+        rows.append(
+            vector(wrench.wrench.force)
+            + vector(wrench.wrench.torque)
+            + vector(twist.twist.linear)
+            + vector(twist.twist.angular)
+            + vector(accel.accel.linear)
+            + vector(accel.accel.angular)
+        )
+    if rows:
+        yield batch()

@@ -1,0 +1,215 @@
+"""The estimator node: filtered samples to the payload's inertia, with its uncertainty."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import AccelStamped, InertiaStamped, TwistStamped, WrenchStamped
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from std_srvs.srv import Trigger
+
+from load_identification.estimation.payload_estimator import PayloadEstimate, PayloadEstimator
+from load_identification.nodes.conversions import (
+    NS,
+    read_filtered,
+    set_inertia,
+    set_stamp,
+    set_wrench,
+)
+from load_identification.nodes.diagnostics import DROPPED, WAITING_FOR, report_regularly
+from load_identification.nodes.parameters import ESTIMATOR
+from load_identification.nodes.runtime import (
+    LATCHED_QOS,
+    NAMESPACE,
+    STREAM_QOS,
+    DrainedSubscription,
+    declare_parameters,
+    every,
+    run,
+    wanted,
+)
+from load_identification.nodes.stamp_matcher import StampMatcher
+from load_identification.nodes.status import COVARIANCE_LABELS, StatusMessage
+from load_identification.signals.batches import FilteredBatch
+from load_identification.signals.motion_filter import CONVENTIONS
+
+SILENCE = 1.0
+"""Without a sample for so long the estimator is waiting [s]."""
+
+
+class EstimatorNode(Node):
+    """Identifies the payload from filtered/*, whoever publishes them.
+
+    Parameters
+    ----------
+    standalone : bool
+        Read filtered/* by its own timer; otherwise somebody calls `process`.
+    """
+
+    def __init__(self, standalone: bool = True) -> None:
+        super().__init__('estimator_node', namespace=NAMESPACE)
+        parameters = declare_parameters(self, ESTIMATOR)
+        self.stage = PayloadEstimator(parameters.estimator_settings())
+        self.upstream: Callable[[], tuple[str, Counter[str]]] = self._reported_upstream
+        """What the stages before say: a reason for waiting, and samples dropped."""
+        self._sign = CONVENTIONS[parameters.wrench_convention]
+        self._period = 1.0 / parameters.publish_rate
+        self._due = 0.0
+        self._last_sample = -np.inf
+        self._published_stamp = 0
+        self._estimate: PayloadEstimate | None = None
+        self._event = 'none'
+        self._reported: dict[str, tuple[str, Counter[str]]] = {}
+        self._status = StatusMessage(self.get_fully_qualified_name().lstrip('/'))
+        self._make_outputs()
+        self.create_service(Trigger, 'reset', self._on_reset)
+        report_regularly(self, self)
+        if standalone:
+            self._make_inputs()
+            every(self, 1.0 / parameters.poll_rate, self._tick)
+
+    def _make_outputs(self) -> None:
+        self._inertia_publisher = self.create_publisher(InertiaStamped, 'inertia', LATCHED_QOS)
+        self._status_publisher = self.create_publisher(DiagnosticStatus, 'status', LATCHED_QOS)
+        self._covariance_publisher = self.create_publisher(
+            Float64MultiArray, 'covariance', LATCHED_QOS
+        )
+        self._predicted_publisher = self.create_publisher(
+            WrenchStamped, 'wrench_predicted', STREAM_QOS
+        )
+        self._external_publisher = self.create_publisher(
+            WrenchStamped, 'wrench_external', STREAM_QOS
+        )
+        size = len(COVARIANCE_LABELS)
+        self._covariance = Float64MultiArray()
+        labels = ' '.join(COVARIANCE_LABELS)
+        self._covariance.layout.dim = [
+            MultiArrayDimension(label=labels, size=size, stride=size * size),
+            MultiArrayDimension(label=labels, size=size, stride=size),
+        ]
+
+    def _make_inputs(self) -> None:
+        self._inputs = (
+            DrainedSubscription(self, WrenchStamped, 'filtered/wrench', STREAM_QOS),
+            DrainedSubscription(self, TwistStamped, 'filtered/twist', STREAM_QOS),
+            DrainedSubscription(self, AccelStamped, 'filtered/accel', STREAM_QOS),
+        )
+        self._matcher = StampMatcher(3)
+        self.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        """Keep what the fusion and the filter node of this namespace say of themselves."""
+        for status in message.status:
+            if status.hardware_id == self.get_namespace() and status.name != self._status.name:
+                values = {item.key: item.value for item in status.values}
+                dropped = {
+                    key.removeprefix(DROPPED): int(value)
+                    for key, value in values.items()
+                    if key.startswith(DROPPED) and value.isdecimal()
+                }
+                self._reported[status.name] = values.get(WAITING_FOR, ''), Counter(dropped)
+
+    def _reported_upstream(self) -> tuple[str, Counter[str]]:
+        reasons = ', '.join(reason for reason, _ in self._reported.values() if reason)
+        return reasons, sum((dropped for _, dropped in self._reported.values()), Counter())
+
+    def _tick(self) -> None:
+        triples = self._matcher.update([topic.take() for topic in self._inputs])
+        for batch in read_filtered(triples):
+            self.process(batch)
+        self.publish_if_due()
+
+    def process(self, batch: FilteredBatch) -> None:
+        """Take filtered samples into the estimate."""
+        self.stage.update(batch)
+        self._last_sample = time.monotonic()
+        if wanted(self._predicted_publisher) or wanted(self._external_publisher):
+            self._publish_wrenches(batch)
+
+    def publish_if_due(self) -> None:
+        """Publish estimate and status when it is time and there is something new to say."""
+        now = time.monotonic()
+        fresh = self.stage.newest != self._published_stamp
+        if now < self._due or not (fresh or now >= self._due + self._period):
+            return
+        self._due = max(self._due + self._period, now - self._period)
+        estimate = self._estimate = self.stage.estimate()
+        if estimate is not None and fresh:
+            self._published_stamp = estimate.stamp
+            self._publish_estimate(estimate)
+        reason, dropped = self.upstream()
+        self._status.update(
+            estimate,
+            self._sign,
+            waiting='' if now - self._last_sample <= SILENCE else reason or self._silence(now),
+            event=self._event,
+            used=self.stage.used,
+            dropped=dropped + self.stage.dropped,
+        )
+        self._status_publisher.publish(self._status.message)
+
+    def _silence(self, now: float) -> str:
+        if np.isinf(self._last_sample):
+            return 'no filtered sample yet'
+        return f'no filtered sample for {now - self._last_sample:.1f} s'
+
+    def _publish_estimate(self, estimate: PayloadEstimate) -> None:
+        if estimate.identified[0]:
+            message = InertiaStamped()
+            set_stamp(message.header, estimate.stamp)
+            message.header.frame_id = estimate.frame
+            known = np.where(estimate.identified, estimate.values, np.nan)
+            set_inertia(message.inertia, known)
+            self._inertia_publisher.publish(message)
+        signs = np.repeat([1.0, self._sign], [10, 6])
+        covariance = signs[:, None] * estimate.covariance * signs
+        self._covariance.data = covariance.ravel().tolist()
+        self._covariance_publisher.publish(self._covariance)
+
+    def _publish_wrenches(self, batch: FilteredBatch) -> None:
+        """Publish both as the sensor would read them, in the convention of the raw wrench."""
+        explained = self.stage.explain(batch)
+        if explained is None:
+            return
+        for publisher, wrenches in zip(
+            (self._predicted_publisher, self._external_publisher), explained, strict=True
+        ):
+            for stamp, values in zip(batch.stamps, self._sign * wrenches, strict=True):
+                message = WrenchStamped()
+                set_stamp(message.header, stamp)
+                message.header.frame_id = batch.frame
+                set_wrench(message.wrench, values)
+                publisher.publish(message)
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self.stage.reset()
+        self._event = f'reset {self.stage.newest / NS:.9f}'
+        response.success = True
+        response.message = '{"reset": "payload forgotten, offset kept"}'
+        return response
+
+    def reason(self) -> str:
+        """Return what keeps the payload from being identified."""
+        return self._status.message.message if self._status.message.level else ''
+
+    def counts(self) -> Counter[str]:
+        """Return the samples dropped, by reason."""
+        return self.stage.dropped
+
+    def details(self) -> Mapping[str, str]:
+        """Return the state and the samples used."""
+        return {'state': self._status.state, 'samples.used': str(self.stage.used)}
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the estimator node."""
+    return run(lambda: [EstimatorNode()], args)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,126 @@
+"""The fusion node: joint states and wrenches to samples that belong together."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from load_identification.nodes.conversions import (
+    read_joint_states,
+    read_wrenches,
+    set_stamp,
+    set_wrench,
+)
+from load_identification.nodes.diagnostics import report_regularly
+from load_identification.nodes.parameters import FUSION
+from load_identification.nodes.runtime import (
+    INPUT_QOS,
+    NAMESPACE,
+    STREAM_QOS,
+    DrainedSubscription,
+    declare_parameters,
+    every,
+    run,
+    wanted,
+)
+from load_identification.signals.batches import SynchronizedBatch
+
+SILENCE = 1.0
+"""An input from which nothing has come for so long is reported [s]."""
+
+
+class FusionNode(Node):
+    """Drains /joint_states and /wrench and publishes synchronized/*.
+
+    Parameters
+    ----------
+    standalone : bool
+        Run by its own timer; otherwise somebody calls `collect`.
+    """
+
+    def __init__(self, standalone: bool = True) -> None:
+        super().__init__('fusion_node', namespace=NAMESPACE)
+        parameters = declare_parameters(self, FUSION)
+        self.synchronizer = parameters.synchronizer()
+        self._sensor_frame = parameters.sensor_frame
+        self._counted: Counter[str] = Counter()
+        self._joint_states = DrainedSubscription(self, JointState, '/joint_states', INPUT_QOS)
+        self._wrenches = DrainedSubscription(self, WrenchStamped, '/wrench', INPUT_QOS)
+        self._joint_publisher = self.create_publisher(
+            JointState, 'synchronized/joint_states', STREAM_QOS
+        )
+        self._wrench_publisher = self.create_publisher(
+            WrenchStamped, 'synchronized/wrench', STREAM_QOS
+        )
+        self._heard = dict.fromkeys((self._joint_states.topic, self._wrenches.topic), -1.0)
+        report_regularly(self, self)
+        if standalone:
+            every(self, 1.0 / parameters.poll_rate, self._tick)
+
+    def _tick(self) -> None:
+        self.collect()
+
+    def collect(self) -> SynchronizedBatch | None:
+        """Take in what waits; publish and return the samples it completes."""
+        joint_states, wrenches = self._joint_states.take(), self._wrenches.take()
+        now = time.monotonic()
+        if joint_states:
+            self._heard[self._joint_states.topic] = now
+        if wrenches:
+            self._heard[self._wrenches.topic] = now
+        batch = self.synchronizer.update(
+            read_joint_states(joint_states, self._counted),
+            read_wrenches(wrenches, self._sensor_frame),
+        )
+        if batch is not None:
+            self._publish(batch)
+        return batch
+
+    def _publish(self, batch: SynchronizedBatch) -> None:
+        if wanted(self._joint_publisher):
+            has_velocity = bool((batch.velocity == batch.velocity).any())
+            for i, stamp in enumerate(batch.stamps):
+                state = JointState(name=list(batch.names), position=batch.position[i].tolist())
+                if has_velocity:
+                    state.velocity = batch.velocity[i].tolist()
+                set_stamp(state.header, stamp)
+                self._joint_publisher.publish(state)
+        if wanted(self._wrench_publisher):
+            for i, stamp in enumerate(batch.stamps):
+                wrench = WrenchStamped()
+                wrench.header.frame_id = batch.frame
+                set_stamp(wrench.header, stamp)
+                set_wrench(wrench.wrench, batch.wrench[i])
+                self._wrench_publisher.publish(wrench)
+
+    def reason(self) -> str:
+        """Return which input is silent."""
+        now = time.monotonic()
+        silent = [
+            f'nothing on {topic}' if last < 0 else f'nothing on {topic} for {now - last:.1f} s'
+            for topic, last in self._heard.items()
+            if now - last > SILENCE
+        ]
+        return ', '.join(silent)
+
+    def counts(self) -> Counter[str]:
+        """Return the samples dropped, by reason."""
+        return self.synchronizer.dropped + self._counted
+
+    def details(self) -> Mapping[str, str]:
+        """Return nothing further."""
+        return {}
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the fusion node."""
+    return run(lambda: [FusionNode()], args)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

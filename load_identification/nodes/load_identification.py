@@ -1,0 +1,54 @@
+"""The whole pipeline in one process, samples handed on directly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rclpy.node import Node
+
+from load_identification.nodes.estimator import EstimatorNode
+from load_identification.nodes.filter import FilterNode
+from load_identification.nodes.fusion import FusionNode
+from load_identification.nodes.runtime import every, run
+
+
+class Pipeline:
+    """Drives the three nodes by one timer."""
+
+    def __init__(self) -> None:
+        self._fusion = FusionNode(standalone=False)
+        self._filter = FilterNode(standalone=False)
+        self._estimator = EstimatorNode(standalone=False)
+        self._estimator.upstream = self._upstream
+        poll_rate = self._fusion.get_parameter('poll_rate').value
+        every(self._fusion, 1.0 / poll_rate, self._tick)
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes to spin."""
+        return self._fusion, self._filter, self._estimator
+
+    def _tick(self) -> None:
+        samples = self._fusion.collect()
+        if samples is not None:
+            filtered = self._filter.process(samples)
+            robot = self._filter.stage.robot
+            if robot is not None:
+                self._fusion.synchronizer.required = frozenset(robot.joints)
+            if filtered is not None:
+                self._estimator.process(filtered)
+        self._estimator.publish_if_due()
+
+    def _upstream(self) -> tuple[str, Counter[str]]:
+        reasons = [r for r in (self._fusion.reason(), self._filter.reason()) if r]
+        return ', '.join(reasons), self._fusion.counts() + self._filter.counts()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run fusion, filter and estimator in one process."""
+    return run(lambda: Pipeline().nodes, args)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

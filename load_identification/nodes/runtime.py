@@ -1,0 +1,169 @@
+"""What every node of this package needs of rclpy: parameters, drained queues, life and death."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import rclpy
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rclpy.callback_groups import CallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+from load_identification.errors import LoadIdentificationError
+from load_identification.nodes.parameters import TABLE, Parameters, allowed, check, suggestion
+
+NAMESPACE = 'load_identification'
+
+QUEUE = 2000
+"""Messages that may wait: two seconds of a 1 kHz topic."""
+
+ROS_PARAMETERS = ('use_sim_time', 'start_type_description_service')
+
+INPUT_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+STREAM_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=QUEUE, reliability=ReliabilityPolicy.RELIABLE
+)
+LATCHED_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+
+def declare_parameters(node: Node, role: str) -> Parameters:
+    """Declare the parameters that a node of this role uses, and return their values.
+
+    Raises
+    ------
+    ParameterError
+        With name, value and what is allowed.
+    """
+    values = {}
+    for name, parameter in TABLE.items():
+        info = parameter.metadata
+        if role not in info['used_by']:
+            continue
+        unit = f' [{info["unit"]}]' if info['unit'] else ''
+        descriptor = ParameterDescriptor(
+            description=info['description'] + unit,
+            additional_constraints=allowed(name),
+            read_only=True,
+            # An integer where a number is meant is taken; `check` refuses what is not.
+            dynamic_typing=True,
+        )
+        if info['limits'] is not None and isinstance(parameter.default, float):
+            low, high = info['limits']
+            descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+        given = node._parameter_overrides.get(name)
+        default = parameter.default
+        value = check(name, given.value if given is not None else default)
+        plain = list(value) if isinstance(value, tuple) else value
+        node.declare_parameter(name, plain, descriptor, ignore_override=True)
+        values[name] = value
+    for name in node._parameter_overrides:
+        ours = name in TABLE or name in ROS_PARAMETERS or name.startswith('qos_overrides.')
+        if not ours:
+            node.get_logger().warning(f'unknown parameter {name}{suggestion(name)}')
+    return replace(Parameters(), **values)
+
+
+class _NeverExecuted(CallbackGroup):
+    """Keeps a subscription out of the executor's wait set, which is rebuilt per message."""
+
+    def can_execute(self, entity: Any) -> bool:
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        return
+
+
+class DrainedSubscription:
+    """A subscription whose messages are taken in batches rather than by callbacks.
+
+    Parameters
+    ----------
+    node : Node
+    message_type : type
+    topic : str
+    qos : QoSProfile
+    """
+
+    def __init__(self, node: Node, message_type: Any, topic: str, qos: QoSProfile) -> None:
+        self._subscription = node.create_subscription(
+            message_type, topic, lambda _: None, qos, callback_group=_NeverExecuted()
+        )
+
+    @property
+    def topic(self) -> str:
+        """The topic's full name."""
+        name: str = self._subscription.topic_name
+        return name
+
+    def take(self) -> list[Any]:
+        """Return all messages that wait."""
+        messages: list[Any] = []
+        handle, message_type = self._subscription.handle, self._subscription.msg_type
+        with handle:
+            while len(messages) < QUEUE:
+                taken = handle.take_message(message_type, False)
+                if taken is None:
+                    break
+                messages.append(taken[0])
+        return messages
+
+
+def wanted(publisher: Any) -> bool:
+    """Tell whether anybody listens."""
+    return bool(publisher.get_subscription_count())
+
+
+def every(node: Node, period: float, callback: Callable[[], None]) -> None:
+    """Call back periodically in real time, whatever the simulated clock does.
+
+    Parameters
+    ----------
+    period : float
+        [s].
+    """
+    node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+
+def run(make_nodes: Callable[[], Sequence[Node]], args: list[str] | None = None) -> int:
+    """Spin nodes until Ctrl-C or SIGTERM; return the exit status.
+
+    Parameters
+    ----------
+    make_nodes : callable
+        Makes the nodes; a LoadIdentificationError it raises ends the process with status 2.
+    """
+    rclpy.init(args=args)
+    nodes: Sequence[Node] = ()
+    try:
+        nodes = make_nodes()
+        executor = SingleThreadedExecutor()
+        for node in nodes:
+            executor.add_node(node)
+        executor.spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except LoadIdentificationError as error:
+        print(f'load_identification: {error}', file=sys.stderr)
+        return 2
+    finally:
+        for node in nodes:
+            node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
