@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -29,7 +29,6 @@ from load_identification.nodes.runtime import (
     STREAM_QOS,
     DrainedSubscription,
     declare_parameters,
-    every,
     run,
     wanted,
 )
@@ -48,7 +47,7 @@ class EstimatorNode(Node):
     Parameters
     ----------
     standalone : bool
-        Read filtered/* by its own timer; otherwise somebody calls `process`.
+        Read filtered/* by `tick`; otherwise somebody calls `process`.
     """
 
     def __init__(self, standalone: bool = True) -> None:
@@ -60,6 +59,7 @@ class EstimatorNode(Node):
         self._sign = CONVENTIONS[parameters.wrench_convention]
         self._period = 1.0 / parameters.publish_rate
         self._due = 0.0
+        self._arrived = False
         self._last_sample = -np.inf
         self._published_stamp = 0
         self._estimate: PayloadEstimate | None = None
@@ -68,10 +68,10 @@ class EstimatorNode(Node):
         self._status = StatusMessage(self.get_fully_qualified_name().lstrip('/'))
         self._make_outputs()
         self.create_service(Trigger, 'reset', self._on_reset)
+        self.period = 1.0 / parameters.poll_rate
         report_regularly(self, self)
         if standalone:
             self._make_inputs()
-            every(self, 1.0 / parameters.poll_rate, self._tick)
 
     def _make_outputs(self) -> None:
         self._inertia_publisher = self.create_publisher(InertiaStamped, 'inertia', LATCHED_QOS)
@@ -118,7 +118,13 @@ class EstimatorNode(Node):
         reasons = ', '.join(reason for reason, _ in self._reported.values() if reason)
         return reasons, sum((dropped for _, dropped in self._reported.values()), Counter())
 
-    def _tick(self) -> None:
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The node itself, to be served."""
+        return (self,)
+
+    def tick(self) -> None:
+        """Carry what has come through the stage."""
         triples = self._matcher.update([topic.take() for topic in self._inputs])
         for batch in read_filtered(triples):
             self.process(batch)
@@ -128,15 +134,18 @@ class EstimatorNode(Node):
         """Take filtered samples into the estimate."""
         self.stage.update(batch)
         self._last_sample = time.monotonic()
+        self._arrived = True
         if wanted(self._predicted_publisher) or wanted(self._external_publisher):
             self._publish_wrenches(batch)
 
     def publish_if_due(self) -> None:
         """Publish estimate and status when it is time and there is something new to say."""
         now = time.monotonic()
-        fresh = self.stage.newest != self._published_stamp
-        if now < self._due or not (fresh or now >= self._due + self._period):
+        arrived, self._arrived = self._arrived, False
+        # A sample that came a tick ago is old; rather wait for the next, but not for ever.
+        if now < self._due or not (arrived or now >= self._due + self._period):
             return
+        fresh = self.stage.newest != self._published_stamp
         self._due = max(self._due + self._period, now - self._period)
         estimate = self._estimate = self.stage.estimate()
         if estimate is not None and fresh:
@@ -208,7 +217,7 @@ class EstimatorNode(Node):
 
 def main(args: list[str] | None = None) -> int:
     """Run the estimator node."""
-    return run(lambda: [EstimatorNode()], args)
+    return run(EstimatorNode, args)
 
 
 if __name__ == '__main__':

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
@@ -26,7 +26,6 @@ from load_identification.nodes.runtime import (
     STREAM_QOS,
     DrainedSubscription,
     declare_parameters,
-    every,
     run,
     wanted,
 )
@@ -40,7 +39,7 @@ class FilterNode(Node):
     Parameters
     ----------
     standalone : bool
-        Read synchronized/* by its own timer; otherwise somebody calls `process`.
+        Read synchronized/* by `tick`; otherwise somebody calls `process`.
 
     Raises
     ------
@@ -67,6 +66,7 @@ class FilterNode(Node):
         )
         self._twist_publisher = self.create_publisher(TwistStamped, 'filtered/twist', STREAM_QOS)
         self._accel_publisher = self.create_publisher(AccelStamped, 'filtered/accel', STREAM_QOS)
+        self.period = 1.0 / parameters.poll_rate
         report_regularly(self, self)
         if standalone:
             self._inputs = (
@@ -74,7 +74,6 @@ class FilterNode(Node):
                 DrainedSubscription(self, WrenchStamped, 'synchronized/wrench', STREAM_QOS),
             )
             self._matcher = StampMatcher(2)
-            every(self, 1.0 / parameters.poll_rate, self._tick)
 
     def _use_parameter(self, description: str) -> None:
         try:
@@ -95,7 +94,13 @@ class FilterNode(Node):
             self._bad_description = ''
             self.get_logger().info('using the robot description from /robot_description')
 
-    def _tick(self) -> None:
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The node itself, to be served."""
+        return (self,)
+
+    def tick(self) -> None:
+        """Carry what has come through the stage."""
         pairs = self._matcher.update([topic.take() for topic in self._inputs])
         for batch in read_synchronized(pairs, self._sensor_frame, self._counted):
             self.process(batch)
@@ -151,7 +156,7 @@ class FilterNode(Node):
 
 def main(args: list[str] | None = None) -> int:
     """Run the filter node."""
-    return run(lambda: [FilterNode()], args)
+    return run(FilterNode, args)
 
 
 if __name__ == '__main__':

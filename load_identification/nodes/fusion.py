@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from load_identification.nodes.conversions import (
-    read_joint_states,
-    read_wrenches,
-    set_stamp,
-    set_wrench,
-)
+from load_identification.nodes.conversions import set_stamp, set_wrench
 from load_identification.nodes.diagnostics import report_regularly
 from load_identification.nodes.parameters import FUSION
 from load_identification.nodes.runtime import (
@@ -24,10 +19,10 @@ from load_identification.nodes.runtime import (
     STREAM_QOS,
     DrainedSubscription,
     declare_parameters,
-    every,
     run,
     wanted,
 )
+from load_identification.nodes.serialized import JointStateReader, WrenchReader
 from load_identification.signals.batches import SynchronizedBatch
 
 SILENCE = 1.0
@@ -35,20 +30,15 @@ SILENCE = 1.0
 
 
 class FusionNode(Node):
-    """Drains /joint_states and /wrench and publishes synchronized/*.
+    """Drains /joint_states and /wrench and publishes synchronized/*."""
 
-    Parameters
-    ----------
-    standalone : bool
-        Run by its own timer; otherwise somebody calls `collect`.
-    """
-
-    def __init__(self, standalone: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__('fusion_node', namespace=NAMESPACE)
         parameters = declare_parameters(self, FUSION)
         self.synchronizer = parameters.synchronizer()
-        self._sensor_frame = parameters.sensor_frame
+        self._wrench_reader = WrenchReader(parameters.sensor_frame)
         self._counted: Counter[str] = Counter()
+        self._joint_reader = JointStateReader(self._counted)
         self._joint_states = DrainedSubscription(self, JointState, '/joint_states', INPUT_QOS)
         self._wrenches = DrainedSubscription(self, WrenchStamped, '/wrench', INPUT_QOS)
         self._joint_publisher = self.create_publisher(
@@ -58,24 +48,32 @@ class FusionNode(Node):
             WrenchStamped, 'synchronized/wrench', STREAM_QOS
         )
         self._heard = dict.fromkeys((self._joint_states.topic, self._wrenches.topic), -1.0)
+        self._received = dict.fromkeys(self._heard, 0)
+        self.period = 1.0 / parameters.poll_rate
         report_regularly(self, self)
-        if standalone:
-            every(self, 1.0 / parameters.poll_rate, self._tick)
 
-    def _tick(self) -> None:
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The node itself, to be served."""
+        return (self,)
+
+    def tick(self) -> None:
+        """Carry what has come through the stage."""
         self.collect()
 
     def collect(self) -> SynchronizedBatch | None:
         """Take in what waits; publish and return the samples it completes."""
-        joint_states, wrenches = self._joint_states.take(), self._wrenches.take()
+        joint_states, wrenches = (
+            self._joint_states.take_serialized(),
+            self._wrenches.take_serialized(),
+        )
         now = time.monotonic()
-        if joint_states:
-            self._heard[self._joint_states.topic] = now
-        if wrenches:
-            self._heard[self._wrenches.topic] = now
+        for topic, messages in zip(self._heard, (joint_states, wrenches), strict=True):
+            if messages:
+                self._heard[topic] = now
+                self._received[topic] += len(messages)
         batch = self.synchronizer.update(
-            read_joint_states(joint_states, self._counted),
-            read_wrenches(wrenches, self._sensor_frame),
+            self._joint_reader.read(joint_states), self._wrench_reader.read(wrenches)
         )
         if batch is not None:
             self._publish(batch)
@@ -113,13 +111,13 @@ class FusionNode(Node):
         return self.synchronizer.dropped + self._counted
 
     def details(self) -> Mapping[str, str]:
-        """Return nothing further."""
-        return {}
+        """Return how many messages have come."""
+        return {f'received{topic}': str(count) for topic, count in self._received.items()}
 
 
 def main(args: list[str] | None = None) -> int:
     """Run the fusion node."""
-    return run(lambda: [FusionNode()], args)
+    return run(FusionNode, args)
 
 
 if __name__ == '__main__':

@@ -10,26 +10,26 @@ from rclpy.node import Node
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.filter import FilterNode
 from load_identification.nodes.fusion import FusionNode
-from load_identification.nodes.runtime import every, run
+from load_identification.nodes.runtime import run
 
 
 class Pipeline:
-    """Drives the three nodes by one timer."""
+    """Drives the three nodes in turn."""
 
     def __init__(self) -> None:
-        self._fusion = FusionNode(standalone=False)
+        self._fusion = FusionNode()
         self._filter = FilterNode(standalone=False)
         self._estimator = EstimatorNode(standalone=False)
         self._estimator.upstream = self._upstream
-        poll_rate = self._fusion.get_parameter('poll_rate').value
-        every(self._fusion, 1.0 / poll_rate, self._tick)
+        self.period = self._fusion.period
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The nodes to spin."""
+        """The nodes to be served."""
         return self._fusion, self._filter, self._estimator
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Carry what has come through all three stages."""
         samples = self._fusion.collect()
         if samples is not None:
             filtered = self._filter.process(samples)
@@ -47,7 +47,7 @@ class Pipeline:
 
 def main(args: list[str] | None = None) -> int:
     """Run fusion, filter and estimator in one process."""
-    return run(lambda: Pipeline().nodes, args)
+    return run(Pipeline, args)
 
 
 if __name__ == '__main__':

@@ -69,7 +69,10 @@ class Parameters:
         0.0, 'By how much a wrench is older than its stamp says', (FUSION,), 's', (-0.5, 0.5)
     )
     max_gap: float = _parameter(
-        0.1, 'A gap between samples longer than this is not bridged', (FUSION, FILTER), 's',
+        0.1,
+        'A gap between samples longer than this is not bridged',
+        (FUSION, FILTER),
+        's',
         (0.002, 10.0),
     )
     cutoff_frequency: float = _parameter(
@@ -79,12 +82,18 @@ class Parameters:
         50.0, 'Filtered samples per second at most', (FILTER,), 'Hz', (1.0, 1000.0)
     )
     force_noise: float = _parameter(
-        0.05, 'Expected noise of a filtered force, until the residuals show it', (ESTIMATOR,),
-        'N', (1e-6, 100.0),
+        0.05,
+        'Expected noise of a filtered force, until the residuals show it',
+        (ESTIMATOR,),
+        'N',
+        (1e-6, 100.0),
     )
     torque_noise: float = _parameter(
-        0.003, 'Expected noise of a filtered torque, until the residuals show it', (ESTIMATOR,),
-        'N.m', (1e-7, 10.0),
+        0.003,
+        'Expected noise of a filtered torque, until the residuals show it',
+        (ESTIMATOR,),
+        'N.m',
+        (1e-7, 10.0),
     )
     force_drift: float = _parameter(
         3e-4, 'Random walk of the force offset', (ESTIMATOR,), 'N/sqrt(s)', (0.0, 10.0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import rclpy
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rclpy._rclpy_pybind11 import RCLError
 from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
@@ -23,6 +25,9 @@ NAMESPACE = 'load_identification'
 
 QUEUE = 2000
 """Messages that may wait: two seconds of a 1 kHz topic."""
+
+SERVE_PERIOD = 0.05
+"""How often services, timers and ordinary subscriptions are served [s]."""
 
 ROS_PARAMETERS = ('use_sim_time', 'start_type_description_service')
 
@@ -114,11 +119,18 @@ class DrainedSubscription:
 
     def take(self) -> list[Any]:
         """Return all messages that wait."""
+        return self._take(serialized=False)
+
+    def take_serialized(self) -> list[bytes]:
+        """Return all messages that wait, as they came over the wire."""
+        return self._take(serialized=True)
+
+    def _take(self, serialized: bool) -> list[Any]:
         messages: list[Any] = []
         handle, message_type = self._subscription.handle, self._subscription.msg_type
         with handle:
             while len(messages) < QUEUE:
-                taken = handle.take_message(message_type, False)
+                taken = handle.take_message(message_type, serialized)
                 if taken is None:
                     break
                 messages.append(taken[0])
@@ -141,29 +153,65 @@ def every(node: Node, period: float, callback: Callable[[], None]) -> None:
     node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
-def run(make_nodes: Callable[[], Sequence[Node]], args: list[str] | None = None) -> int:
-    """Spin nodes until Ctrl-C or SIGTERM; return the exit status.
+class Program(Protocol):
+    """What `run` runs: nodes, and something to do periodically."""
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes whose services, timers and callbacks are to be served."""
+
+    @property
+    def period(self) -> float:
+        """Time between two ticks [s]."""
+
+    def tick(self) -> None:
+        """Drain the queues and do what is to be done."""
+
+
+def run(make: Callable[[], Program], args: list[str] | None = None) -> int:
+    """Run a program until Ctrl-C or SIGTERM; return the exit status.
 
     Parameters
     ----------
-    make_nodes : callable
-        Makes the nodes; a LoadIdentificationError it raises ends the process with status 2.
+    make : callable
+        Makes the program; a LoadIdentificationError it raises ends the process with status 2.
     """
     rclpy.init(args=args)
-    nodes: Sequence[Node] = ()
+    program: Program | None = None
     try:
-        nodes = make_nodes()
-        executor = SingleThreadedExecutor()
-        for node in nodes:
-            executor.add_node(node)
-        executor.spin()
+        program = make()
+        _loop(program)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except RCLError:
+        # Told to end while its nodes were being made.
+        if rclpy.ok():
+            raise
     except LoadIdentificationError as error:
         print(f'load_identification: {error}', file=sys.stderr)
         return 2
     finally:
-        for node in nodes:
+        for node in program.nodes if program else ():
             node.destroy_node()
         rclpy.try_shutdown()
     return 0
+
+
+def _loop(program: Program) -> None:
+    """Tick in real time, and serve everything else now and then.
+
+    The executor rebuilds its wait set at every turn, which costs as much as a tick; so it is
+    asked only every `SERVE_PERIOD`, and the ticks do not go through it.
+    """
+    executor = SingleThreadedExecutor()
+    for node in program.nodes:
+        executor.add_node(node)
+    due = serve = time.monotonic()
+    while executor.context.ok():
+        program.tick()
+        now = time.monotonic()
+        if now >= serve:
+            executor.spin_once(timeout_sec=0.0)
+            serve = now + SERVE_PERIOD
+        due = max(due + program.period, now - program.period)
+        time.sleep(max(0.0, due - time.monotonic()))

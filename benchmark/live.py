@@ -1,0 +1,187 @@
+"""What the live pipeline costs, beside a subscriber that does nothing; run `python benchmark/live.py`.
+
+Three processes for the time given: a feeder that publishes /joint_states and /wrench of the
+simulated arm at 1 kHz each, a plain rclpy subscriber to both with empty callbacks, and the
+pipeline `load_identification`. Printed: the CPU time of the pipeline as a ratio to that of the
+empty subscriber (both over the same seconds), messages lost, and the age of each published
+estimate when it arrives, less the filter's stated delay, in ticks of the poll timer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import load_identification  # noqa: F401  (before NumPy: one thread)
+import numpy as np
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rich.console import Console
+from rich.table import Table
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from load_identification.model.robot import Robot
+from load_identification.nodes.conversions import set_stamp, set_wrench, stamp_of
+from load_identification.nodes.runtime import INPUT_QOS, LATCHED_QOS, STREAM_QOS
+from load_identification.tools.simulation import SensorModel, aluminium_block, simulate
+from load_identification.tools.trajectories import puma_trajectory
+
+RATE = 1000.0
+WARM_UP = 3.0
+NAMESPACE = '/load_identification'
+
+
+def empty_subscriber() -> None:
+    """Subscribe to both topics and do nothing: what rclpy itself costs."""
+    rclpy.init()
+    node = Node('empty_subscriber')
+    node.create_subscription(JointState, '/joint_states', lambda _: None, INPUT_QOS)
+    node.create_subscription(WrenchStamped, '/wrench', lambda _: None, INPUT_QOS)
+    try:
+        rclpy.spin(node)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+
+
+def feed(seconds: float) -> None:
+    """Publish the simulated arm in real time, then say how many samples that were."""
+    urdf = (Path(__file__).parents[1] / 'config/puma.urdf').read_text(encoding='utf-8')
+    robot = Robot(urdf, 'ft_sensor')
+    trajectory = puma_trajectory(0.6 * robot.velocity_limits, seconds - 3.0, 1)
+    arm = simulate(robot, trajectory, aluminium_block(), SensorModel(), RATE, 0)
+    rclpy.init()
+    node = Node('feeder')
+    description = node.create_publisher(String, '/robot_description', LATCHED_QOS)
+    joints = node.create_publisher(JointState, '/joint_states', STREAM_QOS)
+    wrenches = node.create_publisher(WrenchStamped, '/wrench', STREAM_QOS)
+    description.publish(String(data=urdf))
+    while min(joints.get_subscription_count(), wrenches.get_subscription_count()) < 2:
+        time.sleep(0.01)
+    time.sleep(1.0)
+    state, wrench = JointState(name=list(arm.names)), WrenchStamped()
+    wrench.header.frame_id = arm.frame
+    start = time.time_ns()
+    for stamp, position, values in zip(arm.stamps, arm.position, arm.wrench, strict=True):
+        ahead = start + int(stamp) - time.time_ns()
+        if ahead > 0:
+            time.sleep(ahead * 1e-9)
+        state.position = position.tolist()
+        set_stamp(state.header, start + int(stamp))
+        set_stamp(wrench.header, start + int(stamp))
+        set_wrench(wrench.wrench, values)
+        joints.publish(state)
+        wrenches.publish(wrench)
+    print(len(arm.stamps), flush=True)
+    time.sleep(2.5)
+
+
+class Listener(Node):
+    """Hears the age of each estimate, and what the nodes count."""
+
+    def __init__(self) -> None:
+        super().__init__('listener')
+        self.ages: list[float] = []
+        self.details: dict[str, str] = {}
+        self.mass = float('nan')
+        self.create_subscription(InertiaStamped, f'{NAMESPACE}/inertia', self._inertia, 100)
+        self.create_subscription(DiagnosticArray, '/diagnostics', self._diagnostics, 100)
+
+    def _inertia(self, message: InertiaStamped) -> None:
+        self.ages.append(time.time() - stamp_of(message) * 1e-9)
+        self.mass = message.inertia.m
+
+    def _diagnostics(self, message: DiagnosticArray) -> None:
+        status: DiagnosticStatus
+        for status in message.status:
+            self.details |= {item.key: item.value for item in status.values}
+
+
+def cpu_seconds(process: subprocess.Popen[str]) -> float:
+    """Return user and system time of a process so far [s]."""
+    fields = Path(f'/proc/{process.pid}/stat').read_text(encoding='ascii').rsplit(')', 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def start(*command: str) -> subprocess.Popen[str]:
+    """Start a Python process."""
+    return subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True)
+
+
+def measure(seconds: float, extra: Sequence[str]) -> bool:
+    """Run the three processes and print the table; return whether nothing was lost."""
+    me = str(Path(__file__))
+    empty = start(me, '--role', 'empty')
+    pipeline = start('-m', 'load_identification.nodes.load_identification', *extra)
+    feeder = start(me, '--role', 'feed', '--seconds', str(seconds + WARM_UP + 3.0))
+    rclpy.init()
+    listener = Listener()
+    try:
+        while not listener.ages:
+            rclpy.spin_once(listener, timeout_sec=0.1)
+        begin = time.monotonic() + WARM_UP
+        while time.monotonic() < begin:
+            rclpy.spin_once(listener, timeout_sec=0.1)
+        listener.ages.clear()
+        before = cpu_seconds(pipeline), cpu_seconds(empty)
+        began = time.monotonic()
+        while time.monotonic() < began + seconds:
+            rclpy.spin_once(listener, timeout_sec=0.1)
+        elapsed = time.monotonic() - began
+        after = cpu_seconds(pipeline), cpu_seconds(empty)
+        ages = np.array(listener.ages)
+        while feeder.poll() is None:
+            rclpy.spin_once(listener, timeout_sec=0.1)
+        sent = int((feeder.stdout.read() if feeder.stdout else '0').strip() or 0)
+    finally:
+        for process in (feeder, pipeline, empty):
+            process.terminate()
+            process.wait()
+        rclpy.try_shutdown()
+    mine, nothing = (a - b for a, b in zip(after, before, strict=True))
+    details = listener.details
+    lost = [sent - int(details[f'received{topic}']) for topic in ('/joint_states', '/wrench')]
+    late = (ages - float(details['delay'])) * 100.0
+    table = Table(title=f'live pipeline, both topics at 1 kHz, {elapsed:.0f} s')
+    table.add_column('what')
+    table.add_column('measured', justify='right')
+    table.add_row('CPU of the pipeline, % of a core', f'{100 * mine / elapsed:.1f}')
+    table.add_row('CPU of the empty subscriber, % of a core', f'{100 * nothing / elapsed:.1f}')
+    table.add_row('ratio', f'{mine / nothing:.2f}')
+    table.add_row('messages lost (joint states, wrench)', f'{lost[0]}, {lost[1]} of {sent}')
+    for percent in (50, 99, 100):
+        row = f'age of an estimate less the delay, {percent} %, ticks of 10 ms'
+        table.add_row(row, f'{np.percentile(late, percent):.2f}')
+    table.add_row('mass, true 1.106 kg', f'{listener.mass:.4f}')
+    Console().print(table)
+    return lost == [0, 0]
+
+
+def main() -> int:
+    """Run the measurement, or one of its processes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument('--seconds', type=float, default=60.0)
+    parser.add_argument('--role', choices=('measure', 'empty', 'feed'), default='measure')
+    arguments, extra = parser.parse_known_args()
+    if arguments.role == 'empty':
+        empty_subscriber()
+    elif arguments.role == 'feed':
+        feed(arguments.seconds)
+    else:
+        os.environ.setdefault('ROS_DOMAIN_ID', str(random.randrange(1, 102)))
+        os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+        return 0 if measure(arguments.seconds, extra) else 1
+    return 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
