@@ -1,0 +1,90 @@
+"""Resident memory over an hour of samples, fed fast; run `python benchmark/memory.py`.
+
+The three stages of the pipeline get 3.6 million samples of the simulated arm at 1 kHz, one
+minute of motion over and over with stamps that go on, a tenth of a second at a time. Printed:
+resident memory after each six minutes of samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import load_identification  # noqa: F401  (before NumPy: one thread)
+import numpy as np
+
+from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.model.robot import Robot
+from load_identification.nodes.parameters import Parameters
+from load_identification.tools.simulation import SensorModel, aluminium_block, simulate
+from load_identification.tools.trajectories import puma_trajectory
+
+RATE = 1000
+MINUTE = 60 * RATE
+BATCH = 100
+URDF = Path(__file__).parents[1] / 'config/puma.urdf'
+
+
+def resident() -> float:
+    """Return the resident memory of this process [MB]."""
+    pages = int(Path('/proc/self/statm').read_text(encoding='ascii').split()[1])
+    return pages * 4096 / 1e6
+
+
+def feed(minutes: int, every: int) -> list[float]:
+    """Return the resident memory after each `every` of the minutes [MB]."""
+    description = URDF.read_text(encoding='utf-8')
+    robot = Robot(description, 'ft_sensor')
+    trajectory = puma_trajectory(0.6 * robot.velocity_limits, 57.0, 1)
+    arm = simulate(robot, trajectory, aluminium_block(), SensorModel(), RATE, 0)
+    parameters = Parameters()
+    synchronizer, motion_filter = parameters.synchronizer(), parameters.motion_filter()
+    motion_filter.set_description(description, 'ft_sensor')
+    estimator = PayloadEstimator(parameters.estimator_settings())
+    joints, wrenches = arm.joints(), arm.wrenches()
+    memory = []
+    for minute in range(minutes):
+        shift = (minute + 1) * MINUTE * 1_000_000
+        for start in range(0, MINUTE, BATCH):
+            rows = slice(start, start + BATCH)
+            samples = synchronizer.update(
+                [
+                    replace(
+                        joints,
+                        stamps=joints.stamps[rows] + shift,
+                        position=joints.position[rows],
+                        velocity=joints.velocity[rows],
+                    )
+                ],
+                [
+                    replace(
+                        wrenches,
+                        stamps=wrenches.stamps[rows] + shift,
+                        wrench=wrenches.wrench[rows],
+                    )
+                ],
+            )
+            filtered = motion_filter.update(samples) if samples is not None else None
+            if filtered is not None:
+                estimator.update(filtered)
+        estimator.estimate()
+        if (minute + 1) % every == 0:
+            memory.append(resident())
+            print(f'{minute + 1:3d} min of samples: {memory[-1]:.1f} MB', flush=True)
+    return memory
+
+
+def main() -> int:
+    """Print the memory and return 0 where it has stayed flat."""
+    parser = argparse.ArgumentParser(description='Resident memory over an hour of samples.')
+    parser.add_argument('--minutes', type=int, default=60)
+    minutes = parser.parse_args().minutes
+    memory = np.array(feed(minutes, max(1, minutes // 10)))
+    growth = float(memory[-1] - memory[0])
+    print(f'growth from the first to the last line: {growth:+.1f} MB')
+    return 0 if growth < 2.0 else 1
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
