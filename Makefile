@@ -38,19 +38,19 @@ unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
 # Installed as it would be by a user, not editable: an editable installation leaves out share/
 # and the ament index. So that no test or demo runs the code from before the last edit,
-# whatever is installed renews the installation (two seconds, without the network).
-installed := setup.py setup.cfg pyproject.toml package.xml LICENSE \
+# whatever is installed renews the installation (three seconds, without the network).
+settings := setup.py setup.cfg pyproject.toml
+installed := package.xml LICENSE \
   $(shell find load_identification resource launch config -not -path '*__pycache__*')
-pip := $(bin)/python -m pip --disable-pip-version-check --quiet
 # build/lib is what setuptools packs, modules deleted since included.
-install = rm -rf build/lib && $(pip) install --no-build-isolation
+install = rm -rf build/lib && $(bin)/python -m pip --disable-pip-version-check --quiet install
 
 .PHONY: demo test clean
 
-demo: $(prefix)/.demo-stamp
+demo: $(prefix)/.demo-stamp $(prefix)/.package-stamp
 	$(bin)/load_demo
 
-test: $(prefix)/.test-stamp
+test: $(prefix)/.test-stamp $(prefix)/.package-stamp
 	$(bin)/ruff check .
 	$(bin)/ruff format --check .
 	$(bin)/mypy
@@ -61,6 +61,7 @@ clean:
 	rm -rf build install log *.egg-info .mypy_cache .ruff_cache .pytest_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# pip anew, for the one that older Pythons bring can search for matching versions without end.
 $(prefix)/.venv-stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	  echo "Python 3.10 or newer is needed; '$(PYTHON)' is:" \
@@ -69,13 +70,18 @@ $(prefix)/.venv-stamp:
 	  echo "'$(PYTHON)' cannot make virtual environments: install its venv module" \
 	    "(on Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; }
 	$(PYTHON) -m venv $(prefix)
-	$(pip) install 'setuptools>=70.1'
+	$(install) --upgrade pip 'setuptools>=70.1'
 	@touch $@
 
-$(prefix)/.demo-stamp: $(prefix)/.venv-stamp $(installed)
+# First what the package needs, from the index, then the package from this checkout.
+$(prefix)/.demo-stamp: $(prefix)/.venv-stamp $(settings)
 	$(install) '.[ros]'
 	@touch $@
 
-$(prefix)/.test-stamp: $(prefix)/.venv-stamp $(installed)
+$(prefix)/.test-stamp: $(prefix)/.venv-stamp $(settings)
 	$(install) '.[ros,test]'
+	@touch $@
+
+$(prefix)/.package-stamp: $(prefix)/.venv-stamp $(settings) $(installed)
+	$(install) --no-build-isolation --no-deps .
 	@touch $@

@@ -1,0 +1,183 @@
+"""The arm of the demonstration: simulated beforehand, then published in real time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from load_identification.errors import DescriptionError
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.robot import Robot
+from load_identification.nodes.conversions import NS, set_stamp, set_wrench
+from load_identification.nodes.runtime import LATCHED_QOS, STREAM_QOS
+from load_identification.tools.simulation import (
+    Recording,
+    SensorModel,
+    aluminium_block,
+    puma_trajectory,
+    simulate,
+)
+from load_identification.typing_aliases import FloatArray
+
+JOINT_STATES, WRENCH, ROBOT_DESCRIPTION = '/joint_states', '/wrench', '/robot_description'
+SENSOR_FRAME = 'ft_sensor'
+
+RATE = 1000.0
+"""Joint states and wrenches per second [Hz]."""
+
+VELOCITY_SHARE = 0.6
+"""Part of the joints' velocity limits that the rich motion uses."""
+
+RICH_MOTION = 13.0
+"""[s]"""
+
+MOTION_SEED = 1
+
+PHASES = ('at rest', "the paper's move", 'rich motion')
+"""The segments of `puma_trajectory`."""
+
+LEAD = 0.5
+"""Time between description and first sample, so that the first ones find it read [s]."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is to be found: the payload, and the offset (6,) of the raw wrench [N, N m]."""
+
+    payload: InertialParameters
+    offset: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """All that the arm will publish, and the truth behind it.
+
+    Attributes
+    ----------
+    description : str
+        URDF.
+    recording : Recording
+    phase_ends : (3,) array
+        When each of `PHASES` ends [s].
+    truth : Truth
+    """
+
+    description: str
+    recording: Recording
+    phase_ends: FloatArray
+    truth: Truth
+
+    @property
+    def duration(self) -> float:
+        """[s]"""
+        return float(self.phase_ends[-1])
+
+    @property
+    def motion_start(self) -> float:
+        """When the arm begins to move [s]."""
+        return float(self.phase_ends[0])
+
+    def phase(self, elapsed: float) -> str:
+        """Return in words what the arm does at a time [s]."""
+        return PHASES[min(int(np.searchsorted(self.phase_ends, elapsed)), len(PHASES) - 1)]
+
+
+def simulate_arm(seed: int) -> Simulation:
+    """Simulate the whole demonstration; the seed is that of the sensors' noise."""
+    description = puma_description()
+    robot = Robot(description, SENSOR_FRAME)
+    limits = VELOCITY_SHARE * robot.velocity_limits
+    trajectory = puma_trajectory(limits, RICH_MOTION, MOTION_SEED)
+    payload, sensors = aluminium_block(), SensorModel()
+    return Simulation(
+        description=description,
+        recording=simulate(robot, trajectory, payload, sensors, RATE, seed),
+        phase_ends=np.cumsum([segment.duration for segment in trajectory.segments]),
+        truth=Truth(payload, np.array(sensors.offset)),
+    )
+
+
+def puma_description() -> str:
+    """Return the URDF of the arm, from the checkout or from share/ of any installation.
+
+    Raises
+    ------
+    DescriptionError
+        If it is in neither.
+    """
+    name = Path('config', 'puma.urdf')
+    # Every way of installing puts share/ beside the lib/ that this file is in.
+    for folder in Path(__file__).resolve().parents:
+        for path in (folder / name, folder / 'share' / 'load_identification' / name):
+            if path.is_file():
+                return path.read_text(encoding='utf-8')
+    raise DescriptionError(f'{name} of load_identification is not installed beside {__file__}')
+
+
+class ArmPublisher:
+    """Publishes the simulated samples, each when the clock has reached its stamp.
+
+    Parameters
+    ----------
+    node : Node
+    simulation : Simulation
+    """
+
+    def __init__(self, node: Node, simulation: Simulation) -> None:
+        recording = simulation.recording
+        self.published = 0
+        """Joint states published, and wrenches."""
+        self._simulation, self._recording = simulation, recording
+        self._begin = self._base = 0
+        self._joints = node.create_publisher(JointState, JOINT_STATES, STREAM_QOS)
+        self._wrenches = node.create_publisher(WrenchStamped, WRENCH, STREAM_QOS)
+        self._description = node.create_publisher(String, ROBOT_DESCRIPTION, LATCHED_QOS)
+        # Filled again and again: making messages costs more than publishing them.
+        self._joint_state = JointState(name=list(recording.names))
+        self._wrench = WrenchStamped()
+        self._wrench.header.frame_id = recording.frame
+
+    @property
+    def unheard(self) -> list[str]:
+        """The topics to which nobody has subscribed."""
+        publishers = (self._joints, self._wrenches, self._description)
+        return [p.topic_name for p in publishers if not p.get_subscription_count()]
+
+    @property
+    def total(self) -> int:
+        """Joint states to publish, and wrenches."""
+        return len(self._recording.stamps)
+
+    @property
+    def elapsed(self) -> float:
+        """Time since the first sample, negative before it [s]."""
+        return (time.monotonic_ns() - self._begin) / NS
+
+    def start(self) -> None:
+        """Publish the description, and let the first sample be due after `LEAD`."""
+        self._description.publish(String(data=self._simulation.description))
+        lead = int(LEAD * NS)
+        # A clock that is set while the arm moves must not tear its motion apart.
+        self._begin, self._base = time.monotonic_ns() + lead, time.time_ns() + lead
+
+    def publish_due(self) -> bool:
+        """Publish the samples that are due; tell whether there are more to come."""
+        stamps = self._recording.stamps
+        due = int(np.searchsorted(stamps, time.monotonic_ns() - self._begin, side='right'))
+        for k in range(self.published, due):
+            stamp = self._base + int(stamps[k])
+            set_stamp(self._joint_state.header, stamp)
+            self._joint_state.position = self._recording.position[k].tolist()
+            self._joints.publish(self._joint_state)
+            set_stamp(self._wrench.header, stamp)
+            set_wrench(self._wrench.wrench, self._recording.wrench[k])
+            self._wrenches.publish(self._wrench)
+        self.published = due
+        return due < len(stamps)

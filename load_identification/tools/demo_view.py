@@ -1,0 +1,234 @@
+"""What the demonstration shows: the estimate while it converges, then the verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from types import TracebackType
+
+import numpy as np
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.tools.demo_arm import ArmPublisher, Simulation, Truth
+from load_identification.tools.demo_judgement import CONFIDENCE, Estimate, Judgement
+from load_identification.tools.demo_monitor import STAGES, Milestone, Monitor
+from load_identification.tools.tables import (
+    INTERVAL,
+    OFFSETS,
+    PARAMETERS,
+    decimals,
+    interval_table,
+)
+from load_identification.typing_aliases import FloatArray
+
+REFRESH, LINES = 0.25, 1.0
+"""Time between two pictures on a terminal, and between two lines elsewhere [s]."""
+
+STAGE_UNITS = dict(zip(STAGES, PARAMETERS, strict=True))
+"""How the values of each stage are shown."""
+
+UNKNOWNS = (
+    *PARAMETERS,
+    *(replace(group, names=tuple(f'offset {name}' for name in group.names)) for group in OFFSETS),
+)
+
+
+class Rates:
+    """How many samples and estimates came per second since the last time asked."""
+
+    def __init__(self) -> None:
+        self._last: tuple[float, int, int] | None = None
+
+    def update(self, published: int, estimates: int) -> str:
+        """Return them in words."""
+        now = time.monotonic()
+        before, self._last = self._last, (now, published, estimates)
+        if before is None or not before[1]:
+            return ''
+        seconds = now - before[0]
+        samples, heard = (published - before[1]) / seconds, (estimates - before[2]) / seconds
+        return f'{samples:4.0f} samples/s, {heard:2.0f} estimates/s'
+
+
+class View:
+    """Shows how the demonstration goes: a live table on a terminal, a line per second elsewhere.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    simulation : Simulation
+    arm : ArmPublisher
+    monitor : Monitor
+    """
+
+    def __init__(
+        self, console: Console, simulation: Simulation, arm: ArmPublisher, monitor: Monitor
+    ) -> None:
+        self._console = console
+        self._simulation, self._arm, self._monitor = simulation, arm, monitor
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._due = self._rates_due = -np.inf if console.is_terminal else 0.0
+        self._rates, self._rates_text = Rates(), ''
+
+    def __enter__(self) -> View:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+
+    def show(self) -> None:
+        """Show the present state where it is time to."""
+        now = self._arm.elapsed
+        if now < self._due:
+            return
+        if now >= self._rates_due:
+            self._rates_due = np.floor(now) + LINES
+            self._rates_text = self._rates.update(self._arm.published, self._monitor.estimates)
+        if self._console.is_terminal:
+            self._due = now + REFRESH
+            self._live.update(self._picture(now), refresh=True)
+        else:
+            self._due = np.floor(now) + LINES
+            self._console.print(self._line(now), soft_wrap=True)
+
+    def _picture(self, elapsed: float) -> Group:
+        duration = self._simulation.duration
+        clock = f'{min(max(elapsed, 0.0), duration):4.1f} of {duration:.0f} s'
+        head = Text.assemble(
+            (f'{self._simulation.phase(elapsed):16}', 'bold'), f'{clock}   {self._rates_text}'
+        )
+        return Group(
+            Text(),
+            head,
+            parameter_table(self._simulation.truth, self._monitor.estimate),
+            self._missing(),
+        )
+
+    def _missing(self) -> Text:
+        """Return why something is not identified yet."""
+        if self._monitor.identified.all():
+            return Text('all ten parameters identified', style='green')
+        reasons = self._monitor.words.split('; ')
+        return Text('\n'.join(reasons), style='yellow')
+
+    def _line(self, elapsed: float) -> str:
+        estimate = self._monitor.estimate
+        parts = []
+        for stage, columns in STAGES.items():
+            known = bool(estimate.identified[columns].all())
+            now = _in_words(stage, estimate.values[columns], estimate.std[columns])
+            parts.append(f'{stage} {now if known else "not yet"}')
+        phase = self._simulation.phase(elapsed)
+        if self._rates_text:
+            parts.append(self._rates_text)
+        return f'{elapsed:4.1f} s  {phase:16}  {" | ".join(parts)}'
+
+
+def _in_words(stage: str, values: FloatArray, std: FloatArray) -> str:
+    """Return the values of a stage, unless they are many, and the widest 95 % interval."""
+    group = STAGE_UNITS[stage]
+    half = group.scale * INTERVAL * float(np.max(std))
+    digits = decimals(half)
+    numbers = [f'{group.scale * value:.{digits}f} ' for value in values]
+    shown = ''.join(numbers) if len(numbers) <= 3 else ''
+    return f'{shown}± {half:.{digits}f} {group.unit}'
+
+
+def parameter_table(truth: Truth, estimate: Estimate) -> Table:
+    """Make the table of the ten parameters against the truth, while they are being found."""
+    return interval_table(
+        PARAMETERS,
+        estimate.values,
+        estimate.std,
+        estimate.identified,
+        'not yet',
+        to_message_order(truth.payload.to_vector()),
+    )
+
+
+def result_table(truth: Truth, estimate: Estimate) -> Table:
+    """Make the table of all that was to be found against the truth."""
+    table = interval_table(
+        UNKNOWNS,
+        np.concatenate([estimate.values, estimate.offset]),
+        np.concatenate([estimate.std, estimate.offset_std]),
+        np.concatenate([estimate.identified, np.isfinite(estimate.offset_std)]),
+        'not identified',
+        np.concatenate([to_message_order(truth.payload.to_vector()), truth.offset]),
+    )
+    table.columns[0].header = 'result'
+    return table
+
+
+def milestone_table(simulation: Simulation, milestones: Mapping[str, Milestone]) -> Table:
+    """Make the table of when what was identified, and how well at that moment."""
+    truth = to_message_order(simulation.truth.payload.to_vector())
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column('identified')
+    for heading in ('after', '± 95 % then', 'error then'):
+        table.add_column(heading, justify='right')
+    table.add_column('unit')
+    for stage, columns in STAGES.items():
+        milestone = milestones.get(stage)
+        if milestone is None:
+            table.add_row(stage, 'never')
+            continue
+        group = STAGE_UNITS[stage]
+        half = group.scale * INTERVAL * float(np.max(milestone.std))
+        error = group.scale * float(np.max(np.abs(milestone.values - truth[columns])))
+        digits = decimals(half)
+        after = milestone.elapsed - simulation.motion_start
+        table.add_row(
+            stage, f'{after:.1f} s', f'{half:.{digits}f}', f'{error:.{digits}f}', group.unit
+        )
+    return table
+
+
+def print_result(
+    console: Console,
+    simulation: Simulation,
+    arm: ArmPublisher,
+    monitor: Monitor,
+    judgement: Judgement,
+) -> None:
+    """Print what was found, when, from how much, and whether it holds."""
+    console.print(result_table(simulation.truth, monitor.estimate))
+    console.print(
+        'Of sixteen sound 95 % intervals one or more miss in about half of all runs: the verdict\n'
+        'is that of all sixteen errors together, measured by the published covariance.',
+        soft_wrap=True,
+    )
+    console.print(milestone_table(simulation, monitor.milestones))
+    dropped = ', '.join(f'{reason} {count}' for reason, count in monitor.dropped.items())
+    console.print(
+        'Time since the arm began to move; of several entries the worst.\n'
+        f'{arm.published} joint states and wrenches published, {monitor.used} samples used after '
+        f'filtering, dropped: {dropped or "none"}.',
+        soft_wrap=True,
+    )
+    style = 'bold green' if judgement.holds else 'bold red'
+    console.print(verdict(judgement), style=style, soft_wrap=True)
+
+
+def verdict(judgement: Judgement) -> str:
+    """Return in a sentence whether the estimate holds and why."""
+    if not judgement.identified:
+        return 'The estimate DOES NOT HOLD: not all ten parameters are identified.'
+    return (
+        f'The estimate {"holds" if judgement.holds else "DOES NOT HOLD"}: all identified, joint '
+        f'error χ² = {judgement.distance:.1f}, {100.0 * CONFIDENCE:.1f} % limit '
+        f'{judgement.limit:.1f}.'
+    )

@@ -1,0 +1,166 @@
+"""The command `identify_load`: the pipeline on a recording, faster than real time."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from load_identification.errors import LoadIdentificationError, ParameterError
+from load_identification.nodes.parameters import Parameters, from_yaml
+from load_identification.signals.motion_filter import CONVENTIONS
+from load_identification.tools.estimate_file import estimate_file
+from load_identification.tools.offline import Identification, identify, in_words
+from load_identification.tools.recording import Topics, open_recording
+from load_identification.tools.tables import OFFSETS, PARAMETERS, interval_table
+
+IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
+"""Exit statuses."""
+
+EPILOG = """\
+exit status:
+  0  the mass is identified
+  1  it is not: the output says why
+  2  nothing could be done: one line on standard error says why
+"""
+
+
+def print_report(console: Console, result: Identification, parameters: Parameters) -> None:
+    """Print an identification for a person to read."""
+    estimate = result.estimate
+    if estimate.reversed_sign:
+        now = parameters.wrench_convention
+        other = next(name for name in CONVENTIONS if name != now)
+        console.print('WRENCH SIGN REVERSED?', style='bold reverse red')
+        console.print(f'wrench_convention is {now}; {other} would make the mass positive\n')
+    console.print(f'Payload in {estimate.frame}, inertia about the centre of mass', style='bold')
+    console.print(
+        interval_table(
+            PARAMETERS, estimate.values, estimate.std, estimate.identified, 'not identified'
+        )
+    )
+    if estimate.reasons:
+        console.print('Not identified', style='bold yellow')
+        bullets = Table.grid(padding=(0, 1))
+        for reason in estimate.reasons:
+            bullets.add_row('-', reason)
+        console.print(bullets)
+        console.print()
+    console.print('Offset of the raw wrench: corrected = raw − offset', style='bold')
+    console.print(
+        interval_table(OFFSETS, result.offset, result.offset_std, result.offset_known, 'not known')
+    )
+    if result.absent_channels:
+        console.print(f'No signal  {", ".join(result.absent_channels)}', style='bold yellow')
+    force, torque = estimate.residual_rms
+    console.print(f'Residual   {force:.3g} N, {torque:.3g} N·m rms')
+    rate = f'{parameters.output_rate:g} per second at most'
+    console.print(f'Samples    {result.used} used, filtered, {rate}')
+    console.print(f'Dropped    {in_words(result.dropped) or "none"}')
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='identify_load',
+        description='Identify the payload on a wrist force/torque sensor from a recording.',
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        'recording',
+        metavar='RECORDING',
+        type=Path,
+        help='rosbag2 folder or a single file of one, mcap or sqlite3',
+    )
+    parser.add_argument(
+        '--params', metavar='FILE', type=Path, help='ROS 2 parameter file, as for the nodes'
+    )
+    parser.add_argument(
+        '--output', metavar='FILE.yaml', type=Path, help='write the estimate to this file'
+    )
+    for name in ('joint_states', 'wrench', 'robot_description'):
+        default = getattr(Topics, name)
+        parser.add_argument(
+            f'--{name.replace("_", "-")}',
+            metavar='TOPIC',
+            default=default,
+            type=lambda topic: f'/{topic.lstrip("/")}',
+            help=f'instead of {default}',
+        )
+    return parser
+
+
+def _progress() -> Progress:
+    """Return a progress bar on standard error; nothing of it where that is no terminal."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn('{task.description}'),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _check_output(path: Path | None) -> None:
+    """Refuse a file that cannot be written before the work is done rather than after."""
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise ParameterError(f'--output {path} must be a file in a folder that exists')
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding='utf-8')
+    except OSError as error:
+        raise ParameterError(f'--output {path} cannot be written: {error.strerror}') from error
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Do what the command line asks and return the exit status."""
+    _check_output(arguments.output)
+    parameters = from_yaml(arguments.params) if arguments.params else Parameters()
+    topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
+    begin = time.monotonic()
+    with open_recording(arguments.recording, topics) as recording, _progress() as bar:
+        task = bar.add_task(
+            f'reading {arguments.recording.name}',
+            total=recording.joint_states + recording.wrenches,
+        )
+        result = identify(recording, parameters, progress=lambda n: bar.advance(task, n))
+    took = time.monotonic() - begin
+    console = Console(highlight=False, markup=False)
+    console.print(
+        f'{arguments.recording}: {recording.joint_states} joint states and '
+        f'{recording.wrenches} wrenches in {recording.duration:.1f} s, read in {took:.1f} s\n'
+    )
+    print_report(console, result, parameters)
+    if arguments.output is not None:
+        _write(arguments.output, estimate_file(result))
+        console.print(f'Written    {arguments.output}')
+    return IDENTIFIED if result.estimate.identified[0] else NOT_IDENTIFIED
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A locale that has no ± is no reason to fail.
+        sys.stdout.reconfigure(errors='replace')
+    arguments = _parser().parse_args(args)
+    try:
+        return _run(arguments)
+    except LoadIdentificationError as error:
+        print(f'identify_load: error: {" ".join(str(error).split())}', file=sys.stderr)
+        return UNUSABLE
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,170 @@
+"""The stages of the nodes on a recording, as fast as it goes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.errors import FrameError, RecordingError
+from load_identification.estimation.payload_estimator import PayloadEstimate, PayloadEstimator
+from load_identification.nodes.conversions import read_joint_states, read_wrenches
+from load_identification.nodes.parameters import Parameters
+from load_identification.signals.motion_filter import CONVENTIONS
+from load_identification.tools.recording import CHUNK, Chunk, RecordingReader
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+UNKNOWN_STD = 100.0
+"""A standard deviation above this is the width of the prior: nothing is known [SI units]."""
+
+
+@dataclass(frozen=True)
+class Identification:
+    """What came of a recording.
+
+    Attributes
+    ----------
+    estimate : PayloadEstimate
+    sign : float
+        From on_sensor to the convention of the raw wrench, in which the offset is given.
+    used : int
+        Filtered samples used.
+    dropped : collections.Counter
+        Samples dropped, by reason.
+    absent_channels : tuple of str
+        Wrench channels that showed nothing.
+    """
+
+    estimate: PayloadEstimate
+    sign: float
+    used: int
+    dropped: Counter[str]
+    absent_channels: tuple[str, ...]
+
+    @property
+    def offset(self) -> FloatArray:
+        """Offset of the raw wrench, (6,) [N, N m]."""
+        return self.sign * self.estimate.offset
+
+    @property
+    def offset_std(self) -> FloatArray:
+        """Standard deviation of the offset, (6,) [N, N m]."""
+        return np.sqrt(np.diag(self.estimate.covariance)[-6:])
+
+    @property
+    def offset_known(self) -> BoolArray:
+        """Which offsets anything is known of, (6,)."""
+        return self.offset_std < UNKNOWN_STD
+
+
+class Pipeline:
+    """The stages of the nodes, fed with chunks of a recording.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    description : str
+        URDF.
+    """
+
+    def __init__(self, parameters: Parameters, description: str) -> None:
+        self._parameters = parameters
+        self._description = description
+        self._synchronizer = parameters.synchronizer()
+        self._filter = parameters.motion_filter()
+        self._estimator = PayloadEstimator(parameters.estimator_settings())
+        self._counted: Counter[str] = Counter()
+        self._joints: set[str] = set()
+        if parameters.sensor_frame:
+            self._use_frame(parameters.sensor_frame)
+
+    def update(self, chunk: Chunk) -> None:
+        """Carry the messages of a chunk through all stages."""
+        joints = list(read_joint_states(chunk.joint_states, self._counted))
+        wrenches = list(read_wrenches(chunk.wrenches, self._parameters.sensor_frame))
+        for batch in joints:
+            self._joints.update(batch.names)
+        if self._filter.robot is None and wrenches:
+            self._use_frame(wrenches[0].frame)
+        samples = self._synchronizer.update(joints, wrenches)
+        filtered = None if samples is None else self._filter.update(samples)
+        if filtered is not None:
+            self._estimator.update(filtered)
+
+    def _use_frame(self, frame: str) -> None:
+        if not frame:
+            raise FrameError('the wrenches name no frame; set the parameter sensor_frame')
+        self._filter.set_description(self._description, frame)
+        if self._filter.robot is not None:
+            self._synchronizer.required = frozenset(self._filter.robot.joints)
+
+    def result(self) -> Identification:
+        """Return what has been found.
+
+        Raises
+        ------
+        RecordingError
+            If no sample could be used.
+        """
+        estimate = self._estimator.estimate()
+        dropped = sum(
+            (s.dropped for s in (self._synchronizer, self._filter, self._estimator)),
+            self._counted,
+        )
+        if estimate is None:
+            raise RecordingError(f'no sample could be used: {self._reason(dropped)}')
+        return Identification(
+            estimate=estimate,
+            sign=CONVENTIONS[self._parameters.wrench_convention],
+            used=self._estimator.used,
+            dropped=dropped,
+            absent_channels=self._filter.absent_channels,
+        )
+
+    def _reason(self, dropped: Counter[str]) -> str:
+        """Return in words why there is no estimate."""
+        needed = self._filter.robot.joints if self._filter.robot else ()
+        missing = [name for name in needed if name not in self._joints]
+        if missing:
+            return (
+                f'the joint states lack {", ".join(missing)}; '
+                f'they have {", ".join(sorted(self._joints)) or "no joints"}'
+            )
+        window = f'no piece without a gap is as long as the filter, {2 * self._filter.delay:.3f} s'
+        return f'dropped {in_words(dropped)}' if dropped else window
+
+
+def identify(
+    recording: RecordingReader,
+    parameters: Parameters,
+    chunk_length: float = CHUNK,
+    progress: Callable[[int], None] = lambda messages: None,
+) -> Identification:
+    """Identify the payload in a recording.
+
+    Parameters
+    ----------
+    recording : RecordingReader
+    parameters : Parameters
+    chunk_length : float
+        How much of the recording goes through the stages at once [s].
+    progress : function of an int
+        Called with the number of messages done since the last time.
+
+    Raises
+    ------
+    LoadIdentificationError
+        If the recording or the robot description cannot be used.
+    """
+    pipeline = Pipeline(parameters, parameters.robot_description or recording.description())
+    for chunk in recording.chunks(chunk_length):
+        pipeline.update(chunk)
+        progress(len(chunk))
+    return pipeline.result()
+
+
+def in_words(counts: Counter[str]) -> str:
+    """Return counts by reason, most frequent first."""
+    return ', '.join(f'{reason} {count}' for reason, count in counts.most_common() if count)

@@ -1,0 +1,203 @@
+"""Joint states, wrenches and the robot description out of a rosbag2 recording."""
+
+from __future__ import annotations
+
+import contextlib
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rosbags.highlevel import AnyReader
+from rosbags.interfaces import Connection
+from rosbags.typesys import Stores, get_typestore
+
+from load_identification.errors import RecordingError
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+WRENCH = 'geometry_msgs/msg/WrenchStamped'
+DESCRIPTION = 'std_msgs/msg/String'
+
+SUFFIXES = ('.mcap', '.db3')
+"""Of files that are a recording by themselves."""
+
+CHUNK = 0.5
+"""Length of a chunk [s]: shorter than the synchronizer lets one input wait for the other."""
+
+MOST_MESSAGES = 4096
+"""In a chunk, so that memory stays bounded whatever the times in a recording are."""
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Names of the topics to read."""
+
+    joint_states: str = '/joint_states'
+    wrench: str = '/wrench'
+    robot_description: str = '/robot_description'
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Messages of a short time, each list in the order in which they were recorded."""
+
+    joint_states: list[Any] = field(default_factory=list)
+    wrenches: list[Any] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        """Return the number of messages."""
+        return len(self.joint_states) + len(self.wrenches)
+
+
+class RecordingReader:
+    """Reads the three topics of an open recording; see `open_recording`.
+
+    Attributes
+    ----------
+    joint_states, wrenches : int
+        Messages on these topics.
+    duration : float
+        From the first to the last message of any topic, by the time of recording [s].
+    """
+
+    def __init__(self, path: Path, topics: Topics, reader: AnyReader) -> None:
+        self._path = path
+        self._topics = topics
+        self._reader = reader
+        self._streams = [
+            *self._connections(topics.joint_states, JOINT_STATE, '--joint-states'),
+            *self._connections(topics.wrench, WRENCH, '--wrench'),
+        ]
+        self.joint_states = self._count(topics.joint_states)
+        self.wrenches = self._count(topics.wrench)
+        self.duration = 1e-9 * reader.duration
+
+    def description(self) -> str:
+        """Return the robot description.
+
+        Raises
+        ------
+        RecordingError
+            If there is none, or more than one.
+        """
+        topic = self._topics.robot_description
+        try:
+            connections = self._connections(topic, DESCRIPTION, '--robot-description')
+        except RecordingError as error:
+            raise RecordingError(f'{error}; or set the parameter robot_description') from error
+        texts = {message.data for _, _, message in self._messages(connections)}
+        if len(texts) > 1:
+            raise RecordingError(
+                f'topic {topic} has {len(texts)} different descriptions; set the parameter '
+                'robot_description to the one that is meant'
+            )
+        return str(texts.pop())
+
+    def chunks(self, length: float = CHUNK) -> Iterator[Chunk]:
+        """Yield joint states and wrenches in the order of recording, a short time at once.
+
+        Parameters
+        ----------
+        length : float
+            [s].
+
+        Raises
+        ------
+        RecordingError
+            Where the recording turns out to be damaged.
+        """
+        chunk, end = Chunk(), 0
+        for topic, time, message in self._messages(self._streams):
+            if len(chunk) and (time >= end or len(chunk) >= MOST_MESSAGES):
+                yield chunk
+                chunk = Chunk()
+            if not len(chunk):
+                end = time + round(1e9 * length)
+            is_wrench = topic == self._topics.wrench
+            (chunk.wrenches if is_wrench else chunk.joint_states).append(message)
+        if len(chunk):
+            yield chunk
+
+    def _messages(self, connections: list[Connection]) -> Iterator[tuple[str, int, Any]]:
+        """Yield topic, time of recording [ns] and message."""
+        with _explained(self._path):
+            for connection, time, data in self._reader.messages(connections):
+                message = self._reader.deserialize(data, connection.msgtype)
+                yield connection.topic, time, message
+
+    def _count(self, topic: str) -> int:
+        return sum(c.msgcount for c in self._reader.connections if c.topic == topic)
+
+    def _connections(self, topic: str, message_type: str, option: str) -> list[Connection]:
+        """Return what carries a topic, having checked that it is there and of its type."""
+        found = [c for c in self._reader.connections if c.topic == topic]
+        wrong = [c.msgtype for c in found if c.msgtype != message_type]
+        if found and not wrong:
+            if not self._count(topic):
+                raise RecordingError(f'topic {topic} of the recording has no messages')
+            return found
+        problem = f'topic {topic} is of type {wrong[0]}' if wrong else f'no topic {topic}'
+        others = sorted({c.topic for c in self._reader.connections if c.msgtype == message_type})
+        instead = f'{", ".join(others)} (choose by {option})' if others else 'none'
+        raise RecordingError(
+            f'{problem} in recording {self._path}; of type {message_type} it has: {instead}'
+        )
+
+
+@contextlib.contextmanager
+def open_recording(path: Path, topics: Topics) -> Iterator[RecordingReader]:
+    """Open a recording: a rosbag2 folder or a single file, mcap or sqlite3.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    topics : Topics
+
+    Raises
+    ------
+    RecordingError
+        If it is no recording, is damaged, or lacks a topic.
+    """
+    _check_path(path)
+    with _explained(path):
+        # Recordings of before ROS 2 Iron say the names of their types only.
+        reader = AnyReader([path], default_typestore=get_typestore(Stores.ROS2_JAZZY))
+        reader.open()
+    try:
+        yield RecordingReader(path, topics, reader)
+    finally:
+        reader.close()
+
+
+def _check_path(path: Path) -> None:
+    """Refuse at once what cannot be a recording."""
+    if not path.exists():
+        raise RecordingError(f'recording {path} does not exist')
+    if path.is_dir():
+        if not (path / 'metadata.yaml').exists():
+            files = sorted(str(f) for f in path.iterdir() if f.suffix in SUFFIXES)
+            instead = f'; a file in it can be read alone: {", ".join(files)}' if files else ''
+            raise RecordingError(f'folder {path} has no metadata.yaml{instead}')
+    elif path.suffix not in SUFFIXES:
+        raise RecordingError(
+            f'{path} is no recording; it must be a rosbag2 folder or a file '
+            f'{" or ".join(SUFFIXES)}'
+        )
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn whatever rosbags raises into one error of this package."""
+    try:
+        yield
+    except OSError as error:
+        raise RecordingError(
+            f'recording {path} cannot be read: {error.strerror or error}'
+        ) from error
+    # A damaged file leads rosbags and the decoders below it into errors of any kind.
+    except Exception as error:
+        reason = textwrap.shorten(str(error) or type(error).__name__, 150)
+        raise RecordingError(
+            f'recording {path} cannot be read, it is damaged or cut off: {reason}'
+        ) from error

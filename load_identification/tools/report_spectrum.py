@@ -1,0 +1,186 @@
+"""The spectrum of what the estimate leaves unexplained, and the resonance in it, section 4.2.2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.ndimage import median_filter
+
+from load_identification.typing_aliases import FloatArray, IntArray
+
+SEGMENT = 2.0
+"""Length of the stretches whose spectra are averaged [s]."""
+
+LEAST_SEGMENTS = 4
+"""Fewer stretches make a peak of every fluctuation."""
+
+UNEVEN = 0.05
+"""A stretch is left out where a step between its stamps differs from the usual by more than this
+share of the stretch: what is there belongs to no one frequency."""
+
+BACKGROUND = 8.0
+"""A line is compared with the median within this many Hz to both sides."""
+
+FALSE_PEAK = 1e-4
+"""Chance that white noise shows a resonance."""
+
+LEAST_RATIO = 4.0
+"""A power less than so many times that around it is no resonance, however certain it is."""
+
+SLOWEST = 5.0
+"""What lies below is motion and its errors, not a structure's vibration [Hz]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Averaged spectrum of the residuals of the raw wrench.
+
+    Attributes
+    ----------
+    frequency : (f,) array
+        [Hz]
+    density : (f, 6) array
+        Amplitude spectral density [N/√Hz, N m/√Hz].
+    segments : int
+        Stretches averaged.
+    resonances : tuple of float
+        Frequencies that stand out in force, torque or both, strongest first [Hz].
+    """
+
+    frequency: FloatArray
+    density: FloatArray
+    segments: int
+    resonances: tuple[float, ...]
+
+
+class SpectrumRecorder:
+    """Averages the spectra of the raw wrench less what the filtered samples explain.
+
+    Fed with raw wrenches and with the explained ones at the filtered stamps; between those the
+    explained wrench is a cubic spline, for a chord would leave images of the motion around
+    multiples of the filter's rate. Keeps one stretch and a sum of powers.
+    """
+
+    def __init__(self) -> None:
+        self._raw_stamps: list[IntArray] = []
+        self._raw: list[FloatArray] = []
+        self._stamps: IntArray = np.empty(0, dtype=np.int64)
+        self._explained = np.empty((0, 6))
+        self._step = 0.0
+        self._length = 0
+        self._power = np.empty((0, 6))
+        self._segments = 0
+
+    def add_raw(self, stamps: IntArray, wrench: FloatArray) -> None:
+        """Take in raw wrenches (n, 6) of increasing stamps [ns, N, N m]."""
+        self._raw_stamps.append(stamps)
+        self._raw.append(wrench)
+
+    def add_explained(self, stamps: IntArray, wrench: FloatArray) -> None:
+        """Take in what is explained, with offset, at filtered stamps [ns, N, N m]."""
+        if self._stamps.size and stamps[0] <= self._stamps[-1]:
+            self.restart()
+        self._stamps = np.concatenate([self._stamps, stamps])
+        self._explained = np.concatenate([self._explained, wrench])
+        if self._stamps[-1] - self._stamps[0] >= 1.5e9 * SEGMENT:
+            self._average()
+
+    def restart(self) -> None:
+        """Forget the stretch begun."""
+        self._raw_stamps, self._raw = [], []
+        self._stamps, self._explained = np.empty(0, dtype=np.int64), np.empty((0, 6))
+
+    def _average(self) -> None:
+        """Add the spectrum of one stretch, and keep the second half of it for the next."""
+        first = self._stamps[0]
+        last = first + round(1e9 * SEGMENT)
+        stamps = np.concatenate(self._raw_stamps) if self._raw else np.empty(0, dtype=np.int64)
+        raw = np.concatenate(self._raw) if self._raw else np.empty((0, 6))
+        inside = (stamps >= first) & (stamps < last)
+        if inside.sum() > 2:
+            spline = CubicSpline(1e-9 * (self._stamps - first), self._explained)
+            seconds = 1e-9 * (stamps[inside] - first)
+            self._add_segment(seconds, raw[inside] - spline(seconds))
+        middle = first + round(0.5e9 * SEGMENT)
+        kept = stamps >= middle
+        self._raw_stamps, self._raw = [stamps[kept]], [raw[kept]]
+        kept = self._stamps >= middle
+        self._stamps, self._explained = self._stamps[kept], self._explained[kept]
+
+    def _add_segment(self, seconds: FloatArray, residual: FloatArray) -> None:
+        if not self._segments:
+            self._step = float(np.median(np.diff(seconds)))
+            self._length = int(SEGMENT / self._step * (1.0 - UNEVEN))
+            self._power = np.zeros((self._length // 2 + 1, 6))
+        grid = self._step * np.arange(self._length)
+        if np.diff(seconds).max() > UNEVEN * SEGMENT or seconds[-1] < grid[-1] - self._step:
+            return
+        even = np.column_stack([np.interp(grid, seconds, column) for column in residual.T])
+        window = np.hanning(self._length)[:, None]
+        transform = np.fft.rfft(window * (even - even.mean(axis=0)), axis=0)
+        self._power += 2.0 * self._step * np.abs(transform) ** 2 / np.sum(window**2)
+        self._segments += 1
+
+    def spectrum(self) -> Spectrum | None:
+        """Return the average, or None where there are not enough stretches for one."""
+        if self._segments < LEAST_SEGMENTS:
+            return None
+        frequency = np.fft.rfftfreq(self._length, self._step)
+        power = self._power / self._segments
+        # The mean is taken out, and the window spreads that over the neighbour.
+        kept = slice(2, None)
+        frequency, power = frequency[kept], power[kept]
+        return Spectrum(
+            frequency=frequency,
+            density=np.sqrt(power),
+            segments=self._segments,
+            resonances=find_resonances(frequency, power, self._segments),
+        )
+
+
+def find_resonances(
+    frequency: FloatArray, power: FloatArray, segments: int, most: int = 2
+) -> tuple[float, ...]:
+    """Find the frequencies at which power stands out of what is around.
+
+    Three force or torque channels are added, each as a multiple of the median around. Of white
+    noise that sum is a chi-square of about 2 · 3 · segments / 1.9 degrees of freedom (stretches
+    under a Hann window that overlap by half, Welch 1967); a resonance must exceed both
+    `LEAST_RATIO` and the level that noise exceeds anywhere with a chance of `FALSE_PEAK`.
+
+    Parameters
+    ----------
+    frequency : (f,) array
+        Evenly spaced [Hz].
+    power : (f, 6) array
+        Power spectral density; a dead channel is NaN or zero.
+    segments : int
+        Stretches averaged.
+    most : int
+        How many to return.
+    """
+    size = 2 * int(BACKGROUND / (frequency[1] - frequency[0])) + 1
+    background = median_filter(power, size=(size, 1), mode='nearest')
+    with np.errstate(divide='ignore', invalid='ignore'):
+        ratio = power / background
+    groups = [_mean_of_known(ratio[:, :3]), _mean_of_known(ratio[:, 3:])]
+    score = np.maximum(*groups)
+    score[frequency < SLOWEST] = 0.0
+    # Normal quantile for FALSE_PEAK over some 1e3 lines: 5.3 standard deviations.
+    level = max(LEAST_RATIO, 1.0 + 5.3 * np.sqrt(2.0 / (6.0 * segments / 1.9)))
+    found: list[float] = []
+    for k in np.argsort(score)[::-1]:
+        if score[k] < level or len(found) == most:
+            break
+        if all(abs(frequency[k] - other) > BACKGROUND / 2 for other in found):
+            found.append(float(frequency[k]))
+    return tuple(found)
+
+
+def _mean_of_known(values: FloatArray) -> FloatArray:
+    """Return the mean of each row over its finite entries, zero where there is none."""
+    known = np.isfinite(values)
+    total = np.where(known, values, 0.0).sum(axis=1)
+    return np.asarray(total / np.maximum(known.sum(axis=1), 1), dtype=float)

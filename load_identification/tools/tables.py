@@ -1,0 +1,104 @@
+"""Tables of an estimate for a person to read, in units of a convenient size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.table import Table
+
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+INTERVAL = 1.96
+"""Half of a 95 % interval, in standard deviations."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Values that share unit and number of decimals.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One for each value.
+    unit : str
+    scale : float
+        This many units are one SI unit.
+    """
+
+    names: tuple[str, ...]
+    unit: str
+    scale: float = 1.0
+
+
+PARAMETERS = (
+    Group(('mass',), 'kg'),
+    Group(tuple(f'centre of mass {axis}' for axis in 'xyz'), 'mm', 1e3),
+    Group(tuple(f'inertia {entry}' for entry in ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')), 'kg·m²'),
+)
+"""The ten parameters in message order."""
+
+OFFSETS = (
+    Group(tuple(f'force {axis}' for axis in 'xyz'), 'N'),
+    Group(tuple(f'torque {axis}' for axis in 'xyz'), 'N·m'),
+)
+"""The six offsets."""
+
+
+def interval_table(
+    groups: Sequence[Group],
+    values: FloatArray,
+    std: FloatArray,
+    known: BoolArray,
+    unknown: str,
+    truth: FloatArray | None = None,
+) -> Table:
+    """Make a table of values with their 95 % intervals.
+
+    Parameters
+    ----------
+    groups : sequence of Group
+        What the k values are.
+    values, std : (k,) arrays
+        [SI units].
+    known : (k,) bool array
+        Which of them to show.
+    unknown : str
+        What to write in place of the others.
+    truth : (k,) array, optional
+        Adds columns with the truth, and whether it lies in the interval [SI units].
+    """
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column('')
+    for heading in ('estimate', '± 95 %'):
+        table.add_column(heading, justify='right', no_wrap=True)
+    table.add_column('unit')
+    if truth is not None:
+        table.add_column('truth', justify='right', no_wrap=True)
+        table.add_column('inside')
+    first = 0
+    for group in groups:
+        rows = range(first, first + len(group.names))
+        first = rows.stop
+        half = {i: INTERVAL * group.scale * float(std[i]) for i in rows if known[i]}
+        digits = decimals(min(half.values(), default=math.nan))
+        for i, name in zip(rows, group.names, strict=True):
+            cells = [unknown, '']
+            if known[i]:
+                cells = [f'{group.scale * values[i]:.{digits}f}', f'{half[i]:.{digits}f}']
+            cells.append(group.unit)
+            if truth is not None:
+                inside = known[i] and abs(values[i] - truth[i]) <= INTERVAL * std[i]
+                cells.append(f'{group.scale * truth[i]:.{digits}f}')
+                cells.append('yes' if inside else 'no')
+            table.add_row(name, *cells, end_section=i == rows.stop - 1)
+    return table
+
+
+def decimals(half_width: float) -> int:
+    """Return how many decimals show two significant digits of half an interval."""
+    if not 0.0 < half_width < math.inf:
+        return 6
+    return max(0, 1 - math.floor(math.log10(half_width)))
