@@ -18,6 +18,9 @@ CUTOFF_TIMES_WINDOW = 2.3237
 LEAST_SIDE = 3
 """Samples needed on either side of the centre: seven points in all, the smallest case."""
 
+WORST_CONDITION = 1e6
+"""Of the normal equations: even seven points jittered by 0.4 of their distance stay below 2e5."""
+
 
 @dataclass(frozen=True)
 class DifferentiatedBatch:
@@ -57,7 +60,8 @@ def polynomial_kernels(offsets: FloatArray, used: FloatArray) -> FloatArray:
     Returns
     -------
     (k, w, 3) array
-        Kernels of the value [-], the first [1/s] and the second derivative [1/s²].
+        Kernels of the value [-], the first [1/s] and the second derivative [1/s²]; NaN for a
+        window whose samples are so bunched together that they do not determine the polynomial.
     """
     scale = np.abs(offsets * used).max(axis=1)
     x = np.ones((*offsets.shape, ORDER + 1))
@@ -69,9 +73,10 @@ def polynomial_kernels(offsets: FloatArray, used: FloatArray) -> FloatArray:
     unit[:, 0, 0] = 1.0
     unit[:, 1, 1] = 1.0 / scale
     unit[:, 2, 2] = 2.0 / scale**2
-    # The normal equations of this degree on [-1, 1] have a condition of about 1e5.
-    coefficients = np.linalg.solve(np.swapaxes(x, 1, 2) @ x, unit)
-    kernels: FloatArray = x @ coefficients
+    # The normal equations of this degree on [-1, 1] have a condition of 1e4 to 4e4 at best.
+    scales, axes = np.linalg.eigh(np.swapaxes(x, 1, 2) @ x)
+    scales[scales[:, 0] * WORST_CONDITION < scales[:, -1]] = np.nan
+    kernels: FloatArray = x @ (axes @ (np.swapaxes(axes, 1, 2) @ unit / scales[..., None]))
     return kernels
 
 
@@ -121,31 +126,30 @@ class Differentiator:
         if not batch.stamps.size:
             return None
         joints = batch.position.shape[1]
-        if self._stamps.size and (
-            joints != self._joints or batch.stamps[0] <= self._stamps[-1]
-        ):
+        if self._stamps.size and (joints != self._joints or batch.stamps[0] <= self._stamps[-1]):
             self.reset()
         self._joints = joints
         self._append(batch)
-        centres, first, last = self._complete_windows()
-        result = self._fit(centres, first, last) if centres.size else None
+        result = self._fit(*self._complete_windows())
         self._trim()
         return result
 
     def _append(self, batch: SynchronizedBatch) -> None:
-        values = np.hstack([batch.position, batch.velocity, batch.wrench])
+        stamps = batch.stamps
+        values = np.concatenate([batch.position, batch.velocity, batch.wrench], axis=1)
         fresh = not self._stamps.size
-        previous = batch.stamps[0] if fresh else self._stamps[-1]
-        before = np.diff(batch.stamps, prepend=previous)
-        starts = np.where(before > self._max_gap, batch.stamps, 0)
-        starts[0] = max(starts[0], batch.stamps[0] if fresh else self._segment_start[-1])
+        start = stamps[0] if fresh else self._segment_start[-1]
+        before = np.empty_like(stamps)
+        before[0] = 0 if fresh else stamps[0] - self._stamps[-1]
+        before[1:] = stamps[1:] - stamps[:-1]
+        starts = np.where(before > self._max_gap, stamps, start)
         segment = np.maximum.accumulate(starts)
         # A quarter of a period keeps jittered stamps of a divisor rate in the same place.
-        period = (batch.stamps - segment + self._period // 4) // self._period
-        last_period = (batch.stamps - before - segment + self._period // 4) // self._period
-        centre = (period != last_period) | (batch.stamps == segment)
-        self._values = values if fresh else np.vstack([self._values, values])
-        self._stamps = np.concatenate([self._stamps, batch.stamps])
+        since = stamps - segment + self._period // 4
+        centre = since // self._period != (since - before) // self._period
+        centre |= stamps == segment
+        self._values = values if fresh else np.concatenate([self._values, values])
+        self._stamps = np.concatenate([self._stamps, stamps])
         self._segment_start = np.concatenate([self._segment_start, segment])
         self._is_centre = np.concatenate([self._is_centre, centre])
 
@@ -156,56 +160,63 @@ class Differentiator:
         """
         stamps, starts = self._stamps, self._segment_start
         centres = np.flatnonzero(self._is_centre)
-        where = stamps[centres]
-        first = np.searchsorted(stamps, where - self._half, side='left')
-        last = np.searchsorted(stamps, where + self._half, side='right') - 1
-        first = np.minimum(first, centres - LEAST_SIDE)
-        last = np.maximum(last, centres + LEAST_SIDE)
         newest = len(stamps) - 1
+        if starts[0] == starts[newest]:
+            # All in one segment, as it nearly always is: this far windows can be complete.
+            centres = centres[stamps[centres] <= stamps[newest] - self._half]
+        where = stamps[centres]
+        first = np.minimum(stamps.searchsorted(where - self._half), centres - LEAST_SIDE)
+        last = stamps.searchsorted(where + self._half, side='right') - 1
+        last = np.maximum(last, centres + LEAST_SIDE)
         ended = starts[centres] != starts[newest]
         full = (last <= newest) & (stamps[newest] >= where + self._half)
         done = ended | full
         self._is_centre[centres[done]] = False
-        last_seen = np.minimum(last, newest)
+        first_seen, last_seen = np.maximum(first, 0), np.minimum(last, newest)
         # A window cut off by the ends of a segment to less than three quarters is one-sided.
-        whole = (
-            (last <= newest)
-            & (first >= 0)
-            & (starts[np.maximum(first, 0)] == starts[centres])
-            & (starts[last_seen] == starts[centres])
-        )
         reach = self._half * 3 // 4
-        whole &= (where - stamps[np.maximum(first, 0)] >= reach) & (
-            stamps[last_seen] - where >= reach
+        whole = (
+            (first >= 0)
+            & (last <= newest)
+            & (starts[first_seen] == starts[last_seen])
+            & (where - stamps[first_seen] >= reach)
+            & (stamps[last_seen] - where >= reach)
         )
         take = done & whole
         return centres[take], first[take], last[take]
 
-    def _fit(self, centres: IntArray, first: IntArray, last: IntArray) -> DifferentiatedBatch:
+    def _fit(
+        self, centres: IntArray, first: IntArray, last: IntArray
+    ) -> DifferentiatedBatch | None:
+        if not centres.size:
+            return None
         width = int((last - first).max()) + 1
         index = first[:, None] + np.arange(width)
         used = index <= last[:, None]
         index = np.where(used, index, centres[:, None])
         offsets = (self._stamps[index] - self._stamps[centres][:, None]) * 1e-9
         kernels = polynomial_kernels(offsets, used.astype(float))
+        determined = np.isfinite(kernels[:, 0, 0])
+        if not determined.all():
+            return self._fit(centres[determined], first[determined], last[determined])
         fitted = np.swapaxes(kernels, 1, 2) @ self._values[index]
         joints = self._joints
         position = fitted[:, :, :joints]
         velocity = fitted[:, :, joints : 2 * joints]
+        without = np.isnan(velocity[:, 0])
         return DifferentiatedBatch(
             stamps=self._stamps[centres],
             position=position[:, 0],
-            velocity=np.where(np.isnan(velocity[:, 0]), position[:, 1], velocity[:, 0]),
-            acceleration=np.where(np.isnan(velocity[:, 1]), position[:, 2], velocity[:, 1]),
+            velocity=np.where(without, position[:, 1], velocity[:, 0]),
+            acceleration=np.where(without, position[:, 2], velocity[:, 1]),
             wrench=fitted[:, 0, 2 * joints :],
         )
 
     def _trim(self) -> None:
         """Keep what the windows still to come reach back to."""
         waiting = np.flatnonzero(self._is_centre)
-        oldest = self._stamps[waiting[0]] if waiting.size else self._stamps[-1]
         index = int(waiting[0]) if waiting.size else len(self._stamps) - 1
-        reach = int(np.searchsorted(self._stamps, oldest - self._half))
+        reach = int(self._stamps.searchsorted(self._stamps[index] - self._half))
         start = max(0, min(reach, index - LEAST_SIDE))
         self._stamps = self._stamps[start:]
         self._segment_start = self._segment_start[start:]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from load_identification.errors import FrameError
+from load_identification.errors import DescriptionError
 from load_identification.model.robot import Robot
 from load_identification.signals.batches import CHANNELS, FilteredBatch, SynchronizedBatch
 from load_identification.signals.channel_monitor import ChannelMonitor
@@ -41,6 +42,7 @@ class MotionFilter:
         self._gravity = tuple(gravity)
         self._sign = CONVENTIONS[wrench_convention]
         self._description: str | None = None
+        self._refused_frame: str | None = None
         self._newest: int | None = None
 
     @property
@@ -51,9 +53,7 @@ class MotionFilter:
     @property
     def absent_channels(self) -> tuple[str, ...]:
         """Wrench channels that have shown nothing so far."""
-        return tuple(
-            c for c, gone in zip(CHANNELS, self._monitor.absent, strict=True) if gone
-        )
+        return tuple(c for c, gone in zip(CHANNELS, self._monitor.absent, strict=True) if gone)
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
         """Use a robot description; with the sensor frame known, check that it is there.
@@ -64,7 +64,7 @@ class MotionFilter:
             If it cannot be used; the one in use stays.
         """
         robot = Robot(description, sensor_frame, self._gravity) if sensor_frame else None
-        self._description, self.robot = description, robot
+        self._description, self.robot, self._refused_frame = description, robot, None
         self.waiting_for = '' if robot else 'the first wrench, for its frame'
         self.reset()
 
@@ -75,50 +75,68 @@ class MotionFilter:
         self._newest = None
 
     def update(self, batch: SynchronizedBatch) -> FilteredBatch | None:
-        """Take in synchronized samples and return what they complete, or None."""
-        robot = self._ready_robot(batch)
+        """Take in synchronized samples and return what they complete, or None.
+
+        A stamp that is not newer than the one before starts afresh.
+        """
+        robot = self._ready_robot(batch.frame)
         if robot is None:
             self.dropped['no_robot'] += len(batch.stamps)
             return None
+        usable = self._usable(batch, robot)
+        if usable is None:
+            return None
+        if self._newest is not None and usable.stamps[0] <= self._newest:
+            self.reset()
+        self._newest = int(usable.stamps[-1])
+        return self._filter(usable, robot)
+
+    def _ready_robot(self, frame: str) -> Robot | None:
+        """Return the robot, made for the frame of the wrench where none has been named."""
+        if self.robot is None and self._description is not None and frame != self._refused_frame:
+            try:
+                self.robot = Robot(self._description, frame, self._gravity)
+            except DescriptionError as error:
+                self._refused_frame, self.waiting_for = frame, str(error)
+        return self.robot
+
+    def _usable(self, batch: SynchronizedBatch, robot: Robot) -> SynchronizedBatch | None:
+        """Return the samples with all joints of the robot, in its order, stamps increasing."""
         missing = [name for name in robot.joints if name not in batch.names]
         if missing:
             self.waiting_for = f'joint {", ".join(missing)} in the joint states'
             self.dropped['joint_missing'] += len(batch.stamps)
             return None
-        if self._newest is not None and batch.stamps[0] <= self._newest:
-            self.reset()
-        self._newest = int(batch.stamps[-1])
-        return self._filter(batch, robot)
-
-    def _ready_robot(self, batch: SynchronizedBatch) -> Robot | None:
-        if self.robot is None and self._description is not None:
-            try:
-                self.robot = Robot(self._description, batch.frame, self._gravity)
-            except FrameError as error:
-                self.waiting_for = str(error)
-        return self.robot
-
-    def _filter(self, batch: SynchronizedBatch, robot: Robot) -> FilteredBatch | None:
-        columns = [batch.names.index(name) for name in robot.joints]
-        position, velocity = batch.position[:, columns], batch.velocity[:, columns]
-        known = np.isfinite(position).all(axis=1)
-        self.dropped['joint_missing'] += int(np.sum(~known))
-        if not known.any():
+        position, velocity = batch.position, batch.velocity
+        if batch.names != robot.joints:
+            columns = [batch.names.index(name) for name in robot.joints]
+            position, velocity = position[:, columns], velocity[:, columns]
+        used = np.all(np.isfinite(position), axis=1)
+        if not used.all():
+            self.dropped['joint_missing'] += int((~used).sum())
+        back = np.flatnonzero(batch.stamps[1:] <= batch.stamps[:-1])
+        if back.size:
+            self.dropped['stamp_not_increasing'] += int(used[: back[-1] + 1].sum())
+            used[: back[-1] + 1] = False
+        if not used.any():
             return None
         self.waiting_for = ''
-        position, velocity, wrench = position[known], velocity[known], batch.wrench[known]
-        stuck = self._monitor.update(position, wrench)
-        absent = self._monitor.absent
-        self.dropped['wrench_channel_stuck'] += int(np.sum(stuck[:, ~absent].any(axis=1)))
-        usable = SynchronizedBatch(
+        return SynchronizedBatch(
             names=robot.joints,
             frame=batch.frame,
-            stamps=batch.stamps[known],
-            position=position,
-            velocity=velocity,
-            wrench=np.where(stuck, np.nan, wrench),
+            stamps=batch.stamps[used],
+            position=position[used],
+            velocity=velocity[used],
+            wrench=batch.wrench[used],
         )
-        out = self._differentiator.update(usable)
+
+    def _filter(self, batch: SynchronizedBatch, robot: Robot) -> FilteredBatch | None:
+        stuck = self._monitor.update(batch.position, batch.wrench)
+        if stuck.any():
+            counted = stuck[:, ~self._monitor.absent].any(axis=1)
+            self.dropped['wrench_channel_stuck'] += int(counted.sum())
+            batch = replace(batch, wrench=np.where(stuck, np.nan, batch.wrench))
+        out = self._differentiator.update(batch)
         if out is None:
             return None
         motion = robot.motion(out.position, out.velocity, out.acceleration)

@@ -41,7 +41,7 @@ class StampGate:
         ----------
         stamps : (n,) int array
             [ns].
-        rows : (n, k) array
+        rows : (n, ...) array
             What belongs to each stamp.
         """
         if self._follows_on(stamps):
@@ -61,7 +61,7 @@ class StampGate:
                 accepted_rows.append(ok_row)
         return (
             np.array(accepted_stamps, dtype=np.int64),
-            np.array(accepted_rows, dtype=float).reshape(len(accepted_rows), rows.shape[1]),
+            np.array(accepted_rows, dtype=float).reshape(len(accepted_rows), *rows.shape[1:]),
             restarted,
         )
 
@@ -69,8 +69,10 @@ class StampGate:
         """Tell whether a whole batch is in order, as it nearly always is."""
         if self._last is None or self._held is not None or not stamps.size:
             return False
-        steps = np.diff(stamps, prepend=self._last)
-        return bool(np.all((steps > 0) & (steps <= self._max_gap)))
+        if not 0 < stamps[0] - self._last <= self._max_gap:
+            return False
+        steps = stamps[1:] - stamps[:-1]
+        return bool(((steps > 0) & (steps <= self._max_gap)).all())
 
     def _judge(self, stamp: int, row: FloatArray) -> list[tuple[int, FloatArray]]:
         """Return the samples that this one lets through: none, itself, or the held one too."""

@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from load_identification.signals.batches import JointBatch, SynchronizedBatch, WrenchBatch
+from load_identification.signals.interpolation import interpolate
 from load_identification.signals.stamp_gate import StampGate
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
-HOLD_NS = 1_000_000_000
-"""How long a wrench waits for its joint state, and a joint state for a wrench, in stamps [ns]."""
+LATENCY = 1_000_000_000
+"""How much later than the wrench a joint state may come, and the other way round [ns]."""
 
 MOST_JOINTS = 256
 """More names than this on one topic are no robot; the rest is dropped, so memory stays fixed."""
+
+NEVER = int(np.iinfo(np.int64).min)
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """The joints that come in the same messages.
+
+    Attributes
+    ----------
+    gate : StampGate
+    names : tuple of str
+        In the order of the values kept of it.
+    columns : (J,) int array
+        Where those stand among all joints.
+    """
+
+    gate: StampGate
+    names: tuple[str, ...]
+    columns: npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """Samples of one stream that its gate has let through."""
+
+    stamps: IntArray
+    values: FloatArray
+    restarted: bool
 
 
 class Synchronizer:
@@ -23,7 +56,9 @@ class Synchronizer:
 
     Between two joint states the position follows the cubic Hermite polynomial through both
     positions and velocities, or a straight line where velocities are not published; the velocity
-    a straight line. A gap longer than `max_gap` is not bridged.
+    a straight line. A gap longer than `max_gap` is not bridged. A joint from which nothing has
+    come for `max_gap`, while others go on, is not waited for. Where a stream starts afresh, all
+    that came before on any stream is forgotten.
 
     Parameters
     ----------
@@ -39,13 +74,14 @@ class Synchronizer:
         """Joints worth waiting for; None where the robot is not known: all that are alive."""
         self._delay = round(wrench_delay * 1e9)
         self._max_gap = round(max_gap * 1e9)
+        self._hold = LATENCY + self._max_gap
         self.reset()
 
     def reset(self) -> None:
         """Forget every sample and every publisher."""
         self._frame: str | None = None
         self._finite_seen = np.zeros(6, dtype=bool)
-        self._joint_gates: dict[frozenset[str], StampGate] = {}
+        self._publishers: dict[frozenset[str], Publisher] = {}
         self._wrench_gate = StampGate(self._max_gap, 'wrench', self.dropped)
         self._names: list[str] = []
         self._flush()
@@ -55,48 +91,70 @@ class Synchronizer:
         self._joint_values: FloatArray = np.empty((0, 2, len(self._names)))
         self._wrench_stamps: IntArray = np.empty(0, dtype=np.int64)
         self._wrenches: FloatArray = np.empty((0, 6))
+        self._newest_wrench = NEVER
 
     def update(
         self, joints: Iterable[JointBatch], wrenches: Iterable[WrenchBatch]
     ) -> SynchronizedBatch | None:
         """Take in what has come and return what has become complete, or None."""
-        for joint_batch in joints:
-            self._add_joints(joint_batch)
-        for wrench_batch in wrenches:
-            self._add_wrenches(wrench_batch)
+        states = self._accept_joints(joints)
+        rows = self._accept_wrenches(wrenches)
+        restarted = rows.restarted or any(new.restarted for _, new in states)
+        if restarted:
+            self._flush()
+        for publisher, new in states:
+            if new.restarted or not restarted:
+                self._add_joints(publisher, new)
+        if rows.restarted or not restarted:
+            self._wrench_stamps = np.concatenate([self._wrench_stamps, rows.stamps])
+            self._wrenches = np.concatenate([self._wrenches, rows.values])
+        self._drop_ahead()
         result = self._resolve()
         self._trim()
         return result
 
-    def _add_joints(self, batch: JointBatch) -> None:
-        names = batch.names
-        for name in names:
-            if name not in self._names and len(self._names) < MOST_JOINTS:
-                self._names.append(name)
-                column = np.full((len(self._joint_stamps), 2, 1), np.nan)
-                self._joint_values = np.concatenate([self._joint_values, column], axis=2)
-        key = frozenset(names)
-        if key not in self._joint_gates:
-            if len(self._joint_gates) >= MOST_JOINTS:
-                self._joint_gates.clear()
-            self._joint_gates[key] = StampGate(self._max_gap, 'joint_states', self.dropped)
-        count = len(names)
-        stamps, rows, restarted = self._joint_gates[key].update(
-            batch.stamps, np.hstack([batch.position, batch.velocity])
-        )
-        if restarted:
-            self._flush()
-        known = [i for i, name in enumerate(names) if name in self._names]
-        columns = [self._names.index(names[i]) for i in known]
-        position, velocity = rows[:, :count][:, known], rows[:, count:][:, known]
-        finite = np.isfinite(position)
-        self.dropped['joint_state_not_finite'] += int(np.sum(~finite.all(axis=1)))
-        values = np.full((len(stamps), 2, len(self._names)), np.nan)
-        values[:, 0, columns] = np.where(finite, position, np.nan)
-        values[:, 1, columns] = np.where(finite & np.isfinite(velocity), velocity, np.nan)
-        in_order = not len(self._joint_stamps) or (
-            len(stamps) > 0 and stamps[0] >= self._joint_stamps[-1]
-        )
+    def _accept_joints(self, batches: Iterable[JointBatch]) -> list[tuple[Publisher, Accepted]]:
+        """Pass joint states through the gate of their publisher."""
+        by_publisher: dict[frozenset[str], list[JointBatch]] = {}
+        for batch in batches:
+            key = frozenset(batch.names)
+            if self.required is None or not self.required.isdisjoint(key):
+                by_publisher.setdefault(key, []).append(batch)
+        accepted = []
+        for key, its_batches in by_publisher.items():
+            if key not in self._publishers:
+                if len(self._publishers) >= MOST_JOINTS:
+                    self._publishers.clear()
+                self._publishers[key] = self._publisher(its_batches[0].names)
+            publisher = self._publishers[key]
+            stamps, values = _joined(its_batches, publisher.names, self._hold)
+            accepted.append((publisher, Accepted(*publisher.gate.update(stamps, values))))
+        return accepted
+
+    def _publisher(self, names: tuple[str, ...]) -> Publisher:
+        """Make room for the joints of a new publisher."""
+        new = [name for name in names if name not in self._names]
+        new = new[: MOST_JOINTS - len(self._names)]
+        self._names += new
+        room = np.full((len(self._joint_stamps), 2, len(new)), np.nan)
+        self._joint_values = np.concatenate([self._joint_values, room], axis=2)
+        known = tuple(name for name in names if name in self._names)
+        columns = np.array([self._names.index(name) for name in known], dtype=np.intp)
+        return Publisher(StampGate(self._max_gap, 'joint_states', self.dropped), known, columns)
+
+    def _add_joints(self, publisher: Publisher, new: Accepted) -> None:
+        stamps, values = new.stamps, new.values
+        if not stamps.size:
+            return
+        finite = np.isfinite(values)
+        if not finite.all():
+            self._count('joint_state_not_finite', ~np.all(finite[:, 0], axis=1))
+            values = np.where(finite & finite[:, :1], values, np.nan)
+        if publisher.names != tuple(self._names):
+            every = np.full((len(stamps), 2, len(self._names)), np.nan)
+            every[:, :, publisher.columns] = values
+            values = every
+        in_order = not self._joint_stamps.size or stamps[0] >= self._joint_stamps[-1]
         self._joint_stamps = np.concatenate([self._joint_stamps, stamps])
         self._joint_values = np.concatenate([self._joint_values, values])
         if not in_order:
@@ -104,24 +162,50 @@ class Synchronizer:
             self._joint_stamps = self._joint_stamps[order]
             self._joint_values = self._joint_values[order]
 
-    def _add_wrenches(self, batch: WrenchBatch) -> None:
-        if self._frame is None and batch.stamps.size:
-            self._frame = batch.frame
-        if batch.frame != self._frame:
-            self.dropped['wrench_frame_changed'] += len(batch.stamps)
+    def _accept_wrenches(self, batches: Iterable[WrenchBatch]) -> Accepted:
+        """Pass usable wrenches through their gate."""
+        stamps, values = [np.empty(0, dtype=np.int64)], [np.empty((0, 6))]
+        for batch in batches:
+            if not batch.stamps.size:
+                continue
+            if self._frame is None:
+                self._frame = batch.frame
+            if batch.frame != self._frame:
+                self.dropped['wrench_frame_changed'] += len(batch.stamps)
+                continue
+            usable = self._usable(batch.wrench)
+            stamps.append(batch.stamps[usable])
+            values.append(batch.wrench[usable])
+        wrench = np.concatenate(values)
+        # What is not finite now is a channel that the sensor does not have.
+        wrench = np.where(np.isfinite(wrench), wrench, np.nan)
+        return Accepted(*self._wrench_gate.update(np.concatenate(stamps), wrench))
+
+    def _usable(self, wrench: FloatArray) -> BoolArray:
+        """Return which wrenches are finite in every channel that has ever been so."""
+        finite = np.isfinite(wrench)
+        seen = np.logical_or.accumulate(np.vstack([self._finite_seen, finite]))[1:]
+        self._finite_seen = seen[-1]
+        usable: BoolArray = (finite == seen).all(axis=1) & seen.any(axis=1)
+        self._count('wrench_not_finite', ~usable)
+        return usable
+
+    def _count(self, reason: str, dropped: BoolArray) -> None:
+        if dropped.any():
+            self.dropped[reason] += int(dropped.sum())
+
+    def _drop_ahead(self) -> None:
+        """Drop joint states too far ahead of the wrenches: their publisher has another clock."""
+        newest = int(self._wrench_stamps[-1]) if self._wrench_stamps.size else self._newest_wrench
+        if newest == NEVER or not self._joint_stamps.size:
             return
-        finite = np.isfinite(batch.wrench)
-        self._finite_seen |= finite.any(axis=0)
-        # A channel that has never been finite is one the sensor does not have.
-        usable = finite[:, self._finite_seen].all(axis=1) & self._finite_seen.any()
-        self.dropped['wrench_not_finite'] += int(np.sum(~usable))
-        stamps, rows, restarted = self._wrench_gate.update(
-            batch.stamps[usable], np.where(finite, batch.wrench, np.nan)[usable]
-        )
-        if restarted:
-            self._flush()
-        self._wrench_stamps = np.concatenate([self._wrench_stamps, stamps])
-        self._wrenches = np.concatenate([self._wrenches, rows])
+        if self._joint_stamps[-1] > newest + self._hold:
+            kept = self._joint_stamps <= newest + self._hold
+            self._count('joint_state_ahead', ~kept)
+            self._joint_stamps, self._joint_values = (
+                self._joint_stamps[kept],
+                self._joint_values[kept],
+            )
 
     def _resolve(self) -> SynchronizedBatch | None:
         """Return the wrenches whose joint states are there."""
@@ -129,22 +213,23 @@ class Synchronizer:
             return None
         times = self._wrench_stamps - self._delay
         ready = times <= self._complete_until()
-        overdue = ~ready & (times < self._wrench_stamps[-1] - HOLD_NS)
-        self.dropped['joint_state_missing'] += int(np.sum(overdue))
+        overdue = ~ready & (times < self._wrench_stamps[-1] - self._hold)
+        self._count('joint_state_missing', overdue)
         stamps, wrenches, times = self._wrench_stamps[ready], self._wrenches[ready], times[ready]
         waiting = ~ready & ~overdue
+        self._newest_wrench = int(self._wrench_stamps[-1])
         self._wrench_stamps, self._wrenches = self._wrench_stamps[waiting], self._wrenches[waiting]
         if not stamps.size:
             return None
         position, velocity = self._interpolate(times)
         known = np.isfinite(position)
-        usable = known.any(axis=1)
-        self.dropped['joint_state_gap'] += int(np.sum(~usable))
+        usable = np.any(known, axis=1)
+        self._count('joint_state_gap', ~usable)
         if not usable.any():
             return None
-        carried = known.any(axis=0)
+        carried = np.any(known, axis=0)
         return SynchronizedBatch(
-            names=tuple(name for name, c in zip(self._names, carried, strict=True) if c),
+            names=tuple(itertools.compress(self._names, carried)),
             frame=self._frame or '',
             stamps=stamps[usable],
             position=position[usable][:, carried],
@@ -155,37 +240,35 @@ class Synchronizer:
     def _complete_until(self) -> int:
         """Return the stamp up to which every joint worth waiting for is known [ns]."""
         if not self._joint_stamps.size:
-            return np.iinfo(np.int64).min
-        alive_after = self._joint_stamps[-1] - self._max_gap
-        valid = np.isfinite(self._joint_values[:, 0, :])
+            return NEVER
+        last = int(self._joint_stamps[-1])
+        valid = np.isfinite(self._joint_values[:, 0])
+        if valid[-1].all():
+            return last
         newest = self._joint_stamps[len(valid) - 1 - np.argmax(valid[::-1], axis=0)]
-        newest = np.where(valid.any(axis=0), newest, np.iinfo(np.int64).min)
-        waited_for = newest >= alive_after
+        waited_for = valid.any(axis=0) & (newest >= last - self._max_gap)
         if self.required is not None:
-            waited_for &= np.array([name in self.required for name in self._names])
-        return int(newest[waited_for].min()) if waited_for.any() else int(self._joint_stamps[-1])
+            waited_for &= [name in self.required for name in self._names]
+        return int(newest[waited_for].min()) if waited_for.any() else last
 
     def _interpolate(self, times: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities at `times`, NaN where no two joint states bracket one.
 
         Joints that came in the same messages are done together.
         """
+        stamps, values = self._joint_stamps, self._joint_values
+        valid = np.isfinite(values[:, 0])
+        if valid.all():
+            return interpolate(stamps, values[:, 0], values[:, 1], times, self._max_gap)
         position = np.full((len(times), len(self._names)), np.nan)
         velocity = position.copy()
-        valid = np.isfinite(self._joint_values[:, 0, :])
-        if valid.all():
-            patterns, member = np.ones((1, len(valid)), dtype=bool), np.zeros(valid.shape[1], int)
-        else:
-            patterns, member = np.unique(valid.T, axis=0, return_inverse=True)
+        patterns, member = np.unique(valid.T, axis=0, return_inverse=True)
         for index, rows in enumerate(patterns):
             if rows.any():
                 columns = np.flatnonzero(member == index)
+                part = values[rows][:, :, columns]
                 position[:, columns], velocity[:, columns] = interpolate(
-                    self._joint_stamps[rows],
-                    self._joint_values[rows, 0][:, columns],
-                    self._joint_values[rows, 1][:, columns],
-                    times,
-                    self._max_gap,
+                    stamps[rows], part[:, 0], part[:, 1], times, self._max_gap
                 )
         return position, velocity
 
@@ -193,56 +276,29 @@ class Synchronizer:
         """Let go of joint states that no wrench to come can need."""
         if not self._joint_stamps.size:
             return
-        newest = self._joint_stamps[-1]
-        if self._wrench_stamps.size:
-            newest = min(newest, self._wrench_stamps[0] - self._delay)
-        keep_from = max(newest - 2 * self._max_gap, self._joint_stamps[-1] - HOLD_NS)
-        first = int(np.searchsorted(self._joint_stamps, keep_from))
+        last = int(self._joint_stamps[-1])
+        oldest = int(self._wrench_stamps[0]) if self._wrench_stamps.size else self._newest_wrench
+        keep_from = max(min(last, oldest - self._delay) - self._max_gap, last - self._hold)
+        first = int(self._joint_stamps.searchsorted(keep_from))
         self._joint_stamps = self._joint_stamps[first:]
         self._joint_values = self._joint_values[first:]
 
 
-def interpolate(
-    stamps: IntArray,
-    position: FloatArray,
-    velocity: FloatArray,
-    times: IntArray,
-    max_gap: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Return position and velocity at given times from samples around them.
-
-    Parameters
-    ----------
-    stamps : (n,) int array
-        Of the samples, not decreasing [ns].
-    position, velocity : (n, J) arrays
-        Samples [rad or m, rad/s or m/s]; velocity NaN where not known.
-    times : (k,) int array
-        Where to look [ns].
-    max_gap : int
-        Samples farther apart than this are not joined [ns].
-
-    Returns
-    -------
-    position, velocity : (k, J) arrays
-        NaN where no two samples bracket the time.
-    """
-    after = np.clip(np.searchsorted(stamps, times, side='left'), 0, len(stamps) - 1)
-    exact = stamps[after] == times
-    before = np.where(exact, after, after - 1)
-    gap = stamps[after] - stamps[before]
-    bracketed = exact | ((before >= 0) & (times <= stamps[after]) & (gap > 0) & (gap <= max_gap))
-    before = np.maximum(before, 0)
-    step = np.where(gap > 0, gap, 1)[:, None] * 1e-9
-    s = np.where(gap > 0, (times - stamps[before]) / np.maximum(gap, 1), 0.0)[:, None]
-    p0, p1, v0, v1 = position[before], position[after], velocity[before], velocity[after]
-    linear = p0 + s * (p1 - p0)
-    hermite = linear + s * (1 - s) * (
-        (1 - s) * (step * v0 - (p1 - p0)) - s * (step * v1 - (p1 - p0))
-    )
-    q = np.where(np.isfinite(hermite), hermite, linear)
-    qd = v0 + s * (v1 - v0)
-    nowhere = ~bracketed[:, None]
-    return np.where(nowhere, np.nan, q), np.where(nowhere, np.nan, qd)
-
-
+def _joined(
+    batches: list[JointBatch], names: tuple[str, ...], hold: int
+) -> tuple[IntArray, FloatArray]:
+    """Return stamps and values (n, 2, J) of batches of one publisher, joints in one order."""
+    values = []
+    for batch in batches:
+        both = np.stack([batch.position, batch.velocity], axis=1)
+        if batch.names != names:
+            both = both[:, :, [batch.names.index(name) for name in names]]
+        values.append(both)
+    if len(batches) == 1:
+        return batches[0].stamps, values[0]
+    stamps, joined = np.concatenate([b.stamps for b in batches]), np.concatenate(values)
+    if stamps.size and np.ptp(stamps) <= hold:
+        # Batches are of one layout each, so layouts that alternate come out of order.
+        order = np.argsort(stamps, kind='stable')
+        stamps, joined = stamps[order], joined[order]
+    return stamps, joined
