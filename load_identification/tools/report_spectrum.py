@@ -13,6 +13,9 @@ from load_identification.typing_aliases import FloatArray, IntArray
 SEGMENT = 2.0
 """Length of the stretches whose spectra are averaged [s]."""
 
+PATIENCE = 10.0
+"""How long a raw wrench waits for what explains it [s]."""
+
 LEAST_SEGMENTS = 4
 """Fewer stretches make a peak of every fluctuation."""
 
@@ -77,6 +80,9 @@ class SpectrumRecorder:
         """Take in raw wrenches (n, 6) of increasing stamps [ns, N, N m]."""
         self._raw_stamps.append(stamps)
         self._raw.append(wrench)
+        # Whatever waits for an explanation that long will not get one.
+        while stamps[-1] - self._raw_stamps[0][0] > PATIENCE * 1e9:
+            del self._raw_stamps[0], self._raw[0]
 
     def add_explained(self, stamps: IntArray, wrench: FloatArray) -> None:
         """Take in what is explained, with offset, at filtered stamps [ns, N, N m]."""
@@ -88,8 +94,7 @@ class SpectrumRecorder:
             self._average()
 
     def restart(self) -> None:
-        """Forget the stretch begun."""
-        self._raw_stamps, self._raw = [], []
+        """Forget the stretch begun; raw wrenches may be of the next one."""
         self._stamps, self._explained = np.empty(0, dtype=np.int64), np.empty((0, 6))
 
     def _average(self) -> None:

@@ -90,9 +90,9 @@ def interval_table(
                 cells = [f'{group.scale * values[i]:.{digits}f}', f'{half[i]:.{digits}f}']
             cells.append(group.unit)
             if truth is not None:
-                inside = known[i] and abs(values[i] - truth[i]) <= INTERVAL * std[i]
+                inside = abs(values[i] - truth[i]) <= INTERVAL * std[i]
                 cells.append(f'{group.scale * truth[i]:.{digits}f}')
-                cells.append('yes' if inside else 'no')
+                cells.append(('yes' if inside else 'no') if known[i] else '')
             table.add_row(name, *cells, end_section=i == rows.stop - 1)
     return table
 
