@@ -301,6 +301,20 @@ def test_where_one_publisher_dies_the_rest_goes_on(required: frozenset[str] | No
     assert kept_bytes(synchronizer) < 1200 * 8 * 6
 
 
+def test_a_joint_that_is_not_required_is_not_waited_for() -> None:
+    """Though it comes in the same messages, where from a certain time on it is not finite."""
+    states = joints(every(2.0, 1000), ('a', 'gripper'))
+    states.position[250:, 1] = np.nan
+    arrivals = [*one_by_one(states), *one_by_one(wrenches(every(1.0, 990, phase=0.3)))]
+    synchronizer = Synchronizer(0.0, MAX_GAP)
+    synchronizer.required = frozenset('a')
+    for tick in range(1, 99):
+        until = START + 10 * tick * MS
+        mine = [a for a in arrivals if until - 10 * MS <= a.time < until]
+        (batch,) = play(synchronizer, mine)
+        assert batch.stamps[-1] > until - 5 * MS
+
+
 def test_a_publisher_that_comes_back_is_used_again() -> None:
     arrivals = [*one_by_one(joints(every(2.0, 3000), ('a',)))]
     arrivals += one_by_one(joints(every(5.0, 1000), ('b',)))

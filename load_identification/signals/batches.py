@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from load_identification.typing_aliases import FloatArray, IntArray
 
 CHANNELS = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
@@ -105,13 +103,3 @@ class FilteredBatch:
     angular_velocity: FloatArray
     linear_acceleration: FloatArray
     angular_acceleration: FloatArray
-
-
-def concatenate_joints(batches: list[JointBatch]) -> JointBatch:
-    """Join batches of one layout."""
-    return JointBatch(
-        batches[0].names,
-        np.concatenate([b.stamps for b in batches]),
-        np.concatenate([b.position for b in batches]),
-        np.concatenate([b.velocity for b in batches]),
-    )

@@ -6,7 +6,7 @@ import numpy as np
 
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
-FALSE_ALARM = 1e-18
+FALSE_ALARM = 1e-24
 """Chance that a channel of constant chance to repeat itself does so as often as is called stuck.
 
 So small because the chance is not constant: it varies with the place on the quantiser's step.
@@ -42,9 +42,10 @@ class ChannelMonitor:
         self._alive = np.zeros(6, dtype=bool)
         # As if 20 samples with 19 repeats had been seen: at first only a long run is too long.
         self._samples, self._repeats = np.full(6, 20), np.full(6, 19)
-        # Of the run that goes on: repeats, those while other channels changed, verdict, and
-        # where the arm was at its start.
+        # Of the run that goes on: repeats, those while other channels changed, how many are too
+        # many, whether it has come to that, and where the arm was at its start.
         self._run, self._others = np.zeros(6, dtype=np.int64), np.zeros(6, dtype=np.int64)
+        self._longest: IntArray = np.zeros(6, dtype=np.int64)
         self._found = np.zeros(6, dtype=bool)
         self._start: FloatArray = np.empty((6, 0))
 
@@ -72,15 +73,31 @@ class ChannelMonitor:
             self._start = np.repeat(position[:1], 6, axis=0)
         repeat: BoolArray = wrench == np.concatenate([self._last[None], wrench[:-1]])
         self._last = wrench[-1].copy()
-        stuck = self._stuck(repeat, position, np.isfinite(wrench))
-        if self._alive.all():
-            return stuck
-        alive = np.logical_or.accumulate(np.isfinite(wrench) & (wrench != 0.0)) | self._alive
-        self._alive = alive[-1]
-        return stuck | ~alive
+        finite: BoolArray = np.isfinite(wrench)
+        stuck = np.zeros_like(repeat)
+        done = 0
+        while done < len(wrench):
+            self._forget_stuck(self._found & ~repeat[done])
+            part = self._stuck(repeat[done:], position[done:], finite[done:])
+            stuck[done : done + len(part)] = part
+            done += len(part)
+        if not self._alive.all():
+            alive = np.logical_or.accumulate(finite & (wrench != 0.0)) | self._alive
+            self._alive = alive[-1]
+            stuck |= ~alive
+        return stuck
+
+    def _forget_stuck(self, ended: BoolArray) -> None:
+        """Learn no more from a stuck run that has ended than that one so long may occur."""
+        if ended.any():
+            excess = np.where(ended, self._run - self._longest, 0)
+            self._samples, self._repeats = self._samples - excess, self._repeats - excess
 
     def _stuck(self, repeat: BoolArray, position: FloatArray, finite: BoolArray) -> BoolArray:
-        """Return which samples belong to a run of repeats that a live channel does not show."""
+        """Return which samples belong to a run of repeats that a live channel does not show.
+
+        As far as before the end of the first such run.
+        """
         sample = np.arange(len(repeat))[:, None]
         change: IntArray = np.maximum.accumulate(np.where(repeat, -1, sample))
         carried = change < 0
@@ -89,6 +106,7 @@ class ChannelMonitor:
         repeats = repeat.cumsum(axis=0)
         stuck: BoolArray = np.zeros_like(repeat)
         others = np.zeros_like(run)
+        last = len(repeat) - 1
         if run.max() >= FEWEST_REPEATS:
             chance = (self._repeats + repeats - run) / (self._samples + sample + 1 - run)
             longest = np.maximum(np.log(FALSE_ALARM) / np.log(chance), FEWEST_REPEATS)
@@ -101,10 +119,13 @@ class ChannelMonitor:
             # The verdict holds for the whole run, back to its start within the batch.
             last_found = np.maximum.accumulate(np.where(found, sample, -1))
             stuck = (last_found > change) | (carried & self._found)
-            begin = np.where(stuck, change + 1, len(repeat))
-            stuck |= np.minimum.accumulate(begin[::-1])[::-1] <= sample
-        self._samples += len(repeat)
-        self._repeats += repeats[-1]
-        self._run, self._others, self._start = run[-1], others[-1], start[-1]
-        self._found = stuck[-1]
-        return stuck
+            ended = np.any(stuck[:-1] & ~repeat[1:], axis=1)
+            last = int(np.argmax(ended)) if ended.any() else last
+            self._longest = longest[last].astype(np.int64)
+            begin = np.where(stuck, change + 1, len(repeat))[: last + 1]
+            stuck[: last + 1] |= np.minimum.accumulate(begin[::-1])[::-1] <= sample[: last + 1]
+        self._samples = self._samples + last + 1
+        self._repeats = self._repeats + repeats[last]
+        self._run, self._others, self._start = run[last], others[last], start[last]
+        self._found = stuck[last]
+        return stuck[: last + 1]

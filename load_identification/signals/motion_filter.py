@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from load_identification.errors import DescriptionError
-from load_identification.model.robot import Robot
+from load_identification.model.robot import Robot, check_description
 from load_identification.signals.batches import CHANNELS, FilteredBatch, SynchronizedBatch
 from load_identification.signals.channel_monitor import ChannelMonitor
 from load_identification.signals.differentiator import Differentiator
@@ -42,7 +42,8 @@ class MotionFilter:
         self._gravity = tuple(gravity)
         self._sign = CONVENTIONS[wrench_convention]
         self._description: str | None = None
-        self._refused_frame: str | None = None
+        self.refused_frame: str | None = None
+        """Frame of the wrench for which the description cannot be used."""
         self._newest: int | None = None
 
     @property
@@ -63,8 +64,12 @@ class MotionFilter:
         DescriptionError
             If it cannot be used; the one in use stays.
         """
-        robot = Robot(description, sensor_frame, self._gravity) if sensor_frame else None
-        self._description, self.robot, self._refused_frame = description, robot, None
+        robot = None
+        if sensor_frame:
+            robot = Robot(description, sensor_frame, self._gravity)
+        else:
+            check_description(description)
+        self._description, self.robot, self.refused_frame = description, robot, None
         self.waiting_for = '' if robot else 'the first wrench, for its frame'
         self.reset()
 
@@ -93,11 +98,11 @@ class MotionFilter:
 
     def _ready_robot(self, frame: str) -> Robot | None:
         """Return the robot, made for the frame of the wrench where none has been named."""
-        if self.robot is None and self._description is not None and frame != self._refused_frame:
+        if self.robot is None and self._description is not None and frame != self.refused_frame:
             try:
                 self.robot = Robot(self._description, frame, self._gravity)
             except DescriptionError as error:
-                self._refused_frame, self.waiting_for = frame, str(error)
+                self.refused_frame, self.waiting_for = frame, str(error)
         return self.robot
 
     def _usable(self, batch: SynchronizedBatch, robot: Robot) -> SynchronizedBatch | None:
@@ -131,10 +136,10 @@ class MotionFilter:
         )
 
     def _filter(self, batch: SynchronizedBatch, robot: Robot) -> FilteredBatch | None:
+        absent = self._monitor.absent
         stuck = self._monitor.update(batch.position, batch.wrench)
         if stuck.any():
-            counted = stuck[:, ~self._monitor.absent].any(axis=1)
-            self.dropped['wrench_channel_stuck'] += int(counted.sum())
+            self.dropped['wrench_channel_stuck'] += int(stuck[:, ~absent].any(axis=1).sum())
             batch = replace(batch, wrench=np.where(stuck, np.nan, batch.wrench))
         out = self._differentiator.update(batch)
         if out is None:

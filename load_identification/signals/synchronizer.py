@@ -99,15 +99,12 @@ class Synchronizer:
         """Take in what has come and return what has become complete, or None."""
         states = self._accept_joints(joints)
         rows = self._accept_wrenches(wrenches)
-        restarted = rows.restarted or any(new.restarted for _, new in states)
-        if restarted:
+        if rows.restarted or any(new.restarted for _, new in states):
             self._flush()
         for publisher, new in states:
-            if new.restarted or not restarted:
-                self._add_joints(publisher, new)
-        if rows.restarted or not restarted:
-            self._wrench_stamps = np.concatenate([self._wrench_stamps, rows.stamps])
-            self._wrenches = np.concatenate([self._wrenches, rows.values])
+            self._add_joints(publisher, new)
+        self._wrench_stamps = np.concatenate([self._wrench_stamps, rows.stamps])
+        self._wrenches = np.concatenate([self._wrenches, rows.values])
         self._drop_ahead()
         result = self._resolve()
         self._trim()
@@ -149,7 +146,7 @@ class Synchronizer:
         finite = np.isfinite(values)
         if not finite.all():
             self._count('joint_state_not_finite', ~np.all(finite[:, 0], axis=1))
-            values = np.where(finite & finite[:, :1], values, np.nan)
+            values = np.where(finite, values, np.nan)
         if publisher.names != tuple(self._names):
             every = np.full((len(stamps), 2, len(self._names)), np.nan)
             every[:, :, publisher.columns] = values
@@ -262,10 +259,12 @@ class Synchronizer:
             return interpolate(stamps, values[:, 0], values[:, 1], times, self._max_gap)
         position = np.full((len(times), len(self._names)), np.nan)
         velocity = position.copy()
-        patterns, member = np.unique(valid.T, axis=0, return_inverse=True)
-        for index, rows in enumerate(patterns):
+        members: dict[bytes, list[int]] = {}
+        for column, its_rows in enumerate(valid.T):
+            members.setdefault(its_rows.tobytes(), []).append(column)
+        for columns in members.values():
+            rows = valid[:, columns[0]]
             if rows.any():
-                columns = np.flatnonzero(member == index)
                 part = values[rows][:, :, columns]
                 position[:, columns], velocity[:, columns] = interpolate(
                     stamps[rows], part[:, 0], part[:, 1], times, self._max_gap

@@ -1,0 +1,445 @@
+"""From synchronized samples to the motion of the sensor frame, and what it waits for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from robots import SCARA
+
+from load_identification.errors import DescriptionError, FrameError
+from load_identification.model.robot import Robot
+from load_identification.signals.batches import (
+    CHANNELS,
+    FilteredBatch,
+    JointBatch,
+    SynchronizedBatch,
+)
+from load_identification.signals.differentiator import Differentiator
+from load_identification.signals.motion_filter import MotionFilter
+from load_identification.signals.synchronizer import Synchronizer
+from load_identification.tools.simulation import Recording, SensorModel, aluminium_block, simulate
+from load_identification.tools.trajectories import FourierMotion, Trajectory
+from load_identification.typing_aliases import IntArray
+
+URDF = (Path(__file__).parents[1] / 'config' / 'puma.urdf').read_text()
+FRAME = 'ft_sensor'
+GRAVITY = (0.0, 0.0, -9.80665)
+RATE = 500.0
+CUTOFF, OUTPUT_RATE, MAX_GAP = 20.0, 50.0, 0.1
+FADE, DURATION = 1.0, 6.0
+FREQUENCIES = np.array([0.23, 0.31, 0.47, 0.61, 0.83, 1.0])
+START = 1_700_000_000_000_000_000
+MOTION = ('linear_velocity', 'angular_velocity', 'linear_acceleration', 'angular_acceleration')
+
+
+@pytest.fixture(scope='module')
+def robot() -> Robot:
+    return Robot(URDF, FRAME, GRAVITY)
+
+
+def sines() -> FourierMotion:
+    """Return a sine of its own for each joint, the last of 1 Hz, at 0.9 rad/s."""
+    center = np.deg2rad([50.0, -60.0, 90.0, 30.0, 40.0, 20.0])
+    return FourierMotion(
+        start=center,
+        center=center,
+        duration=DURATION,
+        fade=FADE,
+        amplitude=(0.9 / (2.0 * np.pi * FREQUENCIES))[:, None],
+        angular_frequency=(2.0 * np.pi * FREQUENCIES)[:, None],
+        phase=np.arange(6.0)[:, None],
+    )
+
+
+@pytest.fixture(scope='module')
+def recording(robot: Robot) -> Recording:
+    """Exact joint states and wrenches with noise, at 500 Hz."""
+    sensors = SensorModel(encoder_resolution=0.0, velocity_noise=0.0, force_step=0, torque_step=0)
+    recording = simulate(robot, Trajectory((sines(),)), aluminium_block(), sensors, RATE, seed=0)
+    return replace(recording, stamps=recording.stamps + START)
+
+
+def motion_filter(convention: str = 'on_sensor', described: bool = True) -> MotionFilter:
+    stage = MotionFilter(Differentiator(CUTOFF, OUTPUT_RATE, MAX_GAP), GRAVITY, convention)
+    if described:
+        stage.set_description(URDF, FRAME)
+    return stage
+
+
+def synchronized(recording: Recording, with_velocity: bool = True) -> SynchronizedBatch:
+    r = recording
+    velocity = r.velocity if with_velocity else np.full_like(r.velocity, np.nan)
+    return SynchronizedBatch(r.names, r.frame, r.stamps, r.position, velocity, r.wrench)
+
+
+def piece(batch: SynchronizedBatch, part: slice) -> SynchronizedBatch:
+    arrays = ('stamps', 'position', 'velocity', 'wrench')
+    return replace(batch, **{name: getattr(batch, name)[part] for name in arrays})
+
+
+def joined(outputs: Sequence[FilteredBatch | None]) -> FilteredBatch:
+    parts = [out for out in outputs if out is not None]
+    assert {part.frame for part in parts} == {FRAME}
+    arrays = ('stamps', 'wrench', *MOTION)
+    return FilteredBatch(
+        FRAME, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays}
+    )
+
+
+def feed(
+    stage: MotionFilter, batch: SynchronizedBatch, cuts: Sequence[int] | None = None
+) -> FilteredBatch:
+    """Return all outputs of a batch fed in pieces, of 50 samples if not said."""
+    edges = [*(range(0, len(batch.stamps), 50) if cuts is None else [0, *cuts])]
+    edges.append(len(batch.stamps))
+    parts = [slice(i, j) for i, j in itertools.pairwise(edges)]
+    return joined([stage.update(piece(batch, part)) for part in parts])
+
+
+def in_full_swing(recording: Recording, out: FilteredBatch) -> tuple[FilteredBatch, IntArray]:
+    """Return outputs whose windows lie between the fades, and their places in the recording."""
+    t = (out.stamps - START) * 1e-9
+    chosen = (t > FADE + 0.1) & (t < DURATION - FADE - 0.1)
+    arrays = ('stamps', 'wrench', *MOTION)
+    kept = replace(out, **{name: getattr(out, name)[chosen] for name in arrays})
+    place = np.searchsorted(recording.stamps, kept.stamps)
+    np.testing.assert_array_equal(recording.stamps[place], kept.stamps)
+    return kept, place
+
+
+def assert_same(one: FilteredBatch, other: FilteredBatch, rtol: float = 0.0) -> None:
+    for name in ('stamps', 'wrench', *MOTION):
+        a, b = getattr(one, name), getattr(other, name)
+        atol = rtol * np.nanmax(np.abs(b)) if b.size else 0.0
+        np.testing.assert_allclose(a, b, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize('with_velocity', [True, False])
+def test_the_motion_of_the_simulated_arm_is_recovered(
+    recording: Recording, with_velocity: bool
+) -> None:
+    """From joint states without noise, with no more than the filter's own error."""
+    out, place = in_full_swing(
+        recording, feed(motion_filter(), synchronized(recording, with_velocity))
+    )
+    assert len(out.stamps) > 180
+    for name in MOTION:
+        truth = getattr(recording.motion, name)[place]
+        # At 1 Hz, 0.05 of the cutoff, derivatives are short by 4e-8.
+        np.testing.assert_allclose(
+            getattr(out, name), truth, rtol=0, atol=5e-8 * np.abs(truth).max()
+        )
+
+
+@pytest.mark.parametrize('joint_rate', [500.0, 250.0, 125.0])
+@pytest.mark.parametrize('with_velocity', [True, False])
+def test_joint_states_between_the_wrenches_add_what_interpolation_costs(
+    recording: Recording, robot: Robot, joint_rate: float, with_velocity: bool
+) -> None:
+    """A straight line through samples of a sine loses (pi f / rate)² / 3 of it."""
+    step = round(RATE / joint_rate)
+    states = recording.joints()
+    states = JointBatch(
+        states.names,
+        states.stamps[::step],
+        states.position[::step],
+        states.velocity[::step]
+        if with_velocity
+        else np.full_like(states.velocity, np.nan)[::step],
+    )
+    between = replace(recording.wrenches(), stamps=recording.stamps + 700_000)
+    batch = Synchronizer(0.0, MAX_GAP).update([states], [between])
+    assert batch is not None
+    out = feed(motion_filter(), batch)
+    t = (out.stamps - START) * 1e-9
+    swing = (t > FADE + 0.1) & (t < DURATION - FADE - 0.1)
+    truth = robot.motion(*sines().sample(t[swing]))
+    # The line's corners fold into the acceleration where positions are differentiated twice.
+    cost = (np.pi * FREQUENCIES[-1] / joint_rate) ** 2 / 3.0 * (1.2 if with_velocity else 5.0)
+    for name in MOTION:
+        expected = getattr(truth, name)
+        np.testing.assert_allclose(
+            getattr(out, name)[swing], expected, rtol=0, atol=cost * np.abs(expected).max()
+        )
+
+
+@pytest.mark.parametrize('convention', ['on_sensor', 'on_load'])
+def test_the_wrench_comes_out_low_passed_as_the_load_exerts_it_on_the_sensor(
+    recording: Recording, convention: str
+) -> None:
+    offset = np.array([1.0, -2.0, 3.0, 0.1, -0.2, 0.3])
+    on_sensor = recording.exact_wrench + offset
+    sign = 1.0 if convention == 'on_sensor' else -1.0
+    batch = replace(synchronized(recording), wrench=sign * on_sensor)
+    out, place = in_full_swing(recording, feed(motion_filter(convention), batch))
+    # Products of the joints' motions reach 3 Hz, 0.15 of the cutoff: values lose less than 1e-6.
+    truth = on_sensor[place]
+    scale = np.repeat([np.ptp(truth[:, :3]), np.ptp(truth[:, 3:])], 3)
+    np.testing.assert_allclose((out.wrench - truth) / scale, 0.0, atol=1e-6)
+
+
+def test_gravity_is_that_of_the_root_frame(recording: Recording) -> None:
+    """An accelerometer on an arm that hangs on a wall reads another direction, as much."""
+    stage = MotionFilter(
+        Differentiator(CUTOFF, OUTPUT_RATE, MAX_GAP), (9.8, 0.0, 0.0), 'on_sensor'
+    )
+    stage.set_description(URDF, FRAME)
+    out, place = in_full_swing(recording, feed(stage, synchronized(recording)))
+    # The arm's own acceleration is the same: only what gravity adds differs.
+    down = feed(motion_filter(), synchronized(recording))
+    motion = Robot(URDF, FRAME, (9.8, 0.0, 0.0)).motion(
+        recording.position[place], np.zeros((len(place), 6)), np.zeros((len(place), 6))
+    )
+    still = Robot(URDF, FRAME, GRAVITY).motion(
+        recording.position[place], np.zeros((len(place), 6)), np.zeros((len(place), 6))
+    )
+    expected = motion.linear_acceleration - still.linear_acceleration
+    found = out.linear_acceleration - in_full_swing(recording, down)[0].linear_acceleration
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(motion.linear_acceleration, axis=1), 9.8, rtol=1e-12)
+
+
+@pytest.mark.parametrize('cuts', [[], [1, 2, 3], list(range(10, 3000, 10)), list(range(1, 3001))])
+def test_the_result_does_not_depend_on_the_cut_into_batches(
+    recording: Recording, cuts: list[int]
+) -> None:
+    whole = feed(motion_filter(), synchronized(recording))
+    # The kernels sum in another order; derivatives raise rounding of 1e-16 by 1e4.
+    assert_same(feed(motion_filter(), synchronized(recording), cuts), whole, rtol=1e-11)
+
+
+def test_joints_come_in_any_order_among_others(recording: Recording) -> None:
+    batch = synchronized(recording)
+    whole = feed(motion_filter(), batch)
+    order = [3, 0, 5, 1, 4, 2]
+    gripper = np.full((len(batch.stamps), 1), np.nan)
+    other = replace(
+        batch,
+        names=('gripper', *(batch.names[k] for k in order)),
+        position=np.hstack([gripper, batch.position[:, order]]),
+        velocity=np.hstack([gripper, batch.velocity[:, order]]),
+    )
+    assert_same(feed(motion_filter(), other), whole)
+
+
+def test_the_output_is_younger_than_its_delay(recording: Recording) -> None:
+    stage, batch = motion_filter(), synchronized(recording)
+    for k in range(0, 1000, 10):
+        out = stage.update(piece(batch, slice(k, k + 10)))
+        if out is not None:
+            age = (batch.stamps[k + 9] - out.stamps) * 1e-9
+            assert np.all(age >= stage.delay)
+            assert np.all(age < stage.delay + 10.0 / RATE)
+    assert stage.delay == pytest.approx(0.058, abs=1e-3)
+
+
+def test_without_a_description_it_waits_for_one(recording: Recording) -> None:
+    stage, batch = motion_filter(described=False), synchronized(recording)
+    assert stage.waiting_for == 'the robot description'
+    assert stage.update(batch) is None
+    assert stage.waiting_for == 'the robot description'
+    assert stage.dropped == {'no_robot': len(batch.stamps)}
+    stage.set_description(URDF)
+    assert 'first wrench' in stage.waiting_for
+    out = feed(stage, batch)
+    assert stage.waiting_for == ''
+    assert_same(out, feed(motion_filter(), batch))
+
+
+def test_a_sensor_frame_that_is_given_goes_before_that_of_the_wrench(recording: Recording) -> None:
+    batch = replace(synchronized(recording), frame='wrong')
+    assert_same(feed(motion_filter(), batch), feed(motion_filter(), synchronized(recording)))
+
+
+def test_a_frame_that_is_missing_is_named_and_waited_for(recording: Recording) -> None:
+    stage = motion_filter(described=False)
+    stage.set_description(URDF)
+    batch = synchronized(recording)
+    wrong = replace(batch, frame='ft_sensr')
+    for _ in range(3):
+        assert stage.update(wrong) is None
+        assert "'ft_sensr'" in stage.waiting_for
+        assert "'ft_sensor'" in stage.waiting_for
+    assert stage.dropped == {'no_robot': 3 * len(batch.stamps)}
+    # Another wrench, or another description, is what it waits for.
+    out = feed(stage, batch)
+    assert stage.waiting_for == ''
+    assert_same(out, feed(motion_filter(), batch))
+
+    stage.set_description(SCARA.urdf)
+    assert stage.update(batch) is None
+    assert f'{FRAME!r}' in stage.waiting_for
+    stage.set_description(URDF)
+    assert_same(feed(stage, batch), out)
+
+
+@pytest.mark.parametrize('description', ['', 'no URDF'])
+@pytest.mark.parametrize('frame', ['', FRAME])
+def test_a_text_that_is_no_description_is_refused_and_the_one_in_use_stays(
+    recording: Recording, description: str, frame: str
+) -> None:
+    batch, stage = synchronized(recording), motion_filter()
+    with pytest.raises(DescriptionError):
+        stage.set_description(description, frame)
+    assert_same(feed(stage, batch), feed(motion_filter(), batch))
+
+
+def test_a_chain_that_cannot_be_used_is_told_as_soon_as_the_frame_is_known(
+    recording: Recording,
+) -> None:
+    floating = URDF.replace('"revolute"', '"floating"', 1)
+    batch, stage = synchronized(recording), motion_filter()
+    with pytest.raises(DescriptionError, match='floating'):
+        stage.set_description(floating, FRAME)
+    assert_same(feed(stage, batch), feed(motion_filter(), batch))
+    # From the frame of the wrench: nothing stops, and what it waits for is said.
+    stage.set_description(floating)
+    assert stage.update(batch) is None
+    assert 'floating' in stage.waiting_for
+
+
+def test_a_frame_that_is_given_must_be_in_the_description() -> None:
+    with pytest.raises(FrameError, match="'nowhere'"):
+        motion_filter().set_description(URDF, 'nowhere')
+
+
+def test_joints_that_are_missing_are_named(recording: Recording) -> None:
+    stage, batch = motion_filter(), synchronized(recording)
+    kept = [0, 2, 3, 5]
+    part = replace(
+        batch,
+        names=tuple(batch.names[k] for k in kept),
+        position=batch.position[:, kept],
+        velocity=batch.velocity[:, kept],
+    )
+    assert stage.update(part) is None
+    assert batch.names[1] in stage.waiting_for
+    assert batch.names[4] in stage.waiting_for
+    assert batch.names[0] not in stage.waiting_for
+    assert stage.dropped == {'joint_missing': len(batch.stamps)}
+    assert_same(feed(stage, batch), feed(motion_filter(), batch))
+    assert stage.waiting_for == ''
+
+
+def test_samples_without_a_position_are_dropped_and_counted(recording: Recording) -> None:
+    """Half a second without one joint is a gap: no window reaches across it."""
+    batch = synchronized(recording)
+    holed = replace(batch, position=batch.position.copy())
+    holed.position[1000:1250, 3] = np.nan
+    holed.position[2000, 0] = np.nan
+    stage = motion_filter()
+    out = feed(stage, holed)
+    assert stage.dropped == {'joint_missing': 251}
+    assert np.isfinite(out.angular_acceleration).all()
+    stamps = batch.stamps[[1000, 1250]]
+    assert not np.any((out.stamps > stamps[0]) & (out.stamps < stamps[1]))
+    # About the single sample the polynomial is known well enough from the others.
+    kept, place = in_full_swing(recording, out)
+    late = kept.stamps > batch.stamps[1900]
+    truth = recording.motion.angular_acceleration[place][late]
+    np.testing.assert_allclose(
+        kept.angular_acceleration[late], truth, rtol=0, atol=5e-7 * np.abs(truth).max()
+    )
+
+
+def test_a_channel_that_the_sensor_lacks_comes_out_as_nan(recording: Recording) -> None:
+    batch = synchronized(recording)
+    lacking = replace(batch, wrench=batch.wrench.copy())
+    lacking.wrench[:, 3] = np.nan
+    lacking.wrench[:, 4] = 0.0
+    stage = motion_filter()
+    out = feed(stage, lacking)
+    assert stage.absent_channels == ('tx', 'ty')
+    assert np.isnan(out.wrench[:, 3:5]).all()
+    whole = feed(motion_filter(), batch)
+    others = [0, 1, 2, 5]
+    np.testing.assert_array_equal(out.wrench[:, others], whole.wrench[:, others])
+    np.testing.assert_array_equal(out.linear_acceleration, whole.linear_acceleration)
+    # That the sensor lacks them is no fault of a sample.
+    assert stage.dropped['wrench_channel_stuck'] == 0
+
+
+@pytest.mark.parametrize('channel', range(6))
+def test_a_channel_that_dies_comes_out_as_nan_and_is_counted(
+    recording: Recording, channel: int
+) -> None:
+    batch = synchronized(recording)
+    dead = replace(batch, wrench=batch.wrench.copy())
+    dead.wrench[1500:, channel] = dead.wrench[1500, channel]
+    stage = motion_filter()
+    out = feed(stage, dead)
+    assert stage.absent_channels == ()
+    whole = feed(motion_filter(), batch)
+    # The monitor takes a few samples, and they are within half a window of such as it marks.
+    after = out.stamps >= batch.stamps[1500]
+    assert np.isnan(out.wrench[after, channel]).all()
+    before = out.stamps < batch.stamps[1500] - round(stage.delay * 1e9)
+    assert np.isfinite(out.wrench[before]).all()
+    others = [k for k in range(len(CHANNELS)) if k != channel]
+    np.testing.assert_array_equal(out.wrench[:, others], whole.wrench[:, others])
+    count = stage.dropped['wrench_channel_stuck']
+    assert len(batch.stamps) - 1500 - 25 <= count <= len(batch.stamps) - 1500
+
+
+@pytest.mark.parametrize('cuts', [None, []])
+def test_a_backward_jump_starts_afresh(recording: Recording, cuts: list[int] | None) -> None:
+    """Between two batches or within one, as where a queue is drained after a restart."""
+    batch = synchronized(recording)
+    fresh = feed(motion_filter(), batch, cuts)
+    stage = motion_filter()
+    first = stage.update(batch)
+    assert first is not None
+    assert_same(feed(stage, batch, cuts), fresh)
+
+    part = piece(batch, slice(0, 2000))
+    twice = replace(
+        batch,
+        **{
+            name: np.concatenate([getattr(part, name), getattr(batch, name)])
+            for name in ('stamps', 'position', 'velocity', 'wrench')
+        },
+    )
+    stage = motion_filter()
+    out = feed(stage, twice, cuts)
+    begin = int(np.argmax(out.stamps == fresh.stamps[0])) if cuts == [] else None
+    if begin is not None:
+        assert_same(out, fresh)
+        assert stage.dropped == {'stamp_not_increasing': 2000}
+    else:
+        again = np.flatnonzero(np.diff(out.stamps) < 0) + 1
+        assert len(again) == 1
+        np.testing.assert_array_equal(out.stamps[again[0] :], fresh.stamps)
+
+
+def test_after_a_backward_jump_the_sensor_may_be_another(recording: Recording) -> None:
+    """What was learned of its channels is forgotten too."""
+    stage, batch = motion_filter(), synchronized(recording)
+    feed(stage, batch)
+    assert stage.absent_channels == ()
+    lacking = replace(batch, wrench=np.where(np.arange(6) == 3, 0.0, batch.wrench))
+    out = feed(stage, lacking)
+    assert stage.absent_channels == ('tx',)
+    assert np.isnan(out.wrench[:, 3]).all()
+    assert stage.dropped['wrench_channel_stuck'] == 0
+
+
+def test_reset_forgets_every_sample(recording: Recording) -> None:
+    stage, batch = motion_filter(), synchronized(recording)
+    fresh = feed(motion_filter(), batch)
+    feed(stage, batch)
+    stage.reset()
+    assert stage.absent_channels == CHANNELS
+    assert_same(feed(stage, batch), fresh)
+
+
+def test_nothing_in_gives_nothing_out(recording: Recording) -> None:
+    stage, batch = motion_filter(), synchronized(recording)
+    assert stage.update(piece(batch, slice(0, 0))) is None
+    assert stage.update(piece(batch, slice(0, 5))) is None
+    assert stage.update(piece(batch, slice(0, 0))) is None
+    assert not stage.dropped
