@@ -21,6 +21,9 @@ LATENCY = 1_000_000_000
 MOST_JOINTS = 256
 """More names than this on one topic are no robot; the rest is dropped, so memory stays fixed."""
 
+BEYOND_ALL_SENSE = 1e6
+"""A value as large as this comes from no sensor; it counts as not finite [SI units]."""
+
 NEVER = int(np.iinfo(np.int64).min)
 
 
@@ -143,7 +146,7 @@ class Synchronizer:
         stamps, values = new.stamps, new.values
         if not stamps.size:
             return
-        finite = np.isfinite(values)
+        finite = np.abs(values) < BEYOND_ALL_SENSE
         if not finite.all():
             self._count('joint_state_not_finite', ~np.all(finite[:, 0], axis=1))
             values = np.where(finite, values, np.nan)
@@ -175,12 +178,12 @@ class Synchronizer:
             values.append(batch.wrench[usable])
         wrench = np.concatenate(values)
         # What is not finite now is a channel that the sensor does not have.
-        wrench = np.where(np.isfinite(wrench), wrench, np.nan)
+        wrench = np.where(np.abs(wrench) < BEYOND_ALL_SENSE, wrench, np.nan)
         return Accepted(*self._wrench_gate.update(np.concatenate(stamps), wrench))
 
     def _usable(self, wrench: FloatArray) -> BoolArray:
         """Return which wrenches are finite in every channel that has ever been so."""
-        finite = np.isfinite(wrench)
+        finite = np.abs(wrench) < BEYOND_ALL_SENSE
         seen = np.logical_or.accumulate(np.vstack([self._finite_seen, finite]))[1:]
         self._finite_seen = seen[-1]
         usable: BoolArray = (finite == seen).all(axis=1) & seen.any(axis=1)
