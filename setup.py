@@ -33,6 +33,7 @@ setup(
     # the console scripts that colcon makes do not look at this list.
     install_requires=[
         'matplotlib',
+        'pillow',
         'numpy',
         'pin>=3',
         'pyyaml',
@@ -69,8 +70,11 @@ setup(
             f'fusion_node = {NAME}.nodes.fusion:main',
             f'filter_node = {NAME}.nodes.filter:main',
             f'estimator_node = {NAME}.nodes.estimator:main',
+            f'hexapod_node = {NAME}.nodes.hexapod:main',
             f'load_demo = {NAME}.tools.demo:main',
             f'identify_load = {NAME}.tools.identify:main',
+            f'hexapod_demo = {NAME}.tools.hexapod_demo:main',
+            f'load_monitor = {NAME}.tools.monitor:main',
         ],
     },
     zip_safe=False,

@@ -21,7 +21,9 @@ PACKAGE = ROOT / NAME
 
 # Module to (rosdep key, name on the package index). What is not here is a ROS package.
 LIBRARIES = {
+    'PIL': ('python3-pil', 'pillow'),
     'matplotlib': ('python3-matplotlib', 'matplotlib'),
+    'mpl_toolkits': ('python3-matplotlib', 'matplotlib'),
     'numpy': ('python3-numpy', 'numpy'),
     'pinocchio': ('pinocchio', 'pin'),
     'rich': ('python3-rich', 'rich'),
@@ -30,11 +32,11 @@ LIBRARIES = {
     'yaml': ('python3-yaml', 'pyyaml'),
 }
 # Used where it is importable; not on the package index.
-ROS_WITHOUT_WHEEL = {'tf2_ros'}
+ROS_WITHOUT_WHEEL = {'tf2_msgs', 'tf2_ros'}
 
 # A module may import from layers of its own rank and below. Modules beside the layers (errors,
 # aliases) are below them all.
-RANK = {'model': 1, 'signals': 2, 'estimation': 3, 'nodes': 4, 'tools': 5}
+RANK = {'model': 1, 'signals': 2, 'estimation': 3, 'parallel': 4, 'nodes': 5, 'tools': 6}
 
 
 def absolute_imports(path: Path) -> set[str]:
@@ -184,7 +186,7 @@ def test_core_imports_nothing_of_ros() -> None:
     program = f"""
 import importlib, json, pkgutil, sys
 imported = []
-for layer in ('model', 'signals', 'estimation'):
+for layer in ('model', 'signals', 'estimation', 'parallel'):
     package = importlib.import_module('{NAME}.' + layer)
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):
         imported.append(importlib.import_module(module.name).__name__)
@@ -199,7 +201,12 @@ print(json.dumps([imported, sorted({{name.partition('.')[0] for name in sys.modu
         timeout=60,
     )
     imported, loaded = json.loads(answer.stdout)
-    assert {name.split('.')[1] for name in imported} == {'model', 'signals', 'estimation'}
+    assert {name.split('.')[1] for name in imported} == {
+        'model',
+        'signals',
+        'estimation',
+        'parallel',
+    }
     # The wheels' ros_wheels_bootstrapper is loaded by Python itself, whatever is imported.
     ros = [
         name

@@ -1,0 +1,1 @@
+"""Parallel machines: platform motion and wrench seen through the actuators; no ROS."""

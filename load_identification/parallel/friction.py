@@ -1,0 +1,195 @@
+"""Friction in the legs: its model, its level followed in time, and when not to trust it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from load_identification.estimation.recursive_least_squares import (
+    NoiseGroup,
+    RecursiveLeastSquares,
+)
+from load_identification.parallel.geometry import LEGS, FrictionSettings
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+PARAMETERS = 10
+COULOMB = slice(PARAMETERS, PARAMETERS + LEGS)
+VISCOUS = slice(PARAMETERS + LEGS, PARAMETERS + 2 * LEGS)
+
+BLOCK_NS = 250_000_000
+"""How often the level is renewed [ns]."""
+
+BODY_STD = 1e3
+"""Prior of the moved body's parameters, so wide that it pulls none [kg, kg m, kg m²]."""
+
+BODY_MEMORY = 20.0
+"""How long the friction estimate remembers the body it has moved, which may be changed [s]."""
+
+FORCE_NOISE = 1.0
+"""Expected noise of a filtered leg force, until the residuals show it [N]."""
+
+REACH = 0.4
+"""Share of half a window that matters: farther out the low-pass only ripples, within a tenth."""
+
+KNOWN = 0.1
+"""Friction is known once its standard deviation is less than this share of what is expected."""
+
+
+def smoothed_sign(
+    rate: FloatArray, acceleration: FloatArray, step: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """Return what the low-pass leaves of the sign of a leg's rate.
+
+    Coulomb friction jumps where a leg turns round, and the measured force has gone through the
+    low-pass. Within its window the rate is rate + acceleration t, so the sign changes once, at
+    t = -rate / acceleration, and the low-pass of a step is its step response.
+
+    Parameters
+    ----------
+    rate, acceleration : (n, 6) arrays
+        At the centre of the window [m/s, m/s²].
+    step : (k,) and (k,) arrays
+        Times [s] from one end of the window to the other, and the step response there: from 0
+        to 1.
+    """
+    times, response = step
+    slope = np.where(np.abs(acceleration) > 0.0, acceleration, np.finfo(float).tiny)
+    with np.errstate(over='ignore'):
+        turn = np.clip(-rate / slope, times[0], times[-1])
+    sign: FloatArray = np.sign(slope) * (1.0 - 2.0 * np.interp(turn, times, response))
+    return np.where(acceleration == 0.0, np.sign(rate), sign)
+
+
+def least_speed(rate: FloatArray, acceleration: FloatArray, half_window: float) -> FloatArray:
+    """Return the least speed of each leg while the low-pass looks at it, (n, 6) [m/s].
+
+    Parameters
+    ----------
+    rate, acceleration : (n, 6) arrays
+        At the centre of the window [m/s, m/s²].
+    half_window : float
+        Half of the low-pass's window [s].
+    """
+    return np.maximum(np.abs(rate) - REACH * half_window * np.abs(acceleration), 0.0)
+
+
+def weighting(speed: FloatArray, settings: FrictionSettings) -> FloatArray:
+    """Return the weight w(v̄) of samples, eq. 1: zero at low speed, where friction is unmodelled.
+
+    Parameters
+    ----------
+    speed : (n, 6) array
+        Of the legs [m/s].
+    settings : FrictionSettings
+        `measure` says whether v̄ is the mean, as in the paper, or the slowest leg's speed.
+
+    Returns
+    -------
+    (n,) array
+        From 0 to 1, smooth.
+    """
+    whole = speed.mean(axis=1) if settings.measure == 'mean' else speed.min(axis=1)
+    s = (whole - settings.low_speed) / (settings.full_speed - settings.low_speed)
+    s = np.clip(s, 0.0, 1.0)
+    weight: FloatArray = s**2 * (3.0 - 2.0 * s)
+    return weight
+
+
+class FrictionTracker:
+    """Follows the Coulomb level and the viscous coefficient of each leg.
+
+    The force of a leg is L φ + c sign(v) + d v: what moves the body, linear in its ten
+    parameters, and friction. All are estimated together by recursive least squares, the body's
+    parameters only so that they are not taken for friction; the Coulomb levels c wander. A leg
+    that is slow has weight zero for that sample.
+
+    Parameters
+    ----------
+    settings : FrictionSettings
+    """
+
+    def __init__(self, settings: FrictionSettings) -> None:
+        self.settings = settings
+        self.reset()
+
+    def reset(self) -> None:
+        """Go back to what is expected."""
+        s = self.settings
+        self._expected = np.repeat([0.0, s.coulomb, s.viscous], [PARAMETERS, LEGS, LEGS])
+        size = len(self._expected)
+        prior = np.repeat([BODY_STD, s.coulomb, max(s.viscous, 1.0)], [PARAMETERS, LEGS, LEGS])
+        walk = np.repeat([0.0, s.drift, 0.0], [PARAMETERS, LEGS, LEGS])
+        group = NoiseGroup('leg force', tuple(range(size)), LEGS, FORCE_NOISE)
+        self._least_squares = RecursiveLeastSquares(size, [group], prior, walk, BODY_MEMORY)
+        self._start: int | None = None
+        self._block = 0
+        self._values, self._std = self._expected, prior
+
+    @property
+    def coulomb(self) -> FloatArray:
+        """Coulomb level of each leg, (6,) [N]."""
+        return self._values[COULOMB]
+
+    @property
+    def viscous(self) -> FloatArray:
+        """Viscous coefficient of each leg, (6,) [N s/m]."""
+        return self._values[VISCOUS]
+
+    @property
+    def known(self) -> bool:
+        """Whether the Coulomb level of every leg is known well enough to be taken out."""
+        return bool((self._std[COULOMB] <= KNOWN * self.settings.coulomb).all())
+
+    def update(
+        self,
+        stamps: IntArray,
+        body: FloatArray,
+        sign: FloatArray,
+        rate: FloatArray,
+        force: FloatArray,
+        slow: BoolArray,
+    ) -> tuple[FloatArray, BoolArray]:
+        """Take in samples and return the friction in them.
+
+        Parameters
+        ----------
+        stamps : (n,) int array
+            Increasing [ns].
+        body : (n, 6, 10) array
+            Leg forces by the parameters of the moved body.
+        sign, rate : (n, 6) arrays
+            Smoothed sign [-] and rate [m/s] of each leg.
+        force : (n, 6) array
+            Measured [N].
+        slow : (n, 6) bool array
+            Legs whose friction the model does not describe.
+
+        Returns
+        -------
+        friction : (n, 6) array
+            By what was known before the block a sample is in [N].
+        known : (n,) bool array
+            Whether that was enough.
+        """
+        n = len(stamps)
+        if self._start is None:
+            self._start = int(stamps[0])
+        shape = (n, LEGS, LEGS)
+        unit = np.broadcast_to(np.eye(LEGS), shape)
+        matrix = np.concatenate([body, unit * sign[..., None], unit * rate[..., None]], axis=2)
+        values = np.where(slow, np.nan, force - matrix @ self._expected)
+        friction, known = np.empty((n, LEGS)), np.empty(n, dtype=bool)
+        blocks = (stamps - self._start) // BLOCK_NS
+        for block in np.unique(blocks).tolist():
+            if block != self._block:
+                self._renew((block - self._block) * BLOCK_NS * 1e-9)
+                self._block = block
+            mine = blocks == block
+            friction[mine] = self.coulomb * sign[mine] + self.viscous * rate[mine]
+            known[mine] = self.known
+            self._least_squares.add([(matrix[mine], values[mine])])
+        return friction, known
+
+    def _renew(self, elapsed: float) -> None:
+        self._least_squares.end_block(elapsed)
+        solution = self._least_squares.solve()
+        self._values, self._std = self._expected + solution.values, solution.std

@@ -1,0 +1,236 @@
+"""The geometry file of a parallel machine: joints, legs, stroke, friction, platform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from load_identification.errors import LoadIdentificationError
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.typing_aliases import FloatArray
+
+LEGS = 6
+
+MEASURES = ('slowest', 'mean')
+"""What of the six leg speeds the weighting looks at: the slowest leg's, or their mean."""
+
+
+class GeometryError(LoadIdentificationError):
+    """A geometry file cannot be used."""
+
+
+@dataclass(frozen=True)
+class FrictionSettings:
+    """What is known of the friction in the legs beforehand.
+
+    Attributes
+    ----------
+    coulomb : float
+        Expected Coulomb level [N]; the true one is looked for around it.
+    viscous : float
+        Expected viscous coefficient [N s/m].
+    drift : float
+        Random walk of the Coulomb level [N/√s].
+    low_speed, full_speed : float
+        Weight zero below the one, one above the other [m/s].
+    measure : str
+        One of `MEASURES`.
+    """
+
+    coulomb: float
+    viscous: float
+    drift: float
+    low_speed: float
+    full_speed: float
+    measure: str = 'slowest'
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """A platform on six legs.
+
+    Attributes
+    ----------
+    frame : str
+        Name of S: the frame at the reference point P, with the platform's axes.
+    legs : tuple of str
+        Names of the six legs on /joint_states.
+    base : (6, 3) array
+        Joints on the base, in the base frame [m].
+    platform : (6, 3) array
+        Joints on the platform, in S [m].
+    length_offset : (6,) array
+        Distance of a leg's joints where its reported position is zero [m].
+    shortest, longest : float
+        Stroke: least and largest distance of a leg's joints [m].
+    rate_limit : float
+        Largest speed of a leg [m/s].
+    home : (3,) array
+        P in the base frame with the platform's axes parallel to the base's: where the search for
+        a pose begins, and which of the possible assemblies is meant [m].
+    least_singularity_distance : float
+        Poses nearer to a singularity are not used [-].
+    friction : FrictionSettings or None
+        None: forces are free of friction.
+    platform_body : InertialParameters or None
+        The platform alone, in S; subtracted where given.
+    """
+
+    frame: str
+    legs: tuple[str, ...]
+    base: FloatArray
+    platform: FloatArray
+    length_offset: FloatArray
+    shortest: float
+    longest: float
+    rate_limit: float
+    home: FloatArray
+    least_singularity_distance: float = 0.05
+    friction: FrictionSettings | None = None
+    platform_body: InertialParameters | None = None
+
+
+def read_geometry(path: Path) -> Geometry:
+    """Read a geometry file.
+
+    Raises
+    ------
+    GeometryError
+        If the file cannot be read, or a value in it cannot be used: with name, value and what
+        is allowed.
+    """
+    try:
+        document = yaml.safe_load(path.read_text(encoding='utf-8'))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise GeometryError(f'geometry file {path}: {" ".join(str(error).split())}') from error
+    try:
+        return geometry_from(document)
+    except LoadIdentificationError as error:
+        raise GeometryError(f'geometry file {path}: {error}') from error
+
+
+def geometry_from(document: Any) -> Geometry:
+    """Return the geometry that a document, as read from YAML, describes.
+
+    Raises
+    ------
+    GeometryError
+    """
+    whole = _Section('', document)
+    legs = _Section('legs', whole.take('legs'))
+    names = tuple(str(name) for name in legs.content)
+    if len(names) != LEGS:
+        raise GeometryError(f'legs are {", ".join(names)}; there must be {LEGS}')
+    parts = [_Section(f'legs.{name}', legs.take(name)) for name in legs.content]
+    reference = whole.numbers('reference_point', 3, [0.0, 0.0, 0.0])
+    stroke = _Section('stroke', whole.take('stroke'))
+    geometry = Geometry(
+        frame=str(whole.take('frame')),
+        legs=names,
+        base=np.array([part.numbers('base', 3) for part in parts]),
+        platform=np.array([part.numbers('platform', 3) for part in parts]) - reference,
+        length_offset=np.array([part.number('length_offset', -10.0, 10.0, 0.0) for part in parts]),
+        shortest=stroke.number('shortest', 1e-3, 100.0),
+        longest=stroke.number('longest', 1e-3, 100.0),
+        rate_limit=stroke.number('rate_limit', 1e-6, 100.0),
+        home=whole.numbers('home', 3),
+        least_singularity_distance=whole.number('least_singularity_distance', 0.0, 1.0, 0.05),
+        friction=_friction(whole),
+        platform_body=_body(whole, reference),
+    )
+    for section in (whole, legs, stroke, *parts):
+        section.refuse_rest()
+    if geometry.shortest >= geometry.longest:
+        raise GeometryError(
+            f'stroke.shortest is {geometry.shortest} m; it must be less than stroke.longest, '
+            f'{geometry.longest} m'
+        )
+    return geometry
+
+
+def _friction(whole: _Section) -> FrictionSettings | None:
+    content = whole.take('friction', None)
+    if content is None:
+        return None
+    section = _Section('friction', content)
+    settings = FrictionSettings(
+        coulomb=section.number('coulomb', 1e-6, 1e5),
+        viscous=section.number('viscous', 0.0, 1e6),
+        drift=section.number('drift', 0.0, 1e4),
+        low_speed=section.number('low_speed', 0.0, 10.0),
+        full_speed=section.number('full_speed', 1e-6, 10.0),
+        measure=str(section.take('measure', MEASURES[0])),
+    )
+    section.refuse_rest()
+    if settings.measure not in MEASURES:
+        raise GeometryError(
+            f'friction.measure is {settings.measure!r}; it must be {" or ".join(MEASURES)}'
+        )
+    if settings.low_speed >= settings.full_speed:
+        raise GeometryError(
+            f'friction.low_speed is {settings.low_speed} m/s; it must be less than '
+            f'friction.full_speed, {settings.full_speed} m/s'
+        )
+    return settings
+
+
+def _body(whole: _Section, reference: FloatArray) -> InertialParameters | None:
+    """Read the platform's own inertia, given in the frame of the platform's joints."""
+    content = whole.take('platform_body', None)
+    if content is None:
+        return None
+    section = _Section('platform_body', content)
+    mass = section.number('mass', 0.0, 1e6)
+    center = section.numbers('center_of_mass', 3) - reference
+    xx, xy, xz, yy, yz, zz = section.numbers('inertia_about_center_of_mass', 6)
+    section.refuse_rest()
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return InertialParameters.from_center_of_mass(mass, center, inertia)
+
+
+class _Section:
+    """A mapping of the file, whose entries are taken out one by one and checked."""
+
+    _REQUIRED = object()
+
+    def __init__(self, name: str, content: Any) -> None:
+        if not isinstance(content, Mapping):
+            raise GeometryError(f'{name or "the file"} is {content!r}; it must be a mapping')
+        self._prefix = f'{name}.' if name else ''
+        self.content = dict(content)
+        self._rest = dict(content)
+
+    def take(self, key: str, default: Any = _REQUIRED) -> Any:
+        if key not in self._rest and default is self._REQUIRED:
+            raise GeometryError(f'{self._prefix}{key} is missing')
+        return self._rest.pop(key, default)
+
+    def number(self, key: str, low: float, high: float, default: Any = _REQUIRED) -> float:
+        value = self.take(key, default)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not low <= value <= high:
+            raise GeometryError(
+                f'{self._prefix}{key} is {value!r}; it must be a number from {low:g} to {high:g}'
+            )
+        return float(value)
+
+    def numbers(self, key: str, count: int, default: Any = _REQUIRED) -> FloatArray:
+        value = self.take(key, default)
+        try:
+            array = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            array = np.empty(0)
+        if array.shape != (count,) or not np.isfinite(array).all():
+            raise GeometryError(
+                f'{self._prefix}{key} is {value!r}; it must be a list of {count} numbers'
+            )
+        return array
+
+    def refuse_rest(self) -> None:
+        if self._rest:
+            raise GeometryError(f'nothing is called {self._prefix}{next(iter(self._rest))}')

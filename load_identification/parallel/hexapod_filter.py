@@ -1,0 +1,290 @@
+"""From leg states to the filtered motion and wrench of the platform."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from load_identification.model.regressor import wrench_regressor
+from load_identification.parallel.friction import (
+    FrictionTracker,
+    least_speed,
+    smoothed_sign,
+    weighting,
+)
+from load_identification.parallel.leg_batch import LegBatch
+from load_identification.parallel.mechanism import (
+    Mechanism,
+    PlatformMotion,
+    PlatformPose,
+    in_sensor_frame,
+)
+from load_identification.signals.batches import CHANNELS, FilteredBatch, SynchronizedBatch
+from load_identification.signals.channel_monitor import ChannelMonitor
+from load_identification.signals.differentiator import (
+    DifferentiatedBatch,
+    Differentiator,
+    polynomial_kernels,
+)
+from load_identification.signals.stamp_gate import StampGate
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+COUNTS = 0.5
+"""A sample of less weight is left out where weights are yes or no."""
+
+STEPS = 400
+"""Points at which the low-pass's step response is tabulated."""
+
+
+@dataclass(frozen=True)
+class PlatformBatch:
+    """Filtered samples of the platform with what the legs say about their worth.
+
+    Attributes
+    ----------
+    filtered : FilteredBatch
+        Wrench NaN where it cannot be used at all.
+    weight : (n,) array
+        w(v̄), eq. 1 [-].
+    friction : (n, 6) array
+        Taken out of the leg forces [N].
+    """
+
+    filtered: FilteredBatch
+    weight: FloatArray
+    friction: FloatArray
+
+
+class HexapodFilter:
+    """The stage before the estimator on a parallel machine, in place of `MotionFilter`.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    differentiator : Differentiator
+        For leg lengths, rates and forces alike: one kernel, one delay.
+    gravity : sequence of 3 floats
+        In the base frame [m/s²].
+    max_gap : float
+        A gap between samples longer than this is not bridged [s].
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        differentiator: Differentiator,
+        gravity: Sequence[float],
+        max_gap: float,
+    ) -> None:
+        self.mechanism = mechanism
+        self.dropped: Counter[str] = Counter()
+        self.waiting_for = 'the first leg states'
+        """What keeps samples from being used; empty when nothing does."""
+        self._differentiator = differentiator
+        self._gravity = np.array(gravity, dtype=np.float64)
+        self._gate = StampGate(round(max_gap * 1e9), 'joint_states', self.dropped)
+        self._monitor = ChannelMonitor()
+        self._step = step_response(differentiator.delay)
+        friction = mechanism.geometry.friction
+        self.friction = FrictionTracker(friction) if friction is not None else None
+        self._near: tuple[FloatArray, FloatArray] | None = None
+        self._reason = ''
+
+    @property
+    def delay(self) -> float:
+        """By how much an output is older than the last sample it rests on [s]."""
+        return self._differentiator.delay
+
+    @property
+    def absent_channels(self) -> tuple[str, ...]:
+        """Wrench channels that have shown nothing so far: all, as long as a leg's force does."""
+        return CHANNELS if self._monitor.absent.any() else ()
+
+    def reset(self) -> None:
+        """Forget every sample, and the level of the friction."""
+        self._differentiator.reset()
+        self._monitor.reset()
+        self._near = None
+        if self.friction is not None:
+            self.friction.reset()
+
+    def update(self, batch: LegBatch) -> FilteredBatch | None:
+        """Take in leg states and return the samples they complete, or None.
+
+        A sample in which a leg is too slow has a wrench of NaN, the estimator's weight zero.
+        """
+        platform = self.process(batch)
+        if platform is None:
+            return None
+        return counting(platform)
+
+    def process(self, batch: LegBatch) -> PlatformBatch | None:
+        """Take in leg states and return the samples they complete with their weights, or None."""
+        self._reason = ''
+        usable = self._usable(batch)
+        legs = None if usable is None else self._differentiator.update(usable)
+        result = None if legs is None else self._resolve(legs)
+        if self._reason or result is not None:
+            self.waiting_for = self._reason
+        return result
+
+    def _resolve(self, legs: DifferentiatedBatch) -> PlatformBatch | None:
+        """Find the platform's motion and wrench where its pose is good."""
+        pose = self.mechanism.pose(legs.position, self._near)
+        distance = self.mechanism.singularity_distance(pose)
+        singular = distance < self.mechanism.geometry.least_singularity_distance
+        self._count('pose_not_found', ~pose.found, 'a pose that the leg lengths belong to')
+        self._count('near_singular', pose.found & singular, 'a pose farther from a singularity')
+        good = pose.found & ~singular
+        return self._platform(*_select(legs, pose, good)) if good.any() else None
+
+    def _usable(self, batch: LegBatch) -> SynchronizedBatch | None:
+        """Return the samples that say something, legs in the order of the geometry."""
+        geometry = self.mechanism.geometry
+        missing = [name for name in geometry.legs if name not in batch.names]
+        if missing:
+            # Messages of other joints are none of ours.
+            if len(missing) < len(geometry.legs):
+                self._count(
+                    'leg_missing',
+                    np.ones(len(batch.stamps), dtype=bool),
+                    f'leg {", ".join(missing)} in the joint states',
+                )
+            return None
+        columns = [batch.names.index(name) for name in geometry.legs]
+        length = batch.position[:, columns] + geometry.length_offset
+        velocity, effort = batch.velocity[:, columns], batch.effort[:, columns]
+        finite = np.isfinite(length).all(axis=1)
+        self._count('joint_state_not_finite', ~finite, 'finite leg lengths')
+        forces = np.isfinite(effort).all(axis=1)
+        self._count('effort_missing', finite & ~forces, 'the effort of every leg')
+        with np.errstate(invalid='ignore'):
+            within = ((length >= geometry.shortest) & (length <= geometry.longest)).all(axis=1)
+        self._count(
+            'leg_length_impossible',
+            finite & ~within,
+            f'leg lengths from {geometry.shortest:g} to {geometry.longest:g} m',
+        )
+        keep = finite & forces & within
+        rows = np.hstack([length, np.where(np.isfinite(velocity), velocity, np.nan), effort])
+        stamps, rows, restarted = self._gate.update(batch.stamps[keep], rows[keep])
+        if restarted:
+            self.reset()
+        return self._live(stamps, rows) if stamps.size else None
+
+    def _live(self, stamps: IntArray, rows: FloatArray) -> SynchronizedBatch:
+        """Mark the forces of dead and frozen sensors."""
+        length, velocity, effort = np.hsplit(rows, 3)
+        stuck = self._monitor.update(length, effort)
+        self._count('effort_stuck', stuck.any(axis=1), 'a live force sensor in every leg')
+        legs = self.mechanism.geometry.legs
+        effort = np.where(stuck, np.nan, effort)
+        return SynchronizedBatch(
+            legs, self.mechanism.geometry.frame, stamps, length, velocity, effort
+        )
+
+    def _count(self, reason: str, bad: npt.ArrayLike, wanted: str) -> None:
+        """Count bad samples, and say what is waited for if the last one is bad."""
+        marked = np.asarray(bad, dtype=bool)
+        self.dropped[reason] += int(marked.sum())
+        if marked.size and marked[-1]:
+            self._reason = wanted
+
+    def _platform(self, legs: DifferentiatedBatch, pose: PlatformPose) -> PlatformBatch:
+        mechanism = self.mechanism
+        motion = mechanism.motion(pose, legs.velocity, legs.acceleration)
+        self._near = pose.position[-1], pose.rotation[-1]
+        filtered = self._moving(legs.stamps, pose, motion)
+        friction, weight = np.zeros_like(legs.wrench), np.ones(len(legs.stamps))
+        if self.friction is not None:
+            friction, weight = self._friction(self.friction, legs, pose, filtered)
+        # What the actuators exert on the platform is the opposite of what it exerts on them.
+        wrench = -mechanism.wrench(pose, legs.wrench - friction)
+        body = mechanism.geometry.platform_body
+        if body is not None:
+            wrench += _regressor(filtered) @ body.to_vector()
+        return PlatformBatch(replace(filtered, wrench=wrench), weight, friction)
+
+    def _moving(
+        self, stamps: IntArray, pose: PlatformPose, motion: PlatformMotion
+    ) -> FilteredBatch:
+        """Express a motion in S, with a wrench still unknown."""
+        in_base = np.hstack(
+            [
+                motion.linear_velocity,
+                motion.angular_velocity,
+                motion.linear_acceleration - self._gravity,
+                motion.angular_acceleration,
+            ]
+        )
+        vectors = np.split(in_sensor_frame(pose.rotation, in_base), 4, axis=1)
+        unknown = np.full((len(stamps), 6), np.nan)
+        return FilteredBatch(self.mechanism.geometry.frame, stamps, unknown, *vectors)
+
+    def _friction(
+        self,
+        tracker: FrictionTracker,
+        legs: DifferentiatedBatch,
+        pose: PlatformPose,
+        filtered: FilteredBatch,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the friction in the leg forces, and the weights of the samples."""
+        settings = tracker.settings
+        jacobian = self.mechanism.inverse_jacobian(pose.position, pose.rotation)
+        rows = in_sensor_frame(pose.rotation, jacobian.reshape(len(jacobian), -1))
+        forces = np.linalg.solve(rows.reshape(jacobian.shape).swapaxes(1, 2), _regressor(filtered))
+        body = np.asarray(forces, dtype=np.float64)
+        speed = least_speed(legs.velocity, legs.acceleration, self.delay)
+        sign = smoothed_sign(legs.velocity, legs.acceleration, self._step)
+        friction, known = tracker.update(
+            legs.stamps, body, sign, legs.velocity, legs.wrench, speed < settings.low_speed
+        )
+        weight = np.where(known, weighting(speed, settings), 0.0)
+        self._count('friction_unknown', ~known, 'legs moving, for the level of their friction')
+        slow = known & (weight < COUNTS)
+        self.dropped['leg_speed_low'] += int(np.sum(slow))
+        if slow.all():
+            self._reason = f'legs faster than {settings.full_speed:g} m/s'
+        return friction, weight
+
+
+def counting(platform: PlatformBatch) -> FilteredBatch:
+    """Return the samples with weights of one or zero: a wrench of NaN."""
+    counts = (platform.weight >= COUNTS)[:, None]
+    return replace(platform.filtered, wrench=np.where(counts, platform.filtered.wrench, np.nan))
+
+
+def step_response(half_window: float) -> tuple[FloatArray, FloatArray]:
+    """Return times and step response of the differentiator's low-pass, densely sampled."""
+    times = np.linspace(-half_window, half_window, STEPS)
+    kernel = polynomial_kernels(times[None], np.ones((1, STEPS)))[0, :, 0]
+    response = np.cumsum(kernel) - 0.5 * kernel
+    response[0], response[-1] = 0.0, 1.0
+    return times, response
+
+
+def _regressor(batch: FilteredBatch) -> FloatArray:
+    return wrench_regressor(
+        batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
+    )
+
+
+def _select(
+    legs: DifferentiatedBatch, pose: PlatformPose, good: BoolArray
+) -> tuple[DifferentiatedBatch, PlatformPose]:
+    return (
+        DifferentiatedBatch(
+            legs.stamps[good],
+            legs.position[good],
+            legs.velocity[good],
+            legs.acceleration[good],
+            legs.wrench[good],
+        ),
+        PlatformPose(
+            pose.position[good], pose.rotation[good], pose.found[good], pose.iterations[good]
+        ),
+    )

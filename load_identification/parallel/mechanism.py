@@ -1,0 +1,284 @@
+"""Kinematics and statics of a platform on six legs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.parallel.geometry import Geometry
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+TOLERANCE = 1e-12
+"""Largest difference of leg lengths at which a pose counts as found [m]."""
+
+MOST_ITERATIONS = 20
+"""From one sample to the next Newton takes two or three; more than this is no convergence."""
+
+CHUNK = 100
+"""Samples solved at once, each from the last pose before them: 0.1 s at 1 kHz."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlatformPose:
+    """Poses of S in the base frame.
+
+    Attributes
+    ----------
+    position : (n, 3) array
+        P [m].
+    rotation : (n, 3, 3) array
+        From S to the base frame, A^RL of eq. 4 [-].
+    found : (n,) bool array
+        False where no pose has these leg lengths, or none in the assembly that `home` is in.
+    iterations : (n,) int array
+        Newton's, to get below `TOLERANCE`.
+    """
+
+    position: FloatArray
+    rotation: FloatArray
+    found: BoolArray
+    iterations: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class PlatformMotion:
+    """Motion of S in the base frame; the angular parts are the same for every point.
+
+    Attributes
+    ----------
+    linear_velocity, angular_velocity : (n, 3) arrays
+        [m/s, rad/s].
+    linear_acceleration, angular_acceleration : (n, 3) arrays
+        p̈ of P, without gravity, and ω̇ [m/s², rad/s²].
+    """
+
+    linear_velocity: FloatArray
+    angular_velocity: FloatArray
+    linear_acceleration: FloatArray
+    angular_acceleration: FloatArray
+
+
+class Mechanism:
+    """A platform on six legs, by its geometry.
+
+    A leg runs from b on the base to p + R a on the platform, s = p + R a - b, of length |s| and
+    direction u. Its rate is u·(v + ω × r) with r = R a, so the rows of the inverse Jacobian G are
+    (u, r × u), and forces f that push along the legs amount to the wrench Gᵀ f at P.
+
+    Parameters
+    ----------
+    geometry : Geometry
+
+    Notes
+    -----
+    Merlet, Parallel Robots (reference 3 of Schulte and Gerland).
+    """
+
+    def __init__(self, geometry: Geometry) -> None:
+        self.geometry = geometry
+        self.radius = float(np.sqrt(np.mean(np.sum(geometry.platform**2, axis=1))))
+        """Root mean square distance of the platform's joints from P [m]."""
+        home = self.inverse_jacobian(geometry.home[None], np.eye(3)[None])
+        self._assembly = np.linalg.slogdet(home)[0]
+
+    @property
+    def home(self) -> tuple[FloatArray, FloatArray]:
+        """Position (3,) [m] and rotation (3, 3) where every search can begin."""
+        return self.geometry.home, np.eye(3)
+
+    def lengths(self, position: FloatArray, rotation: FloatArray) -> FloatArray:
+        """Return the distances of the legs' joints.
+
+        Parameters
+        ----------
+        position : (n, 3) array
+            P in the base frame [m].
+        rotation : (n, 3, 3) array
+            From S to the base frame.
+
+        Returns
+        -------
+        (n, 6) array [m].
+        """
+        return self._legs(position, rotation)[2]
+
+    def inverse_jacobian(self, position: FloatArray, rotation: FloatArray) -> FloatArray:
+        """Return G (n, 6, 6), from (v, ω) of S in the base frame to leg rates."""
+        arm, direction, _ = self._legs(position, rotation)
+        return _jacobian(arm, direction)
+
+    def pose(
+        self, lengths: FloatArray, start: tuple[FloatArray, FloatArray] | None = None
+    ) -> PlatformPose:
+        """Find the poses that leg lengths belong to, by Newton's method on SE(3).
+
+        Every sample starts from the last pose found at least a chunk before it; one that does not
+        converge tries again from home.
+
+        Parameters
+        ----------
+        lengths : (n, 6) array
+            Distances of the legs' joints [m].
+        start : position (3,) and rotation (3, 3)
+            Where the first sample is searched for; home by default.
+        """
+        n = len(lengths)
+        position, rotation = np.empty((n, 3)), np.empty((n, 3, 3))
+        found, iterations = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+        near = start or self.home
+        for first in range(0, n, CHUNK):
+            part = slice(first, min(first + CHUNK, n))
+            solved = self._newton(lengths[part], *near)
+            failed = np.flatnonzero(~solved.found)
+            position[part], rotation[part] = solved.position, solved.rotation
+            found[part], iterations[part] = solved.found, solved.iterations
+            if failed.size:
+                again = self._newton(lengths[part][failed], *self.home)
+                position[first + failed], rotation[first + failed] = again.position, again.rotation
+                found[first + failed] = again.found
+                iterations[first + failed] += again.iterations
+            good = np.flatnonzero(found[part])
+            if good.size:
+                near = position[first + good[-1]], rotation[first + good[-1]]
+        return PlatformPose(position, rotation, found, iterations)
+
+    def motion(
+        self, pose: PlatformPose, rates: FloatArray, accelerations: FloatArray
+    ) -> PlatformMotion:
+        """Return twist and acceleration of S from rates and accelerations of the legs.
+
+        l̈ = G (v̇, ω̇) + u·(ω × (ω × r)) + (|ṡ|² - l̇²) / l
+
+        Parameters
+        ----------
+        pose : PlatformPose
+            Not singular.
+        rates, accelerations : (n, 6) arrays
+            Of the leg lengths [m/s, m/s²].
+        """
+        arm, direction, length = self._legs(pose.position, pose.rotation)
+        jacobian = _jacobian(arm, direction)
+        twist = _solve(jacobian, rates)
+        omega = twist[:, None, 3:]
+        swing = np.cross(omega, arm)
+        tip = twist[:, None, :3] + swing
+        bias = np.sum(direction * np.cross(omega, swing), axis=2)
+        bias += (np.sum(tip**2, axis=2) - rates**2) / length
+        change = _solve(jacobian, accelerations - bias)
+        return PlatformMotion(twist[:, :3], twist[:, 3:], change[:, :3], change[:, 3:])
+
+    def leg_motion(
+        self, pose: PlatformPose, motion: PlatformMotion
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return lengths, rates and accelerations of the legs (n, 6): the inverse of `motion`."""
+        arm, direction, length = self._legs(pose.position, pose.rotation)
+        omega = motion.angular_velocity[:, None]
+        swing = np.cross(omega, arm)
+        tip = motion.linear_velocity[:, None] + swing
+        tip_acceleration = (
+            motion.linear_acceleration[:, None]
+            + np.cross(motion.angular_acceleration[:, None], arm)
+            + np.cross(omega, swing)
+        )
+        rates = np.sum(direction * tip, axis=2)
+        across = (np.sum(tip**2, axis=2) - rates**2) / length
+        return length, rates, np.sum(direction * tip_acceleration, axis=2) + across
+
+    def wrench(self, pose: PlatformPose, forces: FloatArray) -> FloatArray:
+        """Return the wrench that the legs exert on the platform at P, (n, 6) in S [N, N m].
+
+        Parameters
+        ----------
+        pose : PlatformPose
+        forces : (n, 6) array
+            Along the legs, positive where a leg pushes [N].
+        """
+        jacobian = self.inverse_jacobian(pose.position, pose.rotation)
+        in_base = np.einsum('nji,nj->ni', jacobian, forces)
+        return in_sensor_frame(pose.rotation, in_base)
+
+    def singularity_distance(self, pose: PlatformPose) -> FloatArray:
+        """Return how far from a singularity each pose is, (n,) [-].
+
+        The smallest singular value of G with lengths in units of `radius`: the slowest leg rates,
+        as a norm, that a twist of norm one can have. Zero: a twist that no leg notices, and a
+        wrench that no leg forces hold.
+        """
+        jacobian = self.inverse_jacobian(pose.position, pose.rotation)
+        scaled = jacobian / np.repeat([1.0, self.radius], 3)
+        smallest: FloatArray = np.linalg.svd(scaled, compute_uv=False)[:, -1]
+        return smallest
+
+    def _legs(
+        self, position: FloatArray, rotation: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return r (n, 6, 3), u (n, 6, 3) and the lengths (n, 6)."""
+        arm = self.geometry.platform @ np.swapaxes(rotation, 1, 2)
+        leg = position[:, None] + arm - self.geometry.base
+        length = np.sqrt(np.sum(leg**2, axis=2))
+        return arm, leg / length[..., None], length
+
+    def _newton(
+        self, lengths: FloatArray, position: FloatArray, rotation: FloatArray
+    ) -> PlatformPose:
+        """Solve for all samples at once, from one start."""
+        n = len(lengths)
+        p, R = np.repeat(position[None], n, axis=0), np.repeat(rotation[None], n, axis=0)
+        iterations = np.full(n, MOST_ITERATIONS, dtype=np.int64)
+        settled = np.zeros(n, dtype=bool)
+        for iteration in range(MOST_ITERATIONS + 1):
+            arm, direction, length = self._legs(p, R)
+            jacobian = _jacobian(arm, direction)
+            misfit = lengths - length
+            close = np.abs(misfit).max(axis=1) <= TOLERANCE
+            iterations[close & ~settled] = iteration
+            settled |= close
+            if settled.all() or iteration == MOST_ITERATIONS:
+                break
+            step = _solve(jacobian, misfit)
+            # A step beyond the machine's size leads nowhere; a turn by more than 1 rad hardly.
+            size = np.hypot(
+                np.linalg.norm(step[:, :3], axis=1) / self.radius,
+                np.linalg.norm(step[:, 3:], axis=1),
+            )
+            step /= np.maximum(size, 1.0)[:, None]
+            p = p + step[:, :3]
+            R = rotation_exponential(step[:, 3:]) @ R
+        # Assemblies are separated by singularities, where the determinant changes its sign.
+        with np.errstate(invalid='ignore'):
+            found = close & (np.linalg.slogdet(jacobian)[0] == self._assembly)
+        return PlatformPose(p, R, found, iterations)
+
+
+def in_sensor_frame(rotation: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Express vectors (n, 3 k) given in the base frame in S, three by three."""
+    parts = vectors.reshape(len(vectors), -1, 3)
+    turned: FloatArray = np.einsum('nji,nkj->nki', rotation, parts)
+    return turned.reshape(vectors.shape)
+
+
+def rotation_exponential(angles: FloatArray) -> FloatArray:
+    """Return the rotations (n, 3, 3) about axis times angle (n, 3) [rad], by Rodrigues."""
+    angle = np.linalg.norm(angles, axis=1)
+    skew = np.zeros((len(angles), 3, 3))
+    x, y, z = angles.T
+    skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0] = x, y, z
+    skew[:, 1, 2], skew[:, 2, 0], skew[:, 0, 1] = -x, -y, -z
+    first = np.sinc(angle / np.pi)[:, None, None]
+    second = 0.5 * np.sinc(0.5 * angle / np.pi)[:, None, None] ** 2
+    rotation: FloatArray = np.eye(3) + first * skew + second * (skew @ skew)
+    return rotation
+
+
+def _jacobian(arm: FloatArray, direction: FloatArray) -> FloatArray:
+    return np.concatenate([direction, np.cross(arm, direction)], axis=2)
+
+
+def _solve(jacobian: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve for each sample; the shortest solution where one is exactly singular."""
+    try:
+        solution = np.linalg.solve(jacobian, right[..., None])
+    except np.linalg.LinAlgError:
+        solution = np.linalg.pinv(jacobian) @ right[..., None]
+    return np.asarray(solution[..., 0], dtype=np.float64)

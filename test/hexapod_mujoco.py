@@ -1,0 +1,220 @@
+"""A hexapod in MuJoCo: six legs with slide joints, closed by equality constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.parallel.excitation import OrientationSines
+from load_identification.parallel.leg_batch import LegBatch
+from load_identification.parallel.mechanism import Mechanism
+from load_identification.typing_aliases import FloatArray, IntArray
+
+STEP = 5e-4
+RATE_DIVISOR = 2
+"""Every second step is a sample: 1 kHz."""
+
+STIFFNESS, DAMPING = 1e5, 2e3
+"""Of the leg servos [N/m, N s/m]."""
+
+PLATFORM = InertialParameters.from_center_of_mass(
+    9.0, [0.002, -0.001, -0.015], np.diag([0.19, 0.20, 0.38])
+)
+"""A plate of 0.3 m radius below P, slightly out of balance [in S]."""
+
+# A steel plate of 0.50 x 0.35 x 0.0162 m, turned by 20 degrees about z, lying on the platform.
+_TURN = np.deg2rad(20.0)
+_ROTATION = np.array(
+    [[np.cos(_TURN), -np.sin(_TURN), 0.0], [np.sin(_TURN), np.cos(_TURN), 0.0], [0.0, 0.0, 1.0]]
+)
+_SIDES = np.array([0.50, 0.35, 0.0162])
+LOAD = InertialParameters.from_center_of_mass(
+    22.26,
+    [0.030, -0.020, 0.0081],
+    _ROTATION @ np.diag(22.26 / 12.0 * (np.sum(_SIDES**2) - _SIDES**2)) @ _ROTATION.T,
+)
+"""The calibrated load of Schulte and Gerland, 22.26 kg; its shape is an assumption."""
+
+
+@dataclass(frozen=True)
+class LegFriction:
+    """Friction in the legs: Coulomb, viscous, and what exceeds them at low speed.
+
+    Dry friction of up to coulomb(t) + excess exp(-(v / stribeck_speed)²), which holds a leg that
+    stands, and viscous v, with coulomb(t) = level (1 + swing sin(2 π t / period + phase)).
+
+    Attributes
+    ----------
+    level, excess, viscous, phase : (6,) arrays
+        [N, N, N s/m, rad].
+    stribeck_speed, swing, period : float
+        [m/s, -, s].
+    """
+
+    level: FloatArray
+    excess: FloatArray
+    viscous: FloatArray
+    phase: FloatArray
+    stribeck_speed: float = 0.015
+    swing: float = 0.15
+    period: float = 60.0
+
+    def coulomb(self, time: float) -> FloatArray:
+        """Return the Coulomb levels at a time [s]."""
+        return self.level * (
+            1.0 + self.swing * np.sin(2.0 * np.pi * time / self.period + self.phase)
+        )
+
+    def dry(self, time: float, speed: FloatArray) -> FloatArray:
+        """Return the largest dry friction of each leg at a speed, (6,) [N]."""
+        return self.coulomb(time) + self.excess * np.exp(-((speed / self.stribeck_speed) ** 2))
+
+
+def draw_friction(seed: int) -> LegFriction:
+    """Draw the friction of six pneumatic legs: no two alike."""
+    rng = np.random.default_rng(seed)
+    return LegFriction(
+        level=rng.uniform(16.0, 28.0, 6),
+        excess=rng.uniform(16.0, 28.0, 6),
+        viscous=rng.uniform(40.0, 80.0, 6),
+        phase=rng.uniform(0.0, 2.0 * np.pi, 6),
+    )
+
+
+NO_FRICTION = LegFriction(np.zeros(6), np.zeros(6), np.zeros(6), np.zeros(6))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the legs did, without noise.
+
+    Attributes
+    ----------
+    stamps : (n,) int array
+        [ns].
+    length, rate, force : (n, 6) arrays
+        Distance of the joints, its rate, and what the actuators push with [m, m/s, N].
+    closure : float
+        Largest distance by which the legs and the platform came apart [m].
+    """
+
+    stamps: IntArray
+    length: FloatArray
+    rate: FloatArray
+    force: FloatArray
+    closure: float
+
+
+@dataclass(frozen=True)
+class Sensors:
+    """White noise of the sensors in the actuators.
+
+    Attributes
+    ----------
+    length, rate, force : float
+        Standard deviations [m, m/s, N]. A pressure sensor of 0.1 % of 10 bar on a piston of
+        40 mm is 1.3 N; there are two of them in a leg.
+    """
+
+    length: float = 5e-6
+    rate: float = 5e-4
+    force: float = 2.0
+
+
+def leg_batch(mechanism: Mechanism, run: Run, sensors: Sensors, seed: int) -> LegBatch:
+    """Return what the sensors make of a run."""
+    rng = np.random.default_rng(seed)
+    parts = [
+        clean + deviation * rng.standard_normal(clean.shape)
+        for clean, deviation in (
+            (run.length, sensors.length),
+            (run.rate, sensors.rate),
+            (run.force, sensors.force),
+        )
+    ]
+    return LegBatch(mechanism.geometry.legs, run.stamps, *parts)
+
+
+def simulate(
+    mechanism: Mechanism, body: InertialParameters, motion: OrientationSines, friction: LegFriction
+) -> Run:
+    """Have the servos follow a motion, with friction in the loop."""
+    model = mujoco.MjModel.from_xml_string(model_xml(mechanism, body))
+    data = mujoco.MjData(model)
+    steps = int(motion.duration / STEP)
+    pose, platform = motion.sample(np.arange(steps + 1) * STEP)
+    target, target_rate, _ = mechanism.leg_motion(pose, platform)
+    start = mechanism.lengths(*(part[None] for part in mechanism.home))[0]
+    slides = [model.joint(f'slide{k}').qposadr[0] for k in range(6)]
+    dofs = np.array([model.joint(f'slide{k}').dofadr[0] for k in range(6)])
+    length, rate, force = (np.empty((steps, 6)) for _ in range(3))
+    closure = 0.0
+    model.dof_damping[dofs] = friction.viscous
+    for k in range(steps):
+        speed = data.qvel[dofs].copy()
+        data.ctrl[:6], data.ctrl[6:] = target[k] - start, target_rate[k]
+        model.dof_frictionloss[dofs] = friction.dry(k * STEP, speed)
+        # Positions and velocities are those before the step, forces those during it.
+        length[k], rate[k] = start + data.qpos[slides], speed
+        mujoco.mj_step(model, data)
+        # The integrator is implicit in the servo's damping, so it acts on the speed to come.
+        force[k] = data.qfrc_actuator[dofs] - DAMPING * (data.qvel[dofs] - speed)
+        closure = max(closure, float(np.abs(data.efc_pos[: data.ne]).max()))
+    every = slice(0, None, RATE_DIVISOR)
+    stamps = np.round(np.arange(steps)[every] * STEP * 1e9).astype(np.int64) + 1_000_000_000
+    return Run(stamps, length[every], rate[every], force[every], closure)
+
+
+def model_xml(mechanism: Mechanism, body: InertialParameters) -> str:
+    """Return the machine at home as MJCF, the body that rides on the legs in S."""
+    geometry = mechanism.geometry
+    center, inertia = body.center_of_mass, body.inertia_about_center_of_mass
+    full = [inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+    legs, closures, actuators = [], [], []
+    for k in range(6):
+        base, joint = geometry.base[k], geometry.platform[k]
+        top = geometry.home + joint
+        axis = top - base
+        length = float(np.linalg.norm(axis))
+        z = axis / length
+        x = np.cross([0.0, 1.0, 0.0], z)
+        x /= np.linalg.norm(x)
+        frame = f'{_text(x)} {_text(np.cross(z, x))}'
+        legs.append(f"""
+    <body name="cylinder{k}" pos="{_text(base)}" xyaxes="{frame}">
+      <joint name="u{k}" type="hinge" axis="1 0 0"/> <joint name="w{k}" type="hinge" axis="0 1 0"/>
+      <inertial pos="0 0 0" mass="0.2" diaginertia="1e-3 1e-3 1e-4"/>
+      <body name="rod{k}" pos="0 0 {length!r}">
+        <joint name="slide{k}" type="slide" axis="0 0 1" frictionloss="1e-9"
+          solreffriction="0.002 1" solimpfriction="0.99 0.999 0.001"/>
+        <inertial pos="0 0 0" mass="0.2" diaginertia="1e-3 1e-3 1e-4"/>
+      </body>
+    </body>""")
+        closures.append(
+            f'<connect body1="rod{k}" body2="platform" anchor="0 0 0" '
+            'solref="0.002 1" solimp="0.999 0.9999 0.001"/>'
+        )
+        actuators.append(k)
+    gains = [f'<position joint="slide{k}" kp="{STIFFNESS}"/>' for k in actuators] + [
+        f'<velocity joint="slide{k}" kv="{DAMPING}"/>' for k in actuators
+    ]
+    return f"""<mujoco>
+  <compiler angle="radian" autolimits="true"/>
+  <option timestep="{STEP}" integrator="implicitfast" gravity="0 0 -9.80665"
+    iterations="50" tolerance="1e-12"/>
+  <worldbody>{''.join(legs)}
+    <body name="platform" pos="{_text(geometry.home)}">
+      <freejoint/>
+      <inertial pos="{_text(center)}" mass="{body.mass!r}" fullinertia="{_text(full)}"/>
+    </body>
+  </worldbody>
+  <equality>{''.join(closures)}</equality>
+  <actuator>{''.join(gains)}</actuator>
+</mujoco>"""
+
+
+def _text(numbers: FloatArray | list[float]) -> str:
+    return ' '.join(repr(float(x)) for x in numbers)

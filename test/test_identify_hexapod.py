@@ -1,0 +1,89 @@
+"""`identify_load --mechanism` on recordings of a hexapod, and the demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hexapods import GEOMETRY, GEOMETRY_FILE, exact_legs
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.parallel.leg_batch import LegBatch
+from load_identification.parallel.mechanism import Mechanism
+from load_identification.tools import hexapod_demo, identify
+
+STORE = get_typestore(Stores.ROS2_JAZZY)
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+BODY = InertialParameters.from_center_of_mass(31.26, [0.02, -0.01, 0.0], np.diag([0.4, 0.5, 0.8]))
+
+
+def record(path: Path, legs: LegBatch, effort: bool = True) -> Path:
+    """Write leg states to a recording that has no other topic."""
+    kind = STORE.types
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        connection = writer.add_connection('/joint_states', JOINT_STATE, typestore=STORE)
+        for k, stamp in enumerate(legs.stamps.tolist()):
+            sec, nanosec = divmod(stamp, 1_000_000_000)
+            time = kind['builtin_interfaces/msg/Time'](sec=sec, nanosec=nanosec)
+            message = kind[JOINT_STATE](
+                header=kind['std_msgs/msg/Header'](stamp=time, frame_id=''),
+                name=list(legs.names),
+                position=legs.position[k],
+                velocity=legs.velocity[k],
+                effort=legs.effort[k] if effort else np.empty(0),
+            )
+            writer.write(connection, stamp, STORE.serialize_cdr(message, JOINT_STATE))
+    return path
+
+
+@pytest.fixture(scope='module')
+def legs() -> LegBatch:
+    clean = exact_legs(Mechanism(GEOMETRY), BODY, duration=16.0, rate=250.0)
+    friction = 22.0 * np.sign(clean.velocity) + 55.0 * clean.velocity
+    noise = np.random.default_rng(1).standard_normal(clean.effort.shape)
+    return LegBatch(
+        clean.names, clean.stamps, clean.position, clean.velocity, clean.effort + friction + noise
+    )
+
+
+def test_a_recording_of_leg_states_alone_gives_the_platforms_body(
+    legs: LegBatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / 'estimate.yaml'
+    path = record(tmp_path / 'bag', legs)
+    status = identify.main([str(path), '--mechanism', str(GEOMETRY_FILE), '--output', str(output)])
+    assert status == identify.IDENTIFIED, capsys.readouterr()
+    estimate = yaml.safe_load(output.read_text(encoding='utf-8'))
+    assert estimate['frame'] == 'platform'
+    mass = estimate['mass']
+    # One run: four standard deviations.
+    assert abs(mass['value'] - BODY.mass) < 4.0 * mass['std']
+    assert mass['std'] < 0.3
+    assert estimate['samples']['dropped']['leg_speed_low'] > 0
+
+
+def test_a_recording_without_efforts_says_so(
+    legs: LegBatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = record(tmp_path / 'bag', legs, effort=False)
+    assert identify.main([str(path), '--mechanism', str(GEOMETRY_FILE)]) == identify.UNUSABLE
+    assert 'waiting for the effort of every leg' in capsys.readouterr().err
+
+
+def test_a_bad_geometry_is_one_line_and_status_2(
+    legs: LegBatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = record(tmp_path / 'bag', legs)
+    assert identify.main([str(path), '--mechanism', str(tmp_path / 'no.yaml')]) == 2
+    assert capsys.readouterr().err.count('\n') == 1
+
+
+def test_the_demo_finds_its_load(capsys: pytest.CaptureFixture[str]) -> None:
+    assert hexapod_demo.main([str(GEOMETRY_FILE), '--duration', '20']) == 0
+    shown = capsys.readouterr().out
+    assert '22.26' in shown
+    assert 'two steps (the paper)' in shown

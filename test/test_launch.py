@@ -1,0 +1,281 @@
+"""The launch files: what they start for which arguments, read without the launch package.
+
+`started` follows the few elements of launch_xml that the files use; that the real one reads them
+too is tested where it is installed.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from load_identification.nodes.parameters import ESTIMATOR, FILTER, FUSION, TABLE
+
+NAME = 'load_identification'
+ROOT = Path(__file__).resolve().parents[1]
+PIPELINE = ROOT / 'launch' / 'load_identification.launch.xml'
+DEMO = ROOT / 'launch' / 'demo.launch.xml'
+
+ROLES = {
+    'load_identification': (FUSION, FILTER, ESTIMATOR),
+    'fusion_node': (FUSION,),
+    'filter_node': (FILTER,),
+    'estimator_node': (ESTIMATOR,),
+}
+INPUTS = {FUSION: ['/joint_states', '/wrench'], FILTER: ['/robot_description'], ESTIMATOR: []}
+"""The topics in of the package, by the node that reads them."""
+
+ATTRIBUTES = {
+    'launch': set[str](),
+    'arg': {'name', 'default', 'value', 'description'},
+    'let': {'name', 'value', 'if', 'unless'},
+    'group': {'if', 'unless'},
+    'include': {'file', 'if', 'unless'},
+    'node': {
+        *('pkg', 'exec', 'namespace', 'args', 'ros_args', 'output', 'on_exit', 'if', 'unless'),
+    },
+    'remap': {'from', 'to'},
+    'param': {'name', 'value', 'type'},
+}
+"""Of those that launch_xml takes, the ones `started` follows; with another, launch fails."""
+
+INNERMOST = re.compile(r'\$\(([a-z-]+) ([^()$]*)\)')
+WORD = re.compile(r'(?:\$\([^)]*\)|\S)+')
+BOOLEANS = {'true': True, '1': True, 'false': False, '0': False}
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process as launch would start it."""
+
+    executable: str
+    namespace: str
+    arguments: list[str]
+    ros_arguments: list[str]
+    remaps: dict[str, str]
+    parameters: dict[str, str]
+
+
+def expand(text: str, variables: dict[str, str]) -> str:
+    """Carry out the substitutions in an attribute, innermost first."""
+
+    def substitute(match: re.Match[str]) -> str:
+        kind, argument = match.groups()
+        if kind == 'var':
+            return variables[argument]
+        if kind == 'find-pkg-share':
+            assert argument == NAME
+            return str(ROOT)
+        assert kind == 'eval'
+        (expression,) = shlex.split(argument)
+        return str(eval(expression, {}))
+
+    while INNERMOST.search(text):
+        text = INNERMOST.sub(substitute, text)
+    assert '$' not in text
+    return text
+
+
+def started(path: Path, **given: str) -> list[Process]:
+    """List what a launch file starts with these arguments."""
+    return list(_walk(ElementTree.parse(path).getroot(), dict(given)))
+
+
+def _walk(parent: ElementTree.Element, variables: dict[str, str]) -> Iterator[Process]:
+    for element in parent:
+        if not _condition(element, variables):
+            continue
+        if element.tag == 'arg':
+            name = element.attrib['name']
+            variables.setdefault(name, expand(element.attrib['default'], variables))
+        elif element.tag == 'let':
+            variables[element.attrib['name']] = expand(element.attrib['value'], variables)
+        elif element.tag == 'group':
+            yield from _walk(element, dict(variables))
+        elif element.tag == 'include':
+            values = {
+                arg.attrib['name']: expand(arg.attrib['value'], variables) for arg in element
+            }
+            yield from started(Path(expand(element.attrib['file'], variables)), **values)
+        else:
+            yield _process(element, variables)
+
+
+def _condition(element: ElementTree.Element, variables: dict[str, str]) -> bool:
+    if_, unless = (
+        BOOLEANS[expand(element.get(name, default), variables).lower()]
+        for name, default in (('if', 'true'), ('unless', 'false'))
+    )
+    return if_ and not unless
+
+
+def _process(node: ElementTree.Element, variables: dict[str, str]) -> Process:
+    def pairs(tag: str, key: str, value: str) -> dict[str, str]:
+        return {
+            expand(item.attrib[key], variables): expand(item.attrib[value], variables)
+            for item in node.findall(tag)
+        }
+
+    def words(name: str) -> list[str]:
+        # As launch does it: what a substitution brings in is not split again.
+        return [expand(word, variables) for word in WORD.findall(node.get(name, ''))]
+
+    assert node.tag == 'node'
+    assert node.attrib['pkg'] == NAME
+    return Process(
+        executable=expand(node.attrib['exec'], variables),
+        namespace=expand(node.attrib['namespace'], variables),
+        arguments=words('args'),
+        ros_arguments=words('ros_args'),
+        remaps=pairs('remap', 'from', 'to'),
+        parameters=pairs('param', 'name', 'value'),
+    )
+
+
+def elements() -> list[ElementTree.Element]:
+    """List every element of every launch file."""
+    files = sorted((ROOT / 'launch').glob('*.launch.xml'))
+    assert {PIPELINE, DEMO} <= set(files)
+    return [element for path in files for element in ElementTree.parse(path).iter()]
+
+
+def pipeline(processes: list[Process]) -> dict[str, Process]:
+    """Return the processes of the pipeline by executable, each of which is there once."""
+    found = [process for process in processes if process.executable in ROLES]
+    assert len({process.executable for process in found}) == len(found)
+    return {process.executable: process for process in found}
+
+
+@pytest.fixture(params=['true', 'false'])
+def single(request: pytest.FixtureRequest) -> str:
+    """Return the argument single_process."""
+    value: str = request.param
+    return value
+
+
+def test_there_are_no_elements_and_attributes_but_those_followed_here() -> None:
+    strange = [
+        (element.tag, sorted(set(element.attrib) - ATTRIBUTES[element.tag]))
+        for element in elements()
+        if set(element.attrib) - ATTRIBUTES[element.tag]
+    ]
+    assert strange == []
+
+
+def test_every_executable_is_a_console_script() -> None:
+    scripts = re.findall(r"f'(\w+) = \{NAME\}\.", (ROOT / 'setup.py').read_text(encoding='utf-8'))
+    started_here = {node.attrib['exec'] for node in elements() if node.tag == 'node'}
+    assert set(ROLES) | {'load_demo'} == started_here
+    assert started_here <= set(scripts)
+
+
+@pytest.mark.parametrize('path', [PIPELINE, DEMO], ids=lambda path: path.name)
+def test_every_argument_used_is_declared_and_described(path: Path) -> None:
+    root = ElementTree.parse(path).getroot()
+    declared = {arg.attrib['name']: arg for arg in root.findall('arg')}
+    assert all(arg.get('description') and 'default' in arg.attrib for arg in declared.values())
+    text = path.read_text(encoding='utf-8')
+    used = set(re.findall(r'\$\(var ([^)]*)\)', text))
+    assert used == set(declared) | {let.attrib['name'] for let in root.iter('let')}
+
+
+def test_an_included_file_has_the_arguments_it_is_given() -> None:
+    known = {arg.attrib['name'] for arg in ElementTree.parse(PIPELINE).getroot().findall('arg')}
+    for include in ElementTree.parse(DEMO).getroot().iter('include'):
+        assert Path(expand(include.attrib['file'], {})) == PIPELINE
+        assert {arg.attrib['name'] for arg in include} <= known
+
+
+def test_every_file_found_in_the_share_folder_is_in_a_folder_installed_there() -> None:
+    texts = [value for element in elements() for value in element.attrib.values()]
+    found = {match for text in texts for match in re.findall(r'find-pkg-share \w+\)/(.*)', text)}
+    assert found
+    # That all files of these two are installed is tested in test_package.py.
+    assert all(name.startswith(('config/', 'launch/')) for name in found)
+    assert [name for name in found if not (ROOT / name).is_file()] == []
+
+
+def test_one_process_or_three() -> None:
+    assert set(pipeline(started(PIPELINE))) == {NAME}
+    three = {'fusion_node', 'filter_node', 'estimator_node'}
+    assert set(pipeline(started(PIPELINE, single_process='false'))) == three
+
+
+def test_what_is_not_given_is_as_the_parameter_file_and_the_code_have_it(single: str) -> None:
+    for process in started(PIPELINE, single_process=single):
+        assert process.namespace == NAME
+        assert process.parameters == {}
+        assert all(source == target for source, target in process.remaps.items())
+
+
+def test_the_shipped_parameter_file_is_used_unless_another_is_named(single: str) -> None:
+    shipped, own = str(ROOT / 'config' / 'load_identification.yaml'), '/a folder/my.yaml'
+    for given, file in (({}, shipped), ({'params_file': own}, own)):
+        for process in started(PIPELINE, single_process=single, **given):
+            options = process.ros_arguments
+            assert options[options.index('--params-file') + 1] == file
+
+
+def test_namespace_and_log_level_reach_every_process(single: str) -> None:
+    given = {'namespace': '/left/load_identification', 'log_level': 'warn'}
+    for process in started(PIPELINE, single_process=single, **given):
+        assert process.namespace == given['namespace']
+        assert '--log-level warn' in ' '.join(process.ros_arguments)
+
+
+@pytest.mark.parametrize('sensor_frame', ['', 'ft_sensor'])
+def test_every_node_reads_the_topics_given(single: str, sensor_frame: str) -> None:
+    names = ('joint_states', 'wrench', 'robot_description')
+    given = {name: f'/left/{name}' for name in names}
+    processes = started(PIPELINE, single_process=single, sensor_frame=sensor_frame, **given)
+    for executable, process in pipeline(processes).items():
+        topics = [topic for role in ROLES[executable] for topic in INPUTS[role]]
+        assert process.remaps == {topic: f'/left{topic}' for topic in topics}
+
+
+def test_a_sensor_frame_reaches_every_node_that_uses_it(single: str) -> None:
+    users = set(TABLE['sensor_frame'].metadata['used_by'])
+    processes = started(PIPELINE, single_process=single, sensor_frame='ft_sensor')
+    for executable, process in pipeline(processes).items():
+        uses = bool(users & set(ROLES[executable]))
+        assert process.parameters == ({'sensor_frame': 'ft_sensor'} if uses else {})
+
+
+def test_every_parameter_named_exists() -> None:
+    named = {element.attrib['name'] for element in elements() if element.tag == 'param'}
+    assert named
+    assert named <= set(TABLE)
+
+
+def test_demo_feeds_the_pipeline_that_is_started_with_it(single: str) -> None:
+    namespace = '/left/load_identification'
+    processes = started(DEMO, single_process=single, namespace=namespace)
+    assert set(pipeline(processes)) == set(pipeline(started(PIPELINE, single_process=single)))
+    assert {process.namespace for process in processes} == {namespace}
+    (demo,) = (process for process in processes if process.executable not in ROLES)
+    assert demo.executable == 'load_demo'
+    usage = subprocess.run(
+        [sys.executable, '-m', f'{NAME}.tools.demo', '--help'],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    ).stdout
+    assert demo.arguments == ['--no-pipeline']
+    assert '--no-pipeline' in usage
+
+
+@pytest.mark.parametrize('path', [PIPELINE, DEMO], ids=lambda path: path.name)
+def test_launch_reads_the_file_where_it_is_installed(path: Path) -> None:
+    frontend = pytest.importorskip('launch.frontend', reason='launch is not installed')
+    entity, parser = frontend.Parser.load(str(path))
+    assert parser.parse_description(entity).entities

@@ -1,0 +1,183 @@
+"""The two weighted least-squares steps, at once and recursively, and the load as a difference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hexapods import AMPLITUDE, FREQUENCY, GEOMETRY, exact_samples, random_motion, random_poses
+
+from load_identification.errors import ParameterError
+from load_identification.estimation.payload_estimator import EstimatorSettings, PayloadEstimator
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.parallel.body_estimate import BodyEstimate
+from load_identification.parallel.excitation import plan_sines
+from load_identification.parallel.mechanism import Mechanism
+from load_identification.parallel.two_step import TwoStepEstimator, two_step
+from load_identification.signals.batches import FilteredBatch
+from load_identification.typing_aliases import FloatArray
+
+MECHANISM = Mechanism(GEOMETRY)
+BODY = InertialParameters.from_center_of_mass(
+    31.26, [0.022, -0.015, 0.006], [[0.34, -0.05, 0.01], [-0.05, 0.49, 0.02], [0.01, 0.02, 0.80]]
+)
+PLATFORM = InertialParameters.from_center_of_mass(
+    9.0, [0.002, -0.001, -0.015], np.diag([0.19, 0.20, 0.38])
+)
+
+
+def planned_samples(body: InertialParameters) -> FilteredBatch:
+    """Return exact samples on the planned sinusoids: P at rest, as in the paper."""
+    motion = plan_sines(MECHANISM, AMPLITUDE, FREQUENCY, 10.0)
+    return exact_samples(MECHANISM, body, *motion.sample(np.linspace(0.0, 10.0, 500)))
+
+
+def random_samples(body: InertialParameters) -> FilteredBatch:
+    return exact_samples(
+        MECHANISM, body, random_poses(MECHANISM, 500, seed=1), random_motion(500, seed=2)
+    )
+
+
+def noisy(batch: FilteredBatch, seed: int) -> FilteredBatch:
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal(batch.wrench.shape) * np.repeat([1.0, 0.2], 3)
+    return replace(batch, wrench=batch.wrench + noise)
+
+
+def relative(found: FloatArray, body: InertialParameters) -> float:
+    """Return the largest error in units of the largest parameter of the same kind."""
+    truth = body.to_vector()
+    groups = (slice(0, 1), slice(1, 4), slice(4, 10))
+    return max(np.abs(found[g] - truth[g]).max() / np.abs(truth[g]).max() for g in groups)
+
+
+@pytest.mark.parametrize('samples', [planned_samples, random_samples])
+def test_exact_data_give_all_ten_parameters_by_both_procedures(samples: object) -> None:
+    batch = samples(BODY)  # type: ignore[operator]
+    weight = np.ones(len(batch.stamps))
+    assert relative(two_step(batch, weight).to_vector(), BODY) < 1e-6
+    recursive = TwoStepEstimator()
+    recursive.update(batch, weight)
+    found = recursive.estimate()
+    assert found is not None
+    assert relative(found.parameters, BODY) < 1e-6
+    one = PayloadEstimator(EstimatorSettings())
+    one.update(batch)
+    estimate = one.estimate()
+    assert estimate is not None
+    assert relative(estimate.parameters, BODY) < 1e-6
+
+
+def test_load_is_platform_and_load_less_the_platform() -> None:
+    load = BODY - PLATFORM
+    estimates = []
+    for body in (BODY, PLATFORM):
+        recursive = TwoStepEstimator()
+        batch = planned_samples(body)
+        recursive.update(batch, np.ones(len(batch.stamps)))
+        estimates.append(recursive.estimate())
+    both, platform = estimates
+    assert both is not None
+    assert platform is not None
+    found = both - platform
+    # 1e-6 of the larger bodies that are subtracted.
+    np.testing.assert_allclose(found.values[0], load.mass, rtol=1e-6)
+    np.testing.assert_allclose(found.values[1:4], load.center_of_mass, atol=1e-6)
+    np.testing.assert_allclose(
+        found.values[4:], load.inertia_about_center_of_mass[np.triu_indices(3)], atol=2e-6
+    )
+    np.testing.assert_allclose(found.covariance, both.covariance + platform.covariance)
+
+
+def test_recursion_in_batches_with_weights_equals_the_batch_solution() -> None:
+    batch = noisy(planned_samples(BODY), seed=3)
+    weight = np.random.default_rng(4).uniform(0.0, 1.0, len(batch.stamps))
+    weight[100:150] = 0.0
+    recursive = TwoStepEstimator()
+    for part in np.array_split(np.arange(len(weight)), 23):
+        piece = FilteredBatch(
+            batch.frame,
+            *(
+                getattr(batch, name)[part]
+                for name in (
+                    'stamps', 'wrench', 'linear_velocity', 'angular_velocity',
+                    'linear_acceleration', 'angular_acceleration',
+                )
+            ),
+        )  # fmt: skip
+        recursive.update(piece, weight[part])
+    found = recursive.estimate()
+    assert found is not None
+    expected = two_step(batch, weight).to_vector()
+    # The prior, 1e3 wide, and rounding through two conditionings.
+    np.testing.assert_allclose(found.parameters, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_samples_of_weight_zero_and_without_wrench_say_nothing() -> None:
+    batch = planned_samples(BODY)
+    weight = np.ones(len(batch.stamps))
+    spoilt = batch.wrench.copy()
+    spoilt[50:100] = 1e6
+    weight[50:100] = 0.0
+    spoilt[200:250] = np.nan
+    spoilt = replace(batch, wrench=spoilt)
+    assert relative(two_step(spoilt, weight).to_vector(), BODY) < 1e-6
+    recursive = TwoStepEstimator()
+    recursive.update(spoilt, weight)
+    found = recursive.estimate()
+    assert found is not None
+    assert relative(found.parameters, BODY) < 1e-6
+
+
+def test_two_step_intervals_hold_the_truth_in_white_noise() -> None:
+    clean = planned_samples(BODY)
+    truth = np.concatenate(
+        [
+            [BODY.mass],
+            BODY.center_of_mass,
+            BODY.inertia_about_center_of_mass[np.triu_indices(3)],
+        ]
+    )
+    held = []
+    for seed in range(40):
+        recursive = TwoStepEstimator()
+        recursive.update(noisy(clean, seed), np.ones(len(clean.stamps)))
+        found = recursive.estimate()
+        assert found is not None
+        held.append(np.abs(found.values - truth) <= 1.96 * found.std)
+    # 400 intervals: 95 % within three binomial standard deviations is 91.7 %, and the level of
+    # the noise is itself estimated, on the safe side.
+    assert 0.917 <= np.mean(held) <= 1.0
+    assert np.mean(held, axis=0).min() >= 0.8
+
+
+def test_principal_moments_and_their_deviations_follow_a_turn_of_the_frame() -> None:
+    rng = np.random.default_rng(5)
+    root = rng.normal(0.0, 1e-3, (10, 10))
+    estimate = BodyEstimate(BODY.to_vector(), root @ root.T)
+    moments, std = estimate.principal_moments()
+    draws = rng.multivariate_normal(estimate.parameters, 1e-4 * estimate.covariance, 4000)
+    spread = np.std([InertialParameters.from_vector(d).principal().moments for d in draws], axis=0)
+    np.testing.assert_allclose(moments, BODY.principal().moments)
+    # A standard deviation from 4000 draws is good to 1.1 %, one sigma.
+    np.testing.assert_allclose(std, 100.0 * spread, rtol=0.05)
+
+
+def test_reversed_forces_are_refused_in_words() -> None:
+    batch = planned_samples(BODY)
+    reversed_sign = replace(batch, wrench=-batch.wrench)
+    weight = np.ones(len(batch.stamps))
+    with pytest.raises(ParameterError, match='sign of the forces reversed'):
+        two_step(reversed_sign, weight)
+    recursive = TwoStepEstimator()
+    recursive.update(reversed_sign, weight)
+    assert recursive.estimate() is None
+
+
+def test_nothing_is_estimated_from_nothing() -> None:
+    recursive = TwoStepEstimator()
+    assert recursive.estimate() is None
+    batch = planned_samples(BODY)
+    recursive.update(batch, np.zeros(len(batch.stamps)))
+    assert recursive.estimate() is None
