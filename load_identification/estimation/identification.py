@@ -20,7 +20,7 @@ class Requirements:
     center_of_mass : float
         Largest standard deviation [m].
     inertia : float
-        Largest standard deviation as a fraction of the largest moment [-].
+        Largest standard deviation as a fraction of the largest moment known [-].
     excitation : float
         Least torque that inertia causes, in units of the torque residual, both rms [-].
     """
@@ -32,8 +32,15 @@ class Requirements:
 
 
 RELATIVE_MASS = 0.02
+
+MOMENTS = [4, 7, 9]
+"""Places of the diagonal entries of the inertia in message order."""
+
 CLEARLY = 5.0
 """A mass this many standard deviations below zero is negative beyond doubt."""
+
+CLEARLY_HELD = 3.0
+"""Below so many standard deviations a mass is none: it has no centre and no inertia."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,8 @@ def judge(
     Parameters
     ----------
     values, std : (10,) arrays
-        In message order [kg, m, kg m²].
+        In message order; the larger of what all samples and what slow motion alone would give
+        [kg, m, kg m²].
     required : Requirements
     inertial_torque, torque_residual : float
         Root mean squares of the torque that inertia about the sensor causes, and of what is
@@ -81,6 +89,9 @@ def judge(
         reasons.append(
             f'mass ± {std[0]:.2g} kg, {allowed:.2g} required: turn the sensor against gravity'
         )
+        return Judgement(identified, tuple(reasons), False)
+    if values[0] <= CLEARLY_HELD * std[0]:
+        reasons.append(f'mass {values[0]:.4f} ± {std[0]:.4f} kg: nothing is held')
         return Judgement(identified, tuple(reasons), False)
     identified[1:4] = std[1:4] <= required.center_of_mass
     for axis, name in enumerate('xyz', start=1):
@@ -109,11 +120,9 @@ def _judge_inertia(
             f'{torque_residual:.2g} N·m unexplained: rotate faster'
         )
         return
-    xx, xy, xz, yy, yz, zz = values[4:]
-    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    # The moment may itself be noise: what counts is what it surely reaches.
-    surely = float(np.linalg.eigvalsh(matrix)[-1]) - 2.0 * float(std[4:].max())
-    allowed = required.inertia * max(surely, 0.0)
+    # What a moment surely reaches; one that is not known yet is no measure for the others.
+    largest = float(np.max(values[MOMENTS] - 2.0 * std[MOMENTS]))
+    allowed = required.inertia * max(largest, 0.0)
     identified[4:] = std[4:] <= allowed
     names = ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')
     lacking = [n for n, ok in zip(names, identified[4:], strict=True) if not ok]

@@ -11,13 +11,15 @@ import scipy.linalg
 from load_identification.estimation.square_root import SquareRootInformation, triangle
 from load_identification.typing_aliases import FloatArray, IntArray
 
-PRIOR_ROWS = 10.0
-"""Weight of the expected noise level against the residuals, in rows."""
+PRIOR_ROWS = 3.0
+"""Weight of the expected noise level against the residuals, in rows: that of one sample, for a
+sensor may be many times noisier than expected."""
 
-WHITE_RATIO = 1.3
-"""Expected ratio of slow to fast noise: neighbouring samples share a filter window."""
+EXPECTED_RATIO = 2.0
+"""Expected ratio of slow to fast noise. That of white noise through a filter of 20 Hz, sampled at
+50 Hz, is 1.2; more, for early intervals are better too wide than too narrow."""
 
-RATIO_ROWS = 20.0
+RATIO_ROWS = 10.0
 """Weight of what is expected of a ratio against the averages seen, in rows."""
 
 SCALES = (1, 2, 16)
@@ -83,16 +85,18 @@ class _GroupMemory:
         size = len(group.columns)
         self.past = SquareRootInformation(size)
         self.current = SquareRootInformation(size)
+        self.slow = SquareRootInformation(size)
+        """Averages over single blocks, none of them faded or wandered from."""
         self.averages = [SquareRootInformation(size) for _ in SCALES]
         self._sums = [np.zeros((group.channels, size + 2)) for _ in SCALES]
         self.noise = group.noise
+        self.silent_rows = 0.0
+        """Rows of the past that say nothing of unknowns forgotten since."""
 
     def add(self, matrix: FloatArray, values: FloatArray) -> None:
         """Take in samples (n, channels, size) and (n, channels); NaN has weight zero."""
         weight = np.isfinite(values)
-        rows = np.concatenate(
-            [matrix, values[..., None], np.ones((*values.shape, 1))], axis=2
-        )
+        rows = np.concatenate([matrix, values[..., None], np.ones((*values.shape, 1))], axis=2)
         if weight.all():
             kept = rows.reshape(-1, rows.shape[2])
         else:
@@ -110,12 +114,18 @@ class _GroupMemory:
             if number % scale == 0:
                 counted = sums[sums[:, -1] > 0]
                 scaled = counted[:, :-1] / np.sqrt(counted[:, -1:])
-                average.add(scaled[:, :-1], scaled[:, -1])
+                latest = SquareRootInformation(average.size)
+                latest.add(scaled[:, :-1], scaled[:, -1])
+                # Evenly, as its rows: this is to tell of the noise, not of the unknowns.
                 average.fade_evenly(least**scale)
+                average.merge(latest)
+                if scale == 1:
+                    self.slow.merge(latest)
                 sums[:] = 0.0
         if least < 1.0:
             self.past.fade(self.current, least)
         self.past.merge(self.current)
+        self.silent_rows *= least
         self.current.clear()
 
     def random_walk(self, columns: IntArray, variance: FloatArray) -> None:
@@ -125,12 +135,23 @@ class _GroupMemory:
 
     def forget(self, forgotten: int) -> None:
         """Forget the first unknowns of this group and the block that may have seen a change."""
-        self.past.merge(self.current)
         self.current.clear()
-        for memory in (self.past, *self.averages):
+        for memory in (self.past, self.slow, *self.averages):
             memory.marginalize(forgotten)
+        self.silent_rows = self.past.rows
         for sums in self._sums:
             sums[:] = 0.0
+
+    def place(
+        self, columns: IntArray, mean: FloatArray, covariance: FloatArray, noise: float
+    ) -> None:
+        """Take in what is known besides of some unknowns of this group, by their place in it."""
+        root = np.linalg.cholesky(covariance)
+        rows = np.zeros((len(columns), self.past.size))
+        rows[:, columns] = noise * np.linalg.solve(root, np.eye(len(columns)))
+        for memory in (self.past, self.slow, *self.averages):
+            memory.add(rows, rows[:, columns] @ mean)
+        self.silent_rows += len(rows)
 
     def noise_level(self, x: FloatArray, covariance: FloatArray) -> tuple[float, float]:
         """Return the effective noise of a row and the residuals' root mean square at `x`.
@@ -150,12 +171,10 @@ class _GroupMemory:
 
         total, rows, free = judge((self.past, self.current))
         variance = (PRIOR_ROWS * self.group.noise**2 + total) / (PRIOR_ROWS + free)
-        ratios = [WHITE_RATIO]
+        ratios = [EXPECTED_RATIO]
         for average in self.averages:
             slow, _, slow_free = judge((average,))
-            ratios.append(
-                (RATIO_ROWS * ratios[-1] + slow / variance) / (RATIO_ROWS + slow_free)
-            )
+            ratios.append((RATIO_ROWS * ratios[-1] + slow / variance) / (RATIO_ROWS + slow_free))
         rms = float(np.sqrt(total / rows)) if rows else np.nan
         return float(np.sqrt(variance * max(ratios[2:]))), rms
 
@@ -223,9 +242,35 @@ class RecursiveLeastSquares:
             )
 
     def forget(self, count: int) -> None:
-        """Forget the first `count` unknowns; what is known of the others stays."""
+        """Forget the first `count` unknowns; what past blocks tell of the others stays."""
         for memory in self._groups:
             memory.forget(int(np.sum(memory.columns < count)))
+
+    def place(
+        self,
+        group: int,
+        unknowns: Sequence[int],
+        mean: FloatArray,
+        covariance: FloatArray,
+        noise: float,
+    ) -> None:
+        """Take in what is known besides of some unknowns, as if from earlier rows of a group.
+
+        Among the rows, not beside them: so it takes part in the random walk, once. Its weight
+        is right when the rows' noise is the one given; in more noise it weighs less.
+
+        Parameters
+        ----------
+        group : int
+        unknowns : sequence of k int
+            Of those that the group involves.
+        mean, covariance : (k,) and (k, k) arrays
+        noise : float
+            Standard deviation of the group's rows.
+        """
+        memory = self._groups[group]
+        columns = np.array([memory.group.columns.index(k) for k in unknowns])
+        memory.place(columns, mean, covariance, noise)
 
     def signal_rms(self, group: int, unknowns: Sequence[int], values: FloatArray) -> float:
         """Return the root mean square that some unknowns contribute to a group's rows.
@@ -242,9 +287,9 @@ class RecursiveLeastSquares:
         x[list(unknowns)] = values[list(unknowns)]
         x = x[memory.columns]
         parts = (memory.past, memory.current)
-        rows = sum(part.rows for part in parts)
+        rows = sum(part.rows for part in parts) - memory.silent_rows
         power = sum(float(np.sum((part.factor @ x) ** 2)) for part in parts)
-        return float(np.sqrt(power / rows)) if rows else 0.0
+        return float(np.sqrt(power / rows)) if rows > 0.0 else 0.0
 
     def solve(self) -> Solution:
         """Return the estimate from everything so far, in the noise it shows."""
@@ -260,12 +305,26 @@ class RecursiveLeastSquares:
             rows=np.array([m.past.rows + m.current.rows for m in self._groups]),
         )
 
-    def _solve(self, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def slow_covariance(self, noise: FloatArray) -> FloatArray:
+        """Return the covariance, (size, size), were averages over single blocks all that is known.
+
+        Noise in a regressor looks like excitation, and lets unknowns seem known that no motion
+        has shown. Where it comes from differentiated positions it is fast, and not in these.
+        To be used beside the covariance of all rows: what fades or wanders does so there alone.
+
+        Parameters
+        ----------
+        noise : (groups,) array
+            Effective noise of a row, as in `Solution`.
+        """
+        return self._solve(noise, slow=True)[1]
+
+    def _solve(self, noise: FloatArray, slow: bool = False) -> tuple[FloatArray, FloatArray]:
         """Stack the triangles, each over its noise, and solve."""
         blocks = [np.zeros((self.size, self.size + 1))]
         np.fill_diagonal(blocks[0], 1.0 / self._prior_std)
         for memory, level in zip(self._groups, noise, strict=True):
-            for part in (memory.past, memory.current):
+            for part in (memory.slow,) if slow else (memory.past, memory.current):
                 block = np.zeros((part.size, self.size + 1))
                 block[:, memory.columns] = part.factor / level
                 block[:, -1] = part.right_side / level
@@ -285,7 +344,5 @@ def batch_least_squares(matrix: FloatArray, values: FloatArray, noise: FloatArra
     noise : (n,) array
         Standard deviation of each row.
     """
-    solution: FloatArray = np.linalg.lstsq(
-        matrix / noise[:, None], values / noise, rcond=None
-    )[0]
-    return solution
+    solution = np.linalg.lstsq(matrix / noise[:, None], values / noise, rcond=None)[0]
+    return np.asarray(solution, dtype=float)

@@ -112,7 +112,8 @@ class SquareRootInformation:
             return
         whitened = self.factor @ basis[known].T / spread[known]
         left, share, _ = np.linalg.svd(whitened)
-        kept = np.ones(self.size)
+        # Rows of no direction known are residuals alone, and fade like the others.
+        kept = np.full(self.size, least)
         old = np.clip(share**2, 0.0, 1.0)
         with np.errstate(divide='ignore'):
             kept[: len(old)] = np.maximum(least, 1.0 - (1.0 - old) / old)
@@ -126,10 +127,15 @@ class SquareRootInformation:
         self.rows *= fraction
 
     def marginalize(self, forgotten: int) -> None:
-        """Forget the first unknowns, keeping what is known of the others.
+        """Forget the first unknowns, keeping exactly what is known of the others.
 
-        The lower right block of the triangle is exactly what all rows say about the last
-        unknowns when nothing is known of the first.
+        Rows that any value of the forgotten unknowns can explain are gone; the combinations of
+        rows in which these do not appear stay. An SVD finds them, for the forgotten unknowns
+        need not be known: then the lower right block of R is not all.
         """
-        self._triangle = triangle(self._triangle)
-        self._triangle[:forgotten] = 0.0
+        left, spread, _ = np.linalg.svd(self._triangle[:, :forgotten])
+        rank = int(np.sum(spread > spread.max(initial=0.0) * 1e-13))
+        kept = np.linalg.qr(left[:, rank:].T @ self._triangle[:, forgotten:], mode='r')
+        self._triangle[:] = 0.0
+        self._triangle[forgotten:, forgotten:] = kept
+        self.rows = max(self.rows - rank, 0.0)

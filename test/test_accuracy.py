@@ -1,0 +1,108 @@
+"""The whole pipeline against the truth: exact data, a real sensor's noise, and its intervals."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from load_identification.model.robot import Robot
+from load_identification.tools.simulation import SensorModel, simulate
+from load_identification.tools.trajectories import Quintic, Trajectory, fourier_motion
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'benchmark'))
+from accuracy import MOUNTS, NAMES, PARAMETERS, WRIST_SENSOR, Case, Study, identify, study
+
+EXACT = SensorModel(
+    encoder_resolution=0.0, force_noise=0.0, torque_noise=0.0, force_step=0.0, torque_step=0.0
+)
+ENCODERS_OF_NOISE = replace(WRIST_SENSOR, encoder_resolution=0.0)
+TIMES = (0.5, 1.0, 2.0, 3.0, 5.0, np.inf)
+RUNS = 200
+
+
+@cache
+def outcome(mount: str) -> Study:
+    """Run the Monte Carlo once: 10 s, 500 Hz, 0.1 N, 0.005 N·m, encoders of 1e-5 rad."""
+    return study(Case(mount=mount), RUNS, TIMES)
+
+
+def report(values: np.ndarray) -> str:
+    return ', '.join(f'{name} {value:.3g}' for name, value in zip(NAMES, values, strict=True))
+
+
+@pytest.mark.parametrize('velocity_noise', [None, 0.0], ids=['positions', 'velocities'])
+@pytest.mark.parametrize('mount', MOUNTS)
+def test_exact_data_give_all_ten_parameters_to_one_per_cent(
+    mount: str, velocity_noise: float | None
+) -> None:
+    case = Case(mount=mount, sensors=replace(EXACT, velocity_noise=velocity_noise))
+    (estimate,) = identify(case, case.record())
+    error = estimate.values / case.truth[:PARAMETERS] - 1.0
+    # What the issue asks for; the filter's own error is of this size at a frequency of 5 Hz.
+    assert np.all(np.abs(error) < 0.01), report(error)
+    assert estimate.identified.all()
+
+
+@pytest.mark.parametrize('mount', ['puma', 'six_joints'])
+def test_errors_are_near_the_least_possible(mount: str) -> None:
+    rmse = outcome(mount).rmse[:PARAMETERS]
+    # What the issue asks for. Over 200 runs the root mean square has a standard error of 5 %.
+    assert np.all(rmse <= 1.25), report(rmse)
+
+
+@pytest.mark.parametrize('mount', ['puma', 'six_joints'])
+def test_intervals_hold_the_truth_as_often_as_they_say(mount: str) -> None:
+    coverage = outcome(mount).coverage
+    # What the issue asks for. Over 200 runs 95 % have a standard error of 1.5 %.
+    assert np.all((coverage >= 0.90) & (coverage <= 0.99)), report(coverage[:PARAMETERS])
+
+
+@pytest.mark.parametrize('mount', ['puma', 'six_joints'])
+def test_what_is_called_identified_early_is_as_sure_as_it_says(mount: str) -> None:
+    result = outcome(mount)
+    inside = result.covered[..., :PARAMETERS] & result.identified
+    count = result.identified.sum(axis=0)
+    coverage = inside.sum(axis=0) / np.maximum(count, 1)
+    # Of a parameter that few runs call identified the share says little.
+    assert np.all(coverage[count >= RUNS // 2] >= 0.90), coverage
+    for time, named, found in zip(TIMES, inside.sum(axis=(0, 2)), count.sum(axis=1), strict=True):
+        assert named >= 0.90 * found, f'after {time} s'
+    # Nothing before there is motion to speak of, all in the end.
+    assert not result.identified[:, 0].any()
+    assert result.identified[:, 2:].all()
+
+
+@pytest.mark.parametrize('encoder_noise', [1e-5, 1e-4])
+def test_noise_of_the_encoders_alone_identifies_nothing(encoder_noise: float) -> None:
+    """At rest, differentiated twice, it looks like motion with accelerations of 0.05 rad/s²."""
+    case = Case(sensors=ENCODERS_OF_NOISE, encoder_noise=encoder_noise)
+    pose = np.array([0.3, -0.7, 0.4, 0.5, 0.6, 0.2])
+    still = Trajectory((Quintic(pose, pose, 60.0),))
+    mount = MOUNTS[case.mount]
+    robot = Robot(mount.urdf, mount.sensor_frame)
+    recording = simulate(robot, still, case.payload, case.sensors, case.rate, seed=0)
+    for estimate in identify(case, case.measured(recording, 1), (2.0, 20.0, 60.0)):
+        assert not estimate.identified.any()
+
+
+def test_noise_of_the_encoders_does_not_make_up_for_motion_that_shows_nothing() -> None:
+    """The arm turns about the vertical: the sensor never turns against gravity."""
+    case = Case(sensors=ENCODERS_OF_NOISE, encoder_noise=1e-5)
+    mount = MOUNTS[case.mount]
+    centre = np.array([0.0, -0.5, 0.25, 0.3, 0.4, 0.2])
+    reach = np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0])
+    turning = fourier_motion(
+        centre, centre - reach, centre + reach, np.array(mount.velocity_limit), 30.0, seed=0
+    )
+    robot = Robot(mount.urdf, mount.sensor_frame)
+    recording = simulate(
+        robot, Trajectory((turning,)), case.payload, case.sensors, case.rate, seed=0
+    )
+    for estimate in identify(case, case.measured(recording, 1), (5.0, 10.0, 30.0)):
+        assert not estimate.identified.any()
+        assert 'turn the sensor against gravity' in estimate.reasons[0]

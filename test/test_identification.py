@@ -1,0 +1,127 @@
+"""When a parameter may be called identified."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from load_identification.estimation.identification import Judgement, Requirements, judge
+from load_identification.typing_aliases import FloatArray
+
+# A block of 1.1 kg; message order.
+VALUES = np.array([1.1, 0.01, 0.04, 0.05, 0.0024, 0.0002, -0.0003, 0.0021, 0.0002, 0.0016])
+STD = np.array([0.002, *[1e-4] * 3, *[2e-5] * 6])
+EXCITED = (0.05, 0.002)
+"""Torque that inertia causes, and that is left unexplained [N m]."""
+
+ALL = [True] * 10
+
+
+def judged(
+    values: FloatArray = VALUES,
+    std: FloatArray = STD,
+    torques: tuple[float, float] = EXCITED,
+    **required: float,
+) -> Judgement:
+    return judge(values, std, Requirements(**required), *torques)
+
+
+def changed(vector: FloatArray, entries: dict[int, float]) -> FloatArray:
+    vector = vector.copy()
+    vector[list(entries)] = list(entries.values())
+    return vector
+
+
+def test_all_that_is_known_well_is_identified_without_a_word() -> None:
+    judgement = judged()
+    assert judgement.identified.tolist() == ALL
+    assert judgement.reasons == ()
+    assert not judgement.reversed_sign
+
+
+@pytest.mark.parametrize(
+    ('mass', 'std', 'expected'),
+    [
+        (0.1, 0.0099, True),
+        (0.1, 0.0101, False),
+        (5.0, 0.099, True),  # 2 % of it
+        (5.0, 0.101, False),
+        (0.0, 0.005, True),  # nothing on the sensor, and known to be so
+        (-0.003, 0.005, True),
+        (1.1, np.inf, False),
+    ],
+)
+def test_mass_is_known_to_a_fixed_limit_or_to_a_share_of_itself(
+    mass: float, std: float, expected: bool
+) -> None:
+    judgement = judged(changed(VALUES, {0: mass}), changed(STD, {0: std}))
+    assert judgement.identified[0] == expected
+    assert not judgement.reversed_sign
+
+
+def test_without_the_mass_nothing_is_identified_and_one_reason_says_so() -> None:
+    judgement = judged(std=changed(STD, {0: 0.5}))
+    assert not judgement.identified.any()
+    assert judgement.reasons == ('mass ± 0.5 kg, 0.022 required: turn the sensor against gravity',)
+
+
+def test_each_coordinate_of_the_centre_of_mass_is_judged_by_itself() -> None:
+    judgement = judged(std=changed(STD, {2: 0.003}))
+    assert judgement.identified.tolist() == [True, True, False, *[True] * 7]
+    assert judgement.reasons == ('centre of mass y ± 3 mm, 2 required',)
+
+
+def test_without_excitation_no_inertia_is_identified_however_small_its_deviation() -> None:
+    judgement = judged(torques=(0.0009, 0.002))
+    assert judgement.identified.tolist() == [True] * 4 + [False] * 6
+    assert 'rotate faster' in judgement.reasons[0]
+    assert judged(torques=(0.0011, 0.002)).identified.all()
+
+
+@pytest.mark.parametrize('torques', [(np.nan, 0.002), (0.002, np.nan), (np.nan, np.nan)])
+def test_excitation_that_is_not_known_is_none(torques: tuple[float, float]) -> None:
+    assert not judged(torques=torques).identified[4:].any()
+
+
+def test_each_entry_of_the_inertia_is_judged_by_itself() -> None:
+    judgement = judged(std=changed(STD, {5: 3e-4, 9: 3e-4}))
+    assert np.flatnonzero(~judgement.identified).tolist() == [5, 9]
+    assert judgement.reasons[0].startswith('inertia xy, zz ± up to 0.0003 kg·m²')
+
+
+def test_a_moment_that_is_not_known_is_no_measure_for_the_others() -> None:
+    """Turned about z alone: xx, xy, yy are anything; what is known of zz decides."""
+    unknown = {4: 0.3, 5: 0.1, 7: -0.2}
+    deviations = {4: 0.2, 5: 0.2, 7: 0.2}
+    values = changed(VALUES, unknown)
+    judgement = judged(values, changed(STD, deviations))
+    assert np.flatnonzero(~judgement.identified).tolist() == [4, 5, 7]
+    # Less than a tenth of a moment of 0.3, but as much as all of that of z.
+    poor = judged(values, changed(STD, {**deviations, 6: 0.002, 8: 0.002, 9: 0.002}))
+    assert not poor.identified[4:].any()
+
+
+def test_a_mass_that_is_clearly_negative_is_a_reversed_sign() -> None:
+    values = changed(np.full(10, np.nan), {0: -1.1})
+    judgement = judged(values, changed(np.full(10, np.inf), {0: 0.002}))
+    assert judgement.reversed_sign
+    assert not judgement.identified.any()
+    assert judgement.reasons == (
+        'mass -1.100 ± 0.002 kg is negative: wrench sign reversed? '
+        'See parameter wrench_convention',
+    )
+
+
+@pytest.mark.parametrize(('mass', 'std'), [(-0.015, 0.001), (-0.1, 0.05), (-1.1, 0.5)])
+def test_a_mass_that_is_negative_by_chance_is_none(mass: float, std: float) -> None:
+    values = changed(np.full(10, np.nan), {0: mass})
+    judgement = judged(values, changed(np.full(10, np.inf), {0: std}))
+    assert not judgement.reversed_sign
+    assert not judgement.identified[1:].any()
+
+
+def test_requirements_are_those_asked_for() -> None:
+    strict = judged(mass=0.001, center_of_mass=5e-5, inertia=1e-3)
+    assert strict.identified.tolist() == [True] + [False] * 9
+    assert len(strict.reasons) == 4
+    assert not judged(excitation=30.0).identified[4:].any()

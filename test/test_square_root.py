@@ -1,0 +1,282 @@
+"""The memory of a least-squares problem: what it keeps, and what it forgets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from load_identification.estimation.square_root import SquareRootInformation
+from load_identification.typing_aliases import FloatArray
+
+SIZE = 5
+
+# A dozen orthogonal transformations of numbers of size one to a hundred leave 1e-13 or so.
+ROUNDING = 1e-10
+
+Rows = tuple[FloatArray, FloatArray]
+
+
+def draw(seed: int, rows: int, rank: int = SIZE) -> Rows:
+    """Draw rows that tell of a subspace of the unknowns only, where the rank is not full."""
+    rng = np.random.default_rng(seed)
+    directions = scipy.linalg.qr(rng.normal(size=(SIZE, SIZE)))[0][:rank]
+    scale = 10.0 ** rng.uniform(-1.0, 1.0, rank)  # units differ
+    return (rng.normal(size=(rows, rank)) * scale) @ directions, rng.normal(size=rows)
+
+
+def memory_of(*parts: Rows) -> SquareRootInformation:
+    memory = SquareRootInformation(SIZE)
+    for matrix, values in parts:
+        memory.add(matrix, values)
+    return memory
+
+
+def information(memory: SquareRootInformation) -> FloatArray:
+    return memory.factor.T @ memory.factor
+
+
+def solution(memory: SquareRootInformation) -> FloatArray:
+    return np.linalg.lstsq(memory.factor, memory.right_side, rcond=1e-9)[0]
+
+
+def assert_same(ours: SquareRootInformation, theirs: SquareRootInformation) -> None:
+    """Hold all there is to know of two memories to each other: information, and cost anywhere."""
+    expected = information(theirs)
+    np.testing.assert_allclose(
+        information(ours), expected, rtol=0.0, atol=ROUNDING * max(1.0, np.abs(expected).max())
+    )
+    for x in np.random.default_rng(0).normal(size=(5, SIZE)):
+        np.testing.assert_allclose(ours.cost(x), theirs.cost(x), rtol=ROUNDING, atol=ROUNDING)
+    assert ours.rows == pytest.approx(theirs.rows)
+
+
+@pytest.mark.parametrize(('rows', 'rank'), [(40, 5), (40, 3), (3, 3), (1, 1), (0, 2)])
+def test_cost_is_the_sum_of_squared_residuals(rows: int, rank: int) -> None:
+    matrix, values = draw(1, rows, rank)
+    memory = memory_of((matrix, values))
+    for x in np.random.default_rng(2).normal(size=(10, SIZE)):
+        direct = np.sum((values - matrix @ x) ** 2)
+        np.testing.assert_allclose(memory.cost(x), direct, rtol=ROUNDING, atol=ROUNDING)
+    assert memory.rows == rows
+
+
+@pytest.mark.parametrize('rank', [1, 3, 5])
+@pytest.mark.parametrize('cut', [0, 1, 17, 60])
+def test_rows_may_come_in_any_pieces(rank: int, cut: int) -> None:
+    matrix, values = draw(3, 60, rank)
+    whole = memory_of((matrix, values))
+    assert_same(memory_of((matrix[:cut], values[:cut]), (matrix[cut:], values[cut:])), whole)
+    merged = memory_of((matrix[:cut], values[:cut]))
+    merged.merge(memory_of((matrix[cut:], values[cut:])))
+    assert_same(merged, whole)
+
+
+def test_merging_is_associative_and_takes_nothing_from_the_other() -> None:
+    first, second, third = (memory_of(draw(k, 7, rank)) for k, rank in ((1, 2), (2, 3), (3, 5)))
+    second_alone = second.copy()
+    left, right = first.copy(), second.copy()
+    left.merge(second)
+    left.merge(third)
+    right.merge(third)
+    right_first = first.copy()
+    right_first.merge(right)
+    assert_same(left, right_first)
+    assert_same(second, second_alone)
+
+
+def test_a_copy_is_independent_and_clearing_forgets_all() -> None:
+    memory = memory_of(draw(1, 20))
+    twin = memory.copy()
+    memory.clear()
+    assert_same(memory, SquareRootInformation(SIZE))
+    assert_same(twin, memory_of(draw(1, 20)))
+
+
+def test_random_walk_is_the_time_update_of_the_kalman_filter() -> None:
+    memory = memory_of(draw(4, 30))
+    before, where = np.linalg.inv(information(memory)), solution(memory)
+    memory.random_walk(np.array([1, 3, 4]), np.array([0.5, 0.0, 2.0]))
+    expected = before + np.diag([0.0, 0.5, 0.0, 0.0, 2.0])
+    # The information's condition is 1e4 at most.
+    np.testing.assert_allclose(np.linalg.inv(information(memory)), expected, rtol=1e-8)
+    np.testing.assert_allclose(solution(memory), where, rtol=1e-8)
+
+
+@pytest.mark.parametrize('rank', [2, 5])
+def test_cost_after_a_random_walk_is_that_of_the_likeliest_step(rank: int) -> None:
+    """Cost(x) = min over e of the cost of x - e before, and the step's own, e² / variance."""
+    columns, variance = np.array([0, 3]), np.array([0.3, 1.7])
+    before = memory_of(draw(5, 30, rank))
+    after = before.copy()
+    after.random_walk(columns, variance)
+    moved = np.eye(SIZE)[:, columns]
+    for x in np.random.default_rng(1).normal(size=(5, SIZE)):
+        step, *_ = np.linalg.lstsq(
+            np.vstack([before.factor @ moved, np.diag(1.0 / np.sqrt(variance))]),
+            np.concatenate([before.factor @ x - before.right_side, np.zeros(2)]),
+        )
+        expected = before.cost(x - moved @ step) + np.sum(step**2 / variance)
+        np.testing.assert_allclose(after.cost(x), expected, rtol=ROUNDING)
+
+
+def test_cost_of_a_wandering_unknown_is_that_of_its_whitened_innovations() -> None:
+    """Against the scalar Kalman filter for a level that wanders, seen with noise."""
+    rng, walk, noise = np.random.default_rng(6), 0.4, 1.0
+    level = np.cumsum(np.sqrt(walk) * rng.normal(size=50))
+    seen = level + rng.normal(size=50)
+    memory = SquareRootInformation(1)
+    mean, variance, whitened = seen[0], noise, 0.0
+    memory.add(np.ones((1, 1)), seen[:1])
+    for value in seen[1:]:
+        memory.random_walk(np.array([0]), np.array([walk]))
+        memory.add(np.ones((1, 1)), np.array([value]))
+        variance += walk
+        whitened += (value - mean) ** 2 / (variance + noise)
+        mean += variance / (variance + noise) * (value - mean)
+        variance *= noise / (variance + noise)
+    estimate = solution(memory)
+    np.testing.assert_allclose(estimate, mean, rtol=ROUNDING)
+    np.testing.assert_allclose(memory.cost(estimate), whitened, rtol=ROUNDING)
+
+
+@pytest.mark.parametrize('seed', range(10))
+@pytest.mark.parametrize('least', [0.98, 0.3])
+@pytest.mark.parametrize(('rank', 'latest_rank'), [(5, 5), (5, 1), (2, 5), (3, 3), (0, 2)])
+def test_no_direction_loses_information_by_fading(
+    seed: int, least: float, rank: int, latest_rank: int
+) -> None:
+    memory, latest = memory_of(draw(seed, 30, rank)), memory_of(draw(seed + 99, 9, latest_rank))
+    before = information(memory)
+    memory.fade(latest, least)
+    faded = information(memory)
+    memory.merge(latest)
+    scale = np.linalg.norm(information(memory), 2)
+    assert np.linalg.eigvalsh(information(memory) - before)[0] >= -ROUNDING * scale
+    # Nor is more forgotten than exponential forgetting would, or any gained from nowhere.
+    assert np.linalg.eigvalsh(faded - least * before)[0] >= -ROUNDING * scale
+    assert np.linalg.eigvalsh(before - faded)[0] >= -ROUNDING * scale
+
+
+def test_fading_is_exponential_forgetting_under_persistent_excitation() -> None:
+    """At the same excitation in every block, from the first on: R'R of a block over 1 - least."""
+    least, rng = 0.9, np.random.default_rng(7)
+    block, _ = draw(7, 12)
+    memory, expected = SquareRootInformation(SIZE), np.zeros((SIZE, SIZE))
+    for _ in range(200):
+        turned = scipy.linalg.qr(rng.normal(size=(12, 12)))[0] @ block
+        latest = memory_of((turned, rng.normal(size=12)))
+        memory.fade(latest, least)
+        memory.merge(latest)
+        expected = least * expected + block.T @ block
+        np.testing.assert_allclose(
+            information(memory), expected, atol=ROUNDING * np.abs(expected).max()
+        )
+    horizon = 1.0 / (1.0 - least)
+    # 0.9 to the 200th is 7e-10.
+    np.testing.assert_allclose(
+        information(memory), horizon * block.T @ block, rtol=1e-8, atol=1e-8
+    )
+    assert memory.rows == pytest.approx(12 * horizon)
+
+
+def test_fading_takes_from_the_directions_of_the_latest_rows_alone() -> None:
+    memory, latest = memory_of(draw(8, 30)), memory_of(draw(9, 50, rank=1))
+    before = information(memory)
+    memory.fade(latest, 0.01)
+    lost = np.linalg.eigvalsh(before - information(memory))
+    assert lost[-1] > 1e-3 * before.max()
+    np.testing.assert_allclose(lost[:-1], 0.0, atol=ROUNDING * before.max())
+
+
+def test_nothing_is_forgotten_where_the_latest_rows_say_nothing() -> None:
+    memory = memory_of(draw(8, 30))
+    before = information(memory)
+    memory.fade(SquareRootInformation(SIZE), 0.01)
+    np.testing.assert_allclose(information(memory), before, atol=ROUNDING * before.max())
+
+
+@pytest.mark.parametrize('rank', [1, 3, 5])
+def test_what_is_not_excited_stays_known_however_long(rank: int) -> None:
+    """5000 blocks at rest, each like the last: no variance grows, along any direction."""
+    memory = memory_of(draw(10, 60))
+    before = np.linalg.inv(information(memory))
+    rest, _ = draw(11, 1, 1)
+    latest = memory_of((np.tile(rest, (12, 1)), np.zeros(12)))
+    also_moving = memory_of(draw(12, 12, rank))
+    for memory_latest in (latest, also_moving):
+        for _ in range(2500):
+            memory.fade(memory_latest, 0.97)
+            memory.merge(memory_latest)
+    grown = scipy.linalg.eigh(np.linalg.inv(information(memory)), before, eigvals_only=True)
+    # 5000 roundings of 1e-16 at a condition of 1e4.
+    assert grown[-1] <= 1.0 + 1e-7
+
+
+@pytest.mark.parametrize('least', [0.9, 1e-6])
+def test_fading_leaves_the_solution_where_it_was(least: float) -> None:
+    memory = memory_of(draw(13, 30))
+    before = solution(memory)
+    memory.fade(memory_of(draw(14, 30, 3)), least)
+    # The information fades to 1e-6 in some directions: the condition grows from 1e2 to 1e5.
+    np.testing.assert_allclose(solution(memory), before, rtol=1e-8)
+
+
+@pytest.mark.parametrize('rank', [0, 2, 5])
+def test_residuals_fade_with_their_rows(rank: int) -> None:
+    """Also where the rows do not tell of all unknowns, and z holds residuals as r does."""
+    memory, latest = memory_of(draw(15, 30, rank)), memory_of(draw(16, 9, 2))
+    # Merged from two, so that no row of the triangle is empty.
+    memory.merge(memory.copy())
+    before = memory.cost(solution(memory))
+    memory.fade(latest, 0.8)
+    np.testing.assert_allclose(memory.cost(solution(memory)), 0.8 * before, rtol=1e-8)
+    assert memory.rows == pytest.approx(0.8 * 60)
+
+
+@pytest.mark.parametrize('forgotten', [0, 1, 3, 5])
+@pytest.mark.parametrize(('rows', 'rank'), [(30, 5), (30, 3), (30, 1), (2, 2), (0, 1)])
+def test_marginalizing_leaves_the_cost_at_the_best_of_the_forgotten(
+    forgotten: int, rows: int, rank: int
+) -> None:
+    before = memory_of(draw(17, rows, rank))
+    after = before.copy()
+    after.marginalize(forgotten)
+    first, last = before.factor[:, :forgotten], before.factor[:, forgotten:]
+    for x in np.random.default_rng(1).normal(size=(5, SIZE)):
+        wanted = before.right_side - last @ x[forgotten:]
+        best = np.linalg.lstsq(first, wanted, rcond=1e-9)[0] if forgotten else np.empty(0)
+        expected = before.cost(np.concatenate([best, x[forgotten:]]))
+        # Whatever stands for the forgotten ones now.
+        np.testing.assert_allclose(after.cost(x), expected, rtol=ROUNDING, atol=ROUNDING)
+    # Every direction forgotten takes one residual along.
+    assert after.rows == max(rows - np.linalg.matrix_rank(first), 0)
+
+
+def test_marginal_information_is_the_schur_complement() -> None:
+    memory = memory_of(draw(18, 30))
+    before = information(memory)
+    memory.marginalize(2)
+    expected = np.zeros((SIZE, SIZE))
+    expected[2:, 2:] = before[2:, 2:] - before[2:, :2] @ np.linalg.solve(
+        before[:2, :2], before[:2, 2:]
+    )
+    np.testing.assert_allclose(information(memory), expected, atol=ROUNDING * before.max())
+
+
+def test_marginalizing_what_is_known_in_part_keeps_all_that_is_known_of_the_rest() -> None:
+    """One pose: force offset and weight are told apart in no direction but across gravity.
+
+    The triangle's lower right block alone would lose some: below a pivot that is zero but for
+    rounding, its rows are mixed at random.
+    """
+    gravity = np.array([[0.0, -9.3, 2.0], [9.3, 0.0, -1.0], [-2.0, 1.0, 0.0]])
+    row = np.hstack([gravity, np.eye(3)])
+    memory = SquareRootInformation(6)
+    for _ in range(20):
+        memory.add(np.tile(row, (10, 1)), np.zeros(30))
+    memory.marginalize(3)
+    axis = np.array([1.0, 2.0, 9.3]) / np.linalg.norm([1.0, 2.0, 9.3])
+    expected = 200.0 * np.outer(axis, axis)
+    # Rounding, 1e-16 of the largest entry of R'R, 2e4, times a few hundred.
+    np.testing.assert_allclose(information(memory)[3:, 3:], expected, atol=1e-9)
