@@ -68,11 +68,14 @@ class PayloadEstimate:
     frame : str
         Sensor frame S.
     parameters : (10,) array
-        m, first moment, inertia about the origin of S [kg, kg m, kg m²].
+        Of the payload, tool taken off: m, first moment, inertia about the origin of S
+        [kg, kg m, kg m²].
     offset : (6,) array
         Of the wrench that the load exerts on the sensor [N, N m].
     covariance : (16, 16) array
         Of parameters and offset.
+    total, total_covariance : (10,) and (10, 10) arrays
+        Of tool and payload together.
     values, std : (10,) arrays
         In message order: m, centre of mass, inertia about it [kg, m, kg m²].
     identified : (10,) bool array
@@ -90,6 +93,8 @@ class PayloadEstimate:
     parameters: FloatArray
     offset: FloatArray
     covariance: FloatArray
+    total: FloatArray
+    total_covariance: FloatArray
     values: FloatArray
     std: FloatArray
     identified: BoolArray
@@ -111,15 +116,28 @@ class PayloadEstimator:
         self.settings = settings
         self.used = 0
         self.dropped: Counter[str] = Counter()
+        self._tool = np.zeros(PARAMETERS)
+        self._tool_covariance = np.zeros((PARAMETERS, PARAMETERS))
+        self._seed: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self.reset(keep_offset=False)
 
     def reset(self, keep_offset: bool = True) -> None:
-        """Forget the payload, and the offset too where asked."""
+        """Forget the payload, and where asked all that samples have told of the offset."""
+        self._solution: Solution | None = None
         if keep_offset and self._block is not None:
             self._least_squares.forget(PARAMETERS)
             return
+        self._begin()
+        self._block: int | None = None
+        self._start = 0
+        self.newest = 0
+        """Stamp of the newest sample used [ns]."""
+        self._frame = ''
+
+    def _begin(self) -> None:
+        """Know nothing but an offset set from outside."""
         s = self.settings
-        self._least_squares = RecursiveLeastSquares(
+        self._least_squares: RecursiveLeastSquares = RecursiveLeastSquares(
             UNKNOWNS,
             [
                 NoiseGroup('force', (0, 1, 2, 3, 10, 11, 12), 3, s.force_noise),
@@ -129,30 +147,77 @@ class PayloadEstimator:
             np.repeat([0.0, s.force_drift, s.torque_drift], [PARAMETERS, 3, 3]),
             s.forgetting_time,
         )
-        self._block: int | None = None
-        self._start = 0
-        self.newest = 0
-        """Stamp of the newest sample used [ns]."""
-        self._frame = ''
-        self._solution: Solution | None = None
+        if self._seed is None:
+            return
+        offset, covariance, noise = self._seed
+        for group in (FORCE, TORQUE):
+            mine = slice(3 * group, 3 * group + 3)
+            self._least_squares.place(
+                group,
+                range(PARAMETERS + mine.start, PARAMETERS + mine.stop),
+                offset[mine],
+                covariance[mine, mine],
+                float(noise[group]),
+            )
+
+    def set_tool(self, parameters: FloatArray, covariance: FloatArray) -> None:
+        """Take a body, (10,) with (10, 10) covariance, off the payload from now on."""
+        self._tool = np.array(parameters, dtype=float)
+        self._tool_covariance = np.array(covariance, dtype=float)
+
+    @property
+    def tool(self) -> tuple[FloatArray, FloatArray]:
+        """Parameters (10,) and covariance (10, 10) of the tool; zeros: none."""
+        return self._tool, self._tool_covariance
+
+    def set_offset(self, offset: FloatArray, covariance: FloatArray, noise: FloatArray) -> None:
+        """Begin anew with an offset known from elsewhere; the payload is forgotten.
+
+        Parameters
+        ----------
+        offset : (6,) array
+            Of the wrench that the load exerts on the sensor [N, N m].
+        covariance : (6, 6) array
+            Force and torque are taken for independent.
+        noise : (2,) array
+            Of filtered force and torque, when it was measured [N, N m].
+        """
+        self._seed = offset, covariance, noise
+        self._solution = None
+        self._begin()
+
+    def offset(self) -> tuple[FloatArray, FloatArray]:
+        """Return what is known of the offset: mean (6,) and covariance (6, 6) [N, N m].
+
+        As wide as the prior where nothing is known.
+        """
+        solution = self._least_squares.solve()
+        return solution.values[PARAMETERS:], solution.covariance[PARAMETERS:, PARAMETERS:]
 
     def update(self, batch: FilteredBatch) -> None:
-        """Take in filtered samples; a stamp that is not newer starts afresh."""
-        if not batch.stamps.size:
+        """Take in filtered samples; a stamp that is not newer or another frame starts afresh."""
+        motion = np.hstack(
+            [batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration]
+        )
+        usable = np.isfinite(motion).all(axis=1)
+        self.dropped['motion_not_finite'] += int(np.sum(~usable))
+        stamps, wrench = batch.stamps[usable], batch.wrench[usable]
+        if not stamps.size:
             return
-        if self._block is None or batch.stamps[0] <= self.newest:
+        if self._block is not None and (stamps[0] <= self.newest or batch.frame != self._frame):
             self.reset(keep_offset=False)
-            self._block, self._start = 0, int(batch.stamps[0])
-        self._frame, self.newest = batch.frame, int(batch.stamps[-1])
-        matrix = regressor(batch)
-        blocks = (batch.stamps - self._start) // BLOCK_NS
+        if self._block is None:
+            self._block, self._start = 0, int(stamps[0])
+        self._frame, self.newest = batch.frame, int(stamps[-1])
+        matrix = wrench_regressor(*np.hsplit(motion[usable], 3))
+        blocks = (stamps - self._start) // BLOCK_NS
         for block in np.unique(blocks).tolist():
             if block != self._block:
                 self._least_squares.end_block((block - self._block) * BLOCK_NS * 1e-9)
                 self._block = block
             mine = blocks == block
-            self._add(matrix[mine], batch.wrench[mine])
-        self.used += len(batch.stamps)
+            self._add(matrix[mine], wrench[mine])
+        self.used += len(stamps)
 
     def _add(self, matrix: FloatArray, wrench: FloatArray) -> None:
         n = len(matrix)
@@ -166,13 +231,21 @@ class PayloadEstimator:
         if self._block is None:
             return None
         solution = self._solution = self._least_squares.solve()
-        parameters = solution.values[:PARAMETERS]
-        values, std = in_message_order(parameters, solution.covariance[:PARAMETERS, :PARAMETERS])
+        total, body = solution.values[:PARAMETERS], slice(PARAMETERS)
+        parameters = total - self._tool
+        # Errors of tool and total are taken for independent.
+        covariance = solution.covariance.copy()
+        covariance[body, body] += self._tool_covariance
+        values, std = in_message_order(parameters, covariance[body, body])
+        slow = self._least_squares.slow_covariance(solution.noise)
+        _, slow_std = in_message_order(parameters, slow[body, body] + self._tool_covariance)
         judgement = judge(
             values,
-            std,
+            np.maximum(std, slow_std),
             self.settings.requirements,
-            self._least_squares.signal_rms(TORQUE, INERTIA, solution.values),
+            self._least_squares.signal_rms(
+                TORQUE, INERTIA, np.concatenate([parameters, solution.values[PARAMETERS:]])
+            ),
             float(solution.residual_rms[TORQUE]),
         )
         return PayloadEstimate(
@@ -180,7 +253,9 @@ class PayloadEstimator:
             frame=self._frame,
             parameters=parameters,
             offset=solution.values[PARAMETERS:],
-            covariance=solution.covariance,
+            covariance=covariance,
+            total=total,
+            total_covariance=solution.covariance[body, body],
             values=values,
             std=std,
             identified=judgement.identified,
@@ -227,5 +302,3 @@ def in_message_order(
     jacobian = message_jacobian(parameters)
     variance = np.einsum('ij,jk,ik->i', jacobian, covariance, jacobian)
     return to_message_order(parameters), np.sqrt(np.maximum(variance, 0.0))
-
-

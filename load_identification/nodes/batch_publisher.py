@@ -59,9 +59,11 @@ class BatchPublisher:
         records['sec'], records['nanosec'] = np.divmod(stamps, NS)
         for name, values in numbers.items():
             records[name] = values
-        size = len(self._raw)
-        for start in range(0, len(content), size):
-            self._publisher.publish(bytes(content[start : start + size]))
+        size, view = len(self._raw), memoryview(content)
+        handle = self._publisher.handle
+        with handle:
+            for start in range(0, len(content), size):
+                handle.publish_raw(bytes(view[start : start + size]))
 
 
 class SixNumberPublisher(BatchPublisher):

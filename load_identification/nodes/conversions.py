@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import pinocchio
 
 from load_identification.signals.batches import (
     FilteredBatch,
@@ -43,6 +44,11 @@ def vector(v: Any) -> tuple[float, float, float]:
 def set_vector(v: Any, values: FloatArray) -> None:
     """Write three numbers into a geometry_msgs/Vector3."""
     v.x, v.y, v.z = float(values[0]), float(values[1]), float(values[2])
+
+
+def set_rotation(q: Any, rotation: FloatArray) -> None:
+    """Write a rotation matrix (3, 3) into a geometry_msgs/Quaternion."""
+    q.x, q.y, q.z, q.w = pinocchio.Quaternion(rotation).coeffs().tolist()
 
 
 def set_wrench(wrench: Any, values: FloatArray) -> None:
@@ -121,29 +127,38 @@ def read_joint_states(messages: Iterable[Any], dropped: Counter[str]) -> Iterato
         )
 
     for message in messages:
-        count = len(message.name)
-        if len(message.position) != count or len(message.velocity) not in (0, count):
-            dropped['joint_state_length'] += 1
+        if not _consistent(message, dropped):
             continue
         if message.name != names:
-            if len(set(message.name)) != count or not count:
-                dropped['joint_state_names'] += 1
-                continue
             if stamps:
                 yield batch()
                 stamps, positions, velocities = [], [], []
             names = list(message.name)
         stamps.append(stamp_of(message))
         positions.append(message.position)
-        velocities.append(message.velocity if len(message.velocity) else [np.nan] * count)
+        velocities.append(message.velocity if len(message.velocity) else [np.nan] * len(names))
     if stamps:
         yield batch()
+
+
+def _consistent(message: Any, dropped: Counter[str]) -> bool:
+    """Tell whether a joint state does not contradict itself."""
+    count = len(message.name)
+    if len(message.position) != count or len(message.velocity) not in (0, count):
+        dropped['joint_state_length'] += 1
+        return False
+    if not count or len(set(message.name)) != count:
+        dropped['joint_state_names'] += 1
+        return False
+    return True
 
 
 def read_synchronized(
     pairs: Iterable[tuple[Any, Any]], frame: str, dropped: Counter[str]
 ) -> Iterator[SynchronizedBatch]:
-    """Turn pairs of synchronized joint state and wrench into batches of one layout each.
+    """Turn pairs of synchronized joint state and wrench into batches.
+
+    Each is of one layout, its stamps increasing.
 
     Parameters
     ----------
@@ -154,27 +169,34 @@ def read_synchronized(
         Where pairs that contradict themselves are counted, by reason.
     """
 
-    def layout(pair: tuple[Any, Any]) -> tuple[Any, ...]:
-        return tuple(pair[0].name), pair[1].header.frame_id
+    run, last = 0, 0
 
-    for _, group in itertools.groupby(pairs, layout):
+    def layout(pair: tuple[Any, Any]) -> tuple[Any, ...]:
+        nonlocal run, last
+        before, last = last, stamp_of(pair[1])
+        run += last <= before
+        return tuple(pair[0].name), pair[1].header.frame_id, run
+
+    consistent = (pair for pair in pairs if _consistent(pair[0], dropped))
+    for _, group in itertools.groupby(consistent, layout):
         states, wrenches = zip(*group, strict=True)
-        joints = list(read_joint_states(states, dropped))
-        if len(joints) != 1 or len(joints[0].stamps) != len(states):
-            continue
+        joints = next(read_joint_states(states, dropped))
         batch = next(read_wrenches(wrenches, frame))
         yield SynchronizedBatch(
-            names=joints[0].names,
+            names=joints.names,
             frame=batch.frame,
             stamps=batch.stamps,
-            position=joints[0].position,
-            velocity=joints[0].velocity,
+            position=joints.position,
+            velocity=np.where(np.isfinite(joints.velocity), joints.velocity, np.nan),
             wrench=batch.wrench,
         )
 
 
 def read_filtered(triples: Iterable[tuple[Any, Any, Any]]) -> Iterator[FilteredBatch]:
-    """Turn filtered wrench, twist and accel of equal stamps into batches of one frame."""
+    """Turn filtered wrench, twist and accel of equal stamps into batches.
+
+    Each is of one frame, its stamps increasing.
+    """
     rows: list[tuple[float, ...]] = []
     stamps: list[int] = []
     current = ''
@@ -186,11 +208,12 @@ def read_filtered(triples: Iterable[tuple[Any, Any, Any]]) -> Iterator[FilteredB
 
     for wrench, twist, accel in triples:
         frame = wrench.header.frame_id.lstrip('/')
-        if frame != current and rows:
+        stamp = stamp_of(wrench)
+        if rows and (frame != current or stamp <= stamps[-1]):
             yield batch()
             rows, stamps = [], []
         current = frame
-        stamps.append(stamp_of(wrench))
+        stamps.append(stamp)
         rows.append(
             vector(wrench.wrench.force)
             + vector(wrench.wrench.torque)

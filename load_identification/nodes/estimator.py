@@ -5,23 +5,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import AccelStamped, InertiaStamped, TwistStamped, WrenchStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
-from std_srvs.srv import Trigger
 
 from load_identification.estimation.payload_estimator import PayloadEstimate, PayloadEstimator
-from load_identification.nodes.conversions import (
-    NS,
-    read_filtered,
-    set_inertia,
-    set_stamp,
-    set_wrench,
-)
+from load_identification.estimation.weighing import Scales
+from load_identification.nodes.batch_publisher import SixNumberPublisher
+from load_identification.nodes.conversions import NS, set_inertia, set_stamp
 from load_identification.nodes.diagnostics import DROPPED, WAITING_FOR, report_regularly
+from load_identification.nodes.filtered_reader import FilteredReader
 from load_identification.nodes.parameters import ESTIMATOR
 from load_identification.nodes.runtime import (
     LATCHED_QOS,
@@ -30,12 +27,16 @@ from load_identification.nodes.runtime import (
     DrainedSubscription,
     declare_parameters,
     run,
-    wanted,
 )
-from load_identification.nodes.stamp_matcher import StampMatcher
+from load_identification.nodes.scene import SceneOutput
+from load_identification.nodes.services import ServiceDesk
 from load_identification.nodes.status import COVARIANCE_LABELS, StatusMessage
-from load_identification.signals.batches import FilteredBatch
+from load_identification.nodes.synchronized_reader import SynchronizedReader
+from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
 from load_identification.signals.motion_filter import CONVENTIONS
+
+MOST_DELAY_NS = 2_000_000_000
+"""No filter is slower than this [ns]."""
 
 SILENCE = 1.0
 """Without a sample for so long the estimator is waiting [s]."""
@@ -60,6 +61,7 @@ class EstimatorNode(Node):
         self._period = 1.0 / parameters.publish_rate
         self._due = 0.0
         self._arrived = False
+        self._skip_until = 0
         self._last_sample = -np.inf
         self._published_stamp = 0
         self._estimate: PayloadEstimate | None = None
@@ -67,7 +69,16 @@ class EstimatorNode(Node):
         self._reported: dict[str, tuple[str, Counter[str]]] = {}
         self._status = StatusMessage(self.get_fully_qualified_name().lstrip('/'))
         self._make_outputs()
-        self.create_service(Trigger, 'reset', self._on_reset)
+        self._scene = SceneOutput(self, self._period)
+        self._desk = ServiceDesk(
+            self,
+            Scales(self.stage, self._sign),
+            parameters,
+            self._sign,
+            lambda: self.upstream()[0],
+            self.stage.estimate,
+            self._forget_payload,
+        )
         self.period = 1.0 / parameters.poll_rate
         report_regularly(self, self)
         if standalone:
@@ -79,12 +90,8 @@ class EstimatorNode(Node):
         self._covariance_publisher = self.create_publisher(
             Float64MultiArray, 'covariance', LATCHED_QOS
         )
-        self._predicted_publisher = self.create_publisher(
-            WrenchStamped, 'wrench_predicted', STREAM_QOS
-        )
-        self._external_publisher = self.create_publisher(
-            WrenchStamped, 'wrench_external', STREAM_QOS
-        )
+        self._predicted_publisher = SixNumberPublisher(self, WrenchStamped, 'wrench_predicted')
+        self._external_publisher = SixNumberPublisher(self, WrenchStamped, 'wrench_external')
         size = len(COVARIANCE_LABELS)
         self._covariance = Float64MultiArray()
         labels = ' '.join(COVARIANCE_LABELS)
@@ -94,13 +101,10 @@ class EstimatorNode(Node):
         ]
 
     def _make_inputs(self) -> None:
-        self._inputs = (
-            DrainedSubscription(self, WrenchStamped, 'filtered/wrench', STREAM_QOS),
-            DrainedSubscription(self, TwistStamped, 'filtered/twist', STREAM_QOS),
-            DrainedSubscription(self, AccelStamped, 'filtered/accel', STREAM_QOS),
-        )
-        self._matcher = StampMatcher(3)
-        self.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 10)
+        self._filtered = FilteredReader(self)
+        self._raw = SynchronizedReader(self)
+        # On some robots hundreds a second: more than the executor is asked to serve.
+        self._diagnostics = DrainedSubscription(self, DiagnosticArray, '/diagnostics', STREAM_QOS)
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         """Keep what the fusion and the filter node of this namespace say of themselves."""
@@ -116,7 +120,8 @@ class EstimatorNode(Node):
 
     def _reported_upstream(self) -> tuple[str, Counter[str]]:
         reasons = ', '.join(reason for reason, _ in self._reported.values() if reason)
-        return reasons, sum((dropped for _, dropped in self._reported.values()), Counter())
+        dropped = sum((dropped for _, dropped in self._reported.values()), Counter())
+        return reasons, dropped + self._filtered.dropped
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -125,21 +130,33 @@ class EstimatorNode(Node):
 
     def tick(self) -> None:
         """Carry what has come through the stage."""
-        triples = self._matcher.update([topic.take() for topic in self._inputs])
-        for batch in read_filtered(triples):
+        for message in self._diagnostics.take():
+            self._on_diagnostics(message)
+        for samples in self._raw.read():
+            self.watch(samples)
+        for batch in self._filtered.read():
             self.process(batch)
         self.publish_if_due()
 
+    def watch(self, samples: SynchronizedBatch, joints: tuple[str, ...] = ()) -> None:
+        """Take raw samples for the services; `joints` carry the sensor, empty: all do."""
+        self._desk.watch(samples, joints)
+
     def process(self, batch: FilteredBatch) -> None:
         """Take filtered samples into the estimate."""
-        self.stage.update(batch)
+        self._desk.before(batch)
+        if batch.stamps.size and batch.stamps[0] <= self.stage.newest:
+            self._skip_until = 0
+        self.stage.update(later(batch, self._skip_until))
         self._last_sample = time.monotonic()
         self._arrived = True
-        if wanted(self._predicted_publisher) or wanted(self._external_publisher):
+        self._scene.take(batch)
+        if self._predicted_publisher.wanted or self._external_publisher.wanted:
             self._publish_wrenches(batch)
 
     def publish_if_due(self) -> None:
-        """Publish estimate and status when it is time and there is something new to say."""
+        """Serve requests; publish when it is time and there is something new to say."""
+        self._desk.tick()
         now = time.monotonic()
         arrived, self._arrived = self._arrived, False
         # A sample that came a tick ago is old; rather wait for the next, but not for ever.
@@ -159,8 +176,11 @@ class EstimatorNode(Node):
             event=self._event,
             used=self.stage.used,
             dropped=dropped + self.stage.dropped,
+            note=self._desk.problem,
         )
         self._status_publisher.publish(self._status.message)
+        streaming = now - self._last_sample <= SILENCE
+        self._scene.publish(estimate if streaming else None, self._status.state, self.stage)
 
     def _silence(self, now: float) -> str:
         if np.isinf(self._last_sample):
@@ -185,26 +205,31 @@ class EstimatorNode(Node):
         explained = self.stage.explain(batch)
         if explained is None:
             return
-        for publisher, wrenches in zip(
-            (self._predicted_publisher, self._external_publisher), explained, strict=True
+        predicted, external = explained
+        for publisher, wrenches in (
+            (self._predicted_publisher, predicted),
+            (self._external_publisher, external),
         ):
-            for stamp, values in zip(batch.stamps, self._sign * wrenches, strict=True):
-                message = WrenchStamped()
-                set_stamp(message.header, stamp)
-                message.header.frame_id = batch.frame
-                set_wrench(message.wrench, values)
-                publisher.publish(message)
+            if publisher.wanted:
+                publisher.publish(batch.frame, batch.stamps, self._sign * wrenches)
 
-    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _forget_payload(self, event: str) -> None:
+        # What the filter still holds from before would spoil what comes after.
+        raw = self._desk.newest
+        if raw is not None:
+            self._skip_until = raw + min(max(raw - self.stage.newest, 0), MOST_DELAY_NS)
         self.stage.reset()
-        self._event = f'reset {self.stage.newest / NS:.9f}'
-        response.success = True
-        response.message = '{"reset": "payload forgotten, offset kept"}'
-        return response
+        self._event = f'{event} {self.stage.newest / NS:.9f}'
+
+    def destroy_node(self) -> None:
+        """Finish what is being stored, then end."""
+        self._desk.close()
+        super().destroy_node()
 
     def reason(self) -> str:
         """Return what keeps the payload from being identified."""
-        return self._status.message.message if self._status.message.level else ''
+        well = self._status.message.level == DiagnosticStatus.OK
+        return '' if well else self._status.message.message
 
     def counts(self) -> Counter[str]:
         """Return the samples dropped, by reason."""
@@ -212,7 +237,20 @@ class EstimatorNode(Node):
 
     def details(self) -> Mapping[str, str]:
         """Return the state and the samples used."""
-        return {'state': self._status.state, 'samples.used': str(self.stage.used)}
+        return {
+            'state': self._status.state,
+            'samples.used': str(self.stage.used),
+            **self._desk.details(),
+        }
+
+
+def later(batch: FilteredBatch, stamp: int) -> FilteredBatch:
+    """Return the samples after a stamp [ns]."""
+    first = int(np.searchsorted(batch.stamps, stamp, 'right'))
+    if not first:
+        return batch
+    arrays = (f.name for f in fields(batch) if f.name != 'frame')
+    return replace(batch, **{name: getattr(batch, name)[first:] for name in arrays})
 
 
 def main(args: list[str] | None = None) -> int:

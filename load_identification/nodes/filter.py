@@ -11,13 +11,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from load_identification.errors import DescriptionError
-from load_identification.nodes.conversions import (
-    read_synchronized,
-    set_stamp,
-    set_vector,
-    set_wrench,
-)
+from load_identification.errors import DescriptionError, FrameError
+from load_identification.nodes.batch_publisher import SixNumberPublisher
+from load_identification.nodes.conversions import read_synchronized
 from load_identification.nodes.diagnostics import report_regularly
 from load_identification.nodes.parameters import FILTER
 from load_identification.nodes.runtime import (
@@ -27,9 +23,9 @@ from load_identification.nodes.runtime import (
     DrainedSubscription,
     declare_parameters,
     run,
-    wanted,
 )
 from load_identification.nodes.stamp_matcher import StampMatcher
+from load_identification.nodes.transforms import StaticFrames, installed
 from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
 
 
@@ -55,17 +51,17 @@ class FilterNode(Node):
         self._sensor_frame = parameters.sensor_frame
         self._bad_description = ''
         self._description = ''
+        self._static_frames = StaticFrames(self)
+        self._lacking = ''
         if parameters.robot_description:
             self._use_parameter(parameters.robot_description)
         else:
             self.create_subscription(
                 String, '/robot_description', self._on_description, LATCHED_QOS
             )
-        self._wrench_publisher = self.create_publisher(
-            WrenchStamped, 'filtered/wrench', STREAM_QOS
-        )
-        self._twist_publisher = self.create_publisher(TwistStamped, 'filtered/twist', STREAM_QOS)
-        self._accel_publisher = self.create_publisher(AccelStamped, 'filtered/accel', STREAM_QOS)
+        self._wrench_publisher = SixNumberPublisher(self, WrenchStamped, 'filtered/wrench')
+        self._twist_publisher = SixNumberPublisher(self, TwistStamped, 'filtered/twist')
+        self._accel_publisher = SixNumberPublisher(self, AccelStamped, 'filtered/accel')
         self.period = 1.0 / parameters.poll_rate
         report_regularly(self, self)
         if standalone:
@@ -76,23 +72,31 @@ class FilterNode(Node):
             self._matcher = StampMatcher(2)
 
     def _use_parameter(self, description: str) -> None:
+        self._description = description
         try:
             self.stage.set_description(description, self._sensor_frame)
         except DescriptionError as error:
+            if isinstance(error, FrameError) and installed():
+                self._lacking = self._sensor_frame
+                self._bad_description = f'sensor frame: {error}'
+                return
             raise DescriptionError(f'parameter robot_description: {error}') from error
 
     def _on_description(self, message: String) -> None:
         if message.data == self._description:
             return
-        self._description = message.data
+        self._description, self._lacking = message.data, ''
+        topic = self.resolve_topic_name('/robot_description')
         try:
             self.stage.set_description(message.data, self._sensor_frame)
         except DescriptionError as error:
-            self._bad_description = f'a usable /robot_description: {error}'
-            self.get_logger().error(f'/robot_description cannot be used: {error}')
+            if isinstance(error, FrameError):
+                self._lacking = self._sensor_frame
+            self._bad_description = f'a usable {topic}: {error}'
+            self.get_logger().error(f'{topic} cannot be used: {error}')
         else:
             self._bad_description = ''
-            self.get_logger().info('using the robot description from /robot_description')
+            self.get_logger().info(f'using the robot description from {topic}')
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -107,41 +111,43 @@ class FilterNode(Node):
 
     def process(self, batch: SynchronizedBatch) -> FilteredBatch | None:
         """Filter samples; publish and return what they complete."""
+        if self._lacking or self.stage.refused_frame:
+            self._look_for_frame()
         result = self.stage.update(batch)
         if result is not None:
             self._publish(result)
         return result
 
+    def _look_for_frame(self) -> None:
+        """Take the sensor frame from /tf_static, where the description does not have it."""
+        frame = self._lacking or self.stage.refused_frame or ''
+        extended = self._static_frames.extended(self._description, frame)
+        if extended is None:
+            return
+        try:
+            self.stage.set_description(extended, frame)
+        except DescriptionError as error:
+            self._bad_description = f'a usable robot description: {error}'
+        else:
+            self._lacking = self._bad_description = ''
+            self.get_logger().info(f'sensor frame {frame!r} found on /tf_static')
+
     def _publish(self, batch: FilteredBatch) -> None:
-        if wanted(self._wrench_publisher):
-            for stamp, values in zip(batch.stamps, batch.wrench, strict=True):
-                wrench = WrenchStamped()
-                set_stamp(wrench.header, stamp)
-                wrench.header.frame_id = batch.frame
-                set_wrench(wrench.wrench, values)
-                self._wrench_publisher.publish(wrench)
-        if wanted(self._twist_publisher):
+        frame, stamps = batch.frame, batch.stamps
+        if self._wrench_publisher.wanted:
+            self._wrench_publisher.publish(frame, stamps, batch.wrench)
+        if self._twist_publisher.wanted:
             twists = np.hstack([batch.linear_velocity, batch.angular_velocity])
-            for stamp, values in zip(batch.stamps, twists, strict=True):
-                twist = TwistStamped()
-                set_stamp(twist.header, stamp)
-                twist.header.frame_id = batch.frame
-                set_vector(twist.twist.linear, values[:3])
-                set_vector(twist.twist.angular, values[3:])
-                self._twist_publisher.publish(twist)
-        if wanted(self._accel_publisher):
+            self._twist_publisher.publish(frame, stamps, twists)
+        if self._accel_publisher.wanted:
             accels = np.hstack([batch.linear_acceleration, batch.angular_acceleration])
-            for stamp, values in zip(batch.stamps, accels, strict=True):
-                accel = AccelStamped()
-                set_stamp(accel.header, stamp)
-                accel.header.frame_id = batch.frame
-                set_vector(accel.accel.linear, values[:3])
-                set_vector(accel.accel.angular, values[3:])
-                self._accel_publisher.publish(accel)
+            self._accel_publisher.publish(frame, stamps, accels)
 
     def reason(self) -> str:
         """Return what the node waits for."""
         waiting_for = self._bad_description or self.stage.waiting_for
+        if waiting_for and self._static_frames.missing:
+            waiting_for += f'; or for {self._static_frames.missing}'
         return f'waiting for {waiting_for}' if waiting_for else ''
 
     def counts(self) -> Counter[str]:

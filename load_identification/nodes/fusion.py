@@ -10,17 +10,15 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from load_identification.nodes.conversions import set_stamp, set_wrench
+from load_identification.nodes.batch_publisher import JointStatePublisher, SixNumberPublisher
 from load_identification.nodes.diagnostics import report_regularly
 from load_identification.nodes.parameters import FUSION
 from load_identification.nodes.runtime import (
     INPUT_QOS,
     NAMESPACE,
-    STREAM_QOS,
     DrainedSubscription,
     declare_parameters,
     run,
-    wanted,
 )
 from load_identification.nodes.serialized import JointStateReader, WrenchReader
 from load_identification.signals.batches import SynchronizedBatch
@@ -36,17 +34,13 @@ class FusionNode(Node):
         super().__init__('fusion_node', namespace=NAMESPACE)
         parameters = declare_parameters(self, FUSION)
         self.synchronizer = parameters.synchronizer()
-        self._wrench_reader = WrenchReader(parameters.sensor_frame)
         self._counted: Counter[str] = Counter()
+        self._wrench_reader = WrenchReader(parameters.sensor_frame, self._counted)
         self._joint_reader = JointStateReader(self._counted)
         self._joint_states = DrainedSubscription(self, JointState, '/joint_states', INPUT_QOS)
         self._wrenches = DrainedSubscription(self, WrenchStamped, '/wrench', INPUT_QOS)
-        self._joint_publisher = self.create_publisher(
-            JointState, 'synchronized/joint_states', STREAM_QOS
-        )
-        self._wrench_publisher = self.create_publisher(
-            WrenchStamped, 'synchronized/wrench', STREAM_QOS
-        )
+        self._joint_publisher = JointStatePublisher(self, 'synchronized/joint_states')
+        self._wrench_publisher = SixNumberPublisher(self, WrenchStamped, 'synchronized/wrench')
         self._heard = dict.fromkeys((self._joint_states.topic, self._wrenches.topic), -1.0)
         self._received = dict.fromkeys(self._heard, 0)
         self.period = 1.0 / parameters.poll_rate
@@ -80,21 +74,10 @@ class FusionNode(Node):
         return batch
 
     def _publish(self, batch: SynchronizedBatch) -> None:
-        if wanted(self._joint_publisher):
-            has_velocity = bool((batch.velocity == batch.velocity).any())
-            for i, stamp in enumerate(batch.stamps):
-                state = JointState(name=list(batch.names), position=batch.position[i].tolist())
-                if has_velocity:
-                    state.velocity = batch.velocity[i].tolist()
-                set_stamp(state.header, stamp)
-                self._joint_publisher.publish(state)
-        if wanted(self._wrench_publisher):
-            for i, stamp in enumerate(batch.stamps):
-                wrench = WrenchStamped()
-                wrench.header.frame_id = batch.frame
-                set_stamp(wrench.header, stamp)
-                set_wrench(wrench.wrench, batch.wrench[i])
-                self._wrench_publisher.publish(wrench)
+        if self._joint_publisher.wanted:
+            self._joint_publisher.publish(batch)
+        if self._wrench_publisher.wanted:
+            self._wrench_publisher.publish(batch.frame, batch.stamps, batch.wrench)
 
     def reason(self) -> str:
         """Return which input is silent."""

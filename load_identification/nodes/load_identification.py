@@ -36,6 +36,7 @@ class Pipeline:
             robot = self._filter.stage.robot
             if robot is not None:
                 self._fusion.synchronizer.required = frozenset(robot.joints)
+            self._estimator.watch(samples, robot.joints if robot is not None else ())
             if filtered is not None:
                 self._estimator.process(filtered)
         self._estimator.publish_if_due()

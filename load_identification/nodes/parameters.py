@@ -19,8 +19,8 @@ from load_identification.signals.differentiator import Differentiator
 from load_identification.signals.motion_filter import CONVENTIONS, MotionFilter
 from load_identification.signals.synchronizer import Synchronizer
 
-FUSION, FILTER, ESTIMATOR = 'fusion', 'filter', 'estimator'
-ALL = (FUSION, FILTER, ESTIMATOR)
+FUSION, FILTER, ESTIMATOR, HEXAPOD = 'fusion', 'filter', 'estimator', 'hexapod'
+ALL = (FUSION, FILTER, ESTIMATOR, HEXAPOD)
 
 
 def _parameter(
@@ -30,14 +30,16 @@ def _parameter(
     unit: str = '',
     limits: tuple[float, float] | None = None,
     choices: tuple[str, ...] = (),
+    settable: bool = False,
 ) -> Any:
-    """Declare one parameter as a dataclass field."""
+    """Declare one parameter as a dataclass field; settable ones may change at run time."""
     metadata = {
         'description': description,
         'used_by': used_by,
         'unit': unit,
         'limits': limits,
         'choices': choices,
+        'settable': settable,
     }
     return field(default=default, metadata=metadata)
 
@@ -58,7 +60,7 @@ class Parameters:
     gravity: tuple[float, ...] = _parameter(
         (0.0, 0.0, -9.80665),
         'Gravity in the root frame of the robot description',
-        (FILTER,),
+        (FILTER, HEXAPOD),
         'm/s^2',
         (-30.0, 30.0),
     )
@@ -71,15 +73,19 @@ class Parameters:
     max_gap: float = _parameter(
         0.1,
         'A gap between samples longer than this is not bridged',
-        (FUSION, FILTER),
+        (FUSION, FILTER, HEXAPOD),
         's',
         (0.002, 10.0),
     )
     cutoff_frequency: float = _parameter(
-        20.0, 'Cutoff (-3 dB) of low-pass and differentiator', (FILTER,), 'Hz', (1.0, 200.0)
+        20.0,
+        'Cutoff (-3 dB) of low-pass and differentiator',
+        (FILTER, HEXAPOD),
+        'Hz',
+        (1.0, 200.0),
     )
     output_rate: float = _parameter(
-        50.0, 'Filtered samples per second at most', (FILTER,), 'Hz', (1.0, 1000.0)
+        50.0, 'Filtered samples per second at most', (FILTER, HEXAPOD), 'Hz', (1.0, 1000.0)
     )
     force_noise: float = _parameter(
         0.05,
@@ -132,6 +138,45 @@ class Parameters:
         '',
         (0.0, 100.0),
     )
+    calibration_samples: int = _parameter(
+        1000, 'Wrench samples that calibrate_offset averages', (ESTIMATOR,), '', (10, 20000)
+    )
+    expected_mass: float = _parameter(
+        -1.0,
+        'Mass that check_mass compares with; negative: none',
+        (ESTIMATOR,),
+        'kg',
+        (-1.0, 1000.0),
+        settable=True,
+    )
+    mass_tolerance: float = _parameter(
+        0.05,
+        'By how much the mass may differ from expected_mass',
+        (ESTIMATOR,),
+        'kg',
+        (1e-6, 1000.0),
+        settable=True,
+    )
+    expected_center_of_mass: tuple[float, ...] = _parameter(
+        (0.0, 0.0, 0.0),
+        'Centre of mass in the sensor frame that check_mass compares with',
+        (ESTIMATOR,),
+        'm',
+        (-10.0, 10.0),
+        settable=True,
+    )
+    center_of_mass_tolerance: float = _parameter(
+        0.0,
+        'By how much the centre of mass may differ; 0: it is not compared',
+        (ESTIMATOR,),
+        'm',
+        (0.0, 10.0),
+        settable=True,
+    )
+    catalogue: str = _parameter(
+        '', 'File of known objects that check_mass tells apart; empty: none', (ESTIMATOR,)
+    )
+    mechanism: str = _parameter('', 'Geometry file of a parallel machine', (HEXAPOD,))
     poll_rate: float = _parameter(
         100.0, 'How often the input queues are drained', ALL, 'Hz', (1.0, 1000.0)
     )
@@ -174,12 +219,14 @@ def allowed(name: str) -> str:
     info = TABLE[name].metadata
     if info['choices']:
         return ' or '.join(info['choices'])
-    kind = {str: 'a text', float: 'a number', tuple: 'three numbers'}[type(TABLE[name].default)]
+    kinds = {str: 'a text', int: 'a whole number', float: 'a number', tuple: 'three numbers'}
+    kind = kinds[type(TABLE[name].default)]
     if info['limits'] is None:
         return kind
     low, high = info['limits']
     unit = f' {info["unit"]}' if info['unit'] else ''
-    return f'{kind} from {low:g} to {high:g}{unit}'
+    besides = ', not all zero' if name == 'gravity' else ''
+    return f'{kind} from {low:g} to {high:g}{unit}{besides}'
 
 
 def check(name: str, value: Any) -> Any:
@@ -207,6 +254,10 @@ def check(name: str, value: Any) -> Any:
         raise error
     if name == 'gravity' and not any(floats):
         raise error
+    if isinstance(default, int):
+        if floats[0] != int(floats[0]):
+            raise error
+        return int(floats[0])
     return floats if isinstance(default, tuple) else floats[0]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -9,16 +11,18 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import rclpy
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.exceptions import ParameterException
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
 
-from load_identification.errors import LoadIdentificationError
+from load_identification.errors import LoadIdentificationError, ParameterError
 from load_identification.nodes.parameters import TABLE, Parameters, allowed, check, suggestion
 
 NAMESPACE = 'load_identification'
@@ -28,6 +32,8 @@ QUEUE = 2000
 
 SERVE_PERIOD = 0.05
 """How often services, timers and ordinary subscriptions are served [s]."""
+
+END_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 ROS_PARAMETERS = ('use_sim_time', 'start_type_description_service')
 
@@ -62,7 +68,7 @@ def declare_parameters(node: Node, role: str) -> Parameters:
         descriptor = ParameterDescriptor(
             description=info['description'] + unit,
             additional_constraints=allowed(name),
-            read_only=True,
+            read_only=not info['settable'],
             # An integer where a number is meant is taken; `check` refuses what is not.
             dynamic_typing=True,
         )
@@ -75,6 +81,7 @@ def declare_parameters(node: Node, role: str) -> Parameters:
         plain = list(value) if isinstance(value, tuple) else value
         node.declare_parameter(name, plain, descriptor, ignore_override=True)
         values[name] = value
+    node.add_on_set_parameters_callback(_checked)
     for name in node._parameter_overrides:
         ours = name in TABLE or name in ROS_PARAMETERS or name.startswith('qos_overrides.')
         if not ours:
@@ -82,8 +89,19 @@ def declare_parameters(node: Node, role: str) -> Parameters:
     return replace(Parameters(), **values)
 
 
+def _checked(parameters: Sequence[Any]) -> SetParametersResult:
+    """Accept parameters set at run time if they can be used."""
+    try:
+        for parameter in parameters:
+            if parameter.name in TABLE:
+                check(parameter.name, parameter.value)
+    except ParameterError as error:
+        return SetParametersResult(successful=False, reason=str(error))
+    return SetParametersResult(successful=True)
+
+
 class _NeverExecuted(CallbackGroup):
-    """Keeps a subscription out of the executor's wait set, which is rebuilt per message."""
+    """Keeps an entity out of the executor's wait set, which is rebuilt per message."""
 
     def can_execute(self, entity: Any) -> bool:
         return False
@@ -137,6 +155,42 @@ class DrainedSubscription:
         return messages
 
 
+class DrainedService:
+    """A service whose requests are taken, and answered whenever the answer is there.
+
+    Kept out of the executor: that runs one callback at a turn, and a coroutine that waits
+    takes every other turn.
+
+    Parameters
+    ----------
+    node : Node
+    service_type : type
+    name : str
+    """
+
+    def __init__(self, node: Node, service_type: Any, name: str) -> None:
+        self._request_type = service_type.Request
+        self._service = node.create_service(
+            service_type, name, lambda _, response: response, callback_group=_NeverExecuted()
+        )
+
+    def take(self) -> list[Any]:
+        """Return the headers of all requests that wait."""
+        headers: list[Any] = []
+        handle, request_type = self._service.handle, self._request_type
+        with handle:
+            while len(headers) < QUEUE:
+                _, header = handle.service_take_request(request_type)
+                if header is None:
+                    break
+                headers.append(header)
+        return headers
+
+    def answer(self, header: Any, response: Any) -> None:
+        """Answer a request."""
+        self._service.send_response(response, header)
+
+
 def wanted(publisher: Any) -> bool:
     """Tell whether anybody listens."""
     return bool(publisher.get_subscription_count())
@@ -176,28 +230,52 @@ def run(make: Callable[[], Program], args: list[str] | None = None) -> int:
     make : callable
         Makes the program; a LoadIdentificationError it raises ends the process with status 2.
     """
-    rclpy.init(args=args)
+    ended = _told_to_end()
     program: Program | None = None
     try:
+        _initialize(args)
         program = make()
-        _loop(program)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except RCLError:
-        # Told to end while its nodes were being made.
-        if rclpy.ok():
-            raise
-    except LoadIdentificationError as error:
+        _loop(program, ended)
+    except (LoadIdentificationError, ParameterException) as error:
         print(f'load_identification: {error}', file=sys.stderr)
         return 2
     finally:
         for node in program.nodes if program else ():
             node.destroy_node()
         rclpy.try_shutdown()
+        for number in END_SIGNALS:
+            # Python gives up its handlers when it ends: one more signal would kill it in that.
+            signal.signal(number, signal.SIG_IGN)
     return 0
 
 
-def _loop(program: Program) -> None:
+def _told_to_end() -> Callable[[], bool]:
+    """Return a function that tells whether SIGINT or SIGTERM has come.
+
+    The handlers of rclpy shut the context down under whatever is running, which then fails;
+    these let it finish.
+    """
+    received: list[int] = []
+    for number in END_SIGNALS:
+        signal.signal(number, lambda number, _: received.append(number))
+    return lambda: bool(received)
+
+
+def _initialize(args: list[str] | None) -> None:
+    """Initialize rclpy.
+
+    Raises
+    ------
+    ParameterError
+        Where it cannot read its arguments: no such parameter file, no YAML, no remap rule.
+    """
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except RCLError as error:
+        raise ParameterError(str(error)) from error
+
+
+def _loop(program: Program, ended: Callable[[], bool]) -> None:
     """Tick in real time, and serve everything else now and then.
 
     The executor rebuilds its wait set at every turn, which costs as much as a tick; so it is
@@ -206,12 +284,17 @@ def _loop(program: Program) -> None:
     executor = SingleThreadedExecutor()
     for node in program.nodes:
         executor.add_node(node)
+    # What is alive now stays: without it the garbage collector has little to look through.
+    gc.collect()
+    gc.freeze()
     due = serve = time.monotonic()
-    while executor.context.ok():
-        program.tick()
+    while not ended():
         now = time.monotonic()
+        if now >= due:
+            program.tick()
+            due = max(due + program.period, now - program.period)
         if now >= serve:
             executor.spin_once(timeout_sec=0.0)
             serve = now + SERVE_PERIOD
-        due = max(due + program.period, now - program.period)
-        time.sleep(max(0.0, due - time.monotonic()))
+        # A signal does not cut a sleep short, so none is longer than a turn of the executor.
+        time.sleep(max(0.0, min(due, serve) - time.monotonic()))

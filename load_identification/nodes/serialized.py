@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from rclpy._rclpy_pybind11 import RMWError
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
@@ -89,6 +90,12 @@ def wrench_layout(raw: bytes, message: WrenchStamped) -> Layout | None:
 
 def joint_state_layout(raw: bytes, message: JointState) -> Layout | None:
     """Return the layout of a sensor_msgs/JointState, None where it cannot be read so."""
+    # Fast CDR aligns behind the length of an empty sequence as well, others do not.
+    padded = _joint_state_layout(raw, message, pad_empty=True)
+    return padded or _joint_state_layout(raw, message, pad_empty=False)
+
+
+def _joint_state_layout(raw: bytes, message: JointState, pad_empty: bool) -> Layout | None:
     at = _aligned(_after_string(STAMP_END, message.header.frame_id), 4) + 4
     for name in message.name:
         at = _after_string(at, name)
@@ -99,7 +106,7 @@ def joint_state_layout(raw: bytes, message: JointState) -> Layout | None:
         at = _aligned(at, 4)
         fixed.append((at, raw[at : at + 4]))
         length = len(getattr(message, field))
-        start = _aligned(at + 4, 8) if length else at + 4
+        start = _aligned(at + 4, 8) if length or pad_empty else at + 4
         fields[field] = (('<f8', (length,)), start)
         at = start + 8 * length
     if at != len(raw) or not count or len(message.position) != count:
@@ -117,13 +124,23 @@ class SerializedReader:
     message_type : type
     layout_of : callable
         Returns the layout of a message from its bytes and rclpy's reading of them.
+    dropped : collections.Counter
+        Where bytes that are no such message are counted.
+    reason : str
+        As what they are counted.
     """
 
     def __init__(
-        self, message_type: Any, layout_of: Callable[[bytes, Any], Layout | None]
+        self,
+        message_type: Any,
+        layout_of: Callable[[bytes, Any], Layout | None],
+        dropped: Counter[str],
+        reason: str,
     ) -> None:
         self._type = message_type
         self._layout_of = layout_of
+        self._dropped = dropped
+        self._reason = reason
         self._layouts: list[Layout] = []
 
     def sort(self, raws: Sequence[bytes]) -> tuple[list[tuple[Layout, Any]], list[Any]]:
@@ -133,7 +150,12 @@ class SerializedReader:
         while rest:
             layout = next((la for la in self._layouts if la.matches(rest[0])), None)
             if layout is None:
-                message = deserialize_message(rest[0], self._type)
+                try:
+                    message = deserialize_message(rest[0], self._type)
+                except RMWError:
+                    self._dropped[self._reason] += 1
+                    rest = rest[1:]
+                    continue
                 layout = self._learn(rest[0], message)
             if layout is None:
                 messages.append(message)
@@ -183,11 +205,13 @@ class WrenchReader:
     ----------
     frame : str
         Overrides what the messages say, unless empty.
+    dropped : collections.Counter
+        Where bytes that are no such message are counted.
     """
 
-    def __init__(self, frame: str) -> None:
+    def __init__(self, frame: str, dropped: Counter[str]) -> None:
         self._frame = frame
-        self._reader = SerializedReader(WrenchStamped, wrench_layout)
+        self._reader = SerializedReader(WrenchStamped, wrench_layout, dropped, 'wrench_malformed')
 
     def read(self, raws: Sequence[bytes]) -> Iterator[WrenchBatch]:
         """Yield a batch for each frame."""
@@ -209,7 +233,9 @@ class JointStateReader:
 
     def __init__(self, dropped: Counter[str]) -> None:
         self._dropped = dropped
-        self._reader = SerializedReader(JointState, joint_state_layout)
+        self._reader = SerializedReader(
+            JointState, joint_state_layout, dropped, 'joint_state_malformed'
+        )
 
     def read(self, raws: Sequence[bytes]) -> Iterator[JointBatch]:
         """Yield a batch for each layout."""

@@ -78,6 +78,7 @@ class StatusMessage:
         event: str,
         used: int,
         dropped: Counter[str],
+        note: str = '',
     ) -> None:
         """Write the present state.
 
@@ -94,6 +95,8 @@ class StatusMessage:
             Samples used.
         dropped : collections.Counter
             Samples dropped, by reason.
+        note : str
+            What else is to be said in words.
         """
         self.state = _state(estimate, waiting)
         self._set('state', self.state)
@@ -113,7 +116,8 @@ class StatusMessage:
         for reason, count in dropped.items():
             self._set(DROPPED + reason, str(count))
         self.message.level = LEVELS[self.state]
-        self.message.message = _words(estimate, waiting)
+        words = _words(estimate, waiting)
+        self.message.message = f'{words}; {note}' if note else words
 
 
 def _state(estimate: PayloadEstimate | None, waiting: str) -> str:

@@ -1,0 +1,157 @@
+"""The verdict of check_mass: a weighed payload against an expectation or a catalogue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from load_identification.estimation.payload_estimator import PARAMETERS, PayloadEstimate
+from load_identification.estimation.recognition import (
+    Features,
+    KnownObject,
+    Recognition,
+    mass_alone,
+    mass_and_moments,
+    recognize,
+)
+from load_identification.estimation.verdict import (
+    INCONCLUSIVE,
+    SURE,
+    Verdict,
+    both,
+    judge_center_of_mass,
+    judge_mass,
+    required_std,
+)
+from load_identification.estimation.weighing import Weight
+from load_identification.typing_aliases import FloatArray
+
+NO_SCALES = 10.0
+"""A mass known worse than this is not known at all: the offset is not [kg]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """What is expected in the hand.
+
+    Attributes
+    ----------
+    mass, mass_tolerance : float
+        Negative mass: nothing is expected of it [kg].
+    center_of_mass : (3,) array
+        In S [m].
+    center_of_mass_tolerance : float
+        0: nothing is expected of it [m].
+    """
+
+    mass: float
+    mass_tolerance: float
+    center_of_mass: FloatArray
+    center_of_mass_tolerance: float
+
+
+@dataclass(frozen=True, eq=False)
+class MassCheck:
+    """The answer.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    recognition : Recognition or None
+        None without a catalogue.
+    weight : Weight
+    center, covariance : (3,) and (3, 3) arrays
+        Of the centre of mass in S [m]; NaN where nothing is held.
+    """
+
+    verdict: Verdict
+    recognition: Recognition | None
+    weight: Weight
+    center: FloatArray
+    covariance: FloatArray
+
+
+def check_mass(
+    weight: Weight,
+    expectation: Expectation,
+    objects: tuple[KnownObject, ...] = (),
+    estimate: PayloadEstimate | None = None,
+) -> MassCheck:
+    """Judge a payload weighed at rest.
+
+    Parameters
+    ----------
+    weight : Weight
+    expectation : Expectation
+        Goes before the catalogue.
+    objects : tuple of KnownObject
+        The catalogue.
+    estimate : PayloadEstimate or None
+        From motion, for the principal moments.
+    """
+    mass, std = weight.payload.mass, weight.payload.mass_std
+    center, covariance = np.full(3, np.nan), np.full((3, 3), np.nan)
+    if mass > SURE * std:
+        center, covariance = weight.payload.center_of_mass()
+    if std > NO_SCALES:
+        unknown = Verdict(
+            INCONCLUSIVE,
+            'the offset is not known: call calibrate_offset with nothing but the tool on, '
+            'or turn the sensor against gravity',
+        )
+        return MassCheck(unknown, None, weight, center, covariance)
+    recognition = None
+    if objects:
+        recognition = recognize(features(mass, std, estimate), objects)
+    verdicts = []
+    if expectation.mass >= 0.0:
+        verdicts.append(_against_expected_mass(weight, expectation))
+    elif recognition is not None:
+        verdicts.append(recognition.verdict)
+    # Where an empty hand is expected there is no centre of mass to compare.
+    if expectation.center_of_mass_tolerance > 0.0 and expectation.mass != 0.0:
+        verdicts.append(_against_expected_center(center, covariance, expectation))
+    if not verdicts:
+        verdicts = [
+            Verdict(INCONCLUSIVE, 'nothing to compare with: set expected_mass or a catalogue')
+        ]
+    verdict = both(verdicts[0], verdicts[-1]) if len(verdicts) > 1 else verdicts[0]
+    if not weight.fits:
+        doubt = 'the wrench is not that of a load at rest: contact, or a wrong offset?'
+        verdict = Verdict(INCONCLUSIVE, '; '.join(filter(None, [verdict.reason, doubt])))
+    return MassCheck(verdict, recognition, weight, center, covariance)
+
+
+def _against_expected_mass(weight: Weight, expectation: Expectation) -> Verdict:
+    mass, std = weight.payload.mass, weight.payload.mass_std
+    verdict = judge_mass(mass, std, expectation.mass, expectation.mass_tolerance)
+    if verdict.verdict != INCONCLUSIVE:
+        return verdict
+    required = required_std(mass, expectation.mass, expectation.mass_tolerance)
+    settle = weight.outlook.what_would_settle(required)
+    return replace(verdict, reason=f'{verdict.reason}; {settle}')
+
+
+def _against_expected_center(
+    center: FloatArray, covariance: FloatArray, expectation: Expectation
+) -> Verdict:
+    if np.isnan(center).any():
+        return Verdict(INCONCLUSIVE, 'no mass that could have a centre')
+    return judge_center_of_mass(
+        center, covariance, expectation.center_of_mass, expectation.center_of_mass_tolerance
+    )
+
+
+def features(mass: float, std: float, estimate: PayloadEstimate | None) -> Features:
+    """Return what recognition may compare.
+
+    The principal moments too, where they are identified and the mass identified with them is
+    the one now weighed; otherwise the load has changed since.
+    """
+    if estimate is not None and estimate.identified.all():
+        apart = abs(mass - estimate.values[0])
+        if apart <= SURE * np.hypot(std, estimate.std[0]):
+            body = slice(PARAMETERS)
+            return mass_and_moments(estimate.parameters, estimate.covariance[body, body])
+    return mass_alone(mass, std)

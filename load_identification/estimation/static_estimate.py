@@ -1,0 +1,219 @@
+"""Averages of the wrench at rest, and mass and first moment from gravity alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.errors import LoadIdentificationError
+from load_identification.estimation.square_root import triangle
+from load_identification.model.regressor import wrench_regressor
+from load_identification.signals.batches import CHANNELS
+from load_identification.typing_aliases import FloatArray, IntArray
+
+UNSTEADY = 4.0
+"""Averages over a window's parts may scatter so many times the sensor's noise."""
+
+PARTS = {20: 1.068, 10: 1.154, 5: 1.416}
+"""Into how many parts a window is cut to see noise slower than a sample, and by how much a
+standard deviation from so few is widened: the 97.5 % quantile of Student's t over 1.96. The
+largest counts: that of parts as long as the noise is slow."""
+
+QUIETEST = 0.02
+"""An average is not believed beyond this fraction of the expected noise: a sensor's last digit
+may hide more than its samples show."""
+
+NOTHING_KNOWN = 1e3
+"""Prior standard deviation of mass and first moment, so wide that it pulls nothing [kg, kg m]."""
+
+
+class NotAtRestError(LoadIdentificationError):
+    """The arm moves, or its wrench does; the text says which and by how much."""
+
+
+@dataclass(frozen=True, eq=False)
+class StaticPose:
+    """A wrench averaged at rest.
+
+    Attributes
+    ----------
+    start, end : int
+        Stamps of the first and the last sample [ns].
+    mean, standard_error : (6,) arrays
+        Raw wrench [N, N m]; the error counts the samples' correlation. A channel without
+        finite samples has mean NaN and an infinite error.
+    scatter : (6,) array
+        Standard deviation of averages over 1/50 s, about a filtered sample's noise at rest.
+    samples : int
+    """
+
+    start: int
+    end: int
+    mean: FloatArray
+    standard_error: FloatArray
+    scatter: FloatArray
+    samples: int
+
+
+@dataclass(frozen=True, eq=False)
+class StaticEstimate:
+    """Mass and first moment from gravity alone (eq. 19, 20).
+
+    Attributes
+    ----------
+    values : (4,) array
+        m, m c [kg, kg m].
+    covariance : (4, 4) array
+        Along gravity one pose tells nothing of the first moment: there it is as wide as
+        `NOTHING_KNOWN`.
+    misfit : float
+        Sum of squared residuals of all rows and the offset's prior, each over its error.
+    freedom : int
+        How many of those rows are not needed for the estimate: what `misfit` should be.
+    """
+
+    values: FloatArray
+    covariance: FloatArray
+    misfit: float
+    freedom: int
+
+    @property
+    def mass(self) -> float:
+        """Mass [kg]."""
+        return float(self.values[0])
+
+    @property
+    def mass_std(self) -> float:
+        """Standard deviation of the mass [kg]."""
+        return float(np.sqrt(self.covariance[0, 0]))
+
+    def center_of_mass(self) -> tuple[FloatArray, FloatArray]:
+        """Return centre of mass (3,) in S [m] and its covariance (3, 3), for a mass not zero."""
+        center = self.values[1:] / self.mass
+        jacobian = np.hstack([-center[:, None], np.eye(3)]) / self.mass
+        return center, jacobian @ self.covariance @ jacobian.T
+
+    def without(self, values: FloatArray, covariance: FloatArray) -> StaticEstimate:
+        """Return the same with a body taken off, of which the first four parameters are given."""
+        return StaticEstimate(
+            self.values - values, self.covariance + covariance, self.misfit, self.freedom
+        )
+
+
+def averaged(stamps: IntArray, wrench: FloatArray, noise: FloatArray) -> StaticPose:
+    """Average wrenches at rest.
+
+    Raises
+    ------
+    NotAtRestError
+        If they wander: averages over a twentieth of them scatter more than `UNSTEADY` times
+        the expected noise or, if that is more, than what white noise as strong as theirs
+        makes of such averages.
+    """
+    n = len(stamps)
+    usable = np.isfinite(wrench).all(axis=0)
+    used = np.where(usable, wrench, 0.0)
+    sample_std = np.std(np.diff(used, axis=0), axis=0) / np.sqrt(2.0)
+    expected = np.repeat(np.asarray(noise, dtype=float), 3)
+    count = min(max(PARTS), n // 2)
+    _require_steady(
+        np.std(_means(used, count), axis=0, ddof=1),
+        UNSTEADY * np.maximum(expected, sample_std * np.sqrt(count / n)),
+    )
+    errors = [np.std(used, axis=0, ddof=1) / np.sqrt(n)]
+    for count, widened in PARTS.items():
+        if n >= 2 * count:
+            scatter = np.std(_means(used, count), axis=0, ddof=1)
+            errors.append(widened * scatter / np.sqrt(count))
+    error = np.maximum(np.max(errors, axis=0), QUIETEST * expected)
+    duration = (stamps[-1] - stamps[0]) * 1e-9
+    short = _means(used, int(np.clip(duration * 50.0, 2, n)))
+    return StaticPose(
+        start=int(stamps[0]),
+        end=int(stamps[-1]),
+        mean=np.where(usable, used.mean(axis=0), np.nan),
+        standard_error=np.where(usable, error, np.inf),
+        scatter=np.std(short, axis=0, ddof=1),
+        samples=n,
+    )
+
+
+def _means(values: FloatArray, count: int) -> FloatArray:
+    """Return averages over `count` parts of about equal length, (count, k)."""
+    edges = np.linspace(0, len(values), count + 1).astype(int)
+    sums = np.add.reduceat(values, edges[:-1], axis=0)
+    return np.asarray(sums / np.diff(edges)[:, None])
+
+
+def _require_steady(spread: FloatArray, allowed: FloatArray) -> None:
+    worst = int(np.argmax(spread / allowed))
+    if spread[worst] > allowed[worst]:
+        unit = 'N' if worst < 3 else 'N·m'
+        raise NotAtRestError(
+            f'wrench not steady: {CHANNELS[worst]} wanders by {spread[worst]:.2g} {unit}, '
+            f'{allowed[worst]:.2g} {unit} allowed'
+        )
+
+
+def gravity_rows(gravity: FloatArray) -> FloatArray:
+    """Return the wrench that mass and first moment at rest exert on the sensor, (n, 6, 4).
+
+    f = m g and n = m c x g: eq. 19 and 20 with the sign of what the load exerts on the sensor.
+
+    Parameters
+    ----------
+    gravity : (n, 3) array
+        In S [m/s²].
+    """
+    still = np.zeros_like(gravity)
+    return -wrench_regressor(-gravity, still, still)[:, :, :4]
+
+
+def static_estimate(
+    means: FloatArray,
+    errors: FloatArray,
+    gravity: FloatArray,
+    offset: FloatArray,
+    offset_covariance: FloatArray,
+) -> StaticEstimate:
+    """Return mass and first moment from poses at rest, with the offset as known before.
+
+    Parameters
+    ----------
+    means, errors : (n, 6) arrays
+        Averages of the wrench that the load exerts on the sensor, offset in it, and their
+        standard errors [N, N m]; NaN and infinity for a channel that the sensor lacks.
+    gravity : (n, 3) array
+        In S at each pose [m/s²].
+    offset : (6,) array
+        [N, N m]
+    offset_covariance : (6, 6) array
+    """
+    n = len(means)
+    unit = np.broadcast_to(np.eye(6), (n, 6, 6))
+    matrix = np.concatenate([gravity_rows(gravity), unit], axis=2).reshape(6 * n, 10)
+    seen = np.isfinite(means).ravel()
+    weight = 1.0 / errors.ravel()[seen]
+    root = np.asarray(np.linalg.cholesky(offset_covariance), dtype=float)
+    rows = np.zeros((4 + 6 + len(weight), 11))
+    rows[:4, :4] = np.eye(4) / NOTHING_KNOWN
+    rows[4:10, 4:10] = np.linalg.solve(root, np.eye(6))
+    rows[4:10, 10] = np.linalg.solve(root, offset)
+    rows[10:, :10] = matrix[seen] * weight[:, None]
+    rows[10:, 10] = means.ravel()[seen] * weight
+    r = triangle(rows)
+    inverse = np.linalg.solve(r[:10, :10], np.eye(10))
+    known = _rank(gravity)
+    return StaticEstimate(
+        values=(inverse @ r[:10, 10])[:4],
+        covariance=(inverse @ inverse.T)[:4, :4],
+        misfit=float(r[10, 10] ** 2),
+        freedom=len(weight) - known,
+    )
+
+
+def _rank(gravity: FloatArray) -> int:
+    """Return how many of mass and first moment these directions of gravity tell: 3 or 4."""
+    spread = np.linalg.svd(gravity, compute_uv=False)
+    return 4 if len(spread) > 1 and spread[1] > 0.05 * spread[0] else 3

@@ -1,0 +1,185 @@
+"""Whether a measured payload is the expected one: a verdict from its uncertainty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.estimation.static_estimate import gravity_rows
+from load_identification.typing_aliases import FloatArray
+
+MATCH, MISMATCH, INCONCLUSIVE = 'match', 'mismatch', 'inconclusive'
+
+SURE = 2.576
+"""A verdict stands where an interval of so many standard deviations (99 %) allows no other."""
+
+INVISIBLE = 10.0
+"""A direction in which the centre of mass is known worse than so many tolerances is not seen."""
+
+MOST_SECONDS = 60.0
+MOST_POSES = 6
+"""Beyond so much more of either, none is asked for."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict and why.
+
+    Attributes
+    ----------
+    verdict : str
+        `MATCH`, `MISMATCH` or `INCONCLUSIVE`.
+    reason : str
+        In words, with numbers; empty where it is a match.
+    """
+
+    verdict: str
+    reason: str = ''
+
+
+def judge_mass(mass: float, std: float, expected: float, tolerance: float) -> Verdict:
+    """Compare a mass with its expectation.
+
+    A match if the whole interval lies within the tolerance, a mismatch if all of it lies
+    outside, otherwise inconclusive [kg].
+    """
+    off, error = abs(mass - expected), SURE * std
+    words = f'mass {mass:.4f} ± {error:.4f} kg, {expected:.4f} ± {tolerance:.4f} expected'
+    if off + error <= tolerance:
+        return Verdict(MATCH)
+    if off - error > tolerance:
+        return Verdict(MISMATCH, words)
+    return Verdict(INCONCLUSIVE, f'{words}: the interval reaches across the tolerance')
+
+
+def judge_center_of_mass(
+    center: FloatArray, covariance: FloatArray, expected: FloatArray, tolerance: float
+) -> Verdict:
+    """Compare a centre of mass with its expectation, in the directions in which it is seen.
+
+    Gravity in one pose does not show where along itself the centre of mass lies.
+
+    Parameters
+    ----------
+    center, expected : (3,) arrays
+        In S [m].
+    covariance : (3, 3) array
+    tolerance : float
+        Largest distance [m].
+    """
+    variance, directions = np.linalg.eigh(covariance)
+    std = np.sqrt(np.maximum(variance, 0.0))
+    seen = int(np.sum(std <= INVISIBLE * tolerance))
+    if not seen:
+        return Verdict(
+            INCONCLUSIVE, f'centre of mass ± {1e3 * SURE * std[0]:.1f} mm at best: not seen'
+        )
+    away = (center - expected) @ directions
+    # Best seen directions first: what is seen badly must not hide what is seen well.
+    distances = [float(np.linalg.norm(away[: k + 1])) for k in range(seen)]
+    # The whole distance first, as that is what is to be said.
+    for distance, error in reversed(list(zip(distances, SURE * std, strict=False))):
+        if distance - error > tolerance:
+            return Verdict(
+                MISMATCH,
+                f'held {1e3 * distance:.1f} ± {1e3 * error:.1f} mm off, '
+                f'{1e3 * tolerance:.1f} allowed',
+            )
+    error = SURE * float(std[seen - 1])
+    if distances[-1] + error <= tolerance:
+        return Verdict(MATCH)
+    return Verdict(
+        INCONCLUSIVE,
+        f'held {1e3 * distances[-1]:.1f} ± {1e3 * error:.1f} mm off, '
+        f'{1e3 * tolerance:.1f} allowed: the interval reaches across the tolerance',
+    )
+
+
+def both(first: Verdict, second: Verdict) -> Verdict:
+    """Join two verdicts: a match is one of both, a mismatch of either."""
+    reasons = '; '.join(v.reason for v in (first, second) if v.reason)
+    for verdict in (MISMATCH, INCONCLUSIVE):
+        if verdict in (first.verdict, second.verdict):
+            return Verdict(verdict, reasons)
+    return Verdict(MATCH)
+
+
+def required_std(mass: float, expected: float, tolerance: float) -> float:
+    """Return the standard deviation below which this mass would be judged [kg]."""
+    return abs(abs(mass - expected) - tolerance) / SURE
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """What the mass would be known to, were more seen of it.
+
+    Attributes
+    ----------
+    errors : (6,) array
+        Standard errors of the wrench of one pose [N, N m].
+    gravity : (3,) array
+        In S at that pose [m/s²].
+    offset_covariance : (6, 6) array
+        Of the offset as known besides.
+    duration : float
+        Of that pose [s].
+    extra_variance : float
+        Of what is taken off the mass, a tool's [kg²].
+    """
+
+    errors: FloatArray
+    gravity: FloatArray
+    offset_covariance: FloatArray
+    duration: float
+    extra_variance: float = 0.0
+
+    def std(self, poses: int, seconds: float) -> float:
+        """Return the standard deviation of the mass after so many poses of so many seconds."""
+        g = float(np.linalg.norm(self.gravity))
+        down = self.gravity / g
+        side = np.cross(down, np.eye(3)[np.argmin(np.abs(down))])
+        side /= np.linalg.norm(side)
+        # The pose itself, upside down, then the four between.
+        around = (down, -down, side, -side, np.cross(down, side), np.cross(side, down))
+        matrix = np.concatenate(
+            [
+                gravity_rows(g * np.array(around[:poses])),
+                np.broadcast_to(np.eye(6), (poses, 6, 6)),
+            ],
+            axis=2,
+        )
+        shrink = np.sqrt(self.duration / seconds)
+        errors = np.tile(self.errors * shrink, poses)
+        seen = np.isfinite(errors)
+        rows = matrix.reshape(-1, 10)[seen] / errors[seen, None]
+        information = rows.T @ rows + 1e-9 * np.eye(10)
+        information[4:, 4:] += np.linalg.solve(self.offset_covariance, np.eye(6))
+        covariance = np.linalg.solve(information, np.eye(10)[0])
+        return float(np.sqrt(max(covariance[0], 0.0) + self.extra_variance))
+
+    def what_would_settle(self, required: float) -> str:
+        """Return in words how many more seconds or poses bring the standard deviation down."""
+        seconds = _first(
+            lambda more: self.std(1, self.duration + more), required, range(1, int(MOST_SECONDS))
+        )
+        poses = _first(
+            lambda more: self.std(1 + more, self.duration), required, range(1, MOST_POSES)
+        )
+        ways = []
+        if seconds is not None:
+            ways.append(f'{seconds} s more at rest')
+        if poses is not None:
+            word = 'pose' if poses == 1 else 'poses'
+            ways.append(f'{poses} more {word}, turned far against gravity')
+        if ways:
+            return ' or '.join(ways) + ' would settle it'
+        return (
+            f'neither {MOST_SECONDS:.0f} s nor {MOST_POSES} poses would settle it: '
+            f'± {1e3 * SURE * required:.1f} g would be needed'
+        )
+
+
+def _first(std: Callable[[int], float], required: float, choices: range) -> int | None:
+    return next((more for more in choices if std(more) <= required), None)

@@ -1,0 +1,337 @@
+"""Weighing at rest: poses with their gravity, the offset as known before each, mass from both."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.estimation.identification import Requirements
+from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.estimation.static_estimate import (
+    QUIETEST,
+    NotAtRestError,
+    StaticEstimate,
+    StaticPose,
+    gravity_rows,
+    static_estimate,
+)
+from load_identification.estimation.statics import StaticMonitor
+from load_identification.estimation.verdict import Outlook
+from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
+from load_identification.typing_aliases import FloatArray, IntArray
+
+MOST_POSES = 12
+"""Poses remembered."""
+
+SETTLED = 0.1
+"""After so long at rest what is known of the offset is noted, before the rest tells of it [s]."""
+
+FIRST_LOOK = 1.0
+"""After so long at rest a pose is remembered, and again each time twice as long [s]."""
+
+GRAVITY_NS = 30_000_000_000
+"""How long motion is remembered to tell gravity at a pose [ns]."""
+
+ABSENT_STD = np.array([1e5] * 3 + [1e4] * 3)
+"""Of the offset of a channel that the sensor lacks: nothing is known [N, N m]."""
+
+CORRUPTED = 30.0
+"""A squared distance of six numbers that chance exceeds once in 25 000 times."""
+
+NO_LOAD = 16.0
+"""Misfit, in units of its expectation, at which a wrench at rest is not that of a load."""
+
+
+@dataclass(frozen=True, eq=False)
+class Offset:
+    """An offset as known from somewhere.
+
+    Attributes
+    ----------
+    value : (6,) array
+        Of the wrench that the load exerts on the sensor [N, N m].
+    covariance : (6, 6) array
+    stamp : int
+        When it was so [ns].
+    noise : (2,) array
+        Of filtered force and torque at that time [N, N m].
+    """
+
+    value: FloatArray
+    covariance: FloatArray
+    stamp: int
+    noise: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Pose:
+    """A pose at rest with all that weighing needs of it; wrench as the load exerts it.
+
+    Attributes
+    ----------
+    rest : StaticPose
+    mean : (6,) array
+        [N, N m]
+    gravity : (3,) array
+        In S [m/s²].
+    offset, offset_covariance : (6,) and (6, 6) arrays
+        As known before the arm came to rest there.
+    """
+
+    rest: StaticPose
+    mean: FloatArray
+    gravity: FloatArray
+    offset: FloatArray
+    offset_covariance: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Weight:
+    """The payload as weighed.
+
+    Attributes
+    ----------
+    payload : StaticEstimate
+        Tool taken off; its covariance widened where the poses do not fit one load.
+    poses : int
+        Poses it rests on.
+    pose : Pose
+        The last of them.
+    fits : bool
+        Whether the wrench is that of a load at all.
+    outlook : Outlook
+        What more of it would tell.
+    """
+
+    payload: StaticEstimate
+    poses: int
+    pose: Pose
+    fits: bool
+    outlook: Outlook
+
+
+class Scales:
+    """Watches raw samples and filtered motion, and weighs what the arm holds at rest.
+
+    Parameters
+    ----------
+    estimator : PayloadEstimator
+        Knows offset and tool.
+    sign : float
+        From the raw wrench to what the load exerts on the sensor.
+    """
+
+    def __init__(self, estimator: PayloadEstimator, sign: float) -> None:
+        self.monitor = StaticMonitor()
+        self._estimator = estimator
+        self._sign = sign
+        settings = estimator.settings
+        self.noise = np.array([settings.force_noise, settings.torque_noise])
+        self._drift = np.repeat([settings.force_drift, settings.torque_drift], 3)
+        self._calibrated: Offset | None = None
+        self._motion: deque[tuple[IntArray, FloatArray]] = deque()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget every pose: the payload is another one, or the offset is."""
+        self._poses: deque[Pose] = deque(maxlen=MOST_POSES)
+        self._candidate: Pose | None = None
+        self._prior: tuple[FloatArray, FloatArray] | None = None
+        self._next_look = FIRST_LOOK
+
+    def watch(self, batch: SynchronizedBatch, joints: Collection[str] = ()) -> None:
+        """Take in raw samples; `joints` are those that carry the sensor, empty: all."""
+        newest = self.monitor.newest
+        if newest is not None and batch.stamps.size and batch.stamps[0] <= newest:
+            self._motion.clear()
+            self.forget()
+        rests = self.monitor.rests
+        self.monitor.update(batch, joints)
+        if self.monitor.rests != rests:
+            self._moved()
+        rest = self.monitor.still_for()
+        if self._prior is None and rest >= SETTLED and self.monitor.newest is not None:
+            self._prior = self.offset_at(self.monitor.newest)
+        if rest >= self._next_look:
+            self._next_look *= 2.0
+            self._look()
+
+    def _moved(self) -> None:
+        """Remember the pose that the arm has left."""
+        if self._candidate is not None:
+            self._poses.append(self._candidate)
+        self._candidate = self._prior = None
+        self._next_look = FIRST_LOOK
+
+    def _look(self) -> None:
+        try:
+            self._candidate = self._pose(self.monitor.since or 0)
+        except NotAtRestError:
+            self._candidate = None
+
+    def sense(self, batch: FilteredBatch) -> None:
+        """Take in the filtered motion, for gravity at the poses."""
+        if not batch.stamps.size:
+            return
+        if self._motion and batch.stamps[0] <= self._motion[-1][0][-1]:
+            self._motion.clear()
+        self._motion.append((batch.stamps, -batch.linear_acceleration))
+        while self._motion[-1][0][-1] - self._motion[0][0][-1] > GRAVITY_NS:
+            self._motion.popleft()
+
+    def gravity(self, start: int, end: int) -> FloatArray | None:
+        """Return the average of gravity less acceleration between two stamps, in S, or None."""
+        inside = [
+            vectors[(stamps >= start) & (stamps <= end)]
+            for stamps, vectors in self._motion
+            if stamps[-1] >= start and stamps[0] <= end
+        ]
+        vectors = np.concatenate(inside) if inside else np.empty((0, 3))
+        vectors = vectors[np.isfinite(vectors).all(axis=1)]
+        return vectors.mean(axis=0) if len(vectors) >= 3 else None
+
+    def set_calibrated(self, offset: Offset) -> None:
+        """Use an offset as measured; the payload and all poses are forgotten."""
+        self._calibrated = offset
+        self._estimator.set_offset(offset.value, offset.covariance, offset.noise)
+        self.forget()
+
+    def set_tool(self, parameters: FloatArray, covariance: FloatArray) -> None:
+        """Take a body off whatever is weighed and estimated from now on; zeros: none."""
+        self._estimator.set_tool(parameters, covariance)
+
+    @property
+    def requirements(self) -> Requirements:
+        """What it takes to call something identified."""
+        return self._estimator.settings.requirements
+
+    @property
+    def calibrated(self) -> Offset | None:
+        """The offset last calibrated."""
+        return self._calibrated
+
+    def aged(self, offset: Offset, stamp: int) -> FloatArray:
+        """Return the covariance of an offset at a later stamp, after its random walk."""
+        elapsed = max(0.0, (stamp - offset.stamp) * 1e-9)
+        return offset.covariance + np.diag(self._drift**2 * elapsed)
+
+    def offset_at(self, stamp: int) -> tuple[FloatArray, FloatArray]:
+        """Return the offset as known now, (6,) and (6, 6).
+
+        What the estimator knows, unless the calibration says more, or is contradicted: then a
+        load has changed unnoticed while it was being identified, and the calibration counts.
+        """
+        value, covariance = self._estimator.offset()
+        if self._calibrated is not None:
+            aged = self.aged(self._calibrated, stamp)
+            away = value - self._calibrated.value
+            vaguer = np.trace(covariance[:3, :3]) > np.trace(aged[:3, :3])
+            if vaguer or away @ np.linalg.solve(aged, away) > CORRUPTED:
+                return self._calibrated.value, aged
+        return value, covariance
+
+    def _pose(self, since: int) -> Pose:
+        """Return the pose of this rest; see `StaticMonitor.pose`.
+
+        Raises
+        ------
+        NotAtRestError
+        """
+        rest = self.monitor.pose(since, self.noise)
+        gravity = self.gravity(rest.start, rest.end)
+        if gravity is None:
+            raise NotAtRestError('gravity unknown: no filtered motion of this pose')
+        offset, covariance = self._prior or self.offset_at(rest.end)
+        return Pose(rest, self._sign * rest.mean, gravity, offset, covariance)
+
+    def weigh(self, since: int) -> Weight:
+        """Weigh the payload in this pose, and in those before as far as that tells more.
+
+        With every number of poses the offset is that from before the first of them, so nothing
+        counts twice. Poses that do not fit one load (it has changed between them) widen the
+        interval by their misfit, and so are left out where they do not help.
+
+        Parameters
+        ----------
+        since : int
+            Stamp from which on the arm must have been at rest [ns].
+
+        Raises
+        ------
+        NotAtRestError
+        """
+        here = self._pose(since)
+        choices: list[tuple[StaticEstimate, int, bool]] = []
+        for count in range(len(self._poses) + 1):
+            poses = [*list(self._poses)[len(self._poses) - count :], here]
+            estimate = static_estimate(
+                np.array([p.mean for p in poses]),
+                np.array([p.rest.standard_error for p in poses]),
+                np.array([p.gravity for p in poses]),
+                poses[0].offset,
+                poses[0].offset_covariance,
+            )
+            ratio = estimate.misfit / max(estimate.freedom, 1)
+            fitted = StaticEstimate(
+                estimate.values,
+                estimate.covariance * max(1.0, ratio),
+                estimate.misfit,
+                estimate.freedom,
+            )
+            choices.append((fitted, count + 1, ratio < NO_LOAD))
+        estimate, used, fits = min(choices, key=lambda choice: choice[0].mass_std)
+        tool, tool_covariance = self._estimator.tool
+        return Weight(
+            estimate.without(tool[:4], tool_covariance[:4, :4]),
+            used,
+            here,
+            fits,
+            Outlook(
+                here.rest.standard_error,
+                here.gravity,
+                here.offset_covariance,
+                (here.rest.end - here.rest.start) * 1e-9,
+                float(tool_covariance[0, 0]),
+            ),
+        )
+
+    def offset_from(self, rest: StaticPose, gravity: FloatArray | None) -> Offset:
+        """Return the offset that a pose shows with nothing but the tool on the sensor.
+
+        The tool's error is in it, and again in the tool taken off a payload later: in the
+        reverse orientation both add up, to twice the standard deviation. Counted as if
+        independent that takes three times the variance here, one there.
+
+        Parameters
+        ----------
+        rest : StaticPose
+        gravity : (3,) array or None
+            In S; it may be unknown where there is no tool [m/s²].
+
+        Raises
+        ------
+        NotAtRestError
+            If there is a tool and gravity is not known.
+        """
+        value = self._sign * rest.mean
+        covariance = np.diag(rest.standard_error**2)
+        tool, tool_covariance = self._estimator.tool
+        if tool.any():
+            if gravity is None:
+                raise NotAtRestError('gravity unknown, so the tool cannot be taken off')
+            rows = gravity_rows(gravity[None])[0]
+            value = value - rows @ tool[:4]
+            covariance = covariance + 3.0 * rows @ tool_covariance[:4, :4] @ rows.T
+        absent = ~np.isfinite(value)
+        covariance[absent] = covariance[:, absent] = 0.0
+        covariance[absent, absent] = ABSENT_STD[absent] ** 2
+        scatter = np.sqrt(np.mean(rest.scatter.reshape(2, 3) ** 2, axis=1))
+        return Offset(
+            np.where(absent, 0.0, value),
+            covariance,
+            rest.end,
+            np.maximum(scatter, QUIETEST * self.noise),
+        )

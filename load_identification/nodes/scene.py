@@ -1,0 +1,151 @@
+"""What RViz is shown of the estimate: the markers, and the payload's frame on /tf."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pinocchio
+from rclpy.node import Node
+from visualization_msgs.msg import MarkerArray
+
+from load_identification.estimation.payload_estimator import (
+    PARAMETERS,
+    PayloadEstimate,
+    PayloadEstimator,
+)
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.shapes import Shape, shape_of
+from load_identification.nodes.markers import PayloadMarkers, Scene
+from load_identification.nodes.runtime import wanted
+from load_identification.nodes.transforms import PayloadFrame
+from load_identification.signals.batches import FilteredBatch
+from load_identification.typing_aliases import FloatArray
+
+LEVELLING_TIME = 2.0
+"""Time constant with which the upward direction gives in to the accelerometer [s]."""
+
+
+class SceneOutput:
+    """Publishes `markers`, and `payload` on /tf, at the times that the estimator does.
+
+    Parameters
+    ----------
+    node : Node
+    period : float
+        Between two publications [s].
+    """
+
+    def __init__(self, node: Node, period: float) -> None:
+        self._publisher = node.create_publisher(MarkerArray, 'markers', 10)
+        self._frame = PayloadFrame(node)
+        self._markers = PayloadMarkers(period)
+        self._batches: list[FilteredBatch] = []
+        self._newest: FilteredBatch | None = None
+        self._up: FloatArray | None = None
+        self._axes: FloatArray | None = None
+        self._sent = 0
+
+    def take(self, batch: FilteredBatch) -> None:
+        """Take note of filtered samples, for the force and the upward direction."""
+        if wanted(self._publisher):
+            self._batches.append(batch)
+        else:
+            self._batches, self._newest, self._up = [], None, None
+
+    def publish(
+        self, estimate: PayloadEstimate | None, state: str, stage: PayloadEstimator
+    ) -> None:
+        """Show an estimate.
+
+        Parameters
+        ----------
+        estimate : PayloadEstimate or None
+            None while no samples come, for then nothing is shown.
+        state : str
+            As in the status.
+        stage : PayloadEstimator
+            Explains wrenches by that estimate.
+        """
+        showing = wanted(self._publisher)
+        shape = None
+        if estimate is not None and (showing or self._frame.installed):
+            shape = self._shape(estimate)
+            fresh = estimate.stamp != self._sent
+            if shape is not None and fresh and estimate.identified.all():
+                self._sent = estimate.stamp
+                self._frame.send(estimate.stamp, estimate.frame, shape.center, shape.axes)
+        if showing:
+            scene = None
+            self._note()
+            if estimate is not None and self._up is not None:
+                force = self._external_force(stage)
+                scene = Scene(estimate, state == 'fault', shape, self._up, force)
+            message = self._markers.update(scene)
+            if message is not None:
+                self._publisher.publish(message)
+
+    def _shape(self, estimate: PayloadEstimate) -> Shape | None:
+        """Return the payload's shape, its axes continued while they are known at all."""
+        covariance = estimate.covariance[:PARAMETERS, :PARAMETERS]
+        body = InertialParameters.from_vector(estimate.parameters)
+        if body.mass <= 0.0:
+            self._axes = None
+            return None
+        shape = shape_of(body, covariance, self._axes)
+        known = shape.moment_std.max() <= shape.moments[0]
+        self._axes = shape.axes if known else None
+        return shape
+
+    def _note(self) -> None:
+        """Follow the upward direction through the samples since the last time."""
+        for batch in self._batches:
+            steps = np.diff(batch.stamps, prepend=batch.stamps[:1])
+            if self._newest is not None:
+                steps[0] = batch.stamps[0] - self._newest.stamps[-1]
+            for k, step in enumerate(steps * 1e-9):
+                turning, acceleration = batch.angular_velocity[k], batch.linear_acceleration[k]
+                if np.isfinite([turning, acceleration]).all():
+                    self._up = levelled(self._up, turning, acceleration, step)
+            self._newest = batch
+        self._batches = []
+
+    def _external_force(self, stage: PayloadEstimator) -> FloatArray | None:
+        """Return the force of contact on the load at the newest sample, in S [N]."""
+        if self._newest is None:
+            return None
+        explained = stage.explain(_last_sample(self._newest))
+        return None if explained is None else explained[1][0, :3]
+
+
+def levelled(
+    up: FloatArray | None, angular_velocity: FloatArray, acceleration: FloatArray, step: float
+) -> FloatArray:
+    """Follow the upward direction in a turning frame, as an attitude filter does.
+
+    ``d up / dt = -omega x up + (a / |a| - up) / T``: at rest an accelerometer points upwards, and
+    in motion its mean does.
+
+    Parameters
+    ----------
+    up : (3,) unit vector in S before, or None.
+    angular_velocity : (3,) omega of S, in S [rad/s].
+    acceleration : (3,) a = p.. - g of S, in S [m/s^2].
+    step : since the sample before [s].
+    """
+    size = float(np.linalg.norm(acceleration))
+    if up is None or not 0.0 <= step <= LEVELLING_TIME:
+        return acceleration / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
+    turned = up - step * (pinocchio.skew(angular_velocity) @ up)
+    if size > 0.0:
+        turned += step / LEVELLING_TIME * (acceleration / size - turned)
+    level: FloatArray = turned / np.linalg.norm(turned)
+    return level
+
+
+def _last_sample(batch: FilteredBatch) -> FilteredBatch:
+    """Return a batch of the last sample alone."""
+    arrays = {
+        item.name: getattr(batch, item.name)[-1:] for item in fields(batch) if item.name != 'frame'
+    }
+    return replace(batch, **arrays)

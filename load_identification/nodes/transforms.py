@@ -1,0 +1,144 @@
+"""To and from tf2, where it is installed: the frame of the payload, and where the sensor hangs."""
+
+from __future__ import annotations
+
+import time
+
+import pinocchio
+from geometry_msgs.msg import TransformStamped
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.time import Time
+
+from load_identification.model.robot import link_names, with_fixed_link
+from load_identification.nodes.conversions import set_rotation, set_stamp, set_vector, vector
+from load_identification.nodes.runtime import NAMESPACE, DrainedSubscription
+from load_identification.typing_aliases import FloatArray
+
+try:
+    import tf2_ros
+    from tf2_msgs.msg import TFMessage
+except ImportError:  # not on the package index
+    tf2_ros = None
+
+PAYLOAD = 'payload'
+
+STATIC_QOS = QoSProfile(
+    depth=100,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+"""As tf2_ros subscribes to /tf_static: every publisher has its own last message."""
+
+LOOK_PERIOD = 0.1
+"""How often a frame that is waited for is looked for [s]."""
+
+
+def installed() -> bool:
+    """Tell whether tf2_ros can be imported."""
+    return tf2_ros is not None
+
+
+class PayloadFrame:
+    """Sends the frame of the payload on /tf: centre of mass, principal axes.
+
+    It is called `payload`; of a node in /left/load_identification, `left/payload`, so that two
+    arms do not send the same frame.
+
+    Parameters
+    ----------
+    node : Node
+    """
+
+    def __init__(self, node: Node) -> None:
+        above = node.get_namespace().strip('/').split('/')
+        if above[-1] in (NAMESPACE, ''):
+            above.pop()
+        self._broadcaster = tf2_ros.TransformBroadcaster(node) if installed() else None
+        self._message = TransformStamped(child_frame_id='/'.join([*above, PAYLOAD]))
+        if self._broadcaster is None:
+            node.get_logger().info('tf2_ros is not installed: no frame payload on /tf')
+
+    @property
+    def installed(self) -> bool:
+        """Whether it can be sent at all."""
+        return self._broadcaster is not None
+
+    def send(self, stamp: int, frame: str, center: FloatArray, axes: FloatArray) -> None:
+        """Send the frame.
+
+        Parameters
+        ----------
+        stamp : int
+            Of the estimate [ns].
+        frame : str
+            Sensor frame S.
+        center : (3,) array
+            Centre of mass in S [m].
+        axes : (3, 3) array
+            Columns are the principal axes in S.
+        """
+        if self._broadcaster is None:
+            return
+        set_stamp(self._message.header, stamp)
+        self._message.header.frame_id = frame
+        set_vector(self._message.transform.translation, center)
+        set_rotation(self._message.transform.rotation, axes)
+        self._broadcaster.sendTransform(self._message)
+
+
+class StaticFrames:
+    """Hangs a sensor frame that a description lacks on one of its links, by /tf_static.
+
+    Nothing is read from /tf, for what moves holds no sensor.
+
+    Parameters
+    ----------
+    node : Node
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.missing = ''
+        """In words, the frame that is not to be found so far; empty when none is looked for."""
+        self._due = 0.0
+        if installed():
+            self._buffer = tf2_ros.Buffer()
+            self._topic = DrainedSubscription(node, TFMessage, '/tf_static', STATIC_QOS)
+
+    def extended(self, description: str, frame: str) -> str | None:
+        """Return a description with a frame as a further link; None where it cannot be, so far.
+
+        All links that the frame hangs on are fixed to one another, so any of them will do.
+
+        Parameters
+        ----------
+        description : str
+            URDF.
+        frame : str
+        """
+        now = time.monotonic()
+        if now < self._due:
+            return None
+        self._due = now + LOOK_PERIOD
+        links = link_names(description)
+        if frame in links:
+            self.missing = ''
+            return None
+        self.missing = f'{frame!r} on /tf_static'
+        if not installed():
+            self.missing += ', which is not read without tf2_ros'
+            return None
+        for message in self._topic.take():
+            for transform in message.transforms:
+                self._buffer.set_transform_static(transform, 'load_identification')
+        for link in links:
+            if self._buffer.can_transform(link, frame, Time()):
+                self.missing = ''
+                return self._fixed_to(link, frame, description)
+        return None
+
+    def _fixed_to(self, link: str, frame: str, description: str) -> str:
+        found = self._buffer.lookup_transform(link, frame, Time()).transform
+        q = found.rotation
+        rotation = pinocchio.Quaternion(q.w, q.x, q.y, q.z).matrix()
+        return with_fixed_link(description, link, frame, rotation, vector(found.translation))

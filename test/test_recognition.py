@@ -1,0 +1,185 @@
+"""Recognition: the nearest known object in the measure of the uncertainty, or none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio
+import pytest
+import yaml
+from scipy import stats
+
+from load_identification.estimation.recognition import (
+    CatalogueError,
+    KnownObject,
+    load_catalogue,
+    mass_alone,
+    mass_and_moments,
+    recognize,
+)
+from load_identification.estimation.verdict import INCONCLUSIVE, MATCH, MISMATCH
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.typing_aliases import FloatArray
+
+EXAMPLE = Path(__file__).resolve().parents[1] / 'config' / 'catalogue.yaml'
+BLOCK = np.array([0.002379, 0.002379, 0.000476])
+PLATE = np.array([0.004281, 0.002167, 0.002167])
+
+
+def body(mass: float, moments: FloatArray, seed: int = 0) -> InertialParameters:
+    """Return a body held anyhow."""
+    rng = np.random.default_rng(seed)
+    turn = pinocchio.Quaternion(*(q := rng.standard_normal(4)) / np.linalg.norm(q)).matrix()
+    center = 0.05 * rng.standard_normal(3)
+    return InertialParameters.from_center_of_mass(mass, center, turn @ np.diag(moments) @ turn.T)
+
+
+COVARIANCE = np.diag([1e-3] + [3e-5] * 3 + [3e-5] * 6) ** 2
+
+
+def test_example_catalogue_is_read_and_its_moments_are_those_of_its_bodies() -> None:
+    objects = {known.name: known for known in load_catalogue(EXAMPLE)}
+    block, plate = objects['aluminium_block'], objects['aluminium_plate']
+    for known, inches in ((block, (2.0, 2.0, 6.0)), (plate, (6.0, 6.0, 2.0 / 3.0))):
+        sides = 0.0254 * np.array(inches)
+        moments = known.mass * (np.sum(sides**2) - sides**2) / 12.0
+        assert known.principal_moments is not None
+        np.testing.assert_allclose(known.principal_moments, np.sort(moments)[::-1], atol=1e-6)
+    assert objects['bottle_full'].principal_moments is None
+
+
+def test_at_rest_mass_alone_names_the_object_and_the_runner_up() -> None:
+    found = recognize(mass_alone(0.541, 0.003), load_catalogue(EXAMPLE))
+    assert found.verdict.verdict == MATCH
+    assert found.best.name == 'bottle_full'
+    assert found.best.features == 1
+    assert found.runner_up is not None
+    assert found.runner_up.name != 'bottle_full'
+
+
+def test_two_of_one_mass_are_told_apart_by_motion_whatever_the_grasp() -> None:
+    objects = load_catalogue(EXAMPLE)
+    at_rest = recognize(mass_alone(1.106, 0.002), objects)
+    assert at_rest.verdict.verdict == INCONCLUSIVE
+    assert {'aluminium_block', 'aluminium_plate'} == {
+        at_rest.best.name, at_rest.runner_up.name  # type: ignore[union-attr]
+    }  # fmt: skip
+    assert 'move it' in at_rest.verdict.reason
+    for name, moments in (('aluminium_block', BLOCK), ('aluminium_plate', PLATE)):
+        for seed in range(5):
+            features = mass_and_moments(body(1.106, moments, seed).to_vector(), COVARIANCE)
+            found = recognize(features, objects)
+            assert (found.verdict.verdict, found.best.name) == (MATCH, name)
+            assert found.best.features == 4
+
+
+def test_an_unknown_object_is_called_so() -> None:
+    found = recognize(mass_alone(0.8, 0.003), load_catalogue(EXAMPLE))
+    assert found.verdict.verdict == MISMATCH
+    assert found.verdict.reason.startswith('unknown object: mass 0.8000 ± 0.0059 kg')
+
+
+def test_right_mass_with_wrong_moments_is_unknown() -> None:
+    features = mass_and_moments(body(1.106, 1.3 * BLOCK).to_vector(), COVARIANCE)
+    assert recognize(features, load_catalogue(EXAMPLE)).verdict.verdict == MISMATCH
+
+
+def test_a_vague_mass_names_nobody() -> None:
+    only = (KnownObject('only', 1.0, 0.01),)
+    assert recognize(mass_alone(1.0, 0.001), only).verdict.verdict == MATCH
+    vague = recognize(mass_alone(1.3, 0.5), only)
+    assert vague.verdict.verdict == INCONCLUSIVE
+    assert 'too vague' in vague.verdict.reason
+    assert vague.runner_up is None
+
+
+def test_distance_is_that_of_mahalanobis() -> None:
+    only = (KnownObject('only', 1.0, 1.96 * 0.03),)
+    found = recognize(mass_alone(1.1, 0.04), only)
+    # Tolerance 0.03 and error 0.04 make 0.05.
+    assert found.best.distance == pytest.approx(2.0)
+    assert found.best.probability == pytest.approx(2.0 * stats.norm.sf(2.0))
+
+
+@pytest.mark.parametrize('moments', [BLOCK, PLATE, np.array([0.004, 0.003, 0.002])])
+def test_the_right_object_is_seldom_called_unknown(moments: FloatArray) -> None:
+    rng = np.random.default_rng(0)
+    known = (KnownObject('it', 1.106, 1e-4, None, moments, 1e-6),)
+    root = np.sqrt(np.diag(COVARIANCE))
+    wrong = 0
+    for seed in range(200):
+        measured = body(1.106, moments, seed).to_vector() + root * rng.standard_normal(10)
+        found = recognize(mass_and_moments(measured, COVARIANCE), known)
+        wrong += found.verdict.verdict == MISMATCH
+    # 1 % by the quantile; three standard deviations of 200 draws make 3.1 %. Equal moments
+    # count as more uncertain than they are.
+    assert wrong <= 6
+
+
+def test_features_do_not_depend_on_the_grasp() -> None:
+    for seed in range(5):
+        values = mass_and_moments(body(1.1, BLOCK, seed).to_vector(), 1e-20 * np.eye(10)).values
+        np.testing.assert_allclose(values, [1.1, *BLOCK], rtol=1e-6)
+
+
+GOOD: dict[str, Any] = {'name': 'cup', 'mass': 0.3, 'mass_tolerance': 0.01}
+
+
+@pytest.mark.parametrize(
+    ('change', 'words'),
+    [
+        ({'mass': 0}, r'cup: mass is 0; it must be a number above 0'),
+        ({'mass': 'heavy'}, r"mass is 'heavy'"),
+        ({'mass': True}, r'mass is True'),
+        ({'mass_tolerance': None}, r'mass_tolerance is None'),
+        ({'principal_moments': [1, 2]}, r'principal_moments is \[1, 2\]; it must be three'),
+        ({'principal_moments': [1, 1, 1]}, r'principal_moments_tolerance is None'),
+        (
+            {'principal_moments': [1, 2, 3], 'principal_moments_tolerance': 0.1},
+            r'must be positive, largest first',
+        ),
+        (
+            {'principal_moments': [9, 3, 2], 'principal_moments_tolerance': 0.1},
+            r'must be positive, largest first',
+        ),
+        ({'center_of_mass': 'middle'}, r"center_of_mass is 'middle'"),
+        ({'colour': 'red'}, r'no field colour'),
+        ({'name': 7}, r'is no object with a name'),
+    ],
+)
+def test_a_bad_entry_is_named_with_its_value(
+    change: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / 'c.yaml'
+    path.write_text(yaml.safe_dump({'objects': [GOOD]}))
+    assert load_catalogue(path)[0].name == 'cup'
+    path.write_text(yaml.safe_dump({'objects': [GOOD | change]}))
+    with pytest.raises(CatalogueError, match=words):
+        load_catalogue(path)
+
+
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        ('objects: []', 'must hold a list'),
+        ('[]', 'must hold a list'),
+        ('objects: [', 'while parsing'),
+        (yaml.safe_dump({'objects': [GOOD, GOOD]}), 'cup is in it twice'),
+    ],
+)
+def test_an_unusable_catalogue_is_refused_in_one_line(
+    text: str, words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / 'c.yaml'
+    path.write_text(text)
+    with pytest.raises(CatalogueError, match=words) as raised:
+        load_catalogue(path)
+    assert '\n' not in str(raised.value)
+    assert str(path) in str(raised.value)
+
+
+def test_a_catalogue_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CatalogueError, match=r'none\.yaml'):
+        load_catalogue(tmp_path / 'none.yaml')

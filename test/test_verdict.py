@@ -1,0 +1,155 @@
+"""Verdicts: from the uncertainty, seldom wrong, and with what would settle them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from load_identification.estimation.static_estimate import static_estimate
+from load_identification.estimation.verdict import (
+    INCONCLUSIVE,
+    MATCH,
+    MISMATCH,
+    SURE,
+    Outlook,
+    Verdict,
+    both,
+    judge_center_of_mass,
+    judge_mass,
+    required_std,
+)
+
+G = 9.80665
+DOWN = np.array([0.0, 0.0, -G])
+
+
+@pytest.mark.parametrize(
+    ('mass', 'std', 'verdict'),
+    [
+        (1.00, 0.010, MATCH),
+        (1.00, 0.018, MATCH),
+        (1.00, 0.020, INCONCLUSIVE),
+        (1.05, 0.001, INCONCLUSIVE),
+        (1.07, 0.005, MISMATCH),
+        (1.07, 0.010, INCONCLUSIVE),
+        (0.90, 0.010, MISMATCH),
+        (1.10, 1e-9, MISMATCH),
+    ],
+)
+def test_verdict_is_by_the_interval_not_by_the_value(
+    mass: float, std: float, verdict: str
+) -> None:
+    assert judge_mass(mass, std, 1.0, 0.05).verdict == verdict
+
+
+def test_reason_has_the_numbers() -> None:
+    reason = judge_mass(1.1, 0.004, 1.0, 0.05).reason
+    assert reason == 'mass 1.1000 ± 0.0103 kg, 1.0000 ± 0.0500 expected'
+    assert judge_mass(1.0, 0.001, 1.0, 0.05).reason == ''
+
+
+@pytest.mark.parametrize('std', [0.001, 0.01, 0.019])
+def test_at_most_two_per_cent_are_wrong_wherever_the_truth_lies(std: float) -> None:
+    rng = np.random.default_rng(1)
+    for truth, wrong in ((1.0, MISMATCH), (1.1, MATCH), (1.049, MISMATCH), (1.051, MATCH)):
+        verdicts = [
+            judge_mass(m, std, 1.0, 0.05).verdict for m in truth + std * rng.standard_normal(2000)
+        ]
+        # 0.5 % by the quantile; three standard deviations of 2000 draws more.
+        assert verdicts.count(wrong) < 2000 * 0.01
+
+
+def test_a_match_and_a_mismatch_do_happen() -> None:
+    assert judge_mass(1.0, 0.001, 1.0, 0.05).verdict == MATCH
+    assert judge_mass(1.1, 0.001, 1.0, 0.05).verdict == MISMATCH
+
+
+def test_required_std_is_where_the_verdict_falls() -> None:
+    required = required_std(1.03, 1.0, 0.05)
+    assert judge_mass(1.03, 0.99 * required, 1.0, 0.05).verdict == MATCH
+    assert judge_mass(1.03, 1.01 * required, 1.0, 0.05).verdict == INCONCLUSIVE
+
+
+FLAT = np.diag([1e-6, 1e-6, 1e4])
+"""1 mm across gravity along z, nothing along it."""
+
+
+def test_center_of_mass_is_judged_across_gravity_alone() -> None:
+    expected = np.array([0.0, 0.0, 0.05])
+    held = np.array([0.012, 0.0, 7.0])
+    verdict = judge_center_of_mass(held, FLAT, expected, 0.005)
+    assert verdict.verdict == MISMATCH
+    assert verdict.reason == 'held 12.0 ± 2.6 mm off, 5.0 allowed'
+    assert judge_center_of_mass(held, FLAT, expected, 0.020).verdict == MATCH
+    assert judge_center_of_mass(held, FLAT, expected, 0.012).verdict == INCONCLUSIVE
+
+
+def test_a_center_of_mass_seen_well_in_one_direction_is_not_hidden_by_another() -> None:
+    covariance = np.diag([1e-8, 0.02**2, 1e4])
+    held = np.array([0.03, 0.0, 0.0])
+    assert judge_center_of_mass(held, covariance, np.zeros(3), 0.005).verdict == MISMATCH
+
+
+def test_a_center_of_mass_not_seen_is_inconclusive() -> None:
+    verdict = judge_center_of_mass(np.zeros(3), np.eye(3), np.zeros(3), 0.005)
+    assert verdict.verdict == INCONCLUSIVE
+    assert 'not seen' in verdict.reason
+
+
+def test_joint_verdict_is_the_worst_of_both_with_both_reasons() -> None:
+    match = Verdict(MATCH)
+    off, unsure = Verdict(MISMATCH, 'off'), Verdict(INCONCLUSIVE, 'unsure')
+    assert both(match, match) == match
+    assert both(match, unsure) == unsure
+    assert both(unsure, off) == Verdict(MISMATCH, 'unsure; off')
+
+
+def outlook(error: float, offset_std: float, extra: float = 0.0) -> Outlook:
+    """Return the outlook of a pose of half a second."""
+    return Outlook(
+        np.repeat([error, error / 20], 3),
+        DOWN,
+        np.diag(np.repeat([offset_std, offset_std / 20], 3) ** 2),
+        0.5,
+        extra,
+    )
+
+
+def test_outlook_of_the_pose_itself_is_its_estimate() -> None:
+    now = outlook(0.05, 0.1)
+    estimate = static_estimate(
+        np.zeros((1, 6)), now.errors[None], DOWN[None], np.zeros(6), now.offset_covariance
+    )
+    assert now.std(1, 0.5) == pytest.approx(estimate.mass_std, rel=1e-6)
+
+
+def test_outlook_of_more_poses_is_what_they_give() -> None:
+    now = outlook(0.05, 10.0)
+    gravity = np.array([DOWN, -DOWN])
+    estimate = static_estimate(
+        np.zeros((2, 6)), np.tile(now.errors, (2, 1)), gravity, np.zeros(6), now.offset_covariance
+    )
+    assert now.std(2, 0.5) == pytest.approx(estimate.mass_std, rel=1e-3)
+
+
+def test_seconds_settle_noise_and_poses_an_unknown_offset() -> None:
+    noisy, drifting = outlook(0.2, 1e-4), outlook(0.01, 1.0)
+    words = noisy.what_would_settle(noisy.std(1, 2.0))
+    seconds = int(re.search(r'(\d+) s more at rest', words)[1])  # type: ignore[index]
+    assert noisy.std(1, 0.5 + seconds) <= noisy.std(1, 2.0) < noisy.std(1, 0.5 + seconds - 1)
+    words = drifting.what_would_settle(0.01)
+    assert 's more at rest' not in words
+    assert words == '1 more pose, turned far against gravity would settle it'
+
+
+def test_what_nothing_settles_is_said_so() -> None:
+    words = outlook(0.1, 0.1).what_would_settle(1e-7)
+    assert words.startswith('neither 60 s nor 6 poses would settle it')
+
+
+def test_an_uncertain_tool_is_not_averaged_away() -> None:
+    tool = outlook(0.01, 1e-4, extra=0.02**2)
+    assert tool.std(6, 60.0) > 0.02
+    assert SURE * tool.std(6, 60.0) > 0.05
