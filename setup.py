@@ -33,8 +33,8 @@ setup(
     # the console scripts that colcon makes do not look at this list.
     install_requires=[
         'matplotlib',
-        'pillow',
         'numpy',
+        'pillow',
         'pin>=3',
         'pyyaml',
         'rich',

@@ -1,15 +1,22 @@
-"""What the live pipeline costs, beside a subscriber that does nothing; run `python benchmark/live.py`.
+"""What the live pipeline costs, beside a subscriber that does nothing.
+
+    python benchmark/live.py [--seconds 60] [--everything]
 
 Three processes for the time given: a feeder that publishes /joint_states and /wrench of the
 simulated arm at 1 kHz each, a plain rclpy subscriber to both with empty callbacks, and the
 pipeline `load_identification`. Printed: the CPU time of the pipeline as a ratio to that of the
 empty subscriber (both over the same seconds), messages lost, and the age of each published
 estimate when it arrives, less the filter's stated delay, in ticks of the poll timer.
+
+With --everything: what it costs to be watched. Two pipelines hear the feeder; of one, every topic
+has a subscriber (and /tf, where tf2_ros is installed). Printed: the ratio of their CPU times.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import os
 import random
 import subprocess
@@ -19,26 +26,50 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import load_identification  # noqa: F401  (before NumPy: one thread)
+
+# isort: split
 import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from geometry_msgs.msg import AccelStamped, InertiaStamped, TwistStamped, WrenchStamped
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rich.console import Console
 from rich.table import Table
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
+from visualization_msgs.msg import MarkerArray
 
 from load_identification.model.robot import Robot
 from load_identification.nodes.conversions import set_stamp, set_wrench, stamp_of
-from load_identification.nodes.runtime import INPUT_QOS, LATCHED_QOS, STREAM_QOS
+from load_identification.nodes.runtime import (
+    INPUT_QOS,
+    LATCHED_QOS,
+    STREAM_QOS,
+    DrainedSubscription,
+)
 from load_identification.tools.simulation import SensorModel, aluminium_block, simulate
 from load_identification.tools.trajectories import puma_trajectory
 
 RATE = 1000.0
 WARM_UP = 3.0
 NAMESPACE = '/load_identification'
+WATCHED = '/watched/load_identification'
+
+EVERYTHING = {
+    'synchronized/joint_states': JointState,
+    'synchronized/wrench': WrenchStamped,
+    'filtered/wrench': WrenchStamped,
+    'filtered/twist': TwistStamped,
+    'filtered/accel': AccelStamped,
+    'inertia': InertiaStamped,
+    'status': DiagnosticStatus,
+    'covariance': Float64MultiArray,
+    'wrench_predicted': WrenchStamped,
+    'wrench_external': WrenchStamped,
+    'markers': MarkerArray,
+}
+"""Every topic that the nodes publish below their namespace."""
 
 
 def empty_subscriber() -> None:
@@ -47,10 +78,8 @@ def empty_subscriber() -> None:
     node = Node('empty_subscriber')
     node.create_subscription(JointState, '/joint_states', lambda _: None, INPUT_QOS)
     node.create_subscription(WrenchStamped, '/wrench', lambda _: None, INPUT_QOS)
-    try:
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
         rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
 
 
 def feed(seconds: float) -> None:
@@ -108,7 +137,9 @@ class Listener(Node):
 
 def cpu_seconds(process: subprocess.Popen[str]) -> float:
     """Return user and system time of a process so far [s]."""
-    fields = Path(f'/proc/{process.pid}/stat').read_text(encoding='ascii').rsplit(')', 1)[1].split()
+    fields = (
+        Path(f'/proc/{process.pid}/stat').read_text(encoding='ascii').rsplit(')', 1)[1].split()
+    )
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
@@ -166,20 +197,80 @@ def measure(seconds: float, extra: Sequence[str]) -> bool:
     return lost == [0, 0]
 
 
+def watch() -> None:
+    """Subscribe to every topic of the watched pipeline, cheaply."""
+    rclpy.init()
+    node = Node('watcher')
+    topics = [
+        DrainedSubscription(node, kind, f'{WATCHED}/{name}', STREAM_QOS)
+        for name, kind in EVERYTHING.items()
+    ]
+    heard = dict.fromkeys(EVERYTHING, 0)
+    while rclpy.ok():
+        for name, topic in zip(EVERYTHING, topics, strict=True):
+            heard[name] += len(topic.take_serialized())
+        time.sleep(0.02)
+    print(json.dumps(heard), flush=True)
+
+
+def measure_watched(seconds: float, extra: Sequence[str]) -> bool:
+    """Run a pipeline that is watched beside one that is not; return whether it is cheap."""
+    me = str(Path(__file__))
+    module = 'load_identification.nodes.load_identification'
+    watcher = start(me, '--role', 'watch')
+    alone = start('-m', module, *extra)
+    watched = start('-m', module, *(extra or ['--ros-args']), '-r', f'__ns:={WATCHED}')
+    feeder = start(me, '--role', 'feed', '--seconds', str(seconds + 2 * WARM_UP))
+    rclpy.init()
+    listener = Listener()
+    try:
+        while not listener.ages and alone.poll() is None and watched.poll() is None:
+            rclpy.spin_once(listener, timeout_sec=0.1)
+        time.sleep(WARM_UP)
+        before = cpu_seconds(watched), cpu_seconds(alone)
+        time.sleep(seconds)
+        after = cpu_seconds(watched), cpu_seconds(alone)
+        watcher.terminate()
+        heard = json.loads(watcher.stdout.read() if watcher.stdout else '{}')
+    finally:
+        for process in (feeder, watched, alone, watcher):
+            process.terminate()
+            process.wait()
+        rclpy.try_shutdown()
+    mine, quiet = (a - b for a, b in zip(after, before, strict=True))
+    table = Table(title=f'one pipeline watched, one not, both topics at 1 kHz, {seconds:.0f} s')
+    table.add_column('what')
+    table.add_column('measured', justify='right')
+    table.add_row(
+        'CPU with a subscriber to everything, % of a core', f'{100 * mine / seconds:.1f}'
+    )
+    table.add_row('CPU without, % of a core', f'{100 * quiet / seconds:.1f}')
+    table.add_row('ratio, allowed 1.30', f'{mine / quiet:.2f}')
+    for name, count in heard.items():
+        table.add_row(f'messages heard of {name}', f'{count}')
+    Console().print(table)
+    return mine <= 1.3 * quiet and all(heard.values())
+
+
 def main() -> int:
     """Run the measurement, or one of its processes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument('--seconds', type=float, default=60.0)
-    parser.add_argument('--role', choices=('measure', 'empty', 'feed'), default='measure')
+    parser.add_argument('--everything', action='store_true', help='what being watched costs')
+    roles = ('measure', 'empty', 'feed', 'watch')
+    parser.add_argument('--role', choices=roles, default='measure')
     arguments, extra = parser.parse_known_args()
     if arguments.role == 'empty':
         empty_subscriber()
     elif arguments.role == 'feed':
         feed(arguments.seconds)
+    elif arguments.role == 'watch':
+        watch()
     else:
         os.environ.setdefault('ROS_DOMAIN_ID', str(random.randrange(1, 102)))
         os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-        return 0 if measure(arguments.seconds, extra) else 1
+        measuring = measure_watched if arguments.everything else measure
+        return 0 if measuring(arguments.seconds, extra) else 1
     return 0
 
 

@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import load_identification  # noqa: F401  (before NumPy: one thread)
+
+# isort: split
 import numpy as np
 
 from load_identification.estimation.payload_estimator import PayloadEstimator

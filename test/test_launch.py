@@ -23,6 +23,7 @@ NAME = 'load_identification'
 ROOT = Path(__file__).resolve().parents[1]
 PIPELINE = ROOT / 'launch' / 'load_identification.launch.xml'
 DEMO = ROOT / 'launch' / 'demo.launch.xml'
+RVIZ = ROOT / 'launch' / 'rviz.launch.xml'
 
 ROLES = {
     'load_identification': (FUSION, FILTER, ESTIMATOR),
@@ -172,12 +173,16 @@ def test_there_are_no_elements_and_attributes_but_those_followed_here() -> None:
 
 def test_every_executable_is_a_console_script() -> None:
     scripts = re.findall(r"f'(\w+) = \{NAME\}\.", (ROOT / 'setup.py').read_text(encoding='utf-8'))
-    started_here = {node.attrib['exec'] for node in elements() if node.tag == 'node'}
+    started_here = {
+        node.attrib['exec']
+        for node in elements()
+        if node.tag == 'node' and node.attrib['pkg'] == NAME
+    }
     assert set(ROLES) | {'load_demo'} == started_here
     assert started_here <= set(scripts)
 
 
-@pytest.mark.parametrize('path', [PIPELINE, DEMO], ids=lambda path: path.name)
+@pytest.mark.parametrize('path', [PIPELINE, DEMO, RVIZ], ids=lambda path: path.name)
 def test_every_argument_used_is_declared_and_described(path: Path) -> None:
     root = ElementTree.parse(path).getroot()
     declared = {arg.attrib['name']: arg for arg in root.findall('arg')}
@@ -274,7 +279,7 @@ def test_demo_feeds_the_pipeline_that_is_started_with_it(single: str) -> None:
     assert '--no-pipeline' in usage
 
 
-@pytest.mark.parametrize('path', [PIPELINE, DEMO], ids=lambda path: path.name)
+@pytest.mark.parametrize('path', [PIPELINE, DEMO, RVIZ], ids=lambda path: path.name)
 def test_launch_reads_the_file_where_it_is_installed(path: Path) -> None:
     frontend = pytest.importorskip('launch.frontend', reason='launch is not installed')
     entity, parser = frontend.Parser.load(str(path))

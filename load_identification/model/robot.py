@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import pinocchio
@@ -150,6 +151,16 @@ class Robot:
                 raise DescriptionError(f'joint {joint!r} has the axis 0 0 0: it needs a direction')
 
 
+def check_description(urdf: str) -> None:
+    """Check that a text is a robot description, whichever its sensor frame will be.
+
+    Raises
+    ------
+    DescriptionError : where it is not.
+    """
+    _parse(urdf)
+
+
 def _parse(urdf: str) -> pinocchio.Model:
     """Build Pinocchio's model of the whole description."""
     with _captured_stderr() as read_stderr:
@@ -230,3 +241,38 @@ def _parse_xml(urdf: str) -> ElementTree.Element:
     except expat.ExpatError as error:
         raise DescriptionError(f'robot description is not well-formed XML: {error}') from error
     return builder.close()
+
+
+def link_names(urdf: str) -> tuple[str, ...]:
+    """Return the names of the links of a robot description.
+
+    Raises
+    ------
+    DescriptionError : where the text is no XML.
+    """
+    return tuple(element.get('name', '') for element in _parse_xml(urdf).findall('link'))
+
+
+def with_fixed_link(
+    urdf: str, parent: str, link: str, rotation: FloatArray, translation: Sequence[float]
+) -> str:
+    """Return a robot description with one more link, fixed to one it has.
+
+    Parameters
+    ----------
+    urdf : text of the description.
+    parent : name of the link it has.
+    link : name of the new one.
+    rotation : (3, 3) from the new link to its parent.
+    translation : (3,) origin of the new link in its parent [m].
+    """
+    xyz = ' '.join(repr(float(x)) for x in translation)
+    rpy = ' '.join(repr(float(x)) for x in pinocchio.rpy.matrixToRpy(rotation))
+    joint = quoteattr(f'{parent}_to_{link}')
+    addition = (
+        f'<link name={quoteattr(link)}/><joint name={joint} type="fixed">'
+        f'<parent link={quoteattr(parent)}/><child link={quoteattr(link)}/>'
+        f'<origin xyz="{xyz}" rpy="{rpy}"/></joint>'
+    )
+    body, end, rest = urdf.rpartition('</robot')
+    return body + addition + end + rest

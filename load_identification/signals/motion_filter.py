@@ -42,6 +42,7 @@ class MotionFilter:
         self._gravity = tuple(gravity)
         self._sign = CONVENTIONS[wrench_convention]
         self._description: str | None = None
+        self._named = False
         self.refused_frame: str | None = None
         """Frame of the wrench for which the description cannot be used."""
         self._newest: int | None = None
@@ -70,6 +71,7 @@ class MotionFilter:
         else:
             check_description(description)
         self._description, self.robot, self.refused_frame = description, robot, None
+        self._named = bool(sensor_frame)
         self.waiting_for = '' if robot else 'the first wrench, for its frame'
         self.reset()
 
@@ -98,6 +100,9 @@ class MotionFilter:
 
     def _ready_robot(self, frame: str) -> Robot | None:
         """Return the robot, made for the frame of the wrench where none has been named."""
+        if self.robot is not None and not self._named and frame != self.robot.sensor_frame:
+            self.robot = None
+            self.reset()
         if self.robot is None and self._description is not None and frame != self.refused_frame:
             try:
                 self.robot = Robot(self._description, frame, self._gravity)

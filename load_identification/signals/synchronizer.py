@@ -19,10 +19,13 @@ LATENCY = 1_000_000_000
 """How much later than the wrench a joint state may come, and the other way round [ns]."""
 
 MOST_JOINTS = 256
-"""More names than this on one topic are no robot; the rest is dropped, so memory stays fixed."""
+"""More names than this are no robot; so memory stays fixed."""
 
 BEYOND_ALL_SENSE = 1e6
 """A value as large as this comes from no sensor; it counts as not finite [SI units]."""
+
+MOST_FOREIGN = 200
+"""After so many wrenches of another frame and none of its own, the sensor has a new frame."""
 
 NEVER = int(np.iinfo(np.int64).min)
 
@@ -82,11 +85,16 @@ class Synchronizer:
 
     def reset(self) -> None:
         """Forget every sample and every publisher."""
-        self._frame: str | None = None
-        self._finite_seen = np.zeros(6, dtype=bool)
         self._publishers: dict[frozenset[str], Publisher] = {}
-        self._wrench_gate = StampGate(self._max_gap, 'wrench', self.dropped)
         self._names: list[str] = []
+        self._change_frame(None)
+
+    def _change_frame(self, frame: str | None) -> None:
+        """Take a frame for that of the sensor; wrenches of another one are forgotten."""
+        self._frame = frame
+        self._foreign = 0
+        self._finite_seen = np.zeros(6, dtype=bool)
+        self._wrench_gate = StampGate(self._max_gap, 'wrench', self.dropped)
         self._flush()
 
     def _flush(self) -> None:
@@ -117,30 +125,48 @@ class Synchronizer:
         """Pass joint states through the gate of their publisher."""
         by_publisher: dict[frozenset[str], list[JointBatch]] = {}
         for batch in batches:
+            batch = self._not_too_many(batch)
             key = frozenset(batch.names)
-            if self.required is None or not self.required.isdisjoint(key):
+            if key and (self.required is None or not self.required.isdisjoint(key)):
                 by_publisher.setdefault(key, []).append(batch)
-        accepted = []
+        accepted: list[tuple[Publisher, Accepted]] = []
         for key, its_batches in by_publisher.items():
             if key not in self._publishers:
-                if len(self._publishers) >= MOST_JOINTS:
+                if (
+                    len(self._publishers) >= MOST_JOINTS
+                    or len(key.union(self._names)) > MOST_JOINTS
+                ):
+                    # Whoever came first is not to keep out the robot's own.
                     self._publishers.clear()
+                    accepted.clear()
+                    self._names = []
+                    self._flush()
                 self._publishers[key] = self._publisher(its_batches[0].names)
             publisher = self._publishers[key]
             stamps, values = _joined(its_batches, publisher.names, self._hold)
             accepted.append((publisher, Accepted(*publisher.gate.update(stamps, values))))
         return accepted
 
+    def _not_too_many(self, batch: JointBatch) -> JointBatch:
+        """Return a batch, where it has more joints than any robot with the required ones only."""
+        if len(batch.names) <= MOST_JOINTS:
+            return batch
+        columns = [i for i, name in enumerate(batch.names) if name in (self.required or ())]
+        if not columns:
+            self.dropped['joint_state_too_many'] += len(batch.stamps)
+        names = tuple(batch.names[i] for i in columns)
+        return JointBatch(
+            names, batch.stamps, batch.position[:, columns], batch.velocity[:, columns]
+        )
+
     def _publisher(self, names: tuple[str, ...]) -> Publisher:
         """Make room for the joints of a new publisher."""
         new = [name for name in names if name not in self._names]
-        new = new[: MOST_JOINTS - len(self._names)]
         self._names += new
         room = np.full((len(self._joint_stamps), 2, len(new)), np.nan)
         self._joint_values = np.concatenate([self._joint_values, room], axis=2)
-        known = tuple(name for name in names if name in self._names)
-        columns = np.array([self._names.index(name) for name in known], dtype=np.intp)
-        return Publisher(StampGate(self._max_gap, 'joint_states', self.dropped), known, columns)
+        columns = np.array([self._names.index(name) for name in names], dtype=np.intp)
+        return Publisher(StampGate(self._max_gap, 'joint_states', self.dropped), names, columns)
 
     def _add_joints(self, publisher: Publisher, new: Accepted) -> None:
         stamps, values = new.stamps, new.values
@@ -172,7 +198,11 @@ class Synchronizer:
                 self._frame = batch.frame
             if batch.frame != self._frame:
                 self.dropped['wrench_frame_changed'] += len(batch.stamps)
+                self._foreign += len(batch.stamps)
+                if self._foreign >= MOST_FOREIGN:
+                    self._change_frame(batch.frame)
                 continue
+            self._foreign = 0
             usable = self._usable(batch.wrench)
             stamps.append(batch.stamps[usable])
             values.append(batch.wrench[usable])

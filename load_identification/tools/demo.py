@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType, TracebackType
 
 import rclpy
@@ -32,6 +33,8 @@ from load_identification.tools.demo_arm import (
 from load_identification.tools.demo_judgement import judge
 from load_identification.tools.demo_monitor import Monitor
 from load_identification.tools.demo_view import View, print_result
+from load_identification.tools.report_live import LiveRecorder
+from load_identification.tools.report_page import check_folder
 
 HOLDS, DOES_NOT_HOLD, CANNOT_RUN, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
@@ -153,7 +156,13 @@ def wait_for_pipeline(
         time.sleep(0.05)
 
 
-def play(arm: ArmPublisher, monitor: Monitor, view: View, check: Callable[[], None]) -> None:
+def play(
+    arm: ArmPublisher,
+    listen: Callable[[], None],
+    monitor: Monitor,
+    view: View,
+    check: Callable[[], None],
+) -> None:
     """Publish the samples in real time while listening, then hear the last estimate."""
     listening = checking = -1.0
     arm.start()
@@ -161,7 +170,7 @@ def play(arm: ArmPublisher, monitor: Monitor, view: View, check: Callable[[], No
         now = arm.elapsed
         if now >= listening:
             listening = now + LISTENING
-            monitor.update(now)
+            listen()
             view.show()
         if now >= checking:
             checking = now + CHECKING
@@ -170,14 +179,27 @@ def play(arm: ArmPublisher, monitor: Monitor, view: View, check: Callable[[], No
     end = arm.elapsed + QUIET_DEADLINE
     newest, since = monitor.newest, arm.elapsed
     while arm.elapsed < min(since + QUIET, end):
-        monitor.update(arm.elapsed)
+        listen()
         if monitor.newest != newest:
             newest, since = monitor.newest, arm.elapsed
         time.sleep(LISTENING)
 
 
-def demonstrate(node: Node, seed: int, own_pipeline: bool, console: Console) -> int:
+def demonstrate(
+    node: Node, seed: int, own_pipeline: bool, console: Console, report: Path | None = None
+) -> int:
     """Run the whole demonstration and return the exit status.
+
+    Parameters
+    ----------
+    node : Node
+    seed : int
+        Of the sensors' noise.
+    own_pipeline : bool
+        Start one, rather than feed that of somebody else.
+    console : rich.console.Console
+    report : Path, optional
+        Folder for a report.
 
     Raises
     ------
@@ -187,6 +209,7 @@ def demonstrate(node: Node, seed: int, own_pipeline: bool, console: Console) -> 
     seen_by = time.monotonic() + DISCOVERY
     monitor = Monitor(node)
     simulation = simulate_arm(seed)
+    live = LiveRecorder(node, monitor) if report is not None else None
     introduce(console, node, simulation, seed)
     with console.status('looking out for robots'):
         while time.monotonic() < seen_by:
@@ -203,14 +226,26 @@ def demonstrate(node: Node, seed: int, own_pipeline: bool, console: Console) -> 
             if pipeline is not None:
                 pipeline.check()
 
+        def listen() -> None:
+            monitor.update(arm.elapsed)
+            if live is not None:
+                live.update(arm, simulation)
+
         check()
         with View(console, simulation, arm, monitor) as view:
-            play(arm, monitor, view, check)
+            play(arm, listen, monitor, view, check)
     if not monitor.estimates:
         console.print(f'The estimate DOES NOT HOLD: none came; {monitor.words}', style='bold red')
         return DOES_NOT_HOLD
     judgement = judge(simulation.truth, monitor.estimate)
     print_result(console, simulation, arm, monitor, judgement)
+    if live is not None and report is not None:
+        # Not above: Matplotlib takes half a second to import.
+        from load_identification.tools.report import write_report
+
+        live.finish()
+        page = write_report(report, live.recorder, live.outcome(simulation, seed))
+        console.print(f'Written: {page}', soft_wrap=True)
     return HOLDS if judgement.holds else DOES_NOT_HOLD
 
 
@@ -236,6 +271,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         '--seed', type=_seed, default=0, help="of the sensors' noise (default: %(default)s)"
+    )
+    parser.add_argument(
+        '--report', metavar='DIR', type=Path, help='write an HTML page with plots to this folder'
     )
     parser.add_argument(
         '--no-pipeline',
@@ -269,7 +307,11 @@ def main(args: list[str] | None = None) -> int:
     node = Node('load_demo', namespace=NAMESPACE, start_parameter_services=False)
     console = Console(highlight=False, markup=False)
     try:
-        return demonstrate(node, arguments.seed, not arguments.no_pipeline, console)
+        if arguments.report is not None:
+            check_folder(arguments.report)
+        return demonstrate(
+            node, arguments.seed, not arguments.no_pipeline, console, arguments.report
+        )
     except LoadIdentificationError as error:
         print(f'load_demo: error: {error}', file=sys.stderr)
         return CANNOT_RUN

@@ -151,6 +151,11 @@ class ArmPublisher:
         return [p.topic_name for p in publishers if not p.get_subscription_count()]
 
     @property
+    def base(self) -> int:
+        """What is added to the stamps of the simulation [ns]."""
+        return self._base
+
+    @property
     def total(self) -> int:
         """Joint states to publish, and wrenches."""
         return len(self._recording.stamps)

@@ -74,6 +74,11 @@ class Monitor:
         return self._words
 
     @property
+    def event(self) -> str:
+        """The last event and its stamp."""
+        return self._state.get('event', '')
+
+    @property
     def used(self) -> int:
         """Filtered samples used."""
         return int(self._state.get('samples.used', '0'))

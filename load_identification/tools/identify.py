@@ -7,8 +7,10 @@ import io
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -18,7 +20,11 @@ from load_identification.nodes.parameters import Parameters, from_yaml
 from load_identification.signals.motion_filter import CONVENTIONS
 from load_identification.tools.estimate_file import estimate_file
 from load_identification.tools.offline import Identification, identify, in_words
+from load_identification.tools.offline_hexapod import HexapodPipeline
 from load_identification.tools.recording import Topics, open_recording
+from load_identification.tools.report_page import check_folder
+from load_identification.tools.report_recorder import Recorder
+from load_identification.tools.report_snapshot import Outcome
 from load_identification.tools.tables import OFFSETS, PARAMETERS, interval_table
 
 IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
@@ -85,6 +91,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         '--output', metavar='FILE.yaml', type=Path, help='write the estimate to this file'
     )
+    parser.add_argument(
+        '--report', metavar='DIR', type=Path, help='write an HTML page with plots to this folder'
+    )
+    parser.add_argument(
+        '--mechanism',
+        metavar='GEOMETRY.yaml',
+        type=Path,
+        help='a parallel machine in place of an arm: joint states with efforts, no wrench',
+    )
     for name in ('joint_states', 'wrench', 'robot_description'):
         default = getattr(Topics, name)
         parser.add_argument(
@@ -124,18 +139,52 @@ def _write(path: Path, text: str) -> None:
         raise ParameterError(f'--output {path} cannot be written: {error.strerror}') from error
 
 
+def _outcome(
+    result: Identification, parameters: Parameters, description: str, source: str
+) -> Outcome:
+    """Return what the report needs besides what was recorded."""
+    required = parameters.estimator_settings().requirements
+    return Outcome(
+        source=source,
+        sign=result.sign,
+        required_std=np.array([required.mass, required.center_of_mass, required.inertia]),
+        residual_rms=result.estimate.residual_rms,
+        used=result.used,
+        dropped=result.dropped,
+        absent_channels=result.absent_channels,
+        description=description,
+        cutoff=parameters.cutoff_frequency,
+    )
+
+
 def _run(arguments: argparse.Namespace) -> int:
     """Do what the command line asks and return the exit status."""
     _check_output(arguments.output)
+    recorder = Recorder() if arguments.report is not None else None
+    if recorder is not None:
+        check_folder(arguments.report)
     parameters = from_yaml(arguments.params) if arguments.params else Parameters()
     topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
+    pipeline = None
+    if arguments.mechanism is not None:
+        if recorder is not None:
+            raise ParameterError('--report is for arms; it cannot go with --mechanism')
+        topics = replace(topics, wrench='')
+        pipeline = HexapodPipeline(parameters, arguments.mechanism)
     begin = time.monotonic()
     with open_recording(arguments.recording, topics) as recording, _progress() as bar:
         task = bar.add_task(
             f'reading {arguments.recording.name}',
             total=recording.joint_states + recording.wrenches,
         )
-        result = identify(recording, parameters, progress=lambda n: bar.advance(task, n))
+        result = identify(
+            recording,
+            parameters,
+            progress=lambda n: bar.advance(task, n),
+            recorder=recorder,
+            pipeline=pipeline,
+        )
+        description = '' if pipeline else parameters.robot_description or recording.description()
     took = time.monotonic() - begin
     console = Console(highlight=False, markup=False)
     console.print(
@@ -146,6 +195,13 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         _write(arguments.output, estimate_file(result))
         console.print(f'Written    {arguments.output}')
+    if recorder is not None:
+        source = f'{arguments.recording.name}, {recording.duration:.1f} s'
+        # Not above: Matplotlib takes half a second to import.
+        from load_identification.tools.report import write_report
+
+        outcome = _outcome(result, parameters, description, source)
+        console.print(f'Written    {write_report(arguments.report, recorder, outcome)}')
     return IDENTIFIED if result.estimate.identified[0] else NOT_IDENTIFIED
 
 

@@ -12,8 +12,11 @@ from load_identification.errors import FrameError, RecordingError
 from load_identification.estimation.payload_estimator import PayloadEstimate, PayloadEstimator
 from load_identification.nodes.conversions import read_joint_states, read_wrenches
 from load_identification.nodes.parameters import Parameters
+from load_identification.signals.batches import FilteredBatch
 from load_identification.signals.motion_filter import CONVENTIONS
 from load_identification.tools.recording import CHUNK, Chunk, RecordingReader
+from load_identification.tools.report_recorder import Recorder
+from load_identification.tools.report_snapshot import snapshot_of
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 UNKNOWN_STD = 100.0
@@ -67,14 +70,19 @@ class Pipeline:
     parameters : Parameters
     description : str
         URDF.
+    recorder : Recorder, optional
+        To be told of everything that goes through.
     """
 
-    def __init__(self, parameters: Parameters, description: str) -> None:
+    def __init__(
+        self, parameters: Parameters, description: str, recorder: Recorder | None = None
+    ) -> None:
         self._parameters = parameters
         self._description = description
         self._synchronizer = parameters.synchronizer()
         self._filter = parameters.motion_filter()
         self._estimator = PayloadEstimator(parameters.estimator_settings())
+        self._recorder = recorder
         self._counted: Counter[str] = Counter()
         self._joints: set[str] = set()
         if parameters.sensor_frame:
@@ -90,8 +98,23 @@ class Pipeline:
             self._use_frame(wrenches[0].frame)
         samples = self._synchronizer.update(joints, wrenches)
         filtered = None if samples is None else self._filter.update(samples)
+        if samples is not None and self._recorder is not None:
+            sign = CONVENTIONS[self._parameters.wrench_convention]
+            self._recorder.add_raw(samples.stamps, sign * samples.wrench)
         if filtered is not None:
-            self._estimator.update(filtered)
+            self._estimate(filtered)
+
+    def _estimate(self, batch: FilteredBatch) -> None:
+        if self._recorder is None:
+            self._estimator.update(batch)
+            return
+        for piece in self._recorder.pieces(batch):
+            self._estimator.update(piece)
+            self._recorder.add_samples(piece)
+            if self._recorder.wants_snapshot(self._estimator.newest):
+                estimate = self._estimator.estimate()
+                if estimate is not None:
+                    self._recorder.add_snapshot(snapshot_of(estimate))
 
     def _use_frame(self, frame: str) -> None:
         if not frame:
@@ -115,6 +138,8 @@ class Pipeline:
         )
         if estimate is None:
             raise RecordingError(f'no sample could be used: {self._reason(dropped)}')
+        if self._recorder is not None:
+            self._recorder.add_snapshot(snapshot_of(estimate))
         return Identification(
             estimate=estimate,
             sign=CONVENTIONS[self._parameters.wrench_convention],
@@ -141,6 +166,8 @@ def identify(
     parameters: Parameters,
     chunk_length: float = CHUNK,
     progress: Callable[[int], None] = lambda messages: None,
+    recorder: Recorder | None = None,
+    pipeline: Pipeline | None = None,
 ) -> Identification:
     """Identify the payload in a recording.
 
@@ -152,13 +179,19 @@ def identify(
         How much of the recording goes through the stages at once [s].
     progress : function of an int
         Called with the number of messages done since the last time.
+    recorder : Recorder, optional
+        To be told of everything that goes through.
+    pipeline : Pipeline, optional
+        In place of that of an arm.
 
     Raises
     ------
     LoadIdentificationError
         If the recording or the robot description cannot be used.
     """
-    pipeline = Pipeline(parameters, parameters.robot_description or recording.description())
+    if pipeline is None:
+        description = parameters.robot_description or recording.description()
+        pipeline = Pipeline(parameters, description, recorder)
     for chunk in recording.chunks(chunk_length):
         pipeline.update(chunk)
         progress(len(chunk))

@@ -31,7 +31,7 @@ MOST_MESSAGES = 4096
 
 @dataclass(frozen=True)
 class Topics:
-    """Names of the topics to read."""
+    """Names of the topics to read; an empty `wrench` is not read."""
 
     joint_states: str = '/joint_states'
     wrench: str = '/wrench'
@@ -67,7 +67,7 @@ class RecordingReader:
         self._reader = reader
         self._streams = [
             *self._connections(topics.joint_states, JOINT_STATE, '--joint-states'),
-            *self._connections(topics.wrench, WRENCH, '--wrench'),
+            *(self._connections(topics.wrench, WRENCH, '--wrench') if topics.wrench else ()),
         ]
         self.joint_states = self._count(topics.joint_states)
         self.wrenches = self._count(topics.wrench)

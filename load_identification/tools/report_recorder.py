@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from load_identification.errors import ParameterError
-from load_identification.estimation.payload_estimator import PayloadEstimate, regressor
-from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.payload_commands import UPPER
+from load_identification.estimation.payload_estimator import regressor
 from load_identification.signals.batches import FilteredBatch
 from load_identification.tools.report_series import BinnedSeries, LiveliestWindow
+from load_identification.tools.report_snapshot import PARTS, Snapshot
 from load_identification.tools.report_spectrum import Spectrum, SpectrumRecorder
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -25,82 +24,13 @@ FIRST_STEP = 0.1
 MOST_EVENTS = 500
 
 GAP = 1.0
-"""Filtered samples this far apart are an event [s]."""
+"""Filtered samples farther apart than this have a gap between them [s]."""
 
-PARTS = {'mass': slice(0, 1), 'centre of mass': slice(1, 4), 'inertia': slice(4, 10)}
-"""In message order."""
+FOUND, LOST = 'identified', 'no longer identified'
 
 _TIME, _WRENCH, _MATRIX = slice(0, 1), slice(1, 7), slice(7, 67)
 COLUMNS = 67
 """Of a sample: time, wrench, regressor of eq. 12 row by row."""
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """An estimate and its time.
-
-    Attributes
-    ----------
-    stamp : int
-        [ns]
-    parameters : (10,) array
-        About the origin of S; NaN where a prediction is not to be had [kg, kg m, kg m²].
-    offset : (6,) array
-        Of the wrench that the load exerts on the sensor [N, N m].
-    covariance : (16, 16) array
-        Of both; NaN where unknown.
-    values, std, identified : (10,) arrays
-        In message order.
-    reasons : tuple of str
-        Why something is not identified.
-    """
-
-    stamp: int
-    parameters: FloatArray
-    offset: FloatArray
-    covariance: FloatArray
-    values: FloatArray
-    std: FloatArray
-    identified: BoolArray
-    reasons: tuple[str, ...]
-
-    @property
-    def offset_std(self) -> FloatArray:
-        """Standard deviation of the offset, (6,) [N, N m]."""
-        return np.sqrt(np.diag(self.covariance)[10:])
-
-
-def snapshot_of(estimate: PayloadEstimate) -> Snapshot:
-    """Return what the report keeps of an estimate."""
-    return Snapshot(
-        stamp=estimate.stamp,
-        parameters=estimate.parameters,
-        offset=estimate.offset,
-        covariance=estimate.covariance,
-        values=estimate.values,
-        std=estimate.std,
-        identified=estimate.identified,
-        reasons=estimate.reasons,
-    )
-
-
-def believed_parameters(values: FloatArray) -> FloatArray:
-    """Return parameters about the origin from published values, (10,).
-
-    An inertia of which an entry is not identified counts as that of a point mass, which is what
-    is believed then; NaN without mass and centre of mass.
-
-    Parameters
-    ----------
-    values : (10,) array
-        In message order, NaN where not identified [kg, m, kg m²].
-    """
-    inertia = values[4:] if np.isfinite(values[4:]).all() else np.zeros(6)
-    try:
-        body = InertialParameters.from_center_of_mass(values[0], values[1:4], inertia[UPPER])
-    except ParameterError:
-        return np.full(10, np.nan)
-    return body.to_vector()
 
 
 @dataclass(frozen=True)
@@ -147,6 +77,8 @@ class Recorder:
         self.squares = np.zeros((3, 3, 3))
         """Sums of x x^T of gravity and what else accelerates, of angular velocity and of angular
         acceleration."""
+        self.gaps: list[float] = []
+        """Times without filtered samples [s]."""
         self.count = 0
         """Filtered samples."""
         self.first = 0
@@ -166,40 +98,59 @@ class Recorder:
 
     def add_samples(self, batch: FilteredBatch) -> None:
         """Take in filtered samples."""
+        matrix = regressor(batch)
+        usable: BoolArray = np.asarray(np.isfinite(matrix).all(axis=(1, 2)), dtype=bool)
+        batch, matrix = _picked(batch, usable), matrix[usable]
         if not len(batch.stamps):
             return
-        first = int(batch.stamps[0])
-        if self._newest is None:
-            self.first = first
-        elif first <= self._newest:
-            self.add_event(first, 'stamps jumped back: all started afresh')
-            self._restart(first)
-        elif first - self._newest > GAP * 1e9:
-            gap = 1e-9 * (first - self._newest)
-            self.add_event(first, f'no sample for {gap:.1f} s before')
+        self._look_at_time(int(batch.stamps[0]), batch.frame)
         self._newest, self.frame = int(batch.stamps[-1]), batch.frame
         self.count += len(batch.stamps)
         vectors = (batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration)
         self.squares += [v.T @ v for v in vectors]
-        matrix = regressor(batch)
         seconds = 1e-9 * (batch.stamps - self.first)
         rows = np.column_stack([seconds, batch.wrench, matrix.reshape(len(matrix), -1)])
         self._series.add(rows)
         self._liveliest.add(rows, np.sum(batch.angular_acceleration**2, axis=1))
         latest = self._latest
-        if latest is not None and latest.identified[0] and np.isfinite(latest.parameters).all():
-            explained = latest.offset - matrix @ latest.parameters
+        if latest is not None and latest.identified[0] and np.isfinite(latest.total).all():
+            explained = latest.offset - matrix @ latest.total
             self._spectrum.add_explained(batch.stamps, explained)
         else:
             self._spectrum.restart()
 
+    def _look_at_time(self, first: int, frame: str) -> None:
+        """Begin anew as the estimator does, and note gaps."""
+        if self._newest is None:
+            self.first = first
+        elif first <= self._newest or frame != self.frame:
+            why = 'stamps jumped back' if first <= self._newest else f'frame is now {frame}'
+            self._restart(first)
+            self.add_event(first, f'{why}: all started afresh')
+        elif first - self._newest > GAP * 1e9:
+            self.gaps.append(1e-9 * (first - self._newest))
+            self._liveliest.close()
+
     def _restart(self, first: int) -> None:
         """Begin anew where the stamps do; what was before cannot be drawn on one axis."""
-        self.first, self.count, self.snapshots = first, 0, []
-        self.squares = np.zeros((3, 3, 3))
+        self.first, self.count, self.snapshots, self.gaps = first, 0, [], []
+        self.events, self.squares = [], np.zeros((3, 3, 3))
         self._series, self._liveliest = BinnedSeries(COLUMNS), LiveliestWindow(COLUMNS)
         self._spectrum, self._latest, self._step = SpectrumRecorder(), None, FIRST_STEP
         self._identified = dict.fromkeys(PARTS, False)
+
+    def pieces(self, batch: FilteredBatch) -> Iterator[FilteredBatch]:
+        """Cut a batch into pieces short enough for an estimate to be kept after each."""
+        ends = self._step * 1e9 * np.arange(1.0, 1.0 + np.ceil(self._span(batch)))
+        edges = np.searchsorted(batch.stamps, batch.stamps[0] + ends)
+        for first, last in itertools.pairwise([0, *edges, len(batch.stamps)]):
+            if last > first:
+                yield _picked(batch, slice(first, last))
+
+    def _span(self, batch: FilteredBatch) -> float:
+        """Return how many steps between estimates a batch lasts."""
+        stamps = batch.stamps
+        return float(stamps.max() - stamps[0]) / (self._step * 1e9) if len(stamps) else 0.0
 
     def wants_snapshot(self, stamp: int) -> bool:
         """Tell whether it is time for another estimate [ns]."""
@@ -211,8 +162,7 @@ class Recorder:
             identified = bool(snapshot.identified[columns].all())
             if identified != self._identified[part]:
                 self._identified[part] = identified
-                words = f'{part} identified' if identified else f'{part} no longer identified'
-                self.add_event(snapshot.stamp, words)
+                self.add_event(snapshot.stamp, f'{part} {FOUND if identified else LOST}')
         self._latest = snapshot
         self.snapshots.append(snapshot)
         if len(self.snapshots) > SNAPSHOTS:
@@ -246,6 +196,12 @@ class Recorder:
         return self._spectrum.spectrum()
 
 
+def _picked(batch: FilteredBatch, which: slice | BoolArray) -> FilteredBatch:
+    """Return some samples of a batch."""
+    names = [f.name for f in fields(batch) if f.name != 'frame']
+    return replace(batch, **{name: getattr(batch, name)[which] for name in names})
+
+
 def _samples(mean: FloatArray, low: FloatArray, high: FloatArray) -> Samples:
     return Samples(
         seconds=mean[:, _TIME].ravel(),
@@ -254,44 +210,3 @@ def _samples(mean: FloatArray, low: FloatArray, high: FloatArray) -> Samples:
         high=high[:, _WRENCH],
         matrix=mean[:, _MATRIX].reshape(-1, 6, 10),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What came of an identification besides what was recorded.
-
-    Attributes
-    ----------
-    source : str
-        What was identified from, for the title.
-    sign : float
-        From on_sensor to the convention of the raw wrench, in which the report shows wrenches.
-    required_std : (3,) array
-        Largest standard deviation of an identified mass [kg], centre of mass [m], and inertia as
-        a fraction of the largest moment.
-    residual_rms : (2,) array
-        Force and torque [N, N m]; NaN where unknown.
-    used : int
-        Filtered samples used.
-    dropped : collections.Counter
-        Samples dropped, by reason.
-    absent_channels : tuple of str
-        Wrench channels that showed nothing.
-    description : str or None
-        URDF.
-    cutoff : float or None
-        Of the filter, where known [Hz].
-    truth : (16,) array or None
-        Ten parameters in message order, six offsets of the raw wrench.
-    """
-
-    source: str
-    sign: float
-    required_std: FloatArray
-    residual_rms: FloatArray
-    used: int
-    dropped: Counter[str]
-    absent_channels: tuple[str, ...] = ()
-    description: str | None = None
-    cutoff: float | None = None
-    truth: FloatArray | None = None

@@ -92,11 +92,19 @@ class LiveliestWindow:
         current = np.concatenate([self._current, np.column_stack([rows, score])])
         while len(current) >= self._length:
             window, current = np.split(current, [self._length])
-            if not len(self._best) or window[:, -1].sum() > self._best[:, -1].sum():
-                self._best = window
+            self._judge(window)
         self._current = current
+
+    def close(self) -> None:
+        """End the stretch begun: what follows does not join on."""
+        self._judge(self._current)
+        self._current = self._current[:0]
+
+    def _judge(self, window: FloatArray) -> None:
+        if window[:, -1].sum() > self._best[:, -1].sum() or not len(self._best):
+            self._best = window
 
     @property
     def rows(self) -> FloatArray:
-        """The samples, (length, columns); all there are where they do not fill one stretch."""
+        """The samples, at most (length, columns)."""
         return (self._best if len(self._best) else self._current)[:, :-1]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import median_filter
+from scipy.special import gammainccinv, gammaincinv
 
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -25,6 +26,10 @@ share of the stretch: what is there belongs to no one frequency."""
 
 BACKGROUND = 8.0
 """A line is compared with the median within this many Hz to both sides."""
+
+OVERLAP = 1.06
+"""Stretches under a Hann window that overlap by half are this many times as many as independent
+ones that would scatter as little: 1 + 2 / 36, Welch 1967."""
 
 FALSE_PEAK = 1e-4
 """Chance that white noise shows a resonance."""
@@ -90,7 +95,7 @@ class SpectrumRecorder:
             self.restart()
         self._stamps = np.concatenate([self._stamps, stamps])
         self._explained = np.concatenate([self._explained, wrench])
-        if self._stamps[-1] - self._stamps[0] >= 1.5e9 * SEGMENT:
+        while self._stamps.size and self._stamps[-1] - self._stamps[0] >= 1.5e9 * SEGMENT:
             self._average()
 
     def restart(self) -> None:
@@ -132,7 +137,7 @@ class SpectrumRecorder:
         """Return the average, or None where there are not enough stretches for one."""
         if self._segments < LEAST_SEGMENTS:
             return None
-        frequency = np.fft.rfftfreq(self._length, self._step)
+        frequency: FloatArray = np.asarray(np.fft.rfftfreq(self._length, self._step), np.float64)
         power = self._power / self._segments
         # The mean is taken out, and the window spreads that over the neighbour.
         kept = slice(2, None)
@@ -150,10 +155,10 @@ def find_resonances(
 ) -> tuple[float, ...]:
     """Find the frequencies at which power stands out of what is around.
 
-    Three force or torque channels are added, each as a multiple of the median around. Of white
-    noise that sum is a chi-square of about 2 · 3 · segments / 1.9 degrees of freedom (stretches
-    under a Hann window that overlap by half, Welch 1967); a resonance must exceed both
-    `LEAST_RATIO` and the level that noise exceeds anywhere with a chance of `FALSE_PEAK`.
+    Three force or torque channels are averaged, each as a multiple of the level around, which
+    the median tells. Of white noise each is a gamma variate, of as many independent stretches as
+    `OVERLAP` leaves; a resonance must exceed both `LEAST_RATIO` and the level that noise exceeds
+    at any line with a chance of `FALSE_PEAK`.
 
     Parameters
     ----------
@@ -166,15 +171,16 @@ def find_resonances(
     most : int
         How many to return.
     """
+    shape = segments / OVERLAP
     size = 2 * int(BACKGROUND / (frequency[1] - frequency[0])) + 1
-    background = median_filter(power, size=(size, 1), mode='nearest')
+    background = median_filter(power, size=(size, 1), mode='mirror')
     with np.errstate(divide='ignore', invalid='ignore'):
-        ratio = power / background
+        ratio = power / background * gammaincinv(shape, 0.5) / shape
     groups = [_mean_of_known(ratio[:, :3]), _mean_of_known(ratio[:, 3:])]
     score = np.maximum(*groups)
     score[frequency < SLOWEST] = 0.0
-    # Normal quantile for FALSE_PEAK over some 1e3 lines: 5.3 standard deviations.
-    level = max(LEAST_RATIO, 1.0 + 5.3 * np.sqrt(2.0 / (6.0 * segments / 1.9)))
+    tests = 2 * len(frequency)
+    level = max(LEAST_RATIO, float(gammainccinv(3.0 * shape, FALSE_PEAK / tests)) / (3.0 * shape))
     found: list[float] = []
     for k in np.argsort(score)[::-1]:
         if score[k] < level or len(found) == most:

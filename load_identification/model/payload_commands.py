@@ -1,0 +1,225 @@
+"""An estimate as the arguments of the usual controllers' payload calls.
+
+Conventions, from the public documentation of each:
+
+- Universal Robots, URScript ``set_target_payload(m, cog, inertia=[0, ...], transition_time=0)``:
+  kg; offset of the centre of gravity from the tool mount, m; ``[Ixx, Iyy, Izz, Ixy, Ixz, Iyz]``
+  with origin in the centre of gravity and the axes of the tool flange, kg m².
+  universal-robots.com/manuals/EN/HTML/SW10_6/Content/prod-scriptmanual/G5/set_target_payload.htm
+- Universal Robots, ROS 2: ``ur_msgs/srv/SetPayload``, ``float32 mass``, ``geometry_msgs/Vector3
+  center_of_gravity``. docs.ros.org/en/jazzy/p/ur_msgs. The flange frame of the controller is the
+  link ``tool0``, not ``flange``: docs.ros.org/en/jazzy/p/ur_description, Robot Frames.
+- Franka, libfranka ``Robot::setLoad(load_mass, F_x_Cload, load_inertia)`` and ROS 2
+  ``franka_msgs/srv/SetLoad``: kg; translation from flange to centre of mass, m; inertia with
+  respect to the centre of mass, 3 × 3 column-major, kg m². The flange is the link
+  ``<arm_id>_link8``. frankarobotics.github.io/libfranka (classes Robot and RobotState),
+  docs.ros.org/en/humble/p/franka_msgs/srv/SetLoad.html
+- MuJoCo, ``<inertial pos mass fullinertia>``: fullinertia in the order M(1,1), M(2,2), M(3,3),
+  M(1,2), M(1,3), M(2,3), about ``pos``. mujoco.readthedocs.io/en/stable/XMLreference.html
+- URDF, ``<inertial>``: the origin at the centre of mass, the inertia about it.
+  wiki.ros.org/urdf/XML/link
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.model.fixed_frames import FixedFrame, find_fixed_frame
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+UPPER = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+"""Where each entry of an inertia matrix stands among xx, xy, xz, yy, yz, zz."""
+
+DIAGONAL_FIRST = [0, 3, 5, 1, 2, 4]
+"""xx, yy, zz, xy, xz, yz."""
+
+DIGITS = 2
+"""Digits kept of a standard deviation: what is rounded off is below 5 % of it."""
+
+MOST_DECIMALS = 9
+
+TOOL0 = r'(.*[_/])?tool0'
+LINK8 = r'(.*[_/])?link8'
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What is known of a payload, in message order.
+
+    Attributes
+    ----------
+    frame : str
+        Sensor frame S.
+    values, std : (10,) arrays
+        [kg, m, kg m²].
+    identified : (10,) bool array
+    reasons : tuple of str
+        Why not, where something is not identified.
+    """
+
+    frame: str
+    values: FloatArray
+    std: FloatArray
+    identified: BoolArray
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PayloadCommand:
+    """What to paste for one controller, or why there is nothing to paste.
+
+    Attributes
+    ----------
+    target : str
+        Whom it is for.
+    text : str
+        The call; empty where refused.
+    frame : str
+        The frame of its numbers, in words.
+    refusal : str
+        Why the estimate is not good enough; empty where it is.
+    """
+
+    target: str
+    text: str
+    frame: str
+    refusal: str
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A controller's call: what it needs, in which frame, and how it is written."""
+
+    target: str
+    write: Callable[[Sequence[str]], str]
+    needs_inertia: bool
+    flange: str = ''
+    flange_in_words: str = ''
+
+
+def _urdf(v: Sequence[str]) -> str:
+    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+    inertia = ' '.join(f'{name}="{value}"' for name, value in zip(names, v[4:], strict=True))
+    return (
+        f'<inertial>\n  <origin xyz="{" ".join(v[1:4])}" rpy="0 0 0"/>\n'
+        f'  <mass value="{v[0]}"/>\n  <inertia {inertia}/>\n</inertial>'
+    )
+
+
+def _mujoco(v: Sequence[str]) -> str:
+    inertia = ' '.join(v[4 + k] for k in DIAGONAL_FIRST)
+    return f'<inertial pos="{" ".join(v[1:4])}" mass="{v[0]}" fullinertia="{inertia}"/>'
+
+
+def _urscript(v: Sequence[str]) -> str:
+    inertia = ', '.join(v[4 + k] for k in DIAGONAL_FIRST)
+    return f'set_target_payload({v[0]}, [{", ".join(v[1:4])}], [{inertia}])'
+
+
+def _ur_service(v: Sequence[str]) -> str:
+    center = ', '.join(f'{axis}: {value}' for axis, value in zip('xyz', v[1:4], strict=True))
+    return (
+        'ros2 service call /io_and_status_controller/set_payload ur_msgs/srv/SetPayload \\\n'
+        f'  "{{mass: {v[0]}, center_of_gravity: {{{center}}}}}"'
+    )
+
+
+def _franka(v: Sequence[str]) -> str:
+    inertia = ', '.join(v[4 + k] for k in UPPER.ravel(order='F'))
+    return (
+        'ros2 service call /service_server/set_load franka_msgs/srv/SetLoad \\\n'
+        f'  "{{mass: {v[0]}, center_of_mass: [{", ".join(v[1:4])}],\n'
+        f'    load_inertia: [{inertia}]}}"'
+    )
+
+
+CALLS = (
+    _Call('URDF <inertial>', _urdf, True),
+    _Call('MuJoCo <inertial>', _mujoco, True),
+    _Call('Universal Robots, ROS 2', _ur_service, False, TOOL0, 'the tool flange (tool0)'),
+    _Call('Universal Robots, URScript', _urscript, True, TOOL0, 'the tool flange (tool0)'),
+    _Call('Franka, ROS 2', _franka, True, LINK8, 'the flange (link8)'),
+)
+
+
+def payload_commands(payload: Payload, urdf: str | None) -> tuple[PayloadCommand, ...]:
+    """Return the payload calls of the usual controllers.
+
+    The numbers are in the frame that the call wants where the description has that link and S is
+    fixed to it; otherwise they stay in S, and `frame` says so.
+
+    Parameters
+    ----------
+    payload : Payload
+    urdf : str or None
+        Robot description, where known.
+    """
+    return tuple(_command(call, payload, urdf) for call in CALLS)
+
+
+def refusal(payload: Payload, needs_inertia: bool = True) -> str:
+    """Return why a payload is not good enough to be used, or an empty text.
+
+    Parameters
+    ----------
+    payload : Payload
+    needs_inertia : bool
+        Whether mass and centre of mass are not enough.
+    """
+    needed = payload.identified if needs_inertia else payload.identified[:4]
+    if needed.all():
+        values = payload.values
+        if needs_inertia:
+            body = InertialParameters.from_center_of_mass(
+                values[0], values[1:4], values[4:][UPPER]
+            )
+            if not body.is_consistent():
+                return 'no real body has this inertia: one moment exceeds the sum of the others'
+        return ''
+    wanted = ('mass', 'centre of mass', 'inertia') if needs_inertia else ('mass', 'centre of mass')
+    reasons = [reason for reason in payload.reasons if reason.startswith(wanted)]
+    parts = zip(wanted, (slice(0, 1), slice(1, 4), slice(4, 10)), strict=False)
+    missing = [name for name, columns in parts if not payload.identified[columns].all()]
+    return f'not identified: {", ".join(missing)}' + ''.join(f'; {reason}' for reason in reasons)
+
+
+def _command(call: _Call, payload: Payload, urdf: str | None) -> PayloadCommand:
+    reason = refusal(payload, call.needs_inertia)
+    if reason:
+        return PayloadCommand(call.target, '', '', reason)
+    frame, values = f'in {payload.frame}', np.nan_to_num(payload.values)
+    if call.flange:
+        flange = find_fixed_frame(urdf, payload.frame, call.flange) if urdf else None
+        if flange is None:
+            frame += (
+                f'; the call wants {call.flange_in_words}, which the robot description does not '
+                f'place: transform the numbers if {payload.frame} is not there'
+            )
+        else:
+            frame, values = f'in {flange.name}', _in_frame(values, flange)
+    text = call.write(_decimal_texts(values, payload.std))
+    return PayloadCommand(call.target, text, frame, '')
+
+
+def _in_frame(values: FloatArray, frame: FixedFrame) -> FloatArray:
+    """Express values in message order in another frame."""
+    body = InertialParameters.from_center_of_mass(values[0], values[1:4], values[4:][UPPER])
+    return to_message_order(body.transformed(frame.rotation, frame.translation).to_vector())
+
+
+def _decimal_texts(values: FloatArray, std: FloatArray) -> list[str]:
+    """Write values with the digits that the smallest standard deviation of a kind warrants."""
+    texts = []
+    for columns in (slice(0, 1), slice(1, 4), slice(4, 10)):
+        smallest = float(np.min(std[columns]))
+        decimals = MOST_DECIMALS
+        if 0.0 < smallest < math.inf:
+            decimals = min(max(0, DIGITS - 1 - math.floor(math.log10(smallest))), decimals)
+        # Adding zero turns a rounded -0.0 into 0.0.
+        texts += [f'{round(float(v), decimals) + 0.0:.{decimals}f}' for v in values[columns]]
+    return texts

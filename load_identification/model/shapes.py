@@ -1,0 +1,281 @@
+"""What a body looks like: centre of mass, box, principal axes, and how sure each of them is.
+
+Sections and equations: Atkeson, An and Hollerbach, Rigid body load identification for
+manipulators, 1985.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio
+
+from load_identification.model.inertial_parameters import (
+    GAP_STANDARD_DEVIATIONS,
+    InertialParameters,
+    PrincipalInertia,
+    message_jacobian,
+)
+from load_identification.typing_aliases import FloatArray
+
+ELLIPSE_95 = 2.447746830680816
+"""Semi-axis of a 95 % ellipse, in standard deviations: chi-square, 2 degrees of freedom."""
+
+ELLIPSOID_95 = 2.7954834829151074
+"""Semi-axis of a 95 % ellipsoid, in standard deviations: chi-square, 3 degrees of freedom."""
+
+LARGEST_ANGLE = np.deg2rad(30.0)
+"""Half-angle of the widest cone [rad]. Beyond, the moments are about two standard deviations of
+their gap apart: the axis means little, and to first order its angle is no longer computed."""
+
+HELD_BELOW = 1.0
+"""A gap of moments, in its standard deviations, below which axes are not turned at all."""
+
+# Places among xx, xy, xz, yy, yz, zz; off the diagonal by row and column.
+XX, YY, ZZ = 0, 3, 5
+_OFF_DIAGONAL = ((0, 1, 2), (1, 3, 4), (2, 4, 5))
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid:
+    """An ellipsoid about its centre.
+
+    Attributes
+    ----------
+    semi_axes : (3,) [m].
+    axes : (3, 3) right-handed rotation; column k is the direction of semi-axis k.
+    """
+
+    semi_axes: FloatArray
+    axes: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Cone:
+    """The elliptic cone in which an axis lies with 95 %; a fan where one angle is much smaller.
+
+    Attributes
+    ----------
+    half_angles : (2,) larger first [rad].
+    axes : (3, 3) right-handed rotation; columns: the axis itself, the direction in which it is
+        less sure, and the one in which it is surer.
+    """
+
+    half_angles: FloatArray
+    axes: FloatArray
+
+    @property
+    def meaningful(self) -> bool:
+        """Whether the axis is known well enough to speak of one."""
+        return bool(self.half_angles[0] <= LARGEST_ANGLE)
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A body with what is known of it, in a frame S.
+
+    Attributes
+    ----------
+    center : (3,) centre of mass [m].
+    uncertainty : 95 % ellipsoid of the centre of mass.
+    moments : (3,) principal moments, largest first [kg m^2].
+    moment_std : (3,) their standard deviations [kg m^2].
+    axes : (3, 3) principal axes, as `continued_axes` gives them.
+    sides : (3,) of the uniform cuboid of equal mass and moments, along the axes [m]; None where
+        there is none.
+    cones : of the three axes.
+    """
+
+    center: FloatArray
+    uncertainty: Ellipsoid
+    moments: FloatArray
+    moment_std: FloatArray
+    axes: FloatArray
+    sides: FloatArray | None
+    cones: tuple[Cone, Cone, Cone]
+
+
+def shape_of(
+    body: InertialParameters, covariance: FloatArray, previous_axes: FloatArray | None = None
+) -> Shape:
+    """Draw a body from its parameters and their uncertainty.
+
+    Parameters
+    ----------
+    body : of positive mass.
+    covariance : (10, 10) of its parameter vector phi.
+    previous_axes : (3, 3) where the axes stood before; None at the first time.
+
+    Raises
+    ------
+    ParameterError : where the mass is not positive.
+    """
+    jacobian = message_jacobian(body.to_vector())
+    covariance = jacobian @ covariance @ jacobian.T
+    principal = body.principal()
+    turned = turned_covariance(covariance[4:, 4:], principal.axes)
+    std = np.sqrt(np.maximum(np.diag(turned)[[XX, YY, ZZ]], 0.0))
+    axes = continued_axes(principal, std, previous_axes)
+    return Shape(
+        center=body.center_of_mass,
+        uncertainty=ellipsoid_95(covariance[1:4, 1:4]),
+        moments=principal.moments,
+        moment_std=std,
+        axes=axes,
+        sides=cuboid_sides(body.mass, principal.moments, GAP_STANDARD_DEVIATIONS * std.max()),
+        cones=axis_cones(principal, turned, axes),
+    )
+
+
+def ellipsoid_95(covariance: FloatArray) -> Ellipsoid:
+    """Return the ellipsoid that holds a normally distributed point with 95 %.
+
+    Parameters
+    ----------
+    covariance : (3, 3) [m^2].
+    """
+    variances, axes = np.linalg.eigh(covariance)
+    axes[:, 2] = _cross(axes[:, 0], axes[:, 1])
+    return Ellipsoid(ELLIPSOID_95 * np.sqrt(np.maximum(variances, 0.0)), axes)
+
+
+def cuboid_sides(mass: float, moments: FloatArray, tolerance: float = 0.0) -> FloatArray | None:
+    """Return the sides of the uniform cuboid with a mass and principal moments.
+
+    ``a^2 = 6 (I_b + I_c - I_a) / m``, from ``I_a = m (b^2 + c^2) / 12``
+
+    Parameters
+    ----------
+    mass : [kg].
+    moments : (3,) [kg m^2].
+    tolerance : how far ``I_b + I_c - I_a``, which no body has negative, may fall below zero by
+        chance [kg m^2]; the side is zero then.
+
+    Returns
+    -------
+    (3,) : sides along the axes of the moments [m]; None where no body has such moments.
+    """
+    excess = np.sum(moments) - 2.0 * moments
+    if mass <= 0.0 or excess.min() < -tolerance:
+        return None
+    sides: FloatArray = np.sqrt(6.0 * np.maximum(excess, 0.0) / mass)
+    return sides
+
+
+def turned_covariance(inertia_covariance: FloatArray, axes: FloatArray) -> FloatArray:
+    """Express the covariance of an inertia in other axes, ``I' = R^T I R``.
+
+    In principal axes its diagonal holds, to first order, the variances of the moments,
+    ``dI_k = v_k^T dI v_k``, and of what turns axis k towards j, ``v_j^T dI v_k``.
+
+    Parameters
+    ----------
+    inertia_covariance : (6, 6) of xx, xy, xz, yy, yz, zz [kg^2 m^4].
+    axes : (3, 3) R, columns are the other axes.
+    """
+    row, column = np.triu_indices(3)
+    turn = axes[row][:, row] * axes[column][:, column]
+    turn += (
+        np.where(row != column, 1.0, 0.0)[:, None] * axes[column][:, row] * axes[row][:, column]
+    )
+    turned: FloatArray = turn.T @ inertia_covariance @ turn
+    return turned
+
+
+def axis_cones(
+    principal: PrincipalInertia, turned: FloatArray, shown: FloatArray
+) -> tuple[Cone, Cone, Cone]:
+    """Return the 95 % cones of principal axes, to first order.
+
+    Axis k leans towards axis j by ``v_j^T dI v_k / (I_k - I_j)``.
+
+    Parameters
+    ----------
+    principal : moments and axes.
+    turned : (6, 6) covariance of the inertia in these axes.
+    shown : (3, 3) each cone opens to the side of this axis.
+    """
+    first, second, third = (_cone(k, principal, turned, shown[:, k]) for k in range(3))
+    return first, second, third
+
+
+def _cone(k: int, principal: PrincipalInertia, turned: FloatArray, shown: FloatArray) -> Cone:
+    """Return the cone of axis k."""
+    moments, axes = principal.moments, principal.axes
+    i, j = (k + 1) % 3, (k + 2) % 3
+    axis = axes[:, k] if axes[:, k] @ shown >= 0.0 else -axes[:, k]
+    to_i, to_j = moments[k] - moments[i], moments[k] - moments[j]
+    if to_i == 0.0 or to_j == 0.0:
+        half_angles, wide = np.full(2, np.inf), axes[:, i]
+    else:
+        # Eigenvalues and first eigenvector of the covariance of the two angles.
+        at_i, at_j = _OFF_DIAGONAL[k][i], _OFF_DIAGONAL[k][j]
+        a, b = turned[at_i, at_i] / to_i**2, turned[at_j, at_j] / to_j**2
+        c = turned[at_i, at_j] / (to_i * to_j)
+        mean, radius = 0.5 * (a + b), math.hypot(0.5 * (a - b), c)
+        half_angles = ELLIPSE_95 * np.sqrt([mean + radius, max(mean - radius, 0.0)])
+        angle = 0.5 * math.atan2(2.0 * c, a - b)
+        wide = math.cos(angle) * axes[:, i] + math.sin(angle) * axes[:, j]
+    return Cone(half_angles, np.array([axis, wide, _cross(axis, wide)]).T)
+
+
+def continued_axes(
+    principal: PrincipalInertia, std: FloatArray, previous: FloatArray | None
+) -> FloatArray:
+    """Return principal axes that follow those before without a flip.
+
+    Four right-handed frames are principal: each axis takes the sign nearer to the one before.
+    Where two moments are close, noise turns their axes: they are held below a gap of one standard
+    deviation, follow fully from `GAP_STANDARD_DEVIATIONS`, where `PrincipalInertia.distinct`
+    begins, and in proportion between. The third axis is exact all the same.
+
+    Parameters
+    ----------
+    principal : moments and axes now.
+    std : (3,) standard deviations of the moments [kg m^2].
+    previous : (3, 3) axes before, or None.
+
+    Returns
+    -------
+    (3, 3) : right-handed rotation, largest moment on x, smallest on z.
+    """
+    if previous is None:
+        return principal.axes
+    gaps = principal.moments[:-1] - principal.moments[1:]
+    scale = np.maximum(np.hypot(std[:-1], std[1:]), np.finfo(np.float64).tiny)
+    follow = np.clip((gaps / scale - HELD_BELOW) / (GAP_STANDARD_DEVIATIONS - HELD_BELOW), 0, 1)
+
+    # The axis that stands out is z or x; the other two turn about it.
+    out = 2 if follow[1] >= follow[0] else 0
+    axes = previous
+    for k, share in ((out, follow.max()), (1, follow.min())):
+        target = principal.axes[:, k]
+        if k == 1:
+            target = target - axes[:, out] * (axes[:, out] @ target)
+        if target @ axes[:, k] < 0.0:
+            target = -target
+        axes = _towards(axes[:, k], target, share) @ axes
+    # Rounding would add up over thousands of publications.
+    y = axes[:, 1] / np.linalg.norm(axes[:, 1])
+    x = axes[:, 0] - y * (y @ axes[:, 0])
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, y, _cross(x, y)])
+
+
+def _towards(direction: FloatArray, target: FloatArray, share: float) -> FloatArray:
+    """Return the rotation that turns a direction a share of the way to a target."""
+    normal = _cross(direction, target)
+    sine = float(np.linalg.norm(normal))
+    if sine == 0.0:
+        return np.eye(3)
+    angle = np.arctan2(sine, direction @ target)
+    turn: FloatArray = pinocchio.exp3(normal * (share * angle / sine))
+    return turn
+
+
+def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return a x b; NumPy's own takes twenty times as long for one vector."""
+    product: FloatArray = pinocchio.skew(a) @ b
+    return product

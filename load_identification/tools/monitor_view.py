@@ -1,0 +1,188 @@
+"""What the live monitor shows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from load_identification.nodes.status import OFFSET_KEYS, PARAMETER_KEYS
+from load_identification.tools.monitor_state import HISTORY, HISTORY_STEP, MonitorState
+from load_identification.tools.tables import OFFSETS, PARAMETERS, decimals
+
+BARS = '▁▂▃▄▅▆▇'
+"""An odd number, for a mass that stands still lies in the middle of one."""
+
+STATE_STYLES = {
+    'identified': 'bold green',
+    'estimating': 'bold yellow',
+    'waiting': 'bold yellow',
+    'fault': 'bold reverse red',
+}
+
+MASS = re.compile(r'mass \S+ ± \S+ kg')
+"""How the status begins where the mass is identified; the table shows it."""
+
+STALE = 2.0
+"""A status older than this is said to be old [s]."""
+
+
+def picture(
+    state: MonitorState,
+    namespace: str,
+    domain: int,
+    publishers: int,
+    others: Sequence[str],
+    now: float,
+) -> Group:
+    """Return the whole picture.
+
+    Parameters
+    ----------
+    state : MonitorState
+    namespace : str
+    domain : int
+        ROS domain.
+    publishers : int
+        How many pipelines publish there.
+    others : sequence of str
+        Namespaces of other pipelines.
+    now : float
+        [s, monotonic]
+    """
+    head = Text.assemble((namespace, 'bold'), f'   ROS domain {domain}   Ctrl-C ends   ')
+    if not publishers:
+        head.append(_nobody(others), style='bold red')
+    elif not state.values:
+        head.append('waiting for its first status', style='yellow')
+    if not state.values:
+        return Group(head)
+    name = state.values.get('state', '?')
+    age = now - state.heard
+    line = Text.assemble((name, STATE_STYLES.get(name, 'bold')))
+    if age > STALE:
+        line.append(f'   last status {age:.0f} s ago', style='bold red')
+    return Group(
+        head,
+        line,
+        *_reasons(state),
+        _tables(state),
+        _spark(state.mass),
+        _footer(state, now),
+    )
+
+
+def one_line(state: MonitorState, publishers: int) -> str:
+    """Return the state in one line, for where there is no terminal."""
+    if not publishers:
+        return 'no node heard'
+    mass, std = state.number('mass'), state.number('mass.std')
+    known = state.values.get('mass.identified') == 'true'
+    words = (
+        f'mass {_rounded(mass, std, 1.0)} ± {_rounded(std, std, 1.0)} kg' if known else 'no mass'
+    )
+    used = state.values.get('samples.used', '0')
+    return f'{state.values.get("state", "no status yet")}  {words}  samples {used}  {state.words}'
+
+
+def _nobody(others: Sequence[str]) -> str:
+    elsewhere = f'; there is one in {", ".join(others)} (--namespace)' if others else ''
+    return f'no node heard{elsewhere}'
+
+
+def _reasons(state: MonitorState) -> list[Text]:
+    """Return what the status says beyond the mass, a line each."""
+    parts = [part for part in state.words.split('; ') if not MASS.fullmatch(part)]
+    if not parts and state.values.get('state') == 'identified':
+        return [Text('  all ten parameters identified', style='green')]
+    return [Text(f'  {part}', style='yellow') for part in parts]
+
+
+def _tables(state: MonitorState) -> Table:
+    payload, offset = _new_table('payload'), _new_table('offset')
+    keys = iter(PARAMETER_KEYS)
+    for group in PARAMETERS:
+        for name in group.names:
+            key = next(keys)
+            known = state.values.get(f'{key}.identified') == 'true'
+            _add_row(
+                payload, state, key, name.replace('of mass ', ''), group.scale, group.unit, known
+            )
+        payload.add_section()
+    keys = iter(OFFSET_KEYS)
+    for group in OFFSETS:
+        for name in group.names:
+            key = next(keys)
+            known = math.isfinite(state.number(key))
+            _add_row(offset, state, key, name, group.scale, group.unit, known)
+        offset.add_section()
+    side_by_side = Table.grid(padding=(0, 3, 0, 0))
+    side_by_side.add_row(payload, offset)
+    return side_by_side
+
+
+def _new_table(title: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(title)
+    table.add_column('value', justify='right', no_wrap=True)
+    table.add_column('± std', justify='right', no_wrap=True)
+    table.add_column('unit')
+    return table
+
+
+def _add_row(
+    table: Table, state: MonitorState, key: str, name: str, scale: float, unit: str, known: bool
+) -> None:
+    value, std = state.number(key), state.number(f'{key}.std')
+    shown = _rounded(value, std, scale) if known else 'not yet'
+    spread = _rounded(std, std, scale) if math.isfinite(std) else ''
+    table.add_row(name, shown, spread, unit, style='' if known else 'dim')
+
+
+def _rounded(value: float, std: float, scale: float) -> str:
+    """Write a value with the digits that its standard deviation warrants."""
+    if not math.isfinite(value):
+        return ''
+    digits = min(decimals(scale * std), 7)
+    return f'{scale * value:.{digits}f}'
+
+
+def _spark(mass: Sequence[float]) -> Text:
+    """Return the mass over the last time as a line of bars."""
+    known = [m for m in mass if math.isfinite(m)]
+    text = Text('mass  ', style='bold')
+    if not known:
+        return text.append('not identified so far', style='dim')
+    low, high = min(known), max(known)
+    # A mass that stands still must not fill the line with its last digit.
+    span = max(high - low, 1e-3 * abs(high), 1e-6)
+    middle = 0.5 * (low + high)
+    for m in mass:
+        if math.isfinite(m):
+            place = (m - middle) / span + 0.5
+            text.append(BARS[min(int(place * len(BARS)), len(BARS) - 1)], style='cyan')
+        else:
+            text.append('·', style='dim')
+    seconds = HISTORY * HISTORY_STEP
+    return text.append(f'  {middle - span / 2:.4f} to {middle + span / 2:.4f} kg, {seconds:.0f} s')
+
+
+def _footer(state: MonitorState, now: float) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style='bold')
+    rates = ', '.join(
+        f'{name} {rate:.0f}/s'
+        for name, counter in sorted(state.rates.items())
+        if math.isfinite(rate := counter.per_second(now))
+    )
+    table.add_row('rates', rates or 'not yet')
+    used = state.values.get('samples.used', '0')
+    dropped = ', '.join(f'{reason} {count}' for reason, count in state.dropped.items())
+    table.add_row('samples', f'{used} used, dropped: {dropped or "none"}')
+    table.add_row('event', state.values.get('event', 'none'))
+    return table

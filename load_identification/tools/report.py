@@ -1,0 +1,177 @@
+"""The report of an identification: an HTML page, and its pictures as PNG files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from load_identification.errors import ParameterError
+from load_identification.tools.report_figures import (
+    estimates_figure,
+    offset_figure,
+    wrench_figure,
+)
+from load_identification.tools.report_information import (
+    LENGTH,
+    condition_number,
+    excitation_figure,
+    identified_figure,
+    spectrum_figure,
+)
+from load_identification.tools.report_page import PAGE, Picture, report_page
+from load_identification.tools.report_payload import payload_figure
+from load_identification.tools.report_recorder import Recorder
+from load_identification.tools.report_snapshot import Outcome
+from load_identification.tools.report_style import save
+
+
+def write_report(folder: Path, recorder: Recorder, outcome: Outcome) -> Path:
+    """Write page and pictures, and return the page's path.
+
+    Parameters
+    ----------
+    folder : Path
+        Made by `check_folder`.
+    recorder : Recorder
+        With one estimate at least.
+    outcome : Outcome
+
+    Raises
+    ------
+    ParameterError
+        If they cannot be written.
+    """
+    try:
+        pictures = [
+            _write(folder, name, figure, title, caption)
+            for name, figure, title, caption in _figures(recorder, outcome)
+        ]
+        page = folder / PAGE
+        page.write_text(report_page(recorder, outcome, pictures), encoding='utf-8')
+    except OSError as error:
+        raise ParameterError(f'--report {folder} cannot be written: {error.strerror}') from error
+    return page
+
+
+def _write(folder: Path, name: str, figure: Figure | None, title: str, caption: str) -> Picture:
+    path = folder / f'{name}.png'
+    if figure is None:
+        # That of a former run would be taken for this one's.
+        path.unlink(missing_ok=True)
+        return Picture(title, caption, None)
+    save(figure, path)
+    return Picture(title, caption, path)
+
+
+def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | None, str, str]]:
+    """Return file name, figure, title and caption of each picture, in the order of the page."""
+    last = recorder.snapshots[-1]
+    convention = 'on the sensor' if outcome.sign > 0 else 'on the load'
+    detail = recorder.bin_width > 1
+    spectrum = recorder.spectrum()
+    centered = bool(last.identified[:4].all() and np.isfinite(last.covariance).all())
+    return [
+        (
+            'wrench',
+            wrench_figure(recorder.samples, recorder, outcome),
+            'Measured and predicted wrench',
+            f'As the sensor reads it ({convention}), low-passed. Predicted: offset and identified '
+            'payload along the measured motion. Dotted lines: events.'
+            + (f' Each point averages {recorder.bin_width} samples.' if detail else ''),
+        ),
+        (
+            'wrench_detail',
+            wrench_figure(recorder.liveliest, recorder, outcome, marks=False) if detail else None,
+            'The liveliest stretch',
+            'Every sample of the stretch of most angular acceleration.'
+            if detail
+            else 'The recording is short: the figure above shows every sample.',
+        ),
+        (
+            'estimates',
+            estimates_figure(recorder, outcome),
+            'Estimates',
+            'Each parameter from when it is identified, with its 95 % band.',
+        ),
+        (
+            'identified',
+            identified_figure(recorder, outcome),
+            'What was identified when',
+            'Identified is what its 95 % interval, and for the inertia the excitation too, '
+            'allow. The uncertainty is what the 95 % interval was at that time.',
+        ),
+        (
+            'payload',
+            payload_figure(last, recorder.frame, outcome.truth) if centered else None,
+            'The payload',
+            'The uniform box of equal mass and inertia, its principal axes 1 to 3 from the '
+            'largest moment to the smallest, and the axes x, y, z of the sensor frame.'
+            if centered
+            else 'Not drawn: the centre of mass is not identified.',
+        ),
+        (
+            'excitation',
+            excitation_figure(recorder),
+            'Excitation',
+            f'The combinations of parameters that the data determine independently, the offset '
+            f'unknown, in units of 1 kg and {LENGTH:g} m (first moments in {LENGTH:g} kg·m, '
+            f'inertias in {LENGTH**2:g} kg·m²). '
+            f'Condition number at the end: {_condition(condition_number(last))}.',
+        ),
+        (
+            'offset',
+            offset_figure(recorder, outcome),
+            'Offset and drift',
+            _drift(recorder, outcome),
+        ),
+        (
+            'spectrum',
+            spectrum_figure(spectrum, outcome.cutoff) if spectrum is not None else None,
+            'Spectrum of the residuals',
+            _spectrum_caption(recorder, outcome),
+        ),
+    ]
+
+
+def _condition(number: float) -> str:
+    return f'{number:.2g}' if number < 1000.0 else f'{number:.0e}'
+
+
+def _drift(recorder: Recorder, outcome: Outcome) -> str:
+    """Say by how much the offset moved, where it is known at both ends."""
+    last = recorder.snapshots[-1]
+    known = [s for s in recorder.snapshots if np.all(s.offset_std < 3.0 * last.offset_std)]
+    if len(known) < 2 or not np.isfinite(last.offset_std).all():
+        return 'The offset is not known at two times: no drift can be told.'
+    change = outcome.sign * (last.offset - known[0].offset)
+    minutes = 1e-9 * (last.stamp - known[0].stamp) / 60.0
+    noise = np.hypot(known[0].offset_std, last.offset_std)
+    parts = []
+    for name, unit, part in (('force', 'N', slice(0, 3)), ('torque', 'N·m', slice(3, 6))):
+        k = int(np.argmax(np.abs(change[part]) / noise[part])) + part.start
+        parts.append(f'{name} {"xyz"[k % 3]} {change[k]:+.2g} ± {1.96 * noise[k]:.1g} {unit}')
+    return f'Most moved within {minutes:.2g} min: {" and ".join(parts)}.'
+
+
+def _spectrum_caption(recorder: Recorder, outcome: Outcome) -> str:
+    spectrum = recorder.spectrum()
+    if spectrum is None:
+        return 'Too few whole stretches of raw samples with an identified mass for a spectrum.'
+    method = f'Raw wrench less what is explained, {spectrum.segments} stretches averaged.'
+    if not spectrum.resonances:
+        return f'{method} No resonance stands out.'
+    peaks = ' and '.join(f'{frequency:.1f} Hz' for frequency in spectrum.resonances)
+    cutoff = outcome.cutoff
+    inside = cutoff is not None and min(spectrum.resonances) < 1.5 * cutoff
+    advice = (
+        'It lies in the band of the filter: damp it, move more smoothly, or lower '
+        'cutoff_frequency.'
+        if inside
+        else 'The filter keeps it out of the estimate.'
+    )
+    return (
+        f'{method} Vibration at {peaks}: the payload on the compliant sensor (section 4.2.2), the '
+        f"arm's structure, or mains hum. {advice}"
+    )

@@ -1,0 +1,219 @@
+"""The report's figures against time: wrenches, estimates, offset."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from load_identification.tools.report_prediction import predict
+from load_identification.tools.report_recorder import Recorder, Samples
+from load_identification.tools.report_snapshot import Outcome
+from load_identification.tools.report_style import (
+    AXES,
+    BLACK,
+    BLUE,
+    LIGHT,
+    SILVER,
+    VERMILLION,
+    broken,
+    mark_events,
+    new_figure,
+)
+from load_identification.tools.tables import INTERVAL
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+MARGIN = 0.15
+"""Room above and below what is drawn, as a share of it."""
+
+SHOWN_WIDTH = 4.0
+"""A band is wholly in the picture where it is at most so many times as wide as at the end."""
+
+UNKNOWN = 100.0
+"""A standard deviation above this is the width of the prior [SI units]."""
+
+
+def wrench_figure(
+    samples: Samples, recorder: Recorder, outcome: Outcome, marks: bool = True
+) -> Figure:
+    """Draw measured and predicted force and torque, and the residuals; figures 4 and 5."""
+    predicted = outcome.sign * predict(samples, recorder)
+    wrench = outcome.sign * samples.wrench
+    bands = outcome.sign * samples.low, outcome.sign * samples.high
+    with new_figure(11.0, 8.4) as figure:
+        axes = figure.subplots(4, 2, sharex=True)
+        for column, (name, unit) in enumerate((('force', 'N'), ('torque', 'N·m'))):
+            for row, axis in enumerate('xyz'):
+                ax, k = axes[row, column], 3 * column + row
+                ax.set_ylabel(f'{name} {axis} [{unit}]')
+                _draw_measured(ax, samples.seconds, wrench[:, k], bands[0][:, k], bands[1][:, k])
+                ax.plot(
+                    *broken(samples.seconds, predicted[:, k]),
+                    color=BLUE,
+                    linewidth=1.1,
+                    label='predicted',
+                )
+                if not np.isfinite(wrench[:, k]).any():
+                    _say(ax, 'no signal')
+                elif not np.isfinite(predicted[:, k]).any():
+                    _say(ax, 'not identified: nothing to predict')
+            _draw_residuals(axes[3, column], samples, wrench - predicted, column, unit)
+        # Above the panels, where no curve can run through it.
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc='outside upper right', ncols=3)
+        figure.align_ylabels(axes)
+        if marks:
+            mark_events([*axes[:, 0], *axes[:, 1]], recorder)
+    return figure
+
+
+def _draw_measured(
+    ax: Axes, seconds: FloatArray, mean: FloatArray, low: FloatArray, high: FloatArray
+) -> None:
+    if np.nanmax(np.abs(high - low), initial=0.0) > 0.0:
+        times, edges = broken(seconds, np.column_stack([low, high]))
+        ax.fill_between(times, *edges.T, color=LIGHT, linewidth=0.0, label='measured, extremes')
+        ax.plot(*broken(seconds, mean), color=SILVER, linewidth=3.0, label='measured, averaged')
+    else:
+        ax.plot(*broken(seconds, mean), color=SILVER, linewidth=4.0, label='measured')
+
+
+def _draw_residuals(
+    ax: Axes, samples: Samples, residual: FloatArray, column: int, unit: str
+) -> None:
+    for k, axis in enumerate('xyz'):
+        ax.plot(
+            *broken(samples.seconds, residual[:, 3 * column + k]),
+            color=AXES[k],
+            linewidth=0.8,
+            label=axis,
+        )
+    mine = residual[:, 3 * column : 3 * column + 3]
+    known = np.isfinite(mine)
+    if known.any():
+        limit = 1.2 * np.percentile(np.abs(mine[known]), 99.5)
+        if limit > 0.0:
+            ax.set_ylim(-limit, limit)
+        ax.legend(loc='upper right', ncols=3, borderaxespad=0.0, frameon=True, edgecolor='none')
+    ax.set_ylabel(f'residual [{unit}]')
+    ax.set_xlabel('time [s]')
+
+
+PANELS = (
+    ('mass [kg]',),
+    ('centre x [mm]', 'centre y [mm]', 'centre z [mm]'),
+    (r'$I_{xx}$ [kg·m²]', r'$I_{yy}$ [kg·m²]', r'$I_{zz}$ [kg·m²]'),
+    (r'$I_{xy}$ [kg·m²]', r'$I_{xz}$ [kg·m²]', r'$I_{yz}$ [kg·m²]'),
+)
+PLACES = ((0,), (1, 2, 3), (4, 7, 9), (5, 6, 8))
+"""Of the panels' values in message order."""
+
+SCALES = (1.0, 1e3, 1.0, 1.0)
+"""Of each row of panels, its unit per SI unit."""
+
+
+def estimates_figure(recorder: Recorder, outcome: Outcome) -> Figure:
+    """Draw the ten parameters with their 95 % bands against time, and the truth where known."""
+    inertia = any(s.identified[4:].any() for s in recorder.snapshots)
+    rows = 4 if inertia else 2
+    with new_figure(11.0, 2.2 * rows + 0.4) as figure:
+        grid = figure.add_gridspec(rows, 3)
+        shown: list[Axes] = []
+        for row in range(rows):
+            for column, label in enumerate(PANELS[row]):
+                place = grid[row, column] if len(PANELS[row]) > 1 else grid[row, :]
+                ax = figure.add_subplot(place, sharex=shown[0] if shown else None)
+                _draw_estimate(ax, recorder, outcome, PLACES[row][column], SCALES[row])
+                ax.set_ylabel(label)
+                if row == rows - 1:
+                    ax.set_xlabel('time [s]')
+                shown.append(ax)
+        shown[0].set_xlim(*_span(recorder))
+        mark_events(shown, recorder)
+        words = 'estimate and its 95 % band'
+        if outcome.truth is not None:
+            words += ', dashed: truth'
+        figure.suptitle(
+            words + ('' if inertia else '; inertia never identified'),
+            x=0.99,
+            ha='right',
+            size=11,
+        )
+    return figure
+
+
+def _draw_estimate(
+    ax: Axes, recorder: Recorder, outcome: Outcome, place: int, scale: float
+) -> None:
+    values, std, known = (
+        np.array([getattr(s, name)[place] for s in recorder.snapshots])
+        for name in ('values', 'std', 'identified')
+    )
+    _draw_band(ax, _seconds(recorder), scale * values, scale * std, known.astype(bool))
+    if outcome.truth is not None:
+        _draw_truth(ax, scale * float(outcome.truth[place]))
+
+
+def offset_figure(recorder: Recorder, outcome: Outcome) -> Figure:
+    """Draw the sensor's offset with its 95 % band against time."""
+    seconds = _seconds(recorder)
+    values = outcome.sign * np.array([s.offset for s in recorder.snapshots])
+    std = np.array([s.offset_std for s in recorder.snapshots])
+    known = std < UNKNOWN
+    with new_figure(11.0, 6.6) as figure:
+        axes = figure.subplots(3, 2, sharex=True)
+        for k, channel in enumerate((*'xyz', *'xyz')):
+            ax, unit = axes[k % 3, k // 3], ('N', 'N·m')[k // 3]
+            _draw_band(ax, seconds, values[:, k], std[:, k], known[:, k])
+            if outcome.truth is not None:
+                _draw_truth(ax, float(outcome.truth[10 + k]))
+            ax.set_ylabel(f'{("force", "torque")[k // 3]} {channel} [{unit}]')
+        axes[0, 0].set_xlim(*_span(recorder))
+        figure.align_ylabels(axes)
+        words = 'offset and its 95 % band' + (
+            ', dashed: truth' if outcome.truth is not None else ''
+        )
+        figure.suptitle(words, x=0.99, ha='right', size=11)
+        for ax in axes[-1]:
+            ax.set_xlabel('time [s]')
+    return figure
+
+
+def _draw_band(
+    ax: Axes, seconds: FloatArray, values: FloatArray, std: FloatArray, known: BoolArray
+) -> None:
+    """Draw a value with its 95 % band, where it is known."""
+    shown, half = np.where(known, values, np.nan), INTERVAL * std
+    low, high = shown - half, shown + half
+    finite = np.isfinite(low) & np.isfinite(high)
+    if not finite.any():
+        _say(ax, 'not identified')
+        ax.set_yticks([])
+        return
+    ax.fill_between(seconds, low, high, color=BLUE, alpha=0.25, linewidth=0.0)
+    ax.plot(seconds, shown, color=BLUE)
+    # Much wider bands, of the beginning, may leave the picture.
+    near = finite & (half <= SHOWN_WIDTH * half[np.flatnonzero(finite)[-1]])
+    bottom, top = float(low[near].min()), float(high[near].max())
+    room = MARGIN * max(top - bottom, 1e-12)
+    ax.set_ylim(bottom - room, top + room)
+
+
+def _draw_truth(ax: Axes, truth: float) -> None:
+    ax.axhline(truth, color=VERMILLION, linestyle='--', linewidth=1.3)
+    bottom, top = ax.get_ylim()
+    room = MARGIN * (top - bottom)
+    ax.set_ylim(min(bottom, truth - room), max(top, truth + room))
+
+
+def _say(ax: Axes, words: str) -> None:
+    ax.text(0.5, 0.5, words, transform=ax.transAxes, ha='center', va='center', color=BLACK)
+
+
+def _seconds(recorder: Recorder) -> FloatArray:
+    return np.array([1e-9 * (s.stamp - recorder.first) for s in recorder.snapshots])
+
+
+def _span(recorder: Recorder) -> tuple[float, float]:
+    """Return the first and last time of all samples [s]."""
+    last = recorder.samples.seconds[-1] if recorder.count else 0.0
+    return 0.0, max(float(last), 1e-3)

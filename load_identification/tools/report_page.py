@@ -1,0 +1,255 @@
+"""The report as one HTML page that needs no other file."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from load_identification.errors import ParameterError
+from load_identification.model.payload_commands import Payload, payload_commands
+from load_identification.tools.report_recorder import Recorder
+from load_identification.tools.report_snapshot import PARTS, Outcome
+from load_identification.tools.tables import INTERVAL, OFFSETS, PARAMETERS, Group, decimals
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+PAGE = 'report.html'
+
+STYLE = """
+body { font: 16px/1.45 system-ui, sans-serif; color: #222; margin: 0 auto; max-width: 70rem;
+       padding: 1.5rem; }
+h1 { margin: 0 0 .2rem; } h2 { margin: 2.6rem 0 .4rem; border-top: 1px solid #ddd;
+     padding-top: 1.2rem; }
+p.source { color: #666; margin: 0 0 1.4rem; }
+div.cards { display: flex; flex-wrap: wrap; gap: 1rem; margin: 1rem 0; }
+div.card { border: 1px solid #ddd; border-left: 6px solid #0072B2; border-radius: 4px;
+           padding: .6rem 1rem; flex: 1 1 auto; }
+div.card.missing { border-left-color: #D55E00; }
+div.card b { display: block; color: #666; font-weight: normal; }
+div.card span { font-size: 1.2rem; }
+table { border-collapse: collapse; margin: .6rem 0; }
+th { text-align: left; border-bottom: 2px solid #222; font-weight: 600; }
+th, td { padding: .15rem .8rem .15rem 0; vertical-align: top; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+tr.rule td { border-top: 1px solid #ccc; }
+td.no { color: #D55E00; font-weight: 600; }
+img { width: 100%; height: auto; }
+pre { background: #f4f4f4; padding: .7rem 1rem; white-space: pre-wrap; border-radius: 4px;
+      margin: .3rem 0; }
+h3 { margin: 1.2rem 0 .3rem; }
+p.note { color: #555; margin: .3rem 0; max-width: 60rem; }
+p.refused { border-left: 6px solid #D55E00; padding-left: .8rem; }
+div.columns { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
+"""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of the page.
+
+    Attributes
+    ----------
+    title, caption : str
+    file : Path or None
+        None where there is nothing to draw; the caption says why.
+    """
+
+    title: str
+    caption: str
+    file: Path | None
+
+
+def check_folder(folder: Path) -> None:
+    """Make the folder of a report before the work is done rather than after.
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / PAGE).touch()
+    except OSError as error:
+        raise ParameterError(f'--report {folder} cannot be written: {error.strerror}') from error
+
+
+def report_page(recorder: Recorder, outcome: Outcome, pictures: Sequence[Picture]) -> str:
+    """Return the whole page."""
+    last = recorder.snapshots[-1]
+    payload = Payload(recorder.frame, last.values, last.std, last.identified, last.reasons)
+    parts = [
+        f'<h1>Payload in {escape(recorder.frame)}</h1>',
+        f'<p class="source">{escape(outcome.source)}</p>',
+        _cards(payload),
+        _reasons(payload),
+        '<div class="columns">',
+        '<div><h3>Payload, inertia about the centre of mass</h3>',
+        _table(PARAMETERS, last.values, last.std, last.identified, outcome.truth, 0),
+        '</div><div><h3>Offset: corrected = raw − offset</h3>',
+        _table(
+            OFFSETS,
+            outcome.sign * last.offset,
+            last.offset_std,
+            np.isfinite(last.offset) & (last.offset_std < 100.0),
+            outcome.truth,
+            10,
+        ),
+        '</div></div>',
+        _samples(outcome),
+        *map(_picture, pictures),
+        _events(recorder),
+        _commands(payload, outcome),
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f'<title>Payload: {escape(outcome.source)}</title><style>{STYLE}</style></head>\n'
+        f'<body>\n{"".join(part + chr(10) for part in parts)}</body></html>\n'
+    )
+
+
+def _cards(payload: Payload) -> str:
+    """Return the three things asked first, each as one line."""
+    cards = []
+    for (name, part), group in zip(PARTS.items(), PARAMETERS, strict=True):
+        known = bool(payload.identified[part].all())
+        words = 'not identified'
+        if known and name == 'inertia':
+            words = _widest(payload, part)
+        elif known:
+            half = INTERVAL * group.scale * float(np.max(payload.std[part]))
+            digits = decimals(half)
+            numbers = ', '.join(f'{group.scale * v:.{digits}f}' for v in payload.values[part])
+            brackets = ('(', ')') if len(payload.values[part]) > 1 else ('', '')
+            words = f'{brackets[0]}{_minus(numbers)}{brackets[1]} ± {half:.{digits}f} {group.unit}'
+        missing = '' if known else ' missing'
+        cards.append(f'<div class="card{missing}"><b>{name}</b><span>{escape(words)}</span></div>')
+    return f'<div class="cards">{"".join(cards)}</div>'
+
+
+def _widest(payload: Payload, part: slice) -> str:
+    """Return the widest interval of the inertia as a share of its largest moment."""
+    largest = float(np.max(payload.values[[4, 7, 9]]))
+    half = INTERVAL * float(np.max(payload.std[part]))
+    return f'± {100.0 * half / largest:.2g} % of the largest moment'
+
+
+def _reasons(payload: Payload) -> str:
+    if not payload.reasons:
+        return ''
+    items = ''.join(f'<li>{escape(reason)}</li>' for reason in payload.reasons)
+    return f'<p class="note">Not identified, and what would help:</p><ul>{items}</ul>'
+
+
+def _table(
+    groups: Sequence[Group],
+    values: FloatArray,
+    std: FloatArray,
+    known: BoolArray,
+    truth: FloatArray | None,
+    first: int,
+) -> str:
+    """Return values with 95 % intervals, and the truth from `first` on where it is known."""
+    heads = ['', 'estimate', '± 95 %', 'unit'] + (['truth', 'inside'] if truth is not None else [])
+    numeric = {'estimate', '± 95 %', 'truth'}
+    rows = [''.join(f'<th{_class(head in numeric)}>{head}</th>' for head in heads)]
+    k = 0
+    for group in groups:
+        columns = range(k, k + len(group.names))
+        half = {i: INTERVAL * group.scale * float(std[i]) for i in columns if known[i]}
+        digits = decimals(min(half.values(), default=np.nan))
+        for i, name in zip(columns, group.names, strict=True):
+            cells = [f'<td>{name}</td>']
+            shown = (
+                (f'{group.scale * values[i]:.{digits}f}', f'{half[i]:.{digits}f}')
+                if (known[i])
+                else ('not identified', '')
+            )
+            cells += [f'<td class="number">{_minus(text)}</td>' for text in shown]
+            cells.append(f'<td>{group.unit}</td>')
+            if truth is not None:
+                true = float(truth[first + i])
+                inside = bool(known[i] and abs(values[i] - true) <= INTERVAL * std[i])
+                text = _minus(f'{group.scale * true:.{digits}f}')
+                cells.append(f'<td class="number">{text}</td>')
+                cells.append('<td>yes</td>' if inside else '<td class="no">no</td>')
+            rule = ' class="rule"' if i == k and k else ''
+            rows.append(f'{"".join(cells)}|{rule}')
+        k = columns.stop
+    body = ''.join(
+        f'<tr{rule}>{cells}</tr>' for cells, _, rule in (row.partition('|') for row in rows)
+    )
+    return f'<table>{body}</table>'
+
+
+def _minus(number: str) -> str:
+    """Write a number with the sign that is as wide as a plus."""
+    return number.replace('-', '−')
+
+
+def _class(numeric: bool) -> str:
+    return ' class="number"' if numeric else ''
+
+
+def _samples(outcome: Outcome) -> str:
+    dropped = ', '.join(f'{name} {n}' for name, n in outcome.dropped.most_common() if n) or 'none'
+    force, torque = outcome.residual_rms
+    lines = [f'Samples: {outcome.used} used after filtering; dropped: {escape(dropped)}']
+    if np.isfinite(outcome.residual_rms).all():
+        lines.append(f'Residual: {force:.3g} N, {torque:.3g} N·m rms')
+    if outcome.absent_channels:
+        lines.append(f'No signal: {escape(", ".join(outcome.absent_channels))}')
+    return ''.join(f'<p class="note">{line}</p>' for line in lines)
+
+
+def _picture(picture: Picture) -> str:
+    head = f'<h2>{escape(picture.title)}</h2><p class="note">{escape(picture.caption)}</p>'
+    if picture.file is None:
+        return head
+    data = base64.b64encode(picture.file.read_bytes()).decode('ascii')
+    return f'{head}<img alt="{escape(picture.title)}" src="data:image/png;base64,{data}">'
+
+
+def _events(recorder: Recorder) -> str:
+    """Return what happened when."""
+    rows: Iterable[str] = (
+        f'<tr><td class="number">{1e-9 * (event.stamp - recorder.first):.2f}</td>'
+        f'<td>{escape(event.words)}</td></tr>'
+        for event in recorder.events
+    )
+    table = (
+        f'<table><tr><th class="number">time [s]</th><th>event</th></tr>{"".join(rows)}</table>'
+        if recorder.events
+        else '<p class="note">None.</p>'
+    )
+    gaps = recorder.gaps
+    note = (
+        f'<p class="note">{len(gaps)} gaps without samples, the longest {max(gaps):.1f} s, '
+        f'{sum(gaps):.1f} s in all.</p>'
+        if gaps
+        else ''
+    )
+    return f'<h2>Events</h2>{table}{note}'
+
+
+def _commands(payload: Payload, outcome: Outcome) -> str:
+    """Return what to paste into descriptions and controllers."""
+    parts = [
+        '<h2>To paste</h2>',
+        '<p class="note">SI units, inertia about the centre of mass. The numbers are what hangs '
+        'on the sensor, less the tool where one is stored. A controller that wants all that '
+        'hangs on its flange wants sensor, adapter and tool added.</p>',
+    ]
+    for command in payload_commands(payload, outcome.description):
+        parts.append(f'<h3>{escape(command.target)}</h3>')
+        if command.refusal:
+            parts.append(f'<p class="refused">Refused: {escape(command.refusal)}</p>')
+        else:
+            parts.append(f'<p class="note">Numbers {escape(command.frame)}.</p>')
+            parts.append(f'<pre>{escape(command.text)}</pre>')
+    return ''.join(parts)

@@ -1,0 +1,104 @@
+"""How the report's figures look, in one place."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from PIL import Image
+
+from load_identification.tools.report_recorder import FOUND, Recorder
+from load_identification.tools.report_snapshot import PARTS
+from load_identification.typing_aliases import FloatArray
+
+BLACK, GREY, SILVER, LIGHT = '#222222', '#8a8a8a', '#bbbbbb', '#e2e2e2'
+BLUE, ORANGE, GREEN, VERMILLION, PURPLE = '#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7'
+AXES = (BLUE, ORANGE, GREEN)
+"""x, y, z. All of the palette of Okabe and Ito, which is told apart with any colour vision."""
+
+DPI = 100
+
+LEVEL = 17
+"""Step between the 16 levels of a colour channel."""
+
+FIRST_WORDS = tuple(f'{part} {FOUND}' for part in PARTS)
+"""Events at which a part became identified."""
+
+STYLE: Any = {
+    'font.size': 11,
+    'axes.titlesize': 12,
+    'axes.titleweight': 'bold',
+    'axes.titlelocation': 'left',
+    'axes.labelsize': 11,
+    'axes.spines.top': False,
+    'axes.spines.right': False,
+    'axes.grid': True,
+    'axes.axisbelow': True,
+    'axes.formatter.use_mathtext': True,
+    'axes.formatter.limits': (-3, 4),
+    'grid.color': '#e6e6e6',
+    'legend.frameon': False,
+    'legend.fontsize': 10,
+    'lines.linewidth': 1.4,
+    'figure.constrained_layout.use': True,
+}
+
+
+@contextlib.contextmanager
+def new_figure(width: float, height: float) -> Iterator[Figure]:
+    """Make a figure of a size [in] in the report's style."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), dpi=DPI)
+        FigureCanvasAgg(figure)
+        yield figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as a small PNG."""
+    buffer = io.BytesIO()
+    with mpl.rc_context(STYLE):
+        figure.savefig(buffer, dpi=DPI, facecolor='white')
+    picture = Image.open(buffer).convert('RGB')
+    if not any(ax.name == '3d' for ax in figure.axes):
+        # Lines want few colours; every channel alike, so that grey stays grey.
+        picture = picture.point(lambda value: LEVEL * round(value / LEVEL))
+    picture.save(path, optimize=True)
+
+
+def broken(seconds: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Put a NaN wherever samples are missing, so that no line is drawn across a gap."""
+    if len(seconds) < 3:
+        return seconds, values
+    steps = np.diff(seconds)
+    gaps = np.flatnonzero(steps > 5.0 * np.median(steps)) + 1
+    return np.insert(seconds, gaps, np.nan), np.insert(values, gaps, np.nan, axis=0)
+
+
+def mark_events(axes: Sequence[Axes], recorder: Recorder) -> None:
+    """Draw a line at every event, and say above the first of the axes what was identified when."""
+    found = []
+    for event in recorder.events:
+        time = 1e-9 * (event.stamp - recorder.first)
+        for ax in axes:
+            ax.axvline(time, color=GREY, linewidth=0.9, linestyle=':', zorder=1)
+        if event.words in FIRST_WORDS:
+            found.append(f'{event.words.removesuffix(f" {FOUND}")} {time:.1f} s')
+    if 0 < len(found) <= len(PARTS):
+        axes[0].annotate(
+            f'identified: {", ".join(found)}',
+            (0.0, 1.0),
+            xycoords='axes fraction',
+            xytext=(0, 4),
+            textcoords='offset points',
+            va='bottom',
+            fontsize=10,
+            color=BLACK,
+        )

@@ -1,0 +1,619 @@
+"""The nodes in processes of their own, fed and heard from outside over real DDS."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import AccelStamped, InertiaStamped, TwistStamped, WrenchStamped
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
+
+import load_identification
+from load_identification.model.robot import Robot
+from load_identification.tools.simulation import (
+    Recording,
+    SensorModel,
+    aluminium_block,
+    simulate,
+)
+from load_identification.tools.trajectories import (
+    PUMA_LOWER,
+    PUMA_UPPER,
+    Trajectory,
+    fourier_motion,
+)
+from load_identification.typing_aliases import FloatArray
+
+NS = 1_000_000_000
+BASE = 1_700_000_000 * NS
+"""Where the stamps of a feed begin: far from the present, so no clock can do [ns]."""
+
+DEADLINE = float(os.environ.get('DEADLINE', '60'))
+"""No event that comes at all takes so long, however loaded the machine [s]."""
+
+CODE = Path(load_identification.__file__).resolve().parents[1]
+"""Where this process has the package from: the processes under test are to have the same."""
+
+NAMESPACE = '/load_identification'
+PUMA = (Path(__file__).resolve().parents[1] / 'config' / 'puma.urdf').read_text(encoding='utf-8')
+
+FRAME = 'ft_sensor'
+PAYLOAD = aluminium_block()
+TRUTH = np.concatenate(
+    [
+        [PAYLOAD.mass],
+        PAYLOAD.center_of_mass,
+        PAYLOAD.inertia_about_center_of_mass[np.triu_indices(3)],
+    ]
+)
+"""As the message carries it: mass, centre of mass, inertia about it [kg, m, kg m²]."""
+OFFSET = np.array(SensorModel().offset)
+PARAMETER_KEYS = ('mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+OFFSET_KEYS = tuple(f'offset.{axis}' for axis in ('fx', 'fy', 'fz', 'tx', 'ty', 'tz'))
+
+LATCHED = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+RELIABLE = QoSProfile(depth=10000, reliability=ReliabilityPolicy.RELIABLE)
+BEST_EFFORT = QoSProfile(depth=10000, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+_domains_in_use: set[int] = set()
+
+
+class Message(NamedTuple):
+    """A message to publish at its time."""
+
+    due: int
+    topic: str
+    content: Any
+
+
+def stamped(content: Any, stamp: int, frame: str = '') -> Any:
+    """Write stamp [ns] and frame into a message's header, and return the message."""
+    content.header.stamp.sec, content.header.stamp.nanosec = divmod(int(stamp), NS)
+    content.header.frame_id = frame
+    return content
+
+
+def stamp_of(content: Any) -> int:
+    """Return a message's header stamp [ns]."""
+    return int(content.header.stamp.sec) * NS + int(content.header.stamp.nanosec)
+
+
+def wrench_message(stamp: int, frame: str, values: Sequence[float] | FloatArray) -> WrenchStamped:
+    """Return a wrench of six numbers [N, N m]."""
+    message = stamped(WrenchStamped(), stamp, frame)
+    force, torque = message.wrench.force, message.wrench.torque
+    force.x, force.y, force.z, torque.x, torque.y, torque.z = (float(v) for v in values)
+    return message
+
+
+def joint_message(
+    stamp: int,
+    names: Sequence[str],
+    position: Sequence[float] | FloatArray,
+    velocity: Sequence[float] | FloatArray = (),
+) -> JointState:
+    """Return a joint state; NaN velocities are not carried."""
+    message = stamped(JointState(), stamp)
+    message.name = list(names)
+    message.position = [float(v) for v in position]
+    if not np.isnan(velocity).all():
+        message.velocity = [float(v) for v in velocity]
+    return message
+
+
+def vector(v: Any) -> tuple[float, float, float]:
+    """Return a geometry_msgs/Vector3 as a tuple."""
+    return v.x, v.y, v.z
+
+
+def wrench_of(message: WrenchStamped) -> tuple[float, ...]:
+    """Return the six numbers of a wrench."""
+    return (*vector(message.wrench.force), *vector(message.wrench.torque))
+
+
+def filtered_messages(
+    stamp: int, frame: str, wrench: FloatArray, twist: FloatArray, accel: FloatArray
+) -> list[Message]:
+    """Return the three filtered topics of one sample; (6,) each, linear first."""
+    messages = []
+    for name, kind, values in (
+        ('wrench', WrenchStamped, wrench),
+        ('twist', TwistStamped, twist),
+        ('accel', AccelStamped, accel),
+    ):
+        content = stamped(kind(), stamp, frame)
+        part = getattr(content, name)
+        first, second = (
+            (part.force, part.torque) if name == 'wrench' else (part.linear, part.angular)
+        )
+        first.x, first.y, first.z = (float(v) for v in values[:3])
+        second.x, second.y, second.z = (float(v) for v in values[3:])
+        messages.append(Message(stamp, f'{NAMESPACE}/filtered/{name}', content))
+    return messages
+
+
+def filtered_feed(recording: Recording, base: int, frame: str = FRAME) -> list[Message]:
+    """Return the true motion of S and the wrench as filtered topics."""
+    motion = recording.motion
+    return [
+        message
+        for k, stamp in enumerate(recording.stamps)
+        for message in filtered_messages(
+            base + int(stamp),
+            frame,
+            recording.exact_wrench[k] + OFFSET,
+            np.concatenate([motion.linear_velocity[k], motion.angular_velocity[k]]),
+            np.concatenate([motion.linear_acceleration[k], motion.angular_acceleration[k]]),
+        )
+    ]
+
+
+def inertia_of(message: InertiaStamped) -> FloatArray:
+    """Return mass, centre of mass and inertia of a message."""
+    i = message.inertia
+    return np.array([i.m, *vector(i.com), i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz])
+
+
+def feed(recording: Recording, base: int, first: int = 0, last: int = -1) -> list[Message]:
+    """Return the messages of samples `first` to `last` of a recording, in order."""
+    messages = []
+    for k in range(len(recording.stamps))[first : None if last == -1 else last]:
+        stamp = base + int(recording.stamps[k])
+        joints = joint_message(
+            stamp, recording.names, recording.position[k], recording.velocity[k]
+        )
+        messages.append(Message(stamp, '/joint_states', joints))
+        wrench = wrench_message(stamp, recording.frame, recording.wrench[k])
+        messages.append(Message(stamp, '/wrench', wrench))
+    return messages
+
+
+class NodeProcess:
+    """An executable of the package in a process of its own.
+
+    Parameters
+    ----------
+    module : str
+        Under load_identification.nodes, as 'fusion'.
+    environment : mapping
+    ros_arguments : sequence of str
+        What follows --ros-args.
+    """
+
+    def __init__(
+        self, module: str, environment: Mapping[str, str], ros_arguments: Sequence[str]
+    ) -> None:
+        self.module = module
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close`
+        command = [sys.executable, '-m', f'load_identification.nodes.{module}']
+        self._process = subprocess.Popen(
+            [*command, '--ros-args', *ros_arguments],
+            cwd=CODE,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=self._file,
+            stderr=subprocess.STDOUT,
+        )
+
+    @property
+    def output(self) -> str:
+        """All it has written so far, to either stream."""
+        size = os.fstat(self._file.fileno()).st_size
+        return os.pread(self._file.fileno(), size, 0).decode(errors='replace')
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.poll() is None
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        self._process.send_signal(number)
+
+    def wait(self, deadline: float = DEADLINE) -> int:
+        """Return the exit status, once it has one."""
+        return self._process.wait(deadline)
+
+    def close(self) -> None:
+        """End it, whatever it does."""
+        try:
+            # What is killed leaves its shared memory, over which the next ones stumble.
+            self._process.terminate()
+            self._process.wait(5.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._file.close()
+
+
+class Group:
+    """A ROS graph of its own: processes under test, and a node that feeds and hears them.
+
+    Parameters
+    ----------
+    joined : Group or None
+        Whose graph to join, as one who was not there before.
+    """
+
+    def __init__(self, joined: Group | None = None) -> None:
+        first = int(os.environ['ROS_DOMAIN_ID'])
+        free = (d for d in range(first, first + 10) if d not in _domains_in_use)
+        self.domain: int = joined.domain if joined else next(free)
+        self._own = joined is None
+        _domains_in_use.add(self.domain)
+        self._home = tempfile.TemporaryDirectory(prefix='load_identification_test_')
+        self._context = Context()
+        self._context.init(args=[], domain_id=self.domain)
+        self.node = Node('outside', context=self._context, enable_rosout=False)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._base = BASE
+        self._publishers: dict[str, Any] = {}
+        self._processes: list[NodeProcess] = []
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for process in self._processes:
+            if kind is not None:
+                print(f'--- {process.module}:\n{process.output}', file=sys.stderr)
+            if process.alive:
+                process.send(signal.SIGTERM)
+        for process in self._processes:
+            process.close()
+        self._executor.shutdown()
+        self.node.destroy_node()
+        self._context.try_shutdown()
+        self._home.cleanup()
+        if self._own:
+            _domains_in_use.remove(self.domain)
+
+    def start(
+        self,
+        module: str = 'load_identification',
+        parameters: Mapping[str, Any] | None = None,
+        remaps: Mapping[str, str] | None = None,
+    ) -> NodeProcess:
+        """Start an executable.
+
+        Parameters
+        ----------
+        module : str
+            Under load_identification.nodes.
+        parameters : mapping
+            Of ROS parameters; a text is taken as YAML if it begins with '!'.
+        remaps : mapping
+            From name to name.
+        """
+        arguments = []
+        for name, value in (parameters or {}).items():
+            arguments += ['-p', f'{name}:={json.dumps(value)}']
+        for name, other in (remaps or {}).items():
+            arguments += ['-r', f'{name}:={other}']
+        return self.start_raw(module, arguments)
+
+    def start_raw(self, module: str, ros_arguments: Sequence[str]) -> NodeProcess:
+        """Start an executable with these --ros-args."""
+        environment = os.environ | {
+            'ROS_DOMAIN_ID': str(self.domain),
+            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+            'PYTHONPATH': str(CODE),
+            # What one test's nodes store is not found by another's.
+            'ROS_HOME': self._home.name,
+        }
+        process = NodeProcess(module, environment, ros_arguments)
+        self._processes.append(process)
+        return process
+
+    def spin_once(self, timeout: float) -> None:
+        """Hear what comes, for at most so long [s]."""
+        self._executor.spin_once(timeout_sec=timeout)
+
+    def wait_for(
+        self,
+        condition: Callable[[], Any],
+        what: str,
+        deadline: float = DEADLINE,
+        pause: float = 0.05,
+    ) -> None:
+        """Hear what comes until a condition holds; fail after the deadline [s].
+
+        The condition is looked at whenever something has come, or after a pause [s].
+        """
+        end = time.monotonic() + deadline
+        while not condition():
+            if time.monotonic() > end:
+                output = '\n'.join(f'{p.module}: {p.output}' for p in self._processes)
+                raise AssertionError(f'not within {deadline} s: {what}\n{output}')
+            self.spin_once(pause)
+
+    def record(self, kind: Any, topic: str, qos: QoSProfile = RELIABLE) -> list[Any]:
+        """Return a list to which every message of a topic is appended from now on."""
+        messages: list[Any] = []
+        self.node.create_subscription(kind, topic, messages.append, qos)
+        return messages
+
+    @contextlib.contextmanager
+    def recorded(self, *topics: tuple[Any, str]) -> Iterator[list[list[Any]]]:
+        """Record topics, (type, name) each, inside a with statement; once all are connected."""
+        lists: list[list[Any]] = [[] for _ in topics]
+        subscriptions = [
+            self.node.create_subscription(kind, topic, messages.append, RELIABLE)
+            for (kind, topic), messages in zip(topics, lists, strict=True)
+        ]
+        self.wait_for(
+            lambda: all(s.get_publisher_count() for s in subscriptions), f'publishers of {topics}'
+        )
+        yield lists
+        for subscription in subscriptions:
+            self.node.destroy_subscription(subscription)
+
+    def publisher(self, kind: Any, topic: str, qos: QoSProfile = RELIABLE) -> Any:
+        """Make the publisher of a topic that `play` publishes to."""
+        self._publishers[topic] = self.node.create_publisher(kind, topic, qos)
+        return self._publishers[topic]
+
+    def wait_for_all(self, *recorded: list[Any], until: int) -> None:
+        """Wait until topics of equal stamps have all been heard up to a stamp [ns]."""
+        self.wait_for(
+            lambda: (
+                all(recorded)
+                and len({stamp_of(m[-1]) for m in recorded} | {0}) == 2
+                and stamp_of(recorded[0][-1]) >= until
+            ),
+            f'all messages up to {until}',
+        )
+
+    def next_base(self) -> int:
+        """Return where the stamps of the next feed may begin: long before all others [ns]."""
+        self._base -= 1000 * NS
+        return self._base
+
+    def describe(self, text: str = PUMA) -> None:
+        """Publish a robot description, latched."""
+        if '/robot_description' not in self._publishers:
+            self.publisher(String, '/robot_description', LATCHED)
+        self._publishers['/robot_description'].publish(String(data=text))
+
+    def play(self, messages: Iterable[Message], speed: float = 20.0) -> None:
+        """Publish messages at their times, faster than real time by a factor."""
+        begin = time.monotonic()
+        first: int | None = None
+        for message in messages:
+            first = message.due if first is None else first
+            while True:
+                early = (message.due - first) * 1e-9 / speed - (time.monotonic() - begin)
+                if early < 0.002:
+                    break
+                self.spin_once(early)
+            self._publishers[message.topic].publish(message.content)
+
+    def call(self, service: str) -> Trigger.Response:
+        """Call a Trigger service."""
+        client = self.node.create_client(Trigger, service)
+        self.wait_for(client.service_is_ready, f'service {service}')
+        future = client.call_async(Trigger.Request())
+        self.wait_for(future.done, f'answer of {service}')
+        self.node.destroy_client(client)
+        return future.result()
+
+
+class Pipeline:
+    """What the pipeline of one namespace says, heard from outside.
+
+    Parameters
+    ----------
+    group : Group
+    namespace : str
+    """
+
+    def __init__(self, group: Group, namespace: str = NAMESPACE) -> None:
+        self.group = group
+        self.namespace = namespace
+        self.statuses = group.record(DiagnosticStatus, f'{namespace}/status', LATCHED)
+        self.inertias = group.record(InertiaStamped, f'{namespace}/inertia', LATCHED)
+        self.covariances = group.record(Float64MultiArray, f'{namespace}/covariance', LATCHED)
+
+    @property
+    def status(self) -> dict[str, str]:
+        """Keys and values of the last status; empty before the first."""
+        if not self.statuses:
+            return {}
+        return {item.key: item.value for item in self.statuses[-1].values}
+
+    @property
+    def words(self) -> str:
+        """The sentence of the last status."""
+        return str(self.statuses[-1].message) if self.statuses else ''
+
+    def number(self, key: str) -> float:
+        """Return a value of the last status."""
+        return float(self.status[key])
+
+    def numbers(self, keys: Iterable[str]) -> FloatArray:
+        """Return values of the last status."""
+        status = self.status
+        return np.array([float(status[key]) for key in keys])
+
+    def dropped(self, reason: str) -> int:
+        """Return how many samples have been dropped for a reason."""
+        return int(self.status.get(f'samples.dropped.{reason}', '0'))
+
+    @property
+    def used(self) -> int:
+        """How many samples have been used."""
+        return int(self.status.get('samples.used', '0'))
+
+    @property
+    def newest(self) -> int:
+        """Stamp of the newest inertia [ns]; 0 before the first."""
+        return stamp_of(self.inertias[-1]) if self.inertias else 0
+
+    def play(
+        self,
+        recording: Recording,
+        change: Callable[[list[Message]], list[Message]] = lambda messages: messages,
+        speed: float = 20.0,
+    ) -> int:
+        """Play a recording from its beginning and wait until the estimate rests on all of it.
+
+        Parameters
+        ----------
+        recording : Recording
+        change : callable
+            Turns the messages into those that are published.
+        speed : float
+
+        Returns
+        -------
+        int
+            Where its stamps begin [ns].
+        """
+        base = self.group.next_base()
+        self.group.play(change(feed(recording, base)), speed)
+        self.wait_for_inertia(recording, base)
+        return base
+
+    def connect(self, joint_states: str = '/joint_states', wrench: str = '/wrench') -> None:
+        """Wait until the node has the description and hears what is published on both topics."""
+
+        def connected() -> bool:
+            # What has no stamp is dropped and counted: it changes nothing, and shows that it came.
+            names = recording().names
+            joints = joint_message(0, names, [0.0] * len(names))
+            force = wrench_message(0, FRAME, [0.0] * 6)
+            self.group.play([Message(0, joint_states, joints), Message(0, wrench, force)])
+            return (
+                self.dropped('joint_states_stamp_zero') > 0
+                and self.dropped('wrench_stamp_zero') > 0
+                and 'robot description' not in self.words
+            )
+
+        self.group.wait_for(connected, f'{self.namespace} connected; it says {self.words!r}')
+
+    def wait_for_inertia(self, recording: Recording, base: int) -> None:
+        """Wait for the estimate that rests on a whole recording, just played."""
+        end = base + int(recording.stamps[-1])
+        # Half a window of the filter, 58 ms, an output every 20 ms, joint states up to 13 ms ago.
+        self.group.wait_for(
+            lambda: end - 120_000_000 < self.newest <= end,
+            'an inertia from the end of the recording',
+        )
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until a status says the same as the one before: all that came has been used."""
+        count = len(self.statuses)
+        self.group.wait_for(
+            lambda: (
+                len(self.statuses) >= count + 2
+                and self.statuses[-1].values == self.statuses[-2].values
+            ),
+            'two equal statuses',
+        )
+
+    def errors(self, offset: FloatArray = OFFSET) -> FloatArray:
+        """Return how far the ten parameters and six offsets are from truth, in their std."""
+        truth = np.concatenate([TRUTH, offset])
+        keys = (*PARAMETER_KEYS, *OFFSET_KEYS)
+        std = self.numbers(f'{key}.std' for key in keys)
+        return (self.numbers(keys) - truth) / std
+
+
+RATE = 125.0
+"""Samples per second of the recordings: few, so that they can be played fast [Hz]."""
+
+
+@functools.cache
+def trajectory(duration: float = 8.0, slow: bool = False) -> Trajectory:
+    """Return the motion of `recording`."""
+    middle = (PUMA_LOWER + PUMA_UPPER) / 2.0
+    limits = Robot(PUMA, FRAME).velocity_limits * (0.05 if slow else 1.0)
+    duration, highest = (20.0, 0.1) if slow else (duration, 1.0)
+    motion = fourier_motion(middle, PUMA_LOWER, PUMA_UPPER, limits, duration, 1, highest)
+    return Trajectory((motion,))
+
+
+@functools.cache
+def recording(
+    noise: float = 1.0,
+    velocity_noise: float | None = None,
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.80665),
+    duration: float = 8.0,
+    slow: bool = False,
+) -> Recording:
+    """Return a recording of the PUMA-like arm with the aluminium block.
+
+    Parameters
+    ----------
+    noise : float
+        Of a real wrist sensor and encoders, times this; 0: exact, but for the offset.
+    velocity_noise : float or None
+        Of joint velocities; None: not published [rad/s].
+    gravity : tuple
+        In the root frame [m/s²].
+    duration : float
+        [s]
+    slow : bool
+        Move so slowly, in 20 s, that gravity alone is to be felt.
+    """
+    robot = Robot(PUMA, FRAME, gravity)
+    sensors = SensorModel(
+        encoder_resolution=noise * 1e-5,
+        velocity_noise=velocity_noise,
+        force_noise=noise * 0.1,
+        torque_noise=noise * 0.005,
+        force_step=0.0,
+        torque_step=0.0,
+    )
+    return simulate(robot, trajectory(duration, slow), PAYLOAD, sensors, RATE, 0)
+
+
+def assert_holds(pipeline: Pipeline) -> None:
+    """Check that everything is identified, and as it is in truth."""
+    status = pipeline.status
+    # After a second of silence it is waiting, and says what it had.
+    assert status['state'] in ('identified', 'waiting'), pipeline.words
+    assert [status[f'{key}.identified'] for key in PARAMETER_KEYS] == ['true'] * 10, pipeline.words
+    # Sixteen normal errors in each of a hundred plays: one beyond 5 std has a chance of 1e-3.
+    assert np.abs(pipeline.errors()).max() < 5.0
+    # An interval as wide as the world would hold as well; 8 s give 0.3 g and 2e-5 kg m².
+    assert pipeline.number('mass.std') < 0.002
+    assert pipeline.numbers(f'{key}.std' for key in PARAMETER_KEYS[4:]).max() < 1e-4
+
+
+def pieces(group: Group, size: int = 50) -> Iterator[list[Message]]:
+    """Return the messages of a recording in pieces, again and again, each time further back."""
+    while True:
+        messages = feed(recording(), group.next_base())
+        for first in range(0, len(messages), size):
+            yield messages[first : first + size]

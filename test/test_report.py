@@ -1,0 +1,430 @@
+"""The report: what is recorded in bounded memory, what is found in it, and the page."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from robots import SIX_JOINTS
+from test_identify import URDF, description, joint_states, wrenches, write
+
+from load_identification.estimation.payload_estimator import PayloadEstimator, regressor
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.robot import Robot
+from load_identification.nodes.parameters import Parameters
+from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
+from load_identification.tools.identify import main
+from load_identification.tools.report import write_report
+from load_identification.tools.report_information import condition_number, directions
+from load_identification.tools.report_prediction import predict
+from load_identification.tools.report_recorder import GAP, SNAPSHOTS, Recorder
+from load_identification.tools.report_series import BinnedSeries, LiveliestWindow
+from load_identification.tools.report_snapshot import (
+    Outcome,
+    Snapshot,
+    believed_parameters,
+    snapshot_of,
+)
+from load_identification.tools.report_spectrum import SpectrumRecorder, find_resonances
+from load_identification.tools.simulation import SensorModel, aluminium_block, simulate
+from load_identification.tools.trajectories import Trajectory, fourier_motion
+from load_identification.typing_aliases import FloatArray, IntArray
+
+PAYLOAD = aluminium_block()
+OFFSET = np.array(SensorModel().offset)
+TRUTH = np.concatenate([to_message_order(PAYLOAD.to_vector()), OFFSET])
+START = 1_700_000_000_000_000_000
+RATE = 500.0
+PICTURES = ('wrench', 'estimates', 'identified', 'payload', 'excitation', 'offset', 'spectrum')
+
+
+def test_series_keeps_averages_and_extremes_of_any_length() -> None:
+    rng = np.random.default_rng(1)
+    data = rng.standard_normal((9001, 3))
+    series = BinnedSeries(3, capacity=16)
+    for part in np.split(data, np.sort(rng.integers(0, len(data), 60))):
+        series.add(part)
+    width = series.width
+    bins = data[: len(data) // width * width].reshape(-1, width, 3)
+    assert 8 <= len(bins) <= 16
+    # Sums of a thousand numbers of size one.
+    np.testing.assert_allclose(series.mean, bins.mean(axis=1), atol=1e-12)
+    np.testing.assert_array_equal(series.low, bins.min(axis=1))
+    np.testing.assert_array_equal(series.high, bins.max(axis=1))
+
+
+def test_short_series_is_kept_as_it_came() -> None:
+    data = np.arange(30.0).reshape(10, 3)
+    series = BinnedSeries(3, capacity=16)
+    series.add(data[:4])
+    series.add(data[4:])
+    assert series.width == 1
+    np.testing.assert_array_equal(series.mean, data)
+
+
+def test_liveliest_window_is_the_one_with_the_burst() -> None:
+    score = np.zeros(1000)
+    score[430:440] = 1.0
+    window = LiveliestWindow(1, length=100)
+    rows = np.arange(1000.0)[:, None]
+    for k in range(0, 1000, 30):
+        window.add(rows[k : k + 30], score[k : k + 30])
+    np.testing.assert_array_equal(window.rows.ravel(), np.arange(400.0, 500.0))
+
+
+def test_window_does_not_reach_over_a_gap() -> None:
+    window = LiveliestWindow(1, length=100)
+    window.add(np.arange(40.0)[:, None], np.full(40, 3.0))
+    window.close()
+    window.add(np.arange(100.0, 180.0)[:, None], np.full(80, 1.0))
+    window.close()
+    np.testing.assert_array_equal(window.rows.ravel(), np.arange(40.0))
+
+
+def spectrum_of(
+    residual: FloatArray, motion: FloatArray, step_ns: int, every: int
+) -> SpectrumRecorder:
+    """Feed raw samples, explained exactly at every so-manieth of them."""
+    stamps = START + step_ns * np.arange(len(residual), dtype=np.int64)
+    recorder = SpectrumRecorder()
+    for k in range(0, len(stamps), 200):
+        part = slice(k, k + 200)
+        recorder.add_raw(stamps[part], (residual + motion)[part])
+        recorder.add_explained(stamps[part][::every], motion[part][::every])
+    return recorder
+
+
+def noise(rng: np.random.Generator, seconds: float) -> FloatArray:
+    n = int(1000 * seconds)
+    return rng.standard_normal((n, 6)) * np.array([0.1] * 3 + [0.005] * 3)
+
+
+def test_level_of_white_noise_is_its_standard_deviation_over_the_band() -> None:
+    spectrum = spectrum_of(
+        noise(np.random.default_rng(2), 60.0), np.zeros((60000, 6)), 1_000_000, 20
+    ).spectrum()
+    assert spectrum is not None
+    # One-sided: sigma² over 500 Hz. 58 stretches of 945 lines: 0.3 %.
+    level = np.sqrt(np.mean(spectrum.density**2, axis=0))
+    np.testing.assert_allclose(level, np.array([0.1] * 3 + [0.005] * 3) / np.sqrt(500), rtol=0.02)
+
+
+def test_resonance_of_a_payload_on_a_compliant_sensor_is_found() -> None:
+    rng = np.random.default_rng(3)
+    residual = noise(rng, 30.0)
+    # An oscillator of 38 Hz and 2 % damping, shaken by noise, on force x and torque y.
+    pole = np.exp((-0.02 + 1j * np.sqrt(1 - 0.02**2)) * 2 * np.pi * 38.0 / 1000.0)
+    x = np.zeros(len(residual), dtype=complex)
+    for k, kick in enumerate(rng.standard_normal(len(x) - 1)):
+        x[k + 1] = pole * x[k] + 0.02 * kick
+    residual[:, 0] += x.imag
+    residual[:, 4] += 0.05 * x.imag
+    spectrum = spectrum_of(residual, np.zeros_like(residual), 1_000_000, 20).spectrum()
+    assert spectrum is not None
+    # Half of its width at half power is 0.8 Hz, the resolution half a hertz.
+    assert spectrum.resonances[0] == pytest.approx(38.0, abs=1.5)
+
+
+def test_noise_shows_no_resonance() -> None:
+    rng = np.random.default_rng(4)
+    frequency = np.arange(1.0, 500.0, 0.5)
+    for segments in (4, 20, 200):
+        for _ in range(70):
+            # Averages of |X|², of stretches of which some overlap.
+            shape = segments / 1.06
+            power = rng.gamma(shape, 1.0 / shape, (len(frequency), 6))
+            assert find_resonances(frequency, power, segments) == ()
+
+
+def test_motion_leaves_no_image_at_the_rate_of_the_filter() -> None:
+    t = np.arange(30000) / 1000.0
+    motion = 10.0 * np.sin(2 * np.pi * 3.0 * t)[:, None] * np.ones(6)
+    spectrum = spectrum_of(noise(np.random.default_rng(5), 30.0), motion, 1_000_000, 20).spectrum()
+    assert spectrum is not None
+    assert spectrum.resonances == ()
+
+
+def test_raw_samples_that_nothing_explains_are_not_hoarded() -> None:
+    recorder = SpectrumRecorder()
+    for k in range(100):
+        stamps = START + 1_000_000_000 * k + np.arange(5) * 200_000_000
+        recorder.add_raw(stamps, np.zeros((5, 6)))
+    assert sum(len(s) for s in recorder._raw_stamps) <= 60
+    assert recorder.spectrum() is None
+
+
+def recorded(seconds: float, slow: float = 1.0, seed: int = 0) -> tuple[Recorder, Snapshot]:
+    """Send a simulated motion through the stages, with a recorder told of everything."""
+    robot = Robot(SIX_JOINTS.urdf, SIX_JOINTS.sensor_frame)
+    center = np.zeros(len(robot.joints))
+    limit, highest = np.full(6, 2.0 / slow), 1.0 / min(slow, 8.0)
+    motion = fourier_motion(center, center - 1.2, center + 1.2, limit, seconds, seed, highest)
+    sim = simulate(robot, Trajectory([motion]), PAYLOAD, SensorModel(), RATE, seed)
+    parameters = Parameters()
+    stage, estimator = (
+        parameters.motion_filter(),
+        PayloadEstimator(parameters.estimator_settings()),
+    )
+    stage.set_description(SIX_JOINTS.urdf, sim.frame)
+    recorder = Recorder()
+    for first in range(0, len(sim.stamps), 250):
+        part = slice(first, first + 250)
+        batch = SynchronizedBatch(
+            sim.names, sim.frame, START + sim.stamps[part], sim.position[part],
+            sim.velocity[part], sim.wrench[part],
+        )  # fmt: skip
+        recorder.add_raw(batch.stamps, batch.wrench)
+        filtered = stage.update(batch)
+        for piece in recorder.pieces(filtered) if filtered is not None else ():
+            estimator.update(piece)
+            recorder.add_samples(piece)
+            estimate = estimator.estimate()
+            if estimate is not None and recorder.wants_snapshot(estimator.newest):
+                recorder.add_snapshot(snapshot_of(estimate))
+    return recorder, recorder.snapshots[-1]
+
+
+@pytest.fixture(scope='module')
+def rich() -> Recorder:
+    return recorded(12.0)[0]
+
+
+def outcome(truth: FloatArray | None = TRUTH, sign: float = 1.0) -> Outcome:
+    return Outcome(
+        source='a test & more', sign=sign, required_std=np.array([0.01, 0.002, 0.1]),
+        residual_rms=np.array([0.03, 0.002]), used=600, dropped=Counter(stuck=3),
+        description=SIX_JOINTS.urdf, cutoff=20.0, truth=truth,
+    )  # fmt: skip
+
+
+def test_prediction_explains_all_but_the_noise(rich: Recorder) -> None:
+    samples = rich.samples
+    assert rich.bin_width == 1
+    residual = samples.wrench - predict(samples, rich)
+    rms = np.sqrt(np.mean(residual**2, axis=0))
+    # White noise of 0.1 N and 0.005 N m at 500 Hz, low-passed at 20 Hz to about a quarter;
+    # noise of the differentiated encoders on top doubles that at most.
+    assert np.all(rms < np.array([0.06] * 3 + [0.003] * 3))
+
+
+def test_identified_parts_are_events_in_order(rich: Recorder) -> None:
+    words = [event.words for event in rich.events]
+    assert words[:2] == ['mass identified', 'centre of mass identified']
+    assert 'inertia identified' in words
+    stamps = [event.stamp for event in rich.events]
+    assert stamps == sorted(stamps)
+    assert START < stamps[0] < START + 3_000_000_000
+
+
+def constant(stamps: IntArray, wrench: FloatArray, frame: str = 's') -> FilteredBatch:
+    n = len(stamps)
+    rng = np.random.default_rng(6)
+    return FilteredBatch(
+        frame, stamps, np.tile(wrench, (n, 1)), np.zeros((n, 3)),
+        rng.standard_normal((n, 3)), rng.standard_normal((n, 3)), rng.standard_normal((n, 3)),
+    )  # fmt: skip
+
+
+def test_payload_that_was_lost_explains_its_own_time() -> None:
+    recorder = Recorder()
+    first, second = PAYLOAD.to_vector(), 2.0 * PAYLOAD.to_vector()
+    everything, nothing = np.ones(10, dtype=bool), np.zeros(10, dtype=bool)
+    snapshot = Snapshot(
+        0, first, first, OFFSET, 1e-8 * np.eye(16), TRUTH[:10], STD, everything, ()
+    )
+    stamps = START + 20_000_000 * np.arange(300, dtype=np.int64)
+    for k in range(0, 300, 10):
+        recorder.add_samples(constant(stamps[k : k + 10], OFFSET))
+        parameters = first if k < 140 else second
+        recorder.add_snapshot(
+            replace(
+                snapshot,
+                stamp=int(stamps[k + 9]),
+                total=parameters,
+                identified=nothing if k == 140 else everything,
+            )
+        )
+    samples = recorder.samples
+    predicted = predict(samples, recorder)
+    for part, parameters in ((slice(0, 149), first), (slice(151, 300), second)):
+        expected = OFFSET - samples.matrix[part] @ parameters
+        # Sums of ten products.
+        np.testing.assert_allclose(predicted[part], expected, atol=1e-12)
+
+
+STD = np.full(10, 1e-4)
+
+
+def test_gap_is_counted_and_a_jump_back_starts_afresh() -> None:
+    recorder = Recorder()
+    stamps = START + 20_000_000 * np.arange(50, dtype=np.int64)
+    recorder.add_samples(constant(stamps, OFFSET))
+    later = stamps + 10_000_000_000
+    recorder.add_samples(constant(later, OFFSET))
+    gap = 1e-9 * float(later[0] - stamps[-1])
+    assert gap > GAP
+    assert recorder.gaps == [pytest.approx(gap)]
+    recorder.add_samples(constant(stamps, OFFSET))
+    assert recorder.events[-1].words.startswith('stamps jumped back')
+    assert recorder.count == len(stamps)
+    recorder.add_samples(constant(later, OFFSET, 'other'))
+    assert recorder.events[-1].words.startswith('frame is now other')
+
+
+def test_unusable_motion_is_left_out() -> None:
+    batch = constant(START + 20_000_000 * np.arange(50, dtype=np.int64), OFFSET)
+    batch.angular_velocity[7] = np.nan
+    recorder = Recorder()
+    recorder.add_samples(batch)
+    assert recorder.count == 49
+    assert np.isfinite(recorder.squares).all()
+
+
+def test_an_hour_takes_the_memory_of_two_minutes() -> None:
+    recorder = Recorder()
+    estimate = Snapshot(
+        0, PAYLOAD.to_vector(), PAYLOAD.to_vector(), OFFSET, 1e-8 * np.eye(16), TRUTH[:10], STD,
+        np.ones(10, dtype=bool), (),
+    )  # fmt: skip
+    seconds = 4
+    span = 20_000_000 * np.arange(50 * seconds, dtype=np.int64)
+    raw = np.zeros((100 * seconds, 6))
+    size = {}
+    for k in range(0, 3600, seconds):
+        begin = START + k * 1_000_000_000
+        recorder.add_raw(begin + 10_000_000 * np.arange(len(raw), dtype=np.int64), raw)
+        recorder.add_samples(constant(begin + span, OFFSET))
+        if recorder.wants_snapshot(begin):
+            recorder.add_snapshot(replace(estimate, stamp=begin, covariance=1e-8 * np.eye(16)))
+        if k in (120, 3596):
+            size[k] = len(pickle.dumps(recorder))
+    assert recorder.count == 180_000
+    assert len(recorder.snapshots) <= SNAPSHOTS
+    # The estimates are not all there after two minutes: 512 of some 3 kB.
+    assert size[3596] - size[120] < 3000 * SNAPSHOTS
+    assert len(recorder.samples.seconds) <= 2048
+
+
+def test_directions_are_those_of_the_covariance(rich: Recorder) -> None:
+    std, shares = directions(rich.snapshots[-1])
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert np.all(np.diff(std) >= 0.0)
+    assert condition_number(rich.snapshots[-1]) == pytest.approx(std[-1] / std[0])
+    # A rich motion of two radians per second leaves no direction to a guess.
+    assert condition_number(rich.snapshots[-1]) < 100.0
+
+
+def test_believed_parameters_are_those_of_the_body_or_of_its_point_mass() -> None:
+    np.testing.assert_allclose(believed_parameters(TRUTH[:10]), PAYLOAD.to_vector())
+    unknown = np.where(np.arange(10) == 6, np.nan, TRUTH[:10])
+    point = believed_parameters(unknown)
+    np.testing.assert_allclose(point[:4], PAYLOAD.to_vector()[:4])
+    np.testing.assert_allclose(to_message_order(point)[4:], 0.0, atol=1e-15)
+    assert np.isnan(believed_parameters(np.full(10, np.nan))).all()
+
+
+class Page(HTMLParser):
+    """Reads a page: its text, the sources of its pictures, tags that do not match."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.sources: list[str] = []
+        self.text = ''
+        self._open: list[str] = []
+        self.feed(text)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = dict(attributes)
+        assert 'href' not in values
+        if 'src' in values:
+            self.sources.append(str(values['src']))
+        if tag not in ('meta', 'img'):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_report_is_a_page_that_needs_no_other_file(rich: Recorder, tmp_path: Path) -> None:
+    path = write_report(tmp_path, rich, outcome())
+    page = Page(path.read_text(encoding='utf-8'))
+    assert len(page.sources) == len(PICTURES)
+    assert all(source.startswith('data:image/png;base64,') for source in page.sources)
+    assert sorted(f.stem for f in tmp_path.glob('*.png')) == sorted(PICTURES)
+    for words in ('a test & more', 'mass identified', 'Condition number', 'stuck 3', 'yes'):
+        assert words in page.text
+    assert 'Refused' not in page.text
+    assert 'not identified' not in page.text
+
+
+def test_report_of_a_slow_motion_refuses_the_inertia(tmp_path: Path) -> None:
+    (tmp_path / 'wrench_detail.png').write_bytes(b'of a former run')
+    recorder, last = recorded(20.0, slow=8.0)
+    assert last.identified[:4].all()
+    assert not last.identified[4:].all()
+    page = Page(write_report(tmp_path, recorder, outcome(truth=None)).read_text('utf-8'))
+    assert page.text.count('Refused: not identified: inertia') == 4
+    assert 'ros2 service call /io_and_status_controller/set_payload' in page.text
+    assert 'truth' not in page.text
+    assert not (tmp_path / 'wrench_detail.png').exists()
+
+
+def test_report_without_any_identified_value_says_so(tmp_path: Path) -> None:
+    recorder, last = recorded(2.0, slow=1e4)
+    assert not last.identified.any()
+    page = Page(write_report(tmp_path, recorder, outcome()).read_text('utf-8'))
+    assert 'Not drawn: the centre of mass is not identified.' in page.text
+    assert 'set_payload' not in page.text
+    assert page.text.count('Refused: not identified: mass') == 5
+
+
+def test_long_recording_gets_a_close_up(rich: Recorder, tmp_path: Path) -> None:
+    long = Recorder()
+    samples = constant(START + 20_000_000 * np.arange(5000, dtype=np.int64), OFFSET)
+    long.add_samples(samples)
+    long.add_snapshot(replace(rich.snapshots[-1], stamp=int(samples.stamps[-1])))
+    assert long.bin_width == 4
+    page = Page(write_report(tmp_path, long, outcome()).read_text('utf-8'))
+    assert (tmp_path / 'wrench_detail.png').exists()
+    assert 'Each point averages 4 samples' in page.text
+    # The mean of a bin is linear: that of the regressor predicts that of the wrench.
+    first = regressor(samples)[:4].mean(axis=0)
+    np.testing.assert_allclose(long.samples.matrix[0], first, atol=1e-12)
+
+
+def test_folder_that_cannot_be_made_is_named_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / 'file').touch()
+    assert main([str(tmp_path / 'none.mcap'), '--report', str(tmp_path / 'file')]) == 2
+    out, error = capsys.readouterr()
+    assert out == ''
+    assert re.fullmatch(r'identify_load: error: --report .*/file cannot be written: .*\n', error)
+
+
+def test_command_writes_the_report_of_a_recording(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    robot = Robot(URDF, 'ft_sensor')
+    center = np.zeros(len(robot.joints))
+    motion = fourier_motion(center, center - 1.2, center + 1.2, np.full(6, 2.0), 9.0, 0)
+    sim = simulate(robot, Trajectory([motion]), PAYLOAD, SensorModel(), 250.0, 0)
+    bag = write(tmp_path / 'bag', [description(), *joint_states(sim), *wrenches(sim)])
+    folder = tmp_path / 'new' / 'report'
+    assert main([str(bag), '--report', str(folder)]) == 0
+    assert f'Written    {folder / "report.html"}' in capsys.readouterr().out.replace('\n', '')
+    page = Page((folder / 'report.html').read_text('utf-8'))
+    assert 'bag, 9.0 s' in page.text
+    assert 'mass identified' in page.text
+    # The spectrum is that of raw samples, up to half of their rate.
+    assert (folder / 'spectrum.png').exists()

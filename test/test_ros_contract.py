@@ -1,0 +1,488 @@
+"""What the interface promises the outside world, asked of running nodes over real DDS.
+
+What is expected comes from the simulation, whose wrench is Pinocchio's and whose motion is
+exact; nothing of the nodes is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+from ros_helpers import (
+    BEST_EFFORT,
+    FRAME,
+    NAMESPACE,
+    NS,
+    OFFSET,
+    OFFSET_KEYS,
+    PARAMETER_KEYS,
+    PAYLOAD,
+    PUMA,
+    TRUTH,
+    Group,
+    Message,
+    Pipeline,
+    assert_holds,
+    feed,
+    filtered_feed,
+    inertia_of,
+    joint_message,
+    recording,
+    stamp_of,
+    trajectory,
+    vector,
+    wrench_of,
+)
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+
+KINDS = {'wrench': WrenchStamped, 'twist': TwistStamped, 'accel': AccelStamped}
+
+HALF_WINDOW = 0.05810
+"""Delay of the filter: half of the window that belongs to a cutoff of 20 Hz [s]."""
+
+
+@pytest.fixture(scope='module')
+def group() -> Iterator[Group]:
+    """Yield a graph in which the inputs are published, one reliably, one not."""
+    with Group() as group:
+        group.publisher(JointState, '/joint_states')
+        group.publisher(WrenchStamped, '/wrench', BEST_EFFORT)
+        group.describe()
+        yield group
+
+
+@pytest.fixture(scope='module')
+def live(group: Group) -> Pipeline:
+    """Return the single process with default parameters, running and connected."""
+    group.start()
+    pipeline = Pipeline(group)
+    pipeline.connect()
+    return pipeline
+
+
+def samples_of(messages: list[Any], base: int) -> list[int]:
+    """Return to which sample of the recording played each message belongs, by its stamp."""
+    index = {base + int(stamp): k for k, stamp in enumerate(recording().stamps)}
+    return [index[stamp_of(message)] for message in messages]
+
+
+# What comes out
+
+
+def test_payload_and_offset_are_found_with_the_uncertainty_they_have(live: Pipeline) -> None:
+    base = live.play(recording())
+    assert_holds(live)
+    last = live.inertias[-1]
+    assert last.header.frame_id == FRAME
+    newest_sample = base + int(recording().stamps[-1])
+    assert base < stamp_of(last) <= newest_sample - HALF_WINDOW * NS
+    # About the centre of mass: about the origin Ixx would be 170 % larger.
+    np.testing.assert_allclose(inertia_of(last), live.numbers(PARAMETER_KEYS), rtol=1e-8)
+
+
+def test_status_has_every_key_as_the_interface_writes_it(live: Pipeline) -> None:
+    live.play(recording())
+    status = live.status
+    dropped = {key for key in status if key.startswith('samples.dropped.')}
+    parameters = {f'{key}{end}' for key in PARAMETER_KEYS for end in ('', '.std', '.identified')}
+    offsets = {f'{key}{end}' for key in OFFSET_KEYS for end in ('', '.std')}
+    assert set(status) - dropped == {'state', 'event', 'samples.used', *parameters, *offsets}
+    for key in (key for key in parameters | offsets if not key.endswith('.identified')):
+        assert re.fullmatch(r'-?\d+(\.\d+)?(e-?\d+)?', status[key]), (key, status[key])
+    for key in {'samples.used', *dropped}:
+        assert status[key].isdecimal(), (key, status[key])
+    # One output every 20 ms, less a window at the ends.
+    assert live.statuses[-1].level == DiagnosticStatus.OK
+    assert live.statuses[-1].name == f'{NAMESPACE[1:]}/estimator_node'
+
+
+def test_covariance_is_that_of_sixteen_labelled_numbers(live: Pipeline) -> None:
+    live.play(recording())
+    message = live.covariances[-1]
+    labels = ['m', 'm*cx', 'm*cy', 'm*cz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz', *OFFSET_KEYS]
+    rows, columns = message.layout.dim
+    assert [rows.size, rows.stride, columns.size, columns.stride] == [16, 256, 16, 16]
+    assert rows.label.split() == columns.label.split() == labels
+    covariance = np.reshape(message.data, (16, 16))
+    np.testing.assert_allclose(covariance, covariance.T, rtol=1e-9)
+    scale = np.sqrt(np.diag(covariance))
+    assert np.linalg.eigvalsh(covariance / np.outer(scale, scale)).min() > 0.0
+    np.testing.assert_allclose(scale[0], live.number('mass.std'), rtol=1e-6)
+    offset_std = live.numbers(f'{key}.std' for key in OFFSET_KEYS)
+    np.testing.assert_allclose(scale[10:], offset_std, rtol=1e-6)
+
+
+def test_predicted_offset_and_external_add_up_to_what_is_measured(
+    group: Group, live: Pipeline
+) -> None:
+    live.play(recording())
+    names = ('wrench_predicted', 'wrench_external', 'filtered/wrench')
+    topics = [(WrenchStamped, f'{NAMESPACE}/{name}') for name in names]
+    with group.recorded(*topics) as (predicted, external, measured):
+        base = live.play(recording())
+        group.wait_for_all(predicted, external, measured, until=live.newest)
+    assert {m.header.frame_id for m in predicted + external} == {FRAME}
+    by_stamp = {stamp_of(m): np.array(wrench_of(m)) for m in measured}
+    late = [k for k, m in enumerate(external) if stamp_of(m) - base > 6 * NS]
+    assert len(late) > 50
+    for k in late:
+        assert stamp_of(predicted[k]) == stamp_of(external[k])
+        explained = np.array(wrench_of(predicted[k]))
+        contact = np.array(wrench_of(external[k]))
+        offset = by_stamp[stamp_of(external[k])] - explained - contact
+        # The offset believed at that time; its random walk is 1 mN in the rest of the recording.
+        assert np.abs(offset - live.numbers(OFFSET_KEYS)).max() < 0.01
+        truth = recording().exact_wrench[samples_of([external[k]], base)[0]]
+        # Mass and centre of mass are known to 0.1 % and 0.1 mm, the wrench is 15 N and 1 N m;
+        # where the motion begins to fade, at 7 s, the acceleration has a kink.
+        np.testing.assert_allclose(explained, truth, atol=0.15)
+        # Noise of 0.1 N through the filter is 0.06 N.
+        assert np.abs(contact).max() < 0.4
+
+
+def test_what_is_not_identified_is_nan_never_a_guess(live: Pipeline) -> None:
+    live.play(recording(slow=True), speed=40.0)
+    message, status = inertia_of(live.inertias[-1]), live.status
+    assert status['state'] == 'identified'
+    np.testing.assert_array_equal(np.isnan(message), [False] * 4 + [True] * 6)
+    assert [status[f'{key}.identified'] for key in PARAMETER_KEYS] == ['true'] * 4 + ['false'] * 6
+    assert [status[key] for key in PARAMETER_KEYS[4:]] == ['nan'] * 6
+    assert np.abs(live.errors()[:4]).max() < 5.0
+    assert 'rotate faster' in live.words
+
+
+def test_inertia_comes_only_once_the_mass_is_identified(live: Pipeline) -> None:
+    count = len(live.inertias)
+    base = live.group.next_base()
+    live.group.play(feed(recording(), base, last=100))
+    live.group.wait_for(lambda: live.status['state'] == 'estimating', 'state estimating')
+    # 0.8 s, nearly at rest: weight and offset cannot be told apart.
+    assert live.status['mass.identified'] == 'false'
+    assert live.status['mass'] == 'nan'
+    assert [stamp_of(m) for m in live.inertias[count:] if stamp_of(m) >= base] == []
+    assert 'turn the sensor' in live.words
+
+
+def test_reset_forgets_the_payload_and_keeps_the_offset(live: Pipeline) -> None:
+    base = live.play(recording())
+    offset = live.numbers(OFFSET_KEYS)
+    answer = live.group.call(f'{NAMESPACE}/reset')
+    assert answer.success
+    assert isinstance(json.loads(answer.message), dict)
+    assert '\n' not in answer.message
+    live.group.wait_for(lambda: live.status['event'] != 'none', 'the event')
+    event = re.fullmatch(r'(\w+) (\d+\.\d+)', live.status['event'])
+    assert event is not None
+    assert event[1] == 'reset'
+    assert base * 1e-9 < float(event[2]) < base * 1e-9 + 8.0
+    assert live.status['mass.identified'] == 'false'
+    # What was known of the offset is all that is known of it.
+    np.testing.assert_allclose(live.numbers(OFFSET_KEYS), offset, atol=0.02)
+    later = replace(recording(), stamps=recording().stamps + 8 * NS)
+    live.group.play(feed(later, base))
+    live.wait_for_inertia(later, base)
+    assert_holds(live)
+
+
+def test_late_joiner_sees_the_last_of_each_latched_topic(live: Pipeline) -> None:
+    live.play(recording())
+    with Group(joined=live.group) as late:
+        pipeline = Pipeline(late)
+        late.wait_for(
+            lambda: pipeline.statuses and pipeline.inertias and pipeline.covariances,
+            'status, inertia and covariance of the past',
+        )
+    assert pipeline.inertias[0] == live.inertias[-1]
+    assert pipeline.covariances[0] == live.covariances[-1]
+
+
+def test_diagnostics_has_one_status_per_node_once_a_second(live: Pipeline) -> None:
+    group = live.group
+    seen: list[DiagnosticArray] = group.record(DiagnosticArray, '/diagnostics')
+    live.play(recording(), speed=4.0)
+    by_node: dict[str, list[DiagnosticStatus]] = {}
+    for message in seen:
+        for status in message.status:
+            by_node.setdefault(status.name, []).append(status)
+    expected = {f'{NAMESPACE[1:]}/{node}_node' for node in ('fusion', 'filter', 'estimator')}
+    assert set(by_node) == expected
+    for statuses in by_node.values():
+        # Two seconds of playing, and what the machine may be late.
+        assert 1 <= len(statuses) <= 4
+        assert statuses[-1].level == DiagnosticStatus.OK, statuses[-1]
+    live.group.wait_for(
+        lambda: {s.name for m in seen[-3:] for s in m.status if s.level == DiagnosticStatus.WARN},
+        'a warning that nothing comes any more',
+    )
+
+
+def test_topics_and_service_are_those_of_the_interface(live: Pipeline) -> None:
+    node, namespace = live.group.node, NAMESPACE
+    outputs = {
+        'inertia': 'geometry_msgs/msg/InertiaStamped',
+        'status': 'diagnostic_msgs/msg/DiagnosticStatus',
+        'covariance': 'std_msgs/msg/Float64MultiArray',
+        'wrench_predicted': 'geometry_msgs/msg/WrenchStamped',
+        'wrench_external': 'geometry_msgs/msg/WrenchStamped',
+        'synchronized/joint_states': 'sensor_msgs/msg/JointState',
+        'synchronized/wrench': 'geometry_msgs/msg/WrenchStamped',
+        'filtered/wrench': 'geometry_msgs/msg/WrenchStamped',
+        'filtered/twist': 'geometry_msgs/msg/TwistStamped',
+        'filtered/accel': 'geometry_msgs/msg/AccelStamped',
+    }
+    for name, kind in outputs.items():
+        (info,) = node.get_publishers_info_by_topic(f'{namespace}/{name}')
+        assert info.topic_type == kind, name
+        latched = info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        assert latched == (name in ('inertia', 'status', 'covariance')), name
+        assert info.qos_profile.reliability == ReliabilityPolicy.RELIABLE, name
+    for name in ('/joint_states', '/wrench'):
+        (info,) = node.get_subscriptions_info_by_topic(name)
+        assert info.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT, name
+    (info,) = node.get_subscriptions_info_by_topic('/robot_description')
+    assert info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
+    services = dict(node.get_service_names_and_types())
+    assert services[f'{namespace}/reset'] == ['std_srvs/srv/Trigger']
+
+
+# What goes in
+
+
+def test_any_speed_of_playing_gives_the_same_answer(live: Pipeline) -> None:
+    keys = [*PARAMETER_KEYS, *OFFSET_KEYS, *(f'{key}.std' for key in PARAMETER_KEYS)]
+    answers = []
+    for speed in (1.0, 5.0, 20.0):
+        live.play(recording(duration=4.0), speed=speed)
+        answers.append(live.numbers(keys))
+    # The same samples in other batches: nothing but rounding may differ.
+    np.testing.assert_allclose(answers[1], answers[0], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(answers[2], answers[0], rtol=1e-6, atol=1e-9)
+
+
+def test_a_jump_back_of_the_stamps_starts_afresh(live: Pipeline) -> None:
+    half = replace(recording(), wrench=recording().wrench - 0.5 * recording().exact_wrench)
+    live.play(half)
+    assert live.number('mass') == pytest.approx(0.5 * PAYLOAD.mass, abs=0.01)
+    # Had the half left a trace, the mass would be between the two.
+    live.play(recording())
+    assert_holds(live)
+
+
+def test_joint_velocities_are_used_where_they_come(live: Pipeline) -> None:
+    # Encoders so coarse that positions alone, differentiated twice, are of little use.
+    coarse = np.round(recording().exact[0] / 2e-3) * 2e-3
+    live.play(replace(recording(), position=coarse))
+    without = live.number('ixx.std')
+    live.play(replace(recording(velocity_noise=1e-4), position=coarse))
+    assert live.number('ixx.std') < 0.5 * without
+
+
+@pytest.mark.parametrize('shuffled', ['once', 'in every message'])
+def test_order_of_joints_and_extra_joints_do_not_matter(live: Pipeline, shuffled: str) -> None:
+    rng = np.random.default_rng(1)
+    names = np.array([*recording().names, 'gripper', 'head_pan'])
+    once = rng.permutation(len(names))
+
+    def change(messages: list[Message]) -> list[Message]:
+        for message in messages:
+            if isinstance(message.content, JointState):
+                order = once if shuffled == 'once' else rng.permutation(len(names))
+                values = np.array([*message.content.position, 0.01, -0.2])
+                message.content.name = names[order].tolist()
+                message.content.position = values[order].tolist()
+        return messages
+
+    live.play(recording(), change)
+    assert_holds(live)
+
+
+def partial_joint_states(base: int, rate: float, part: slice) -> list[Message]:
+    """Return joint states of some joints, on stamps of their own."""
+    times = np.arange(0.0013, 8.0, 1.0 / rate)
+    q, qd, _ = trajectory().sample(times)
+    stamps = base + np.round(times * NS).astype(np.int64)
+    names = recording().names[part]
+    return [
+        Message(int(stamp), '/joint_states', joint_message(int(stamp), names, p[part], v[part]))
+        for stamp, p, v in zip(stamps, q, qd, strict=True)
+    ]
+
+
+def test_several_publishers_may_each_have_a_part_of_the_joints(live: Pipeline) -> None:
+    def change(messages: list[Message]) -> list[Message]:
+        base = messages[0].due
+        changed = [message for message in messages if message.topic == '/wrench']
+        changed += partial_joint_states(base, 100.0, slice(0, 4))
+        changed += partial_joint_states(base, 77.0, slice(4, 6))
+        return sorted(changed, key=lambda message: message.due)
+
+    live.play(recording(), change)
+    assert_holds(live)
+
+
+def test_synchronized_topics_carry_the_joint_state_at_the_raw_wrench(
+    group: Group, live: Pipeline
+) -> None:
+    def change(messages: list[Message]) -> list[Message]:
+        wrenches = [message for message in messages if message.topic == '/wrench']
+        joints = partial_joint_states(messages[0].due, 80.0, slice(0, 6))
+        return sorted(wrenches + joints, key=lambda message: message.due)
+
+    topics = [(JointState, f'{NAMESPACE}/synchronized/joint_states')]
+    topics += [(WrenchStamped, f'{NAMESPACE}/synchronized/wrench')]
+    with group.recorded(*topics) as (states, wrenches):
+        base = live.play(recording(), change, speed=8.0)
+        group.wait_for_all(states, wrenches, until=live.newest)
+    assert len(states) > 0.95 * len(recording().stamps)
+    assert [stamp_of(m) for m in states] == [stamp_of(m) for m in wrenches]
+    assert {m.header.frame_id for m in wrenches} == {FRAME}
+    assert {tuple(m.name) for m in states} == {recording().names}
+    rows = samples_of(wrenches, base)
+    np.testing.assert_array_equal([wrench_of(m) for m in wrenches], recording().wrench[rows])
+    q, qd, _ = recording().exact
+    # A cubic over 12.5 ms misses a sine of 1 Hz and 1 rad by h⁴/384 (2 pi)⁴ = 1e-7.
+    np.testing.assert_allclose([m.position for m in states], q[rows], atol=1e-6)
+    # A line in velocity by h²/8 (2 pi)³ = 5e-3.
+    np.testing.assert_allclose([m.velocity for m in states], qd[rows], atol=1e-2)
+
+
+def test_filtered_topics_carry_motion_and_wrench_of_the_sensor_frame(
+    group: Group, live: Pipeline
+) -> None:
+    exact = recording(noise=0.0)
+    topics = [(kind, f'{NAMESPACE}/filtered/{name}') for name, kind in KINDS.items()]
+    with group.recorded(*topics) as (wrenches, twists, accels):
+        base = live.play(exact)
+        group.wait_for_all(wrenches, twists, accels, until=live.newest)
+    assert len(wrenches) > 0.95 * len(exact.stamps) * 50 / 125
+    assert [stamp_of(m) for m in wrenches] == [stamp_of(m) for m in twists]
+    assert [stamp_of(m) for m in wrenches] == [stamp_of(m) for m in accels]
+    assert {m.header.frame_id for m in wrenches + twists + accels} == {FRAME}
+    rows = samples_of(wrenches, base)
+    motion = exact.motion
+    # The polynomial of degree 6 over 0.116 s is exact to 1e-4 of motion below 2 Hz; where that
+    # has faded in, and begins to fade out, the acceleration has a kink.
+    for got, expected in (
+        ([wrench_of(m) for m in wrenches], exact.exact_wrench[rows] + OFFSET),
+        ([vector(m.twist.linear) for m in twists], motion.linear_velocity[rows]),
+        ([vector(m.twist.angular) for m in twists], motion.angular_velocity[rows]),
+        ([vector(m.accel.linear) for m in accels], motion.linear_acceleration[rows]),
+        ([vector(m.accel.angular) for m in accels], motion.angular_acceleration[rows]),
+    ):
+        error = np.abs(np.array(got) - expected).max(axis=1) / np.abs(expected).max()
+        assert np.quantile(error, 0.9) < 1e-4
+        assert error.max() < 2e-2
+
+
+# Other ways to run it
+
+
+def test_left_arm_in_its_own_namespace_with_other_topics_and_convention() -> None:
+    negated = replace(recording(), wrench=-recording().wrench)
+    with Group() as group:
+        group.publisher(JointState, '/left/joint_states', BEST_EFFORT)
+        group.publisher(WrenchStamped, '/left/ft/raw', BEST_EFFORT)
+        group.publisher(Clock, '/clock')
+        group.start(
+            parameters={
+                'wrench_convention': 'on_load',
+                'robot_description': PUMA,
+                'sensor_frame': FRAME,
+                'use_sim_time': True,
+                # An integer where a number is meant.
+                'publish_rate': 5,
+            },
+            remaps={
+                '__ns': '/left/load_identification',
+                '/joint_states': '/left/joint_states',
+                '/wrench': '/left/ft/raw',
+            },
+        )
+        left = Pipeline(group, '/left/load_identification')
+        left.connect('/left/joint_states', '/left/ft/raw')
+
+        def change(messages: list[Message]) -> list[Message]:
+            remapped = []
+            for message in messages:
+                content = message.content
+                # A driver that names a frame of its own, or none; the parameter overrides it.
+                if isinstance(content, WrenchStamped):
+                    content.header.frame_id = 'netft_0'
+                topic = '/left/ft/raw' if message.topic == '/wrench' else '/left/joint_states'
+                remapped.append(Message(message.due, topic, content))
+                clock = Clock()
+                clock.clock.sec, clock.clock.nanosec = divmod(message.due, NS)
+                remapped.append(Message(message.due, '/clock', clock))
+            return remapped
+
+        with group.recorded((WrenchStamped, f'{left.namespace}/filtered/wrench')) as (filtered,):
+            base = left.play(negated, change, speed=4.0)
+        # The same payload; the offset is that of the wrench as it comes.
+        status = left.numbers(PARAMETER_KEYS)
+        assert left.status['state'] == 'identified'
+        assert np.abs(left.errors(-OFFSET)).max() < 5.0, status
+        # Between the nodes the sign is always that of on_sensor.
+        expected = recording().exact_wrench[samples_of(filtered, base)] + OFFSET
+        np.testing.assert_allclose([wrench_of(m) for m in filtered], expected, atol=0.5)
+        # Two seconds of playing at 5 Hz, and the machine may be slow.
+        stamps = [stamp_of(m) for m in left.inertias]
+        steps = np.diff(stamps[-5:]) * 1e-9
+        assert 0.6 < np.median(steps) < 1.6
+        services = dict(group.node.get_service_names_and_types())
+        assert '/left/load_identification/reset' in services
+
+
+def test_gravity_of_an_inverted_arm_is_a_parameter() -> None:
+    up = (0.0, 0.0, 9.80665)
+    with Group() as group:
+        group.publisher(JointState, '/joint_states')
+        group.publisher(WrenchStamped, '/wrench')
+        group.describe()
+        group.start(parameters={'gravity': up})
+        pipeline = Pipeline(group)
+        pipeline.connect()
+        pipeline.play(recording(gravity=up))
+        assert_holds(pipeline)
+
+
+def test_reversed_sign_is_a_fault_and_never_an_inertia(live: Pipeline) -> None:
+    live.play(recording())
+    count = len(live.inertias)
+    negated = replace(recording(), wrench=-recording().wrench)
+    base = live.group.next_base()
+    live.group.play(feed(negated, base))
+    live.group.wait_for(lambda: live.status['state'] == 'fault', 'state fault')
+    assert 'wrench sign reversed?' in live.words
+    assert live.statuses[-1].level == DiagnosticStatus.ERROR
+    assert live.status['mass.identified'] == 'false'
+    assert [m for m in live.inertias[count:] if stamp_of(m) >= base] == []
+    live.play(recording())
+    assert_holds(live)
+
+
+def test_the_estimator_takes_filtered_topics_from_anybody() -> None:
+    exact = recording(noise=0.0)
+    with Group() as group:
+        group.start('estimator')
+        pipeline = Pipeline(group)
+        for name, kind in KINDS.items():
+            publisher = group.publisher(kind, f'{NAMESPACE}/filtered/{name}')
+            group.wait_for(publisher.get_subscription_count, f'subscription of {name}')
+        base = group.next_base()
+        group.play(filtered_feed(exact, base, 'hexapod_platform'))
+        last = base + int(exact.stamps[-1])
+        group.wait_for(lambda: pipeline.newest == last, 'the inertia of the last sample')
+        assert pipeline.inertias[-1].header.frame_id == 'hexapod_platform'
+        # Exact data: what remains is the random walk that the offset might have taken.
+        found = inertia_of(pipeline.inertias[-1])
+        np.testing.assert_allclose(found, TRUTH, rtol=1e-5, atol=1e-8)

@@ -1,0 +1,181 @@
+"""How the executables end: by Ctrl-C or SIGTERM at any time, or at once where misconfigured."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from ros_helpers import NAMESPACE, PUMA, Group, NodeProcess, Pipeline, pieces
+from sensor_msgs.msg import JointState
+
+FORMS = {
+    'load_identification': '/one',
+    'fusion': '/three',
+    'filter': '/three',
+    'estimator': '/three',
+}
+"""Every executable, and the namespace in which it is started here."""
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+def start_all(group: Group) -> dict[str, NodeProcess]:
+    """Start the single process and the three nodes, side by side."""
+    return {
+        module: group.start(
+            module,
+            {'robot_description': PUMA} if module in ('load_identification', 'filter') else {},
+            {'__ns': f'{form}{NAMESPACE}'},
+        )
+        for module, form in FORMS.items()
+    }
+
+
+def assert_ended_cleanly(process: NodeProcess, sent: float) -> None:
+    """Check that it ends within a second of the time given, with nothing to complain of."""
+    status = process.wait()
+    took = time.monotonic() - sent
+    assert status == 0, process.output
+    assert took < 1.0, f'{process.module} took {took:.2f} s'
+    for word in ('Traceback', 'Error', 'ERROR', 'terminate'):
+        assert word not in process.output
+
+
+@pytest.mark.parametrize('number', SIGNALS)
+def test_ends_within_a_second_in_a_stream_of_1_khz(number: signal.Signals) -> None:
+    with Group() as group:
+        group.publisher(JointState, '/joint_states')
+        group.publisher(WrenchStamped, '/wrench')
+        processes = start_all(group)
+        pipelines = [Pipeline(group, f'{form}{NAMESPACE}') for form in ('/one', '/three')]
+        samples = pieces(group, 20)
+
+        def stream() -> None:
+            # Ten samples in 10 ms.
+            group.play(next(samples), 8.0)
+
+        group.wait_for(
+            lambda: stream() or all(pipeline.used > 10 for pipeline in pipelines),
+            'samples used in both forms',
+        )
+        for process in processes.values():
+            sent = time.monotonic()
+            process.send(number)
+            while process.alive and time.monotonic() < sent + 10.0:
+                stream()
+            assert_ended_cleanly(process, sent)
+
+
+def test_ends_within_a_second_when_idle() -> None:
+    with Group() as group:
+        heard: list[DiagnosticArray] = group.record(DiagnosticArray, '/diagnostics')
+        processes = start_all(group)
+        group.wait_for(
+            lambda: len({status.name for message in heard for status in message.status}) == 6,
+            'diagnostics of six nodes',
+        )
+        for process, number in zip(processes.values(), [*SIGNALS, *SIGNALS], strict=True):
+            sent = time.monotonic()
+            process.send(number)
+            assert_ended_cleanly(process, sent)
+
+
+@pytest.mark.parametrize(
+    ('module', 'number'),
+    [
+        ('load_identification', signal.SIGINT),
+        ('load_identification', signal.SIGTERM),
+        ('fusion', signal.SIGINT),
+        ('filter', signal.SIGTERM),
+        ('estimator', signal.SIGINT),
+    ],
+)
+def test_ends_within_a_second_while_its_nodes_are_being_made(
+    module: str, number: signal.Signals
+) -> None:
+    first = 'fusion_node' if module == 'load_identification' else f'{module}_node'
+    with Group() as group:
+        process = group.start(module)
+        group.wait_for(
+            lambda: first in group.node.get_node_names(),
+            'the first node of the process',
+            pause=0.001,
+        )
+        sent = time.monotonic()
+        process.send(number)
+        assert_ended_cleanly(process, sent)
+
+
+def test_further_signals_do_not_disturb_the_end() -> None:
+    with Group() as group:
+        pipeline = Pipeline(group)
+        process = group.start()
+        group.wait_for(lambda: pipeline.statuses, 'status')
+        sent = time.monotonic()
+        # A shell signals the whole foreground group, and a launch file's process its children.
+        while process.alive and time.monotonic() < sent + 10.0:
+            for number in SIGNALS:
+                process.send(number)
+            group.spin_once(0.001)
+        assert_ended_cleanly(process, sent)
+
+
+def test_ends_within_a_second_however_seldom_it_polls() -> None:
+    with Group() as group:
+        pipeline = Pipeline(group)
+        process = group.start(parameters={'poll_rate': 1})
+        group.wait_for(lambda: pipeline.statuses, 'status')
+        sent = time.monotonic()
+        process.send(signal.SIGTERM)
+        assert_ended_cleanly(process, sent)
+
+
+# At start-up
+
+
+PIPELINE = 'load_identification'
+UNUSABLE = {
+    'out of range': (PIPELINE, ['poll_rate:=-3'], ['poll_rate', '-3', '1 to 1000 Hz']),
+    'a text for a number': (PIPELINE, ['max_gap:=short'], ['max_gap', 'short', '0.002 to 10 s']),
+    'two types': ('filter', ['gravity:=[0, 0, -9.8]'], ['gravity', '-9.8', 'same type']),
+    'no gravity': (PIPELINE, ['gravity:=[0.0, 0.0, 0.0]'], ['gravity', '0.0', 'not all zero']),
+    'broken YAML': ('estimator', ['max_gap:=[0.0, 0.0'], ['max_gap:=[0.0, 0.0']),
+    'no URDF': (PIPELINE, ['robot_description:=<robot'], ['robot_description', 'no valid URDF']),
+    'no such link': (
+        'filter',
+        ["robot_description:=<robot name='r'><link name='base'/></robot>", 'sensor_frame:=wrist'],
+        ['robot_description', "'wrist'", "'base'"],
+    ),
+    'a clock of another type': ('fusion', ['use_sim_time:=3'], ['use_sim_time', '3', 'BOOL']),
+}
+"""By case: executable, parameters, and the words it ends with."""
+
+
+def test_every_unusable_value_is_named_in_one_line_with_what_is_allowed() -> None:
+    with Group() as group:
+        processes = [
+            group.start_raw(module, [a for value in values for a in ('-p', value)])
+            for module, values, _ in UNUSABLE.values()
+        ]
+        for process, (_, _, words) in zip(processes, UNUSABLE.values(), strict=True):
+            assert process.wait() not in (0, 1)
+            lines = process.output.splitlines()
+            (ours,) = [line for line in lines if line.startswith('load_identification: ')]
+            # The ROS client library logs by itself what it cannot parse.
+            assert len(lines) <= 2, process.output
+            for word in words:
+                assert word in ours
+
+
+def test_a_misspelt_parameter_is_warned_of_with_the_name_that_is_meant() -> None:
+    with Group() as group:
+        process = group.start(parameters={'cutof_frequency': 10.0})
+        group.wait_for(lambda: 'cutof_frequency' in process.output, 'the warning')
+        line = next(li for li in process.output.splitlines() if 'cutof_frequency' in li)
+        assert 'WARN' in line
+        assert 'did you mean cutoff_frequency?' in line
+        pipeline = Pipeline(group)
+        group.wait_for(lambda: pipeline.statuses, 'status: it runs')

@@ -1,0 +1,185 @@
+"""The three nodes in three processes, and several pipelines side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
+from ros_helpers import (
+    NAMESPACE,
+    OFFSET_KEYS,
+    PAYLOAD,
+    Group,
+    Message,
+    NodeProcess,
+    Pipeline,
+    assert_holds,
+    feed,
+    inertia_of,
+    pieces,
+    recording,
+    stamp_of,
+)
+from sensor_msgs.msg import JointState
+
+NODES = ('fusion', 'filter', 'estimator')
+
+
+class Forms:
+    """The pipeline in one process and in three, on the same inputs."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        group.publisher(JointState, '/joint_states')
+        group.publisher(WrenchStamped, '/wrench')
+        group.describe()
+        self.processes: dict[str, NodeProcess] = {}
+        group.start(remaps={'__ns': f'/one{NAMESPACE}'})
+        for node in NODES:
+            self.restart(node)
+        self.one = Pipeline(group, f'/one{NAMESPACE}')
+        self.three = Pipeline(group, f'/three{NAMESPACE}')
+
+    def restart(self, node: str) -> None:
+        """Start a node of the three, for the first time or again."""
+        self.processes[node] = self.group.start(node, remaps={'__ns': f'/three{NAMESPACE}'})
+
+    def connect(self) -> None:
+        """Wait until samples find their way through all three processes."""
+        self.one.connect()
+        self.three.connect()
+        used = self.three.used
+        samples = pieces(self.group)
+        self.group.wait_for(
+            lambda: self.group.play(next(samples)) or self.three.used > used,
+            'samples used by the three processes',
+        )
+        self.one.settle()
+        self.three.settle()
+
+    def play(self, messages: list[Message], base: int) -> None:
+        """Play to both and wait until both have used it all."""
+        self.group.play(messages)
+        for pipeline in (self.one, self.three):
+            pipeline.wait_for_inertia(recording(), base)
+
+
+@pytest.fixture(scope='module')
+def forms() -> Iterator[Forms]:
+    """Yield both forms, running and connected."""
+    with Group() as group:
+        forms = Forms(group)
+        forms.connect()
+        yield forms
+
+
+def assert_same(one: Pipeline, three: Pipeline) -> None:
+    """Check that two pipelines say the same, but for rounding and the decimals of the status."""
+    assert stamp_of(one.inertias[-1]) == stamp_of(three.inertias[-1])
+    np.testing.assert_allclose(
+        inertia_of(three.inertias[-1]), inertia_of(one.inertias[-1]), rtol=1e-6, atol=1e-12
+    )
+    std = np.sqrt(np.diag(np.reshape(one.covariances[-1].data, (16, 16))))
+    difference = np.subtract(three.covariances[-1].data, one.covariances[-1].data)
+    assert np.abs(difference.reshape(16, 16) / np.outer(std, std)).max() < 1e-6
+    assert three.words == one.words
+    np.testing.assert_allclose(
+        three.numbers(OFFSET_KEYS), one.numbers(OFFSET_KEYS), rtol=1e-6, atol=1e-9
+    )
+
+
+def test_three_processes_give_the_estimate_of_one(forms: Forms) -> None:
+    before = [pipeline.used for pipeline in (forms.one, forms.three)]
+    base = forms.group.next_base()
+    forms.play(feed(recording(), base), base)
+    used = [p.used - b for p, b in zip((forms.one, forms.three), before, strict=True)]
+    assert used[0] == used[1]
+    assert_holds(forms.one)
+    assert_same(forms.one, forms.three)
+
+
+def test_a_recording_again_without_a_pause_starts_afresh_in_three_processes(forms: Forms) -> None:
+    half = replace(recording(), wrench=recording().wrench - 0.5 * recording().exact_wrench)
+    later, earlier = forms.group.next_base(), forms.group.next_base()
+    # So fast that the jump comes in the middle of a batch.
+    forms.group.play(feed(half, later) + feed(recording(), earlier), speed=1e6)
+    forms.group.play(feed(recording(), base := forms.group.next_base()))
+    forms.three.wait_for_inertia(recording(), base)
+    assert_holds(forms.three)
+
+
+def test_counts_of_all_nodes_come_together_in_the_status(forms: Forms) -> None:
+    def change(messages: list[Message]) -> list[Message]:
+        for message in messages[500:520]:
+            if isinstance(message.content, WrenchStamped):
+                message.content.wrench.force.y = np.nan
+        return messages
+
+    base, before = forms.group.next_base(), forms.three.dropped('wrench_not_finite')
+    # Other nodes on the robot have more to say, and nothing of theirs is to be counted.
+    forms.group.publisher(DiagnosticArray, '/diagnostics')
+    foreign = DiagnosticStatus(name='load_identification/fusion_node', hardware_id='base')
+    chatter = [
+        Message(base + k * 1_000_000, '/diagnostics', DiagnosticArray(status=[foreign]))
+        for k in range(8000)
+    ]
+    messages = change(feed(recording(), base)) + chatter
+    forms.play(sorted(messages, key=lambda message: message.due), base)
+    forms.group.wait_for(
+        lambda: forms.three.dropped('wrench_not_finite') == before + 10, 'ten wrenches counted'
+    )
+    assert forms.one.dropped('wrench_not_finite') == before + 10
+    assert_holds(forms.three)
+
+
+@pytest.mark.parametrize('node', NODES)
+def test_a_node_may_be_restarted(forms: Forms, node: str) -> None:
+    forms.processes[node].close()
+    forms.restart(node)
+    forms.three.statuses.clear()
+    forms.connect()
+    base = forms.group.next_base()
+    forms.play(feed(recording(), base), base)
+    assert_holds(forms.three)
+
+
+def test_two_arms_side_by_side_do_not_mix() -> None:
+    half = replace(recording(), wrench=recording().wrench - 0.5 * recording().exact_wrench)
+    with Group() as group:
+        group.describe()
+        arms = []
+        for arm in ('/left', '/right'):
+            group.publisher(JointState, f'{arm}/joint_states')
+            group.publisher(WrenchStamped, f'{arm}/wrench')
+            group.start(
+                remaps={
+                    '__ns': f'{arm}{NAMESPACE}',
+                    '/joint_states': f'{arm}/joint_states',
+                    '/wrench': f'{arm}/wrench',
+                }
+            )
+            arms.append(Pipeline(group, f'{arm}{NAMESPACE}'))
+        left, right = arms
+        left.connect('/left/joint_states', '/left/wrench')
+        right.connect('/right/joint_states', '/right/wrench')
+        base = group.next_base()
+        messages = [
+            message._replace(topic=f'{arm}{message.topic}')
+            for arm, of_arm in (('/left', recording()), ('/right', half))
+            for message in feed(of_arm, base)
+        ]
+        group.play(sorted(messages, key=lambda message: message.due))
+        left.wait_for_inertia(recording(), base)
+        right.wait_for_inertia(half, base)
+        assert_holds(left)
+        assert right.number('mass') == pytest.approx(0.5 * PAYLOAD.mass, abs=0.005)
+        answer = group.call(f'/left{NAMESPACE}/reset')
+        assert answer.success
+        group.wait_for(lambda: 'reset' in left.status['event'], 'the reset of the left arm')
+        right.settle()
+        assert right.status['event'] == 'none'
+        assert right.status['mass.identified'] == 'true'
