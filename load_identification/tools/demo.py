@@ -74,11 +74,14 @@ class PipelineProcess:
 
     def __init__(self) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed in __exit__
+        # Offset and tool of a real robot are not to be read, nor written over.
+        self._home = tempfile.TemporaryDirectory(prefix='load_demo-')
         self._process = subprocess.Popen(
             [sys.executable, '-m', 'load_identification.nodes.load_identification'],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
+            env=os.environ | {'ROS_HOME': self._home.name},
         )
 
     def __enter__(self) -> PipelineProcess:
@@ -97,6 +100,7 @@ class PipelineProcess:
             self._process.kill()
             self._process.wait()
         self._log.close()
+        self._home.cleanup()
 
     def output(self) -> str:
         """Return all that it has written."""
