@@ -155,20 +155,16 @@ def filtered_messages(
     return messages
 
 
-def filtered_feed(recording: Recording, base: int, frame: str = FRAME) -> list[Message]:
-    """Return the true motion of S and the wrench as filtered topics."""
+def filtered_sample(recording: Recording, k: int, base: int, frame: str = FRAME) -> list[Message]:
+    """Return the true motion of S and the wrench of one sample as filtered topics."""
     motion = recording.motion
-    return [
-        message
-        for k, stamp in enumerate(recording.stamps)
-        for message in filtered_messages(
-            base + int(stamp),
-            frame,
-            recording.exact_wrench[k] + OFFSET,
-            np.concatenate([motion.linear_velocity[k], motion.angular_velocity[k]]),
-            np.concatenate([motion.linear_acceleration[k], motion.angular_acceleration[k]]),
-        )
-    ]
+    return filtered_messages(
+        base + int(recording.stamps[k]),
+        frame,
+        recording.exact_wrench[k] + OFFSET,
+        np.concatenate([motion.linear_velocity[k], motion.angular_velocity[k]]),
+        np.concatenate([motion.linear_acceleration[k], motion.angular_acceleration[k]]),
+    )
 
 
 def inertia_of(message: InertiaStamped) -> FloatArray:

@@ -258,8 +258,13 @@ def test_noise_gain_is_the_sum_of_squares_of_the_kernel(derivative: int) -> None
     """By Monte Carlo, and against the closed form sum (2n+1) P_n^(d)(0)² / N / a^2d."""
     joints, rate = 500, 500.0
     noise = np.random.default_rng(derivative).normal(size=(2000, joints))
-    out = feed(differentiator(5.0), sampled(at_rate(rate, 4.0), lambda t: noise))
+    # On a ramp, which the polynomial holds exactly: pure noise is an arm at rest.
+    speed = 1e4
+    ramp = sampled(at_rate(rate, 4.0), lambda t: noise + speed * (t - t[0])[:, None])
+    out = feed(differentiator(5.0), ramp)
     found = (out.position, out.velocity, out.acceleration)[derivative]
+    t = (out.stamps - ramp.stamps[0]) * 1e-9
+    found = found - (speed * t[:, None], speed, 0.0)[derivative]
     offsets = np.arange(-29, 30) / rate
     kernel = polynomial_kernels(offsets[None], np.ones((1, 59)))[0, :, derivative]
     # Windows of 116 ms, 200 ms apart, are independent: five standard deviations of a variance
@@ -517,3 +522,23 @@ def test_nothing_in_gives_nothing_out() -> None:
     stage = differentiator()
     assert stage.update(sampled(at_rate(500.0, 0.0), polynomials(1, 1)[0])) is None
     assert stage.update(sampled(at_rate(500.0, 0.05), polynomials(1, 1)[0])) is None
+
+
+@pytest.mark.parametrize('noise', [0.0, 1e-5, 1e-3])
+def test_at_rest_velocity_and_acceleration_are_zero_however_noisy_the_encoders(
+    noise: float,
+) -> None:
+    draws = noise * np.random.default_rng(0).normal(size=(1000, 6))
+    out = feed(differentiator(), sampled(at_rate(500.0, 2.0), lambda t: 1.0 + draws))
+    # But for rounding; without the rule 1e-5 rad gives accelerations of 0.05 rad/s².
+    np.testing.assert_allclose(out.velocity, 0.0, atol=1e-12)
+    np.testing.assert_allclose(out.acceleration, 0.0, atol=1e-9)
+    np.testing.assert_allclose(out.position, 1.0, atol=5.0 * noise + 1e-12)
+
+
+def test_slow_motion_of_a_coarse_encoder_is_no_rest() -> None:
+    step, speed = 1e-3, 0.05
+    batch = sampled(at_rate(500.0, 4.0), lambda t: np.round(speed * t / step)[:, None] * step)
+    out = feed(differentiator(), batch)
+    # Steps of the encoder, 20 ms apart, differentiated over 116 ms.
+    assert np.all(out.velocity > 0.5 * speed)

@@ -407,6 +407,8 @@ def example(**changes: Any) -> Identification:
         reversed_sign=False,
         residual_rms=np.array([0.08, nan]),
         noise=np.array([0.1, 0.01]),
+        total=np.full(10, nan),
+        total_covariance=np.eye(10),
     )
     dropped = Counter({'wrench_not_finite': 12, 'joint_missing': 0})
     return replace(Identification(estimate, -1.0, 13000, dropped, ()), **changes)

@@ -201,7 +201,8 @@ def test_an_included_file_has_the_arguments_it_is_given() -> None:
 
 def test_every_file_found_in_the_share_folder_is_in_a_folder_installed_there() -> None:
     texts = [value for element in elements() for value in element.attrib.values()]
-    found = {match for text in texts for match in re.findall(r'find-pkg-share \w+\)/(.*)', text)}
+    pattern = r'find-pkg-share \w+\)/([\w./-]*)'
+    found = {match for text in texts for match in re.findall(pattern, text)}
     assert found
     # That all files of these two are installed is tested in test_package.py.
     assert all(name.startswith(('config/', 'launch/')) for name in found)

@@ -30,7 +30,7 @@ TOOLS = {
     *('SetGoal', 'SetInitialPose'),
 }
 VIEWS = {'FPS', 'Orbit', 'ThirdPersonFollower', 'TopDownOrtho', 'XYOrbit'}
-"""Classes of rviz_default_plugins, plugins_description.xml, branch jazzy, November 2026."""
+"""Classes of rviz_default_plugins, plugins_description.xml, branch jazzy."""
 
 PANELS = {'Displays', 'Selection', 'Time', 'Tool Properties', 'Transformation', 'Views'}
 """Panels of rviz_common, panel_factory.cpp, branch jazzy."""

@@ -30,8 +30,10 @@ LARGEST_ANGLE = np.deg2rad(30.0)
 """Half-angle of the widest cone [rad]. Beyond, the moments are about two standard deviations of
 their gap apart: the axis means little, and to first order its angle is no longer computed."""
 
-HELD_BELOW = 1.0
-"""A gap of moments, in its standard deviations, below which axes are not turned at all."""
+FOLLOWED_FROM = 6.0
+"""A gap of moments, in its standard deviations, from which on axes are followed as they are.
+Noise alone makes the eigenvectors of two equal moments turn by any angle, and drives the moments
+themselves apart, at times by more than three standard deviations."""
 
 # Places among xx, xy, xz, yy, yz, zz; off the diagonal by row and column.
 XX, YY, ZZ = 0, 3, 5
@@ -227,9 +229,9 @@ def continued_axes(
     """Return principal axes that follow those before without a flip.
 
     Four right-handed frames are principal: each axis takes the sign nearer to the one before.
-    Where two moments are close, noise turns their axes: they are held below a gap of one standard
-    deviation, follow fully from `GAP_STANDARD_DEVIATIONS`, where `PrincipalInertia.distinct`
-    begins, and in proportion between. The third axis is exact all the same.
+    Where two moments are close, noise turns their axes: they are held where the moments are not
+    distinct (see `PrincipalInertia`), followed from `FOLLOWED_FROM`, and between in proportion at
+    each publication. The third axis is exact all the same.
 
     Parameters
     ----------
@@ -245,7 +247,8 @@ def continued_axes(
         return principal.axes
     gaps = principal.moments[:-1] - principal.moments[1:]
     scale = np.maximum(np.hypot(std[:-1], std[1:]), np.finfo(np.float64).tiny)
-    follow = np.clip((gaps / scale - HELD_BELOW) / (GAP_STANDARD_DEVIATIONS - HELD_BELOW), 0, 1)
+    held = GAP_STANDARD_DEVIATIONS
+    follow = np.clip((gaps / scale - held) / (FOLLOWED_FROM - held), 0.0, 1.0)
 
     # The axis that stands out is z or x; the other two turn about it.
     out = 2 if follow[1] >= follow[0] else 0

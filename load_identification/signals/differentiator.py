@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.signals.batches import SynchronizedBatch
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 ORDER = 6
 """Degree of the polynomial. At 0.3 of the cutoff the value is short by 0.006 %, the first
@@ -21,6 +21,10 @@ LEAST_SIDE = 3
 
 WORST_CONDITION = 1e6
 """Of the normal equations: even seven points jittered by 0.4 of their distance stay below 2e5."""
+
+
+FEWEST_AT_REST = 20
+"""Samples of a window from which rest can be told from a turning point."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,33 @@ def polynomial_kernels(offsets: FloatArray, used: FloatArray) -> FloatArray:
     scales[scales[:, 0] * WORST_CONDITION < scales[:, -1]] = np.nan
     kernels: FloatArray = x @ (axes @ (np.swapaxes(axes, 1, 2) @ unit / scales[..., None]))
     return kernels
+
+
+def at_rest(position: FloatArray, used: BoolArray) -> BoolArray:
+    """Tell in which windows no joint moves beyond its own noise.
+
+    Noise that is white scatters as much from sample to sample as over the window, half of the
+    mean squared difference; motion makes the variance larger. Four times is allowed. Of fewer
+    than `FEWEST_AT_REST` samples a turning point looks alike, so there nothing is said.
+
+    Parameters
+    ----------
+    position : (k, w, J) array
+        Samples of k windows [rad or m].
+    used : (k, w) bool array
+        False for padding.
+
+    Returns
+    -------
+    (k,) bool array
+    """
+    weight = used[:, :, None] / used.sum(axis=1)[:, None, None]
+    offset = position - (weight * position).sum(axis=1, keepdims=True)
+    variance = (weight * offset**2).sum(axis=1)
+    steps = np.diff(position, axis=1) ** 2 * (used[:, 1:] & used[:, :-1])[:, :, None]
+    from_step_to_step = steps.sum(axis=1) / (2.0 * (used.sum(axis=1) - 1)[:, None])
+    still: BoolArray = np.all(variance <= 4.0 * from_step_to_step, axis=1)
+    return still & (used.sum(axis=1) >= FEWEST_AT_REST)
 
 
 class Differentiator:
@@ -200,8 +231,16 @@ class Differentiator:
         determined = np.isfinite(kernels[:, 0, 0])
         if not determined.all():
             return self._fit(centres[determined], first[determined], last[determined])
-        fitted = np.swapaxes(kernels, 1, 2) @ self._values[index]
+        values = self._values[index]
+        fitted = np.swapaxes(kernels, 1, 2) @ values
         joints = self._joints
+        # At rest what the encoders' noise leaves of velocity and acceleration would look like
+        # excitation, the more the longer the arm stands.
+        still = at_rest(values[:, :, :joints], used)
+        fitted[still, 1:, :joints] = 0.0
+        fitted[still, :2, joints : 2 * joints] = np.where(
+            np.isnan(fitted[still, :2, joints : 2 * joints]), np.nan, 0.0
+        )
         position = fitted[:, :, :joints]
         velocity = fitted[:, :, joints : 2 * joints]
         without = np.isnan(velocity[:, 0])

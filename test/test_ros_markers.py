@@ -1,0 +1,319 @@
+"""The markers, asked of a running node over real DDS: what they are drawn like is what is known.
+
+Every number expected comes from the messages `inertia` and `status`, or from the simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pinocchio
+import pytest
+from geometry_msgs.msg import WrenchStamped
+from rclpy.duration import Duration
+from ros_helpers import (
+    FRAME,
+    NAMESPACE,
+    PUMA,
+    RATE,
+    RELIABLE,
+    Group,
+    Message,
+    Pipeline,
+    feed,
+    inertia_of,
+    recording,
+    stamp_of,
+    trajectory,
+    vector,
+)
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import Marker, MarkerArray
+
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.robot import Robot
+from load_identification.nodes.markers import NEWTONS_PER_METRE
+from load_identification.tools.simulation import Recording, SensorModel, simulate
+from load_identification.tools.trajectories import Quintic, Trajectory
+from load_identification.typing_aliases import FloatArray
+
+TURN = pinocchio.rpy.rpyToMatrix(0.4, -0.7, 1.0)
+UNEVEN = InertialParameters.from_center_of_mass(
+    1.6, [0.01, 0.03, 0.09], TURN @ np.diag([0.0055, 0.0038, 0.0026]) @ TURN.T
+)
+"""A payload of three distinct moments: a box of 5 x 12 x 15 cm."""
+
+KINDS = {
+    ('center_of_mass', 0): Marker.SPHERE,
+    ('center_of_mass_95', 0): Marker.SPHERE,
+    ('box', 0): Marker.CUBE,
+    ('principal_axes_95', 0): Marker.TRIANGLE_LIST,
+    ('principal_axes_95', 1): Marker.TRIANGLE_LIST,
+    ('principal_axes_95', 2): Marker.TRIANGLE_LIST,
+    ('mass', 0): Marker.TEXT_VIEW_FACING,
+    ('external_force', 0): Marker.ARROW,
+}
+
+
+def uneven_recording() -> Recording:
+    """Return a recording of the arm with `UNEVEN`."""
+    return simulate(Robot(PUMA, FRAME), trajectory(), UNEVEN, SensorModel(), RATE, 0)
+
+
+class Shown:
+    """What RViz would hold of the markers: those added, less those deleted."""
+
+    def __init__(self, group: Group) -> None:
+        self.messages: list[MarkerArray] = []
+        self.markers: dict[tuple[str, int], Marker] = {}
+        self.deleted: set[tuple[str, int]] = set()
+        group.node.create_subscription(
+            MarkerArray, f'{NAMESPACE}/markers', self._on_markers, RELIABLE
+        )
+
+    def _on_markers(self, message: MarkerArray) -> None:
+        self.messages.append(message)
+        for marker in message.markers:
+            key = (marker.ns, marker.id)
+            if marker.action == Marker.ADD:
+                self.markers[key] = marker
+            else:
+                assert marker.action == Marker.DELETE
+                del self.markers[key]
+                self.deleted.add(key)
+
+    def __getitem__(self, ns: str) -> Marker:
+        return self.markers[ns, 0]
+
+    @property
+    def stamp(self) -> int:
+        """Of the markers last added [ns]."""
+        return max((stamp_of(marker) for marker in self.markers.values()), default=0)
+
+
+@pytest.fixture(scope='module')
+def group() -> Iterator[Group]:
+    """Yield a graph in which the inputs are published."""
+    with Group() as group:
+        group.publisher(JointState, '/joint_states')
+        group.publisher(WrenchStamped, '/wrench')
+        group.describe()
+        yield group
+
+
+@pytest.fixture(scope='module')
+def live(group: Group) -> Pipeline:
+    """Return the single process, running and connected."""
+    group.start()
+    pipeline = Pipeline(group)
+    pipeline.connect()
+    return pipeline
+
+
+@pytest.fixture(scope='module')
+def shown(group: Group, live: Pipeline) -> Shown:
+    """Return what is shown."""
+    shown = Shown(group)
+    group.wait_for(
+        lambda: group.node.count_publishers(f'{NAMESPACE}/markers'), 'a publisher of markers'
+    )
+    return shown
+
+
+def play(
+    live: Pipeline,
+    shown: Shown,
+    played: Recording,
+    change: Callable[[list[Message]], list[Message]] = lambda messages: messages,
+    speed: float = 20.0,
+) -> int:
+    """Play a recording until the markers are those of its last inertia; return where it began."""
+    base = live.play(played, change, speed)
+    live.group.wait_for(lambda: shown.stamp == live.newest, 'markers of the last inertia')
+    return base
+
+
+def rotation_of(pose: Any) -> FloatArray:
+    """Return the rotation matrix of a pose."""
+    q = pose.orientation
+    rotation: FloatArray = pinocchio.Quaternion(q.w, q.x, q.y, q.z).matrix()
+    return rotation
+
+
+def color_of(marker: Marker) -> tuple[float, float, float]:
+    """Return red, green and blue."""
+    return marker.color.r, marker.color.g, marker.color.b
+
+
+def is_grey(marker: Marker) -> bool:
+    """Tell whether a marker has no hue."""
+    return len(set(color_of(marker))) == 1
+
+
+def published_inertia(live: Pipeline) -> tuple[float, FloatArray, FloatArray]:
+    """Return mass, centre of mass and inertia about it of the last message."""
+    values = inertia_of(live.inertias[-1])
+    matrix = np.zeros((3, 3))
+    matrix[np.triu_indices(3)] = values[4:]
+    matrix.T[np.triu_indices(3)] = values[4:]
+    return float(values[0]), values[1:4], matrix
+
+
+def test_every_marker_is_in_the_sensor_frame_locked_and_lives_for_a_while(
+    live: Pipeline, shown: Shown
+) -> None:
+    play(live, shown, uneven_recording())
+    assert len(shown.markers) >= 7
+    for key, marker in shown.markers.items():
+        assert marker.type == KINDS[key]
+        assert marker.header.frame_id == FRAME
+        assert marker.frame_locked
+        # Longer than a publication takes by far, and no more than a few seconds.
+        assert 1e9 <= Duration.from_msg(marker.lifetime).nanoseconds <= 5e9
+        assert 0.0 < marker.color.a <= 1.0
+    for message in shown.messages:
+        keys = [(marker.ns, marker.id) for marker in message.markers]
+        assert len(set(keys)) == len(keys)
+
+
+def test_point_and_box_are_those_of_the_published_inertia(live: Pipeline, shown: Shown) -> None:
+    play(live, shown, uneven_recording())
+    mass, center, inertia = published_inertia(live)
+    for ns in ('center_of_mass', 'center_of_mass_95', 'box'):
+        # Messages carry all of a double.
+        np.testing.assert_allclose(vector(shown[ns].pose.position), center, atol=1e-12)
+    # Oracle: Pinocchio's inertia of a uniform cuboid.
+    box, turn = shown['box'], rotation_of(shown['box'].pose)
+    about_its_axes = pinocchio.Inertia.FromBox(mass, *vector(box.scale)).inertia
+    np.testing.assert_allclose(
+        turn @ about_its_axes @ turn.T, inertia, atol=1e-9 * np.abs(inertia).max()
+    )
+
+
+def test_ellipsoid_has_the_size_that_the_status_says(live: Pipeline, shown: Shown) -> None:
+    # A second of motion: the ellipsoid is larger than the millimetre that is drawn at least.
+    play(live, shown, recording(noise=10.0, duration=5.0))
+    std = live.numbers(f'com.{axis}.std' for axis in 'xyz')
+    ellipsoid = shown['center_of_mass_95']
+    turn, semi_axes = rotation_of(ellipsoid.pose), np.array(vector(ellipsoid.scale)) / 2.0
+    # Its extent along each axis of the sensor is 2.795 standard deviations of that coordinate.
+    extent = np.sqrt((turn * semi_axes) ** 2 @ np.ones(3))
+    assert semi_axes.min() > 0.0005
+    np.testing.assert_allclose(extent, 2.7955 * std, rtol=1e-3)
+
+
+def test_cones_open_along_the_axes_of_the_box(live: Pipeline, shown: Shown) -> None:
+    play(live, shown, uneven_recording())
+    turn = rotation_of(shown['box'].pose)
+    for k in range(3):
+        cone = shown.markers['principal_axes_95', k]
+        np.testing.assert_allclose(rotation_of(cone.pose)[:, 0], turn[:, k], atol=1e-9)
+        points = np.array([vector(p) for p in cone.points]) * vector(cone.scale)
+        assert len(points) % 3 == 0
+        # From the centre out of the box, and known to some degrees after eight seconds.
+        assert points[:, 0].max() > 0.5 * np.linalg.norm(vector(shown['box'].scale))
+        assert np.abs(points[:, 1:]).max() < 0.2 * points[:, 0].max()
+
+
+def test_no_cone_for_axes_that_mean_nothing(live: Pipeline, shown: Shown) -> None:
+    play(live, shown, recording())  # of the block, 2 x 2 x 6 in
+    cones = {number for ns, number in shown.markers if ns == 'principal_axes_95'}
+    assert cones == {2}
+
+
+def test_text_says_mass_and_std_and_stands_above_the_load(live: Pipeline, shown: Shown) -> None:
+    played = recording()
+    base = play(live, shown, played)
+    text = shown['mass']
+    value, _, std, unit = text.text.split()
+    assert unit == 'kg'
+    assert float(value) == pytest.approx(live.number('mass'), abs=0.0006)
+    assert float(std) == pytest.approx(live.number('mass.std'), abs=0.001)
+    # Up, as an accelerometer at rest would say; the gravity in the sensor frame is the truth.
+    at = int(np.argmin(np.abs(played.stamps - (stamp_of(text) - base))))
+    up = -played.motion.gravity[at] / 9.80665
+    lifted = np.subtract(vector(text.pose.position), vector(shown['box'].pose.position))
+    # The motion shakes the direction by some degrees.
+    assert lifted @ up > 0.9 * np.linalg.norm(lifted)
+    assert lifted @ up > 0.5 * np.linalg.norm(vector(shown['box'].scale))
+
+
+def test_grey_until_identified(live: Pipeline, shown: Shown) -> None:
+    heard = len(shown.messages)
+    # Some publications in the half second before the mass is known.
+    play(live, shown, uneven_recording(), speed=4.0)
+    texts = [m for message in shown.messages[heard:] for m in message.markers if m.ns == 'mass']
+    assert [is_grey(text) for text in texts] == ['not identified' in text.text for text in texts]
+    assert any(is_grey(text) for text in texts)
+    assert not any(is_grey(marker) for marker in shown.markers.values())
+    # By mass and slow motion, nothing is known of the inertia: no box then.
+    play(live, shown, recording(slow=True))
+    assert live.status['ixx.identified'] == 'false'
+    assert ('box', 0) not in shown.markers
+    assert not is_grey(shown['mass'])
+
+
+def test_reset_deletes_what_is_known_no_longer(live: Pipeline, shown: Shown) -> None:
+    played = uneven_recording()
+    end = played.exact[0][-1]
+    standing = Trajectory((Quintic(end, end, 1.0),))
+    at_rest = simulate(Robot(PUMA, FRAME), standing, UNEVEN, SensorModel(), RATE, 0)
+    play(live, shown, played)
+    shown.deleted.clear()
+    assert live.group.call(f'{NAMESPACE}/reset').success
+    # It goes on at rest, where weight tells mass and two coordinates of its centre.
+    base = live.newest + 200_000_000
+    live.group.play(feed(at_rest, base))
+    live.group.wait_for(lambda: set(shown.markers) == {('mass', 0)}, 'only the text')
+    assert {('box', 0), ('center_of_mass', 0), ('center_of_mass_95', 0)} <= shown.deleted
+
+
+def test_nothing_is_left_when_the_stream_stops(live: Pipeline, shown: Shown) -> None:
+    play(live, shown, uneven_recording())
+    keys = set(shown.markers)
+    shown.deleted.clear()
+    live.group.wait_for(lambda: not shown.markers, 'all markers deleted')
+    assert shown.deleted == keys
+    # Once: a status later nothing more has come.
+    count = len(shown.messages)
+    live.settle()
+    assert len(shown.messages) == count
+
+
+def test_external_force_is_an_arrow_of_the_scale_stated(live: Pipeline, shown: Shown) -> None:
+    push = np.array([12.0, -8.0, 5.0])
+
+    def pushed(messages: list[Message]) -> list[Message]:
+        for message in messages:
+            if message.topic == '/wrench' and message.due > messages[-1].due - 300_000_000:
+                force = message.content.wrench.force
+                force.x, force.y, force.z = np.add(vector(force), push)
+        return messages
+
+    play(live, shown, uneven_recording())
+    assert ('external_force', 0) not in shown.markers
+    play(live, shown, uneven_recording(), pushed)
+    start, tip = (np.array(vector(p)) for p in shown['external_force'].points)
+    np.testing.assert_array_equal(start, np.zeros(3))
+    # The estimate gives in to the push a little.
+    np.testing.assert_allclose(NEWTONS_PER_METRE * tip, push, atol=2.0)
+    assert not is_grey(shown['external_force'])
+
+
+def test_a_fault_is_red(live: Pipeline, shown: Shown) -> None:
+    def reversed_sign(messages: list[Message]) -> list[Message]:
+        for message in messages:
+            if message.topic == '/wrench':
+                for v in (message.content.wrench.force, message.content.wrench.torque):
+                    v.x, v.y, v.z = (-x for x in vector(v))
+        return messages
+
+    base = live.group.next_base()
+    live.group.play(reversed_sign(feed(recording(), base)))
+    live.group.wait_for(lambda: live.status['state'] == 'fault', 'a fault')
+    live.group.wait_for(lambda: 'reversed' in shown['mass'].text, 'words of the fault')
+    red, green, blue = color_of(shown['mass'])
+    assert red > 2.0 * max(green, blue)
+    assert set(shown.markers) == {('mass', 0)}
