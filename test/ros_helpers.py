@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -77,8 +78,6 @@ LATCHED = QoSProfile(
 )
 RELIABLE = QoSProfile(depth=10000, reliability=ReliabilityPolicy.RELIABLE)
 BEST_EFFORT = QoSProfile(depth=10000, reliability=ReliabilityPolicy.BEST_EFFORT)
-
-_domains_in_use: set[int] = set()
 
 
 class Message(NamedTuple):
@@ -187,6 +186,20 @@ def feed(recording: Recording, base: int, first: int = 0, last: int = -1) -> lis
     return messages
 
 
+def _free_domain() -> int:
+    """Return an id at which nobody on this host takes part, near the one this run was given."""
+    first = int(os.environ['ROS_DOMAIN_ID'])
+    for domain in (*range(first, 102), *range(1, first)):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                # The first participant of a domain listens here: DDSI-RTPS 9.6.1.1.
+                probe.bind(('', 7400 + 250 * domain + 10))
+            except OSError:
+                continue
+        return domain
+    raise AssertionError('every ROS domain of this host is in use')
+
+
 class NodeProcess:
     """An executable of the package in a process of its own.
 
@@ -225,6 +238,11 @@ class NodeProcess:
         """Whether it runs."""
         return self._process.poll() is None
 
+    def has_loaded(self, library: str) -> bool:
+        """Whether it has got as far as to load a library."""
+        maps = Path(f'/proc/{self._process.pid}/maps')
+        return library in maps.read_text(encoding='utf-8', errors='replace')
+
     def send(self, number: signal.Signals) -> None:
         """Send a signal."""
         self._process.send_signal(number)
@@ -255,11 +273,7 @@ class Group:
     """
 
     def __init__(self, joined: Group | None = None) -> None:
-        first = int(os.environ['ROS_DOMAIN_ID'])
-        free = (d for d in range(first, first + 10) if d not in _domains_in_use)
-        self.domain: int = joined.domain if joined else next(free)
-        self._own = joined is None
-        _domains_in_use.add(self.domain)
+        self.domain: int = joined.domain if joined else _free_domain()
         self._home = tempfile.TemporaryDirectory(prefix='load_identification_test_')
         self._context = Context()
         self._context.init(args=[], domain_id=self.domain)
@@ -290,8 +304,6 @@ class Group:
         self.node.destroy_node()
         self._context.try_shutdown()
         self._home.cleanup()
-        if self._own:
-            _domains_in_use.remove(self.domain)
 
     def start(
         self,

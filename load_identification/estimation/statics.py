@@ -106,10 +106,12 @@ class StaticMonitor:
         track = np.vstack([self._tail, position])
         self._tail = track[-2:]
         if len(track) > 2:
-            second = np.diff(track, n=2, axis=0)
+            second = track[2:] - 2.0 * track[1:-1] + track[:-2]
+            fresh = np.einsum('ij,ij->j', second, second) / (6.0 * len(second))
             share = min(1.0, len(second) / 50.0)
-            fresh = np.nan_to_num(np.mean(second**2, axis=0) / 6.0)
-            self._variance += share * (fresh - self._variance)
+            # A joint that is not carried now keeps the noise it had.
+            change = np.where(fresh == fresh, fresh - self._variance, 0.0)
+            self._variance += share * change
         self._recent.append((int(stamps[-1]), position[-1]))
         while self._recent[-1][0] - self._recent[0][0] > LOOK_BACK_NS and len(self._recent) > 2:
             self._recent.popleft()

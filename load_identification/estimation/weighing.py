@@ -32,6 +32,9 @@ SETTLED = 0.1
 FIRST_LOOK = 1.0
 """After so long at rest a pose is remembered, and again each time twice as long [s]."""
 
+LONGEST_LOOK_NS = 2_000_000_000
+"""A pose remembered rests on so much of it at most [ns]."""
+
 GRAVITY_NS = 30_000_000_000
 """How long motion is remembered to tell gravity at a pose [ns]."""
 
@@ -168,7 +171,8 @@ class Scales:
 
     def _look(self) -> None:
         try:
-            self._candidate = self._pose(self.monitor.since or 0)
+            newest, since = self.monitor.newest or 0, self.monitor.since or 0
+            self._candidate = self._pose(max(since, newest - LONGEST_LOOK_NS))
         except NotAtRestError:
             self._candidate = None
 

@@ -139,7 +139,7 @@ class Parameters:
         (0.0, 100.0),
     )
     calibration_samples: int = _parameter(
-        1000, 'Wrench samples that calibrate_offset averages', (ESTIMATOR,), '', (10, 20000)
+        1000, 'Wrench samples that calibrate_offset averages', (ESTIMATOR,), '', (10, 10000)
     )
     expected_mass: float = _parameter(
         -1.0,
