@@ -238,10 +238,11 @@ class NodeProcess:
         """Whether it runs."""
         return self._process.poll() is None
 
-    def has_loaded(self, library: str) -> bool:
-        """Whether it has got as far as to load a library."""
-        maps = Path(f'/proc/{self._process.pid}/maps')
-        return library in maps.read_text(encoding='utf-8', errors='replace')
+    def catches(self, number: signal.Signals) -> bool:
+        """Whether it has got as far as to handle a signal itself."""
+        status = Path(f'/proc/{self._process.pid}/status').read_text(encoding='utf-8')
+        caught = next(line for line in status.splitlines() if line.startswith('SigCgt:'))
+        return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal."""
@@ -334,7 +335,10 @@ class Group:
         environment = os.environ | {
             'ROS_DOMAIN_ID': str(self.domain),
             'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-            'PYTHONPATH': str(CODE),
+            # Before all that a sourced ROS may have put there.
+            'PYTHONPATH': os.pathsep.join(
+                filter(None, [str(CODE), os.environ.get('PYTHONPATH')])
+            ),
             # What one test's nodes store is not found by another's.
             'ROS_HOME': self._home.name,
         }

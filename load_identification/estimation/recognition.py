@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.stats
+import scipy.special
 import yaml
 
 from load_identification.errors import LoadIdentificationError
@@ -261,5 +261,5 @@ def _candidate(features: Features, known: KnownObject) -> Candidate:
     away = features.values[:size] - values
     squared = float(away @ np.linalg.solve(covariance, away))
     return Candidate(
-        known.name, float(np.sqrt(squared)), size, float(scipy.stats.chi2.sf(squared, size))
+        known.name, float(np.sqrt(squared)), size, float(scipy.special.chdtrc(size, squared))
     )

@@ -234,8 +234,9 @@ def run(make: Callable[[], Program], args: list[str] | None = None) -> int:
     program: Program | None = None
     try:
         _initialize(args)
-        program = make()
-        _loop(program, ended)
+        if not ended():
+            program = make()
+            _loop(program, ended)
     except (LoadIdentificationError, ParameterException) as error:
         print(f'load_identification: {error}', file=sys.stderr)
         return 2

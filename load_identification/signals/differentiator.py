@@ -108,8 +108,9 @@ def at_rest(position: FloatArray, used: BoolArray) -> BoolArray:
     variance = (weight * offset**2).sum(axis=1)
     steps = np.diff(position, axis=1) ** 2 * (used[:, 1:] & used[:, :-1])[:, :, None]
     from_step_to_step = steps.sum(axis=1) / (2.0 * (used.sum(axis=1) - 1)[:, None])
-    still: BoolArray = np.all(variance <= 4.0 * from_step_to_step, axis=1)
-    return still & (used.sum(axis=1) >= FEWEST_AT_REST)
+    still = np.all(variance <= 4.0 * from_step_to_step, axis=1)
+    rests: BoolArray = still & (used.sum(axis=1) >= FEWEST_AT_REST)
+    return rests
 
 
 class Differentiator:
