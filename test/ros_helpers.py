@@ -336,9 +336,7 @@ class Group:
             'ROS_DOMAIN_ID': str(self.domain),
             'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
             # Before all that a sourced ROS may have put there.
-            'PYTHONPATH': os.pathsep.join(
-                filter(None, [str(CODE), os.environ.get('PYTHONPATH')])
-            ),
+            'PYTHONPATH': os.pathsep.join(filter(None, [str(CODE), os.environ.get('PYTHONPATH')])),
             # What one test's nodes store is not found by another's.
             'ROS_HOME': self._home.name,
         }

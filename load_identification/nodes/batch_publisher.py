@@ -49,6 +49,10 @@ class BatchPublisher:
         message = make()
         raw = serialize_message(message)
         layout: Layout | None = layout_of(raw, message)
+        if layout is not None and layout.end < len(raw):
+            # rclpy reserves more than an empty sequence takes.
+            raw = raw[: layout.end]
+            layout = layout_of(raw, message)
         if layout is None:
             raise TypeError(f'no layout for {message}')
         self._label, self._raw, self._record = label, raw, layout.record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ from load_identification.signals.synchronizer import Synchronizer
 
 FUSION, FILTER, ESTIMATOR, HEXAPOD = 'fusion', 'filter', 'estimator', 'hexapod'
 ALL = (FUSION, FILTER, ESTIMATOR, HEXAPOD)
+
+ROS_PARAMETERS = ('use_sim_time', 'start_type_description_service')
 
 
 def _parameter(
@@ -243,10 +246,12 @@ def check(name: str, value: Any) -> Any:
         if not isinstance(value, str) or (info['choices'] and value not in info['choices']):
             raise error
         return value
-    numbers = value if isinstance(default, tuple) else [value]
     try:
-        floats = tuple(float(v) for v in numbers if not isinstance(v, bool | str))
-    except (TypeError, ValueError):
+        numbers = tuple(value) if isinstance(default, tuple) else (value,)
+        if any(isinstance(v, bool | str | bytes) for v in numbers):
+            raise error
+        floats = tuple(float(v) for v in numbers)
+    except (TypeError, OverflowError):
         raise error from None
     expected = len(default) if isinstance(default, tuple) else 1
     low, high = info['limits']
@@ -283,17 +288,31 @@ def from_yaml(path: Path) -> Parameters:
     _collect(document, values)
     if not values:
         raise ParameterError(f'parameter file {path}: no ros__parameters in it')
-    for name in values:
+    ours = {name: value for name, value in values.items() if not of_ros(name)}
+    for name in ours:
         if name not in TABLE:
             raise ParameterError(f'parameter file {path}: no parameter {name}{suggestion(name)}')
-    return Parameters(**{name: check(name, value) for name, value in values.items()})
+    return Parameters(**{name: check(name, _as_ros(name, v)) for name, v in ours.items()})
+
+
+def of_ros(name: str) -> bool:
+    """Tell whether a parameter is one that every node has."""
+    return name in ROS_PARAMETERS or name.startswith('qos_overrides.')
+
+
+def _as_ros(name: str, value: Any) -> Any:
+    """Return a number that PyYAML takes for a text and ROS does not: 1e-3, without a point."""
+    if isinstance(value, str) and isinstance(TABLE[name].default, float):
+        with contextlib.suppress(ValueError):
+            return float(value)
+    return value
 
 
 def _collect(section: Any, values: dict[str, Any]) -> None:
     """Gather every ros__parameters section below."""
     if isinstance(section, dict):
         for key, content in section.items():
-            if key == 'ros__parameters':
-                values.update(content or {})
-            else:
+            if key != 'ros__parameters':
                 _collect(content, values)
+            elif isinstance(content, dict):
+                values.update({str(name): value for name, value in content.items()})

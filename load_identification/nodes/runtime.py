@@ -23,7 +23,14 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from rclpy.signals import SignalHandlerOptions
 
 from load_identification.errors import LoadIdentificationError, ParameterError
-from load_identification.nodes.parameters import TABLE, Parameters, allowed, check, suggestion
+from load_identification.nodes.parameters import (
+    TABLE,
+    Parameters,
+    allowed,
+    check,
+    of_ros,
+    suggestion,
+)
 
 NAMESPACE = 'load_identification'
 
@@ -34,8 +41,6 @@ SERVE_PERIOD = 0.05
 """How often services, timers and ordinary subscriptions are served [s]."""
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-ROS_PARAMETERS = ('use_sim_time', 'start_type_description_service')
 
 INPUT_QOS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT
@@ -83,8 +88,7 @@ def declare_parameters(node: Node, role: str) -> Parameters:
         values[name] = value
     node.add_on_set_parameters_callback(_checked)
     for name in node._parameter_overrides:
-        ours = name in TABLE or name in ROS_PARAMETERS or name.startswith('qos_overrides.')
-        if not ours:
+        if name not in TABLE and not of_ros(name):
             node.get_logger().warning(f'unknown parameter {name}{suggestion(name)}')
     return replace(Parameters(), **values)
 

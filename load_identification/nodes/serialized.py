@@ -48,6 +48,13 @@ class Layout:
     fixed: tuple[tuple[int, bytes], ...]
     label: tuple[str, ...]
 
+    @property
+    def end(self) -> int:
+        """Where the content of such a message ends."""
+        fields = (self.record.fields or {}).values()
+        numbers = [field[1] + field[0].itemsize for field in fields]
+        return max(numbers + [start + len(part) for start, part in self.fixed])
+
     def matches(self, raw: bytes) -> bool:
         """Tell whether a message is of this layout."""
         return len(raw) == self.record.itemsize and all(
@@ -90,12 +97,6 @@ def wrench_layout(raw: bytes, message: WrenchStamped) -> Layout | None:
 
 def joint_state_layout(raw: bytes, message: JointState) -> Layout | None:
     """Return the layout of a sensor_msgs/JointState, None where it cannot be read so."""
-    # Fast CDR aligns behind the length of an empty sequence as well, others do not.
-    padded = _joint_state_layout(raw, message, pad_empty=True)
-    return padded or _joint_state_layout(raw, message, pad_empty=False)
-
-
-def _joint_state_layout(raw: bytes, message: JointState, pad_empty: bool) -> Layout | None:
     at = _aligned(_after_string(STAMP_END, message.header.frame_id), 4) + 4
     for name in message.name:
         at = _after_string(at, name)
@@ -106,10 +107,11 @@ def _joint_state_layout(raw: bytes, message: JointState, pad_empty: bool) -> Lay
         at = _aligned(at, 4)
         fixed.append((at, raw[at : at + 4]))
         length = len(getattr(message, field))
-        start = _aligned(at + 4, 8) if length or pad_empty else at + 4
+        start = _aligned(at + 4, 8) if length else at + 4
         fields[field] = (('<f8', (length,)), start)
         at = start + 8 * length
-    if at != len(raw) or not count or len(message.position) != count:
+    # What rclpy has serialized itself may be longer than its content.
+    if at > len(raw) or not count or len(message.position) != count:
         return None
     if len(message.velocity) not in (0, count) or len(set(message.name)) != count:
         return None

@@ -1,0 +1,203 @@
+"""Every parameter: what it may be, what is said where it is not, and files of them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from load_identification.errors import ParameterError
+from load_identification.nodes.parameters import (
+    ALL,
+    TABLE,
+    Parameters,
+    allowed,
+    check,
+    from_yaml,
+    suggestion,
+)
+
+NUMBERS = [name for name, field in TABLE.items() if isinstance(field.default, int | float)]
+WHOLE = [name for name in NUMBERS if isinstance(TABLE[name].default, int)]
+TEXTS = [name for name, field in TABLE.items() if isinstance(field.default, str)]
+
+
+@pytest.mark.parametrize('name', TABLE)
+def test_every_parameter_says_what_it_is_and_may_be(name: str) -> None:
+    field = TABLE[name]
+    assert field.metadata['description']
+    assert set(field.metadata['used_by']) <= set(ALL)
+    assert field.metadata['used_by']
+    assert check(name, field.default) == field.default
+    assert allowed(name)
+
+
+@pytest.mark.parametrize('name', NUMBERS)
+def test_a_number_is_taken_up_to_its_limits_and_no_farther(name: str) -> None:
+    low, high = TABLE[name].metadata['limits']
+    assert check(name, low) == low
+    assert check(name, high) == high
+    for value in (low - 1, high + 1, 2 * high + 1, math.nan, math.inf, -math.inf, 10**400):
+        with pytest.raises(ParameterError) as error:
+            check(name, value)
+        assert str(error.value).startswith(f'parameter {name} is {value!r}; it must be ')
+        assert f'from {low:g} to {high:g}' in str(error.value)
+
+
+@pytest.mark.parametrize('name', NUMBERS)
+@pytest.mark.parametrize('value', ['1.0', 'much', '', None, True, [1.0], [], {}, b'1'])
+def test_what_is_no_number_is_not_taken_for_one(name: str, value: Any) -> None:
+    with pytest.raises(ParameterError, match=f'parameter {name} is '):
+        check(name, value)
+
+
+@pytest.mark.parametrize('name', sorted(set(NUMBERS) - set(WHOLE)))
+def test_an_integer_is_taken_for_a_number(name: str) -> None:
+    _, high = TABLE[name].metadata['limits']
+    value = check(name, int(high))
+    assert value == int(high)
+    assert isinstance(value, float)
+
+
+@pytest.mark.parametrize('name', WHOLE)
+def test_a_whole_number_is_not_rounded(name: str) -> None:
+    low, _ = TABLE[name].metadata['limits']
+    assert isinstance(check(name, float(low)), int)
+    with pytest.raises(ParameterError, match='whole number'):
+        check(name, low + 0.5)
+
+
+@pytest.mark.parametrize('name', TEXTS)
+def test_a_text_is_a_text_and_one_of_the_choices_where_there_are_any(name: str) -> None:
+    choices = TABLE[name].metadata['choices']
+    for choice in choices or ('', 'any'):
+        assert check(name, choice) == choice
+    for value in (1, 1.0, True, None, ['a'], *(['neither'] if choices else [])):
+        with pytest.raises(ParameterError) as error:
+            check(name, value)
+        assert f'{name} is {value!r}' in str(error.value)
+        assert allowed(name) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    'value',
+    [
+        [0.0, 0.0],
+        [0.0, 0.0, -9.8, 0.0],
+        [0.0, 0.0, math.nan],
+        [0.0, 0.0, -98.0],
+        [0.0, 0.0, 0.0],
+        ['down', 0.0, 0.0, -9.8],
+        [True, 0.0, 0.0, -9.8],
+        [0.0, 0.0, '-9.8'],
+        [[0.0, 0.0, -9.8]],
+        '0, 0, -9.8',
+        -9.8,
+        None,
+    ],
+)
+def test_gravity_is_three_numbers_not_all_zero(value: Any) -> None:
+    with pytest.raises(ParameterError, match=r'parameter gravity is .* three numbers .* not all'):
+        check('gravity', value)
+
+
+def test_gravity_may_be_integers_and_any_sequence() -> None:
+    assert check('gravity', [0, 0, -10]) == (0.0, 0.0, -10.0)
+    assert check('gravity', np.array([0.0, 9.8, 0.0])) == (0.0, 9.8, 0.0)
+
+
+def test_a_misspelt_name_is_answered_with_the_one_that_is_meant() -> None:
+    assert suggestion('sensor_fram') == '; did you mean sensor_frame?'
+    assert suggestion('cutof_frequency') == '; did you mean cutoff_frequency?'
+    assert suggestion('colour') == ''
+
+
+def test_never_to_forget_is_an_infinite_time_constant() -> None:
+    assert Parameters(forgetting_time=0.0).estimator_settings().forgetting_time == math.inf
+    assert Parameters(forgetting_time=60.0).estimator_settings().forgetting_time == 60.0
+
+
+# Files
+
+
+def written(folder: Path, text: str) -> Path:
+    """Write a parameter file."""
+    path = folder / 'parameters.yaml'
+    path.write_text(text, encoding='utf-8')
+    return path
+
+
+@pytest.mark.parametrize(
+    'section',
+    [
+        '/**',
+        'filter_node',
+        '/left/load_identification/filter_node',
+        'load_identification:\n  filter_node',
+    ],
+)
+def test_a_file_is_read_under_whatever_name_the_values_stand(tmp_path: Path, section: str) -> None:
+    indent = '  ' * (section.count('\n') + 1)
+    text = f'{section}:\n{indent}ros__parameters:\n{indent}  cutoff_frequency: 12\n'
+    assert from_yaml(written(tmp_path, text)) == Parameters(cutoff_frequency=12.0)
+
+
+def test_a_file_may_have_several_sections_and_what_every_node_has(tmp_path: Path) -> None:
+    text = """
+/**:
+  ros__parameters:
+    use_sim_time: true
+    wrench_convention: on_load
+    qos_overrides./parameter_events.publisher.depth: 10
+fusion_node:
+  ros__parameters:
+    max_gap: 0.05
+estimator_node:
+  ros__parameters:
+other:
+"""
+    expected = Parameters(wrench_convention='on_load', max_gap=0.05)
+    assert from_yaml(written(tmp_path, text)) == expected
+
+
+@pytest.mark.parametrize('number', ['1e-3', '.001', '1.0e-3', '0.001', '+1E-03'])
+def test_a_number_is_read_as_ros_reads_it(tmp_path: Path, number: str) -> None:
+    text = f'/**:\n  ros__parameters:\n    force_noise: {number}\n'
+    assert from_yaml(written(tmp_path, text)).force_noise == 1e-3
+
+
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        ('', 'no ros__parameters'),
+        ('just a text', 'no ros__parameters'),
+        ('max_gap: 0.1', 'no ros__parameters'),
+        ('/**:\n  ros__parameters: [1, 2]\n', 'no ros__parameters'),
+        ('/**:\n  ros__parameters: max_gap\n', 'no ros__parameters'),
+        ('/**:\n  ros__parameters:\n    max_gab: 0.1\n', 'no parameter max_gab; did you mean'),
+        ('/**:\n  ros__parameters:\n    max_gap: fast\n', "max_gap is 'fast'; it must be"),
+        ('/**:\n  ros__parameters:\n    max_gap: {a: 1}\n', 'max_gap is'),
+        ('/**:\n  ros__parameters:\n    1: 2\n', 'no parameter 1'),
+        ('/**: [', 'parameters.yaml'),
+        ('\x00', 'parameters.yaml'),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_with_the_reason(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    with pytest.raises(ParameterError) as error:
+        from_yaml(written(tmp_path, text))
+    assert words in str(error.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for path in (tmp_path / 'none.yaml', tmp_path):
+        with pytest.raises(ParameterError, match=path.name):
+            from_yaml(path)
+    binary = tmp_path / 'binary.yaml'
+    binary.write_bytes(b'\xff\xfe\xfa')
+    with pytest.raises(ParameterError, match=r'binary\.yaml'):
+        from_yaml(binary)
