@@ -189,6 +189,7 @@ def feed(recording: Recording, base: int, first: int = 0, last: int = -1) -> lis
 def _free_domain() -> int:
     """Return an id at which nobody on this host takes part, near the one this run was given."""
     first = int(os.environ['ROS_DOMAIN_ID'])
+    domain: int
     for domain in (*range(first, 102), *range(1, first)):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
@@ -354,10 +355,12 @@ class Group:
         what: str,
         deadline: float = DEADLINE,
         pause: float = 0.05,
+        meanwhile: Callable[[], None] | None = None,
     ) -> None:
         """Hear what comes until a condition holds; fail after the deadline [s].
 
-        The condition is looked at whenever something has come, or after a pause [s].
+        The condition is looked at whenever something has come, or after a pause [s]; before it
+        is looked at again, something may be done meanwhile.
         """
         end = time.monotonic() + deadline
         while not condition():
@@ -365,6 +368,8 @@ class Group:
                 output = '\n'.join(f'{p.module}: {p.output}' for p in self._processes)
                 raise AssertionError(f'not within {deadline} s: {what}\n{output}')
             self.spin_once(pause)
+            if meanwhile is not None:
+                meanwhile()
 
     def record(self, kind: Any, topic: str, qos: QoSProfile = RELIABLE) -> list[Any]:
         """Return a list to which every message of a topic is appended from now on."""
@@ -427,11 +432,11 @@ class Group:
                 self.spin_once(early)
             self._publishers[message.topic].publish(message.content)
 
-    def call(self, service: str) -> Trigger.Response:
-        """Call a Trigger service."""
-        client = self.node.create_client(Trigger, service)
+    def call(self, service: str, kind: Any = Trigger, **request: Any) -> Any:
+        """Call a service with the fields of a request and return its response."""
+        client = self.node.create_client(kind, service)
         self.wait_for(client.service_is_ready, f'service {service}')
-        future = client.call_async(Trigger.Request())
+        future = client.call_async(kind.Request(**request))
         self.wait_for(future.done, f'answer of {service}')
         self.node.destroy_client(client)
         return future.result()
@@ -556,7 +561,8 @@ class Pipeline:
         truth = np.concatenate([TRUTH, offset])
         keys = (*PARAMETER_KEYS, *OFFSET_KEYS)
         std = self.numbers(f'{key}.std' for key in keys)
-        return (self.numbers(keys) - truth) / std
+        errors: FloatArray = (self.numbers(keys) - truth) / std
+        return errors
 
 
 RATE = 125.0

@@ -325,8 +325,9 @@ def test_frozen_saturated_and_dead_channels_are_counted_and_the_estimate_holds(
     live.play(recording(), change)
     # In the batch before it was sure the monitor had let a few pass.
     assert live.dropped('wrench_channel_stuck') - before >= 0.5 * least
-    # The few that pass before a channel is found out widen the intervals; truth stays inside.
-    assert np.abs(live.errors()).max() < 5.0
+    # The few that pass before a channel is found out widen the intervals, some of inertia beyond
+    # what is required (NaN); truth stays inside.
+    assert np.nanmax(np.abs(live.errors())) < 5.0
     assert [live.status[f'{key}.identified'] for key in PARAMETER_KEYS[:4]] == ['true'] * 4
 
 
@@ -413,12 +414,11 @@ def test_bytes_that_are_no_message_do_no_harm(live: Pipeline) -> None:
 def test_garbage_for_a_description_is_refused_and_a_good_one_taken(
     live: Pipeline, process: NodeProcess
 ) -> None:
-    for count, garbage in enumerate(
-        ('garbage', '<robot', '<html/>', '<robot name="r"><joint/>'), 1
-    ):
+    for garbage in ('garbage', '<robot', '<html/>', '<robot name="r"/>x'):
+        refused = process.output.count('description cannot be used')
         live.group.describe(garbage)
         live.group.wait_for(
-            lambda count=count: process.output.count('description cannot be used') == count,
+            lambda: process.output.count('description cannot be used') > refused,  # noqa: B023
             f'the refusal of {garbage}',
         )
     live.group.describe(PUMA.replace('<robot', '<!-- again --><robot', 1))
@@ -446,19 +446,23 @@ def test_what_is_waited_for_is_said_in_words() -> None:
         group.publisher(JointState, JOINTS)
         samples = pieces(group)
 
-        def play_until_said(*words: str, change: Change) -> None:
+        def play_until_said(
+            *words: str, change: Change = list, not_said: str = 'Traceback'
+        ) -> None:
             group.wait_for(
-                lambda: group.play(change(next(samples)), 2.0) or said(*words),
-                f'a status with {words}; it says {pipeline.words!r}',
+                lambda: said(*words) and not_said not in pipeline.words,
+                f'a status with {words}',
+                meanwhile=lambda: group.play(change(next(samples)), 2.0),
             )
 
-        play_until_said('nothing on /joint_states', change=without(JOINTS, 0.0, 1e9))
-        play_until_said('nothing on /wrench for', change=without(WRENCH, 0.0, 1e9))
-        play_until_said('robot description', change=list)
+        no_joints, no_wrench = without(JOINTS, 0.0, 1e9), without(WRENCH, 0.0, 1e9)
+        play_until_said('nothing on /joint_states', change=no_joints, not_said='/wrench')
+        play_until_said('nothing on /wrench for', change=no_wrench, not_said='/joint_states')
+        play_until_said('robot description', not_said='nothing on')
         group.describe(PUMA.replace('ft_sensor', 'wrist_sensor'))
-        play_until_said("'ft_sensor'", "'wrist_sensor'", change=list)
+        play_until_said("'ft_sensor'", "'wrist_sensor'")
         group.describe(PUMA.replace('"joint_3"', '"elbow"'))
-        play_until_said('joint elbow', change=list)
+        play_until_said('joint elbow')
         assert pipeline.dropped('joint_missing') > 0
         group.describe(PUMA)
         pipeline.play(recording())
@@ -483,7 +487,12 @@ def test_what_comes_first_does_not_decide_what_is_used() -> None:
             messages.append(Message(stamp, WRENCH, wrench))
         group.play(messages)
         group.describe()
-        pipeline.connect()
+        samples = pieces(group)
+        group.wait_for(
+            lambda: pipeline.used > 0,
+            'samples used',
+            meanwhile=lambda: group.play(next(samples)),
+        )
         pipeline.play(recording())
         assert_holds(pipeline)
         assert 'Traceback' not in process.output

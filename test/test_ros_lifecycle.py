@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 import time
 
@@ -58,8 +59,9 @@ def test_ends_within_a_second_in_a_stream_of_1_khz(number: signal.Signals) -> No
             group.play(next(samples), 8.0)
 
         group.wait_for(
-            lambda: stream() or all(pipeline.used > 10 for pipeline in pipelines),
+            lambda: all(pipeline.used > 10 for pipeline in pipelines),
             'samples used in both forms',
+            meanwhile=stream,
         )
         for process in processes.values():
             sent = time.monotonic()
@@ -90,9 +92,7 @@ def test_ends_within_a_second_before_its_nodes_are_made(number: signal.Signals) 
             process = group.start(module)
             # Before that it is Python that is starting, and that ends as Python does.
             group.wait_for(
-                lambda process=process: process.catches(signal.SIGTERM),
-                'its handlers',
-                pause=0.001,
+                functools.partial(process.catches, signal.SIGTERM), 'its handlers', pause=0.001
             )
             sent = time.monotonic()
             process.send(number)

@@ -55,8 +55,9 @@ class Forms:
         used = self.three.used
         samples = pieces(self.group)
         self.group.wait_for(
-            lambda: self.group.play(next(samples)) or self.three.used > used,
+            lambda: self.three.used > used,
             'samples used by the three processes',
+            meanwhile=lambda: self.group.play(next(samples)),
         )
         self.one.settle()
         self.three.settle()

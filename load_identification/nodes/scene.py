@@ -22,6 +22,10 @@ from load_identification.nodes.transforms import PayloadFrame
 from load_identification.signals.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray
 
+MARKER_PERIOD = 0.1
+"""Time between two publications of markers, or that of the estimate if it is longer [s]. Locked
+to the sensor's frame they move with it in between, and they cost more than all else."""
+
 LEVELLING_TIME = 2.0
 """Time constant with which the upward direction gives in to the accelerometer [s]."""
 
@@ -39,6 +43,8 @@ class SceneOutput:
     def __init__(self, node: Node, period: float) -> None:
         self._publisher = node.create_publisher(MarkerArray, 'markers', 10)
         self._frame = PayloadFrame(node)
+        self._turns = max(1, round(MARKER_PERIOD / period))
+        self._turn = 0
         self._markers = PayloadMarkers(period)
         self._batches: list[FilteredBatch] = []
         self._newest: FilteredBatch | None = None
@@ -67,7 +73,8 @@ class SceneOutput:
         stage : PayloadEstimator
             Explains wrenches by that estimate.
         """
-        showing = wanted(self._publisher)
+        self._turn = (self._turn + 1) % self._turns
+        showing = self._turn == 0 and wanted(self._publisher)
         shape = None
         if estimate is not None and (showing or self._frame.installed):
             shape = self._shape(estimate)
