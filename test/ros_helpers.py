@@ -48,7 +48,7 @@ NS = 1_000_000_000
 BASE = 1_700_000_000 * NS
 """Where the stamps of a feed begin: far from the present, so no clock can do [ns]."""
 
-DEADLINE = float(os.environ.get('DEADLINE', '60'))
+DEADLINE = 60.0
 """No event that comes at all takes so long, however loaded the machine [s]."""
 
 CODE = Path(load_identification.__file__).resolve().parents[1]

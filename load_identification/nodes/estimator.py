@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +38,8 @@ from load_identification.signals.motion_filter import CONVENTIONS
 
 MOST_DELAY_NS = 2_000_000_000
 """No filter is slower than this [ns]."""
+
+COUNT = re.compile('[0-9]{1,18}')
 
 SILENCE = 1.0
 """Without a sample for so long the estimator is waiting [s]."""
@@ -114,7 +117,7 @@ class EstimatorNode(Node):
                 dropped = {
                     key.removeprefix(DROPPED): int(value)
                     for key, value in values.items()
-                    if key.startswith(DROPPED) and value.isdecimal()
+                    if key.startswith(DROPPED) and COUNT.fullmatch(value)
                 }
                 self._reported[status.name] = values.get(WAITING_FOR, ''), Counter(dropped)
 
