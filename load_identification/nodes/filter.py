@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
+from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from load_identification.errors import DescriptionError, FrameError
-from load_identification.nodes.batch_publisher import SixNumberPublisher
 from load_identification.nodes.conversions import read_synchronized
 from load_identification.nodes.diagnostics import report_regularly
+from load_identification.nodes.filtered_publisher import FilteredPublisher
 from load_identification.nodes.parameters import FILTER
 from load_identification.nodes.runtime import (
     LATCHED_QOS,
@@ -59,9 +58,7 @@ class FilterNode(Node):
             self.create_subscription(
                 String, '/robot_description', self._on_description, LATCHED_QOS
             )
-        self._wrench_publisher = SixNumberPublisher(self, WrenchStamped, 'filtered/wrench')
-        self._twist_publisher = SixNumberPublisher(self, TwistStamped, 'filtered/twist')
-        self._accel_publisher = SixNumberPublisher(self, AccelStamped, 'filtered/accel')
+        self._publisher = FilteredPublisher(self)
         self.period = 1.0 / parameters.poll_rate
         report_regularly(self, self)
         if standalone:
@@ -115,7 +112,7 @@ class FilterNode(Node):
             self._look_for_frame()
         result = self.stage.update(batch)
         if result is not None:
-            self._publish(result)
+            self._publisher.publish(result)
         return result
 
     def _look_for_frame(self) -> None:
@@ -131,17 +128,6 @@ class FilterNode(Node):
         else:
             self._lacking = self._bad_description = ''
             self.get_logger().info(f'sensor frame {frame!r} found on /tf_static')
-
-    def _publish(self, batch: FilteredBatch) -> None:
-        frame, stamps = batch.frame, batch.stamps
-        if self._wrench_publisher.wanted:
-            self._wrench_publisher.publish(frame, stamps, batch.wrench)
-        if self._twist_publisher.wanted:
-            twists = np.hstack([batch.linear_velocity, batch.angular_velocity])
-            self._twist_publisher.publish(frame, stamps, twists)
-        if self._accel_publisher.wanted:
-            accels = np.hstack([batch.linear_acceleration, batch.angular_acceleration])
-            self._accel_publisher.publish(frame, stamps, accels)
 
     def reason(self) -> str:
         """Return what the node waits for."""

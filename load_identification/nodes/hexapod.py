@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from load_identification.errors import ParameterError
-from load_identification.nodes.batch_publisher import SixNumberPublisher
 from load_identification.nodes.diagnostics import report_regularly
+from load_identification.nodes.filtered_publisher import FilteredPublisher
 from load_identification.nodes.leg_states import hexapod_filter, read_leg_states
 from load_identification.nodes.parameters import HEXAPOD
 from load_identification.nodes.runtime import (
@@ -24,7 +23,6 @@ from load_identification.nodes.runtime import (
     declare_parameters,
     run,
 )
-from load_identification.signals.batches import FilteredBatch
 
 SILENCE = 1.0
 """Without leg states for so long they are reported missing [s]."""
@@ -50,9 +48,7 @@ class HexapodNode(Node):
         self._counted: Counter[str] = Counter()
         self._input = DrainedSubscription(self, JointState, '/joint_states', INPUT_QOS)
         self._heard = -np.inf
-        self._wrench_publisher = SixNumberPublisher(self, WrenchStamped, 'filtered/wrench')
-        self._twist_publisher = SixNumberPublisher(self, TwistStamped, 'filtered/twist')
-        self._accel_publisher = SixNumberPublisher(self, AccelStamped, 'filtered/accel')
+        self._publisher = FilteredPublisher(self)
         self.period = 1.0 / parameters.poll_rate
         report_regularly(self, self)
 
@@ -69,18 +65,7 @@ class HexapodNode(Node):
         for batch in read_leg_states(messages, self._counted):
             result = self.stage.update(batch)
             if result is not None:
-                self._publish(result)
-
-    def _publish(self, batch: FilteredBatch) -> None:
-        frame, stamps = batch.frame, batch.stamps
-        if self._wrench_publisher.wanted:
-            self._wrench_publisher.publish(frame, stamps, batch.wrench)
-        if self._twist_publisher.wanted:
-            twists = np.hstack([batch.linear_velocity, batch.angular_velocity])
-            self._twist_publisher.publish(frame, stamps, twists)
-        if self._accel_publisher.wanted:
-            accels = np.hstack([batch.linear_acceleration, batch.angular_acceleration])
-            self._accel_publisher.publish(frame, stamps, accels)
+                self._publisher.publish(result)
 
     def reason(self) -> str:
         """Return what the node waits for."""
