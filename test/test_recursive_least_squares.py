@@ -10,8 +10,8 @@ import pytest
 import scipy.linalg
 from scipy.signal import lfilter
 
+from load_identification.estimation.noise_group import NoiseGroup
 from load_identification.estimation.recursive_least_squares import (
-    NoiseGroup,
     RecursiveLeastSquares,
     Solution,
     batch_least_squares,
@@ -180,7 +180,8 @@ def test_solving_changes_nothing() -> None:
             if start % PER_BLOCK == 8:
                 recursive.end_block(BLOCK)
         asked.solve()
-    assert_same(asked.solve(), silent.solve(), 1e-14)
+    # When rows are put into a triangle differs, so does the rounding.
+    assert_same(asked.solve(), silent.solve(), 1e-11)
 
 
 def test_what_nothing_has_been_seen_of_has_the_prior_variance() -> None:
@@ -285,7 +286,7 @@ def test_forgetting_some_unknowns_keeps_what_is_known_of_the_others() -> None:
     recursive = estimator(groups=ONE_GROUP)
     feed(recursive, coloured_rows('white', 5, 480, 0.2))
     before = recursive.solve()
-    recursive.forget(5)
+    recursive.forget(range(5))
     after = recursive.solve()
     # The prior of the forgotten, 1e4, is a pull of 1e-8.
     np.testing.assert_allclose(after.values[5:], before.values[5:], rtol=1e-6)
@@ -306,7 +307,7 @@ def test_forgetting_drops_the_block_that_may_have_seen_a_change() -> None:
     changed = [(matrix[:7], values[:7] + 5.0) for matrix, values in rows]
     recursive.add(changed)
     for either in (recursive, clean):
-        either.forget(5)
+        either.forget(range(5))
     assert_same(recursive.solve(), clean.solve(), 1e-12)
 
 
@@ -315,7 +316,7 @@ def test_forgetting_in_two_groups_never_claims_to_know_more_than_before() -> Non
     recursive = estimator()
     feed(recursive, measured(1, regressors(0, 480)))
     before = recursive.solve().covariance[5:, 5:]
-    recursive.forget(5)
+    recursive.forget(range(5))
     after = recursive.solve().covariance[5:, 5:]
     ratio = scipy.linalg.eigh(after, before, eigvals_only=True)
     assert ratio[0] > 1.0 - 1e-6  # the prior's pull
@@ -326,7 +327,7 @@ def test_an_estimate_after_forgetting_is_that_of_the_new_truth() -> None:
     new_truth = TRUTH + np.array([2.0, 1.0, -1.0, 1.0, 1.0, 0.0, 0.0])
     recursive = estimator()
     feed(recursive, measured(1, regressors(0, 960)))
-    recursive.forget(5)
+    recursive.forget(range(5))
     feed(recursive, measured(2, regressors(9, 240), new_truth))
     solution = recursive.solve()
     assert np.all(np.abs(solution.values - new_truth) < 4.0 * solution.std)
@@ -391,7 +392,7 @@ def test_signal_is_the_rms_that_unknowns_cause_in_a_group() -> None:
 def test_signal_after_forgetting_is_that_of_the_rows_since() -> None:
     recursive, fresh = estimator(), estimator()
     feed(recursive, measured(1, regressors(0, 4800)))
-    recursive.forget(5)
+    recursive.forget(range(5))
     assert recursive.signal_rms(1, (3, 4), TRUTH) == 0.0
     rows = measured(2, regressors(5, 240))
     feed(recursive, rows)
@@ -415,7 +416,7 @@ def test_slow_covariance_is_blind_to_noise_in_a_regressor() -> None:
     assert np.all(slow[moved] < 1.3 * solution.std[moved])
     # Of differences an average over 12 leaves 1/12.
     assert slow[3] > 3.0 * solution.std[3]
-    recursive.forget(5)
+    recursive.forget(range(5))
     slow = np.sqrt(np.diag(recursive.slow_covariance(solution.noise)))
     np.testing.assert_allclose(slow[:5], 1e4, rtol=1e-6)
     assert np.all(slow[5:] < 0.1)

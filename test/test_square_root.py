@@ -241,7 +241,7 @@ def test_marginalizing_leaves_the_cost_at_the_best_of_the_forgotten(
 ) -> None:
     before = memory_of(draw(17, rows, rank))
     after = before.copy()
-    after.marginalize(forgotten)
+    after.marginalize(np.arange(forgotten))
     first, last = before.factor[:, :forgotten], before.factor[:, forgotten:]
     for x in np.random.default_rng(1).normal(size=(5, SIZE)):
         wanted = before.right_side - last @ x[forgotten:]
@@ -256,7 +256,7 @@ def test_marginalizing_leaves_the_cost_at_the_best_of_the_forgotten(
 def test_marginal_information_is_the_schur_complement() -> None:
     memory = memory_of(draw(18, 30))
     before = information(memory)
-    memory.marginalize(2)
+    memory.marginalize(np.arange(2))
     expected = np.zeros((SIZE, SIZE))
     expected[2:, 2:] = before[2:, 2:] - before[2:, :2] @ np.linalg.solve(
         before[:2, :2], before[:2, 2:]
@@ -275,7 +275,7 @@ def test_marginalizing_what_is_known_in_part_keeps_all_that_is_known_of_the_rest
     memory = SquareRootInformation(6)
     for _ in range(20):
         memory.add(np.tile(row, (10, 1)), np.zeros(30))
-    memory.marginalize(3)
+    memory.marginalize(np.arange(3))
     axis = np.array([1.0, 2.0, 9.3]) / np.linalg.norm([1.0, 2.0, 9.3])
     expected = 200.0 * np.outer(axis, axis)
     # Rounding, 1e-16 of the largest entry of R'R, 2e4, times a few hundred.

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from load_identification.estimation.drift import DriftWatch
+from load_identification.estimation.events import CONTACT, HELD, UNTOLD, Event, EventWatch
 from load_identification.estimation.identification import Requirements, judge
+from load_identification.estimation.noise_group import NoiseGroup
 from load_identification.estimation.recursive_least_squares import (
-    NoiseGroup,
     RecursiveLeastSquares,
     Solution,
 )
@@ -25,9 +27,29 @@ UNKNOWNS = 16
 INERTIA = range(4, PARAMETERS)
 FORCE, TORQUE = 0, 1
 
-BLOCK_NS = 250_000_000
-"""Length of a block [ns]: averages over two of them and more see noise below 1 Hz, where the
-motion is."""
+FORCE_COLUMNS = (0, 1, 2, 3, 10, 11, 12)
+TORQUE_COLUMNS = (*range(1, PARAMETERS), 13, 14, 15)
+GROUPS = np.repeat([FORCE, TORQUE], 3)
+"""Group of each channel of the wrench."""
+
+BLOCK_NS = 100_000_000
+"""Length of a block [ns]: a third of the time within which a change is to be noticed."""
+
+SCALES = (2, 5, 40)
+"""Averages from which slow noise is measured, in blocks: the longer ones see noise below 1 Hz,
+where the motion is."""
+
+LEAST_WEIGHED = 5.0
+"""Deviation, in standard deviations, beyond which a sample has less weight: it has that influence
+and no more."""
+
+AT_REST = np.array([2e-3, 0.02])
+"""Largest angular velocity and acceleration of a sensor at rest [rad/s, rad/s²]."""
+
+UNTOLD_REASONS = {
+    UNTOLD: 'load or offset changed: turn the sensor against gravity to tell which',
+    CONTACT: 'contact: an external wrench that no load and no offset explains',
+}
 
 PRIOR_STD = np.array([1e3] + [1e3] * 3 + [1e3] * 6 + [1e5] * 3 + [1e4] * 3)
 """So wide that no payload or offset is pulled by it [kg, kg m, kg m², N, N m]."""
@@ -119,13 +141,23 @@ class PayloadEstimator:
         self._tool = np.zeros(PARAMETERS)
         self._tool_covariance = np.zeros((PARAMETERS, PARAMETERS))
         self._seed: tuple[FloatArray, FloatArray, FloatArray] | None = None
+        self._solution: Solution | None = None
+        self._least_squares: RecursiveLeastSquares
+        self._watch = EventWatch(range(PARAMETERS), range(PARAMETERS, UNKNOWNS), self._empty)
         self.reset(keep_offset=False)
+
+    @property
+    def event(self) -> Event | None:
+        """What happened last to the load or the sensor, as far as samples tell."""
+        return self._watch.event
 
     def reset(self, keep_offset: bool = True) -> None:
         """Forget the payload, and where asked all that samples have told of the offset."""
-        self._solution: Solution | None = None
+        self._solution = None
         if keep_offset and self._block is not None:
-            self._least_squares.forget(PARAMETERS)
+            self._least_squares = self._watch.before or self._least_squares
+            self._least_squares.forget(range(PARAMETERS))
+            self._watch.forget()
             return
         self._begin()
         self._block: int | None = None
@@ -134,19 +166,32 @@ class PayloadEstimator:
         """Stamp of the newest sample used [ns]."""
         self._frame = ''
 
+    def _empty(self, noise: FloatArray) -> RecursiveLeastSquares:
+        """Return a memory of nothing that expects such noise of force and torque, (2,)."""
+        return RecursiveLeastSquares(
+            UNKNOWNS,
+            [
+                NoiseGroup('force', FORCE_COLUMNS, 3, float(noise[FORCE])),
+                NoiseGroup('torque', TORQUE_COLUMNS, 3, float(noise[TORQUE])),
+            ],
+            PRIOR_STD,
+            self._walk(),
+            self.settings.forgetting_time,
+            HELD,
+            SCALES,
+        )
+
+    def _walk(self) -> FloatArray:
+        return np.repeat([0.0, *self._drift.walk], [PARAMETERS, 3, 3])
+
     def _begin(self) -> None:
         """Know nothing but an offset set from outside."""
         s = self.settings
-        self._least_squares: RecursiveLeastSquares = RecursiveLeastSquares(
-            UNKNOWNS,
-            [
-                NoiseGroup('force', (0, 1, 2, 3, 10, 11, 12), 3, s.force_noise),
-                NoiseGroup('torque', (*range(1, 10), 13, 14, 15), 3, s.torque_noise),
-            ],
-            PRIOR_STD,
-            np.repeat([0.0, s.force_drift, s.torque_drift], [PARAMETERS, 3, 3]),
-            s.forgetting_time,
-        )
+        self._drift = DriftWatch(np.array([s.force_drift, s.torque_drift]), GROUPS)
+        self._least_squares = self._empty(np.array([s.force_noise, s.torque_noise]))
+        self._past: Solution | None = None
+        self._still = True
+        self._watch.forget()
         if self._seed is None:
             return
         offset, covariance, noise = self._seed
@@ -189,9 +234,10 @@ class PayloadEstimator:
     def offset(self) -> tuple[FloatArray, FloatArray]:
         """Return what is known of the offset: mean (6,) and covariance (6, 6) [N, N m].
 
-        As wide as the prior where nothing is known.
+        As wide as the prior where nothing is known. While it is not told whether load or offset
+        has changed, this is the offset of before.
         """
-        solution = self._least_squares.solve()
+        solution = (self._watch.before or self._least_squares).solve()
         return solution.values[PARAMETERS:], solution.covariance[PARAMETERS:, PARAMETERS:]
 
     def update(self, batch: FilteredBatch) -> None:
@@ -213,23 +259,63 @@ class PayloadEstimator:
         blocks = (stamps - self._start) // BLOCK_NS
         for block in np.unique(blocks).tolist():
             if block != self._block:
-                self._least_squares.end_block((block - self._block) * BLOCK_NS * 1e-9)
+                self._end_block((block - self._block) * BLOCK_NS)
                 self._block = block
             mine = blocks == block
+            speed = np.abs(motion[usable][mine, 3:]).reshape(-1, 2, 3).max(axis=(0, 2))
+            self._still &= bool(np.all(speed < AT_REST))
             self._add(matrix[mine], wrench[mine])
         self.used += len(stamps)
 
+    def _end_block(self, elapsed_ns: int) -> None:
+        """Learn the noise, watch for events and drift; `elapsed_ns` is more after a pause."""
+        elapsed, pause = elapsed_ns * 1e-9, elapsed_ns > BLOCK_NS
+        memory = self._least_squares
+        past = memory.end_block(elapsed, pause)
+        self._least_squares = self._watch.end_block(memory, past, elapsed, self.newest)
+        self._past = None if self._watch.before is not None else past
+        if self._still and not pause and self._past is not None:
+            mean = memory.newest(1)
+            if len(mean.values) == len(GROUPS):
+                self._drift.add(mean.values, mean.weight, past.short_noise, BLOCK_NS * 1e-9)
+                self._least_squares.walk = self._walk()
+        else:
+            self._drift.interrupt()
+        self._still = True
+
     def _add(self, matrix: FloatArray, wrench: FloatArray) -> None:
         n = len(matrix)
-        unit = np.broadcast_to(np.eye(3), (n, 3, 3))
-        force = np.concatenate([-matrix[:, :3, :4], unit], axis=2)
-        torque = np.concatenate([-matrix[:, 3:, 1:], unit], axis=2)
-        self._least_squares.add([(force, wrench[:, :3]), (torque, wrench[:, 3:])])
+        rows = np.zeros((n, 6, UNKNOWNS))
+        np.negative(matrix, out=rows[:, :, :PARAMETERS])
+        rows[:, :, PARAMETERS:] = np.eye(6)
+        weights = self._weights(rows, wrench)
+        force, torque = FORCE_COLUMNS, TORQUE_COLUMNS
+        self._least_squares.add(
+            [(rows[:, :3, force], wrench[:, :3]), (rows[:, 3:, torque], wrench[:, 3:])], weights
+        )
+
+    def _weights(self, rows: FloatArray, wrench: FloatArray) -> list[FloatArray] | None:
+        """Return (n,) weights of force and torque rows: less where a deviation is too large.
+
+        w = (c/d)² beyond d = c, with d the deviation from what the past predicts, in units of
+        its standard deviation. None where there is no past to go by.
+        """
+        if self._past is None or not np.isfinite(self._past.residual_rms).all():
+            return None
+        residual = wrench - rows @ self._past.values
+        variance = np.einsum('nci,ij,ncj->nc', rows, self._past.covariance, rows)
+        variance += np.repeat(self._past.residual_rms**2, 3)
+        squared = np.nan_to_num(residual**2 / variance).reshape(-1, 2, 3).sum(axis=2)
+        if np.all(squared <= LEAST_WEIGHED**2):
+            return None
+        return list((LEAST_WEIGHED**2 / np.maximum(squared, LEAST_WEIGHED**2)).T)
 
     def estimate(self) -> PayloadEstimate | None:
         """Return what is known now, or None before the first sample."""
         if self._block is None:
             return None
+        if self._watch.known is not None and self._watch.before is not None:
+            return self._unknown(self._watch.known)
         solution = self._solution = self._least_squares.solve()
         total, body = solution.values[:PARAMETERS], slice(PARAMETERS)
         parameters = total - self._tool
@@ -263,6 +349,29 @@ class PayloadEstimator:
             reversed_sign=judgement.reversed_sign,
             residual_rms=solution.residual_rms,
             noise=solution.noise,
+        )
+
+    def _unknown(self, known: Solution) -> PayloadEstimate:
+        """Return an estimate that claims nothing, while it is not told what has changed."""
+        self._solution = known
+        total = known.values[:PARAMETERS]
+        covariance = np.diag(PRIOR_STD**2)
+        event = self._watch.event
+        return PayloadEstimate(
+            stamp=self.newest,
+            frame=self._frame,
+            parameters=total - self._tool,
+            offset=known.values[PARAMETERS:],
+            covariance=covariance,
+            total=total,
+            total_covariance=covariance[:PARAMETERS, :PARAMETERS],
+            values=np.full(PARAMETERS, np.nan),
+            std=np.full(PARAMETERS, np.inf),
+            identified=np.zeros(PARAMETERS, dtype=bool),
+            reasons=(UNTOLD_REASONS.get(event.kind if event else '', ''),),
+            reversed_sign=False,
+            residual_rms=known.residual_rms,
+            noise=known.noise,
         )
 
     def explain(self, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:

@@ -8,43 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from load_identification.estimation.square_root import SquareRootInformation, triangle
+from load_identification.estimation.noise_group import GroupMemory, NoiseGroup, NoiseLevel
+from load_identification.estimation.square_root import SquareRootInformation
 from load_identification.typing_aliases import FloatArray, IntArray
-
-PRIOR_ROWS = 3.0
-"""Weight of the expected noise level against the residuals, in rows: that of one sample, for a
-sensor may be many times noisier than expected."""
-
-EXPECTED_RATIO = 2.0
-"""Expected ratio of slow to fast noise. That of white noise through a filter of 20 Hz, sampled at
-50 Hz, is 1.2; more, for early intervals are better too wide than too narrow."""
-
-RATIO_ROWS = 10.0
-"""Weight of what is expected of a ratio against the averages seen, in rows."""
 
 SCALES = (1, 2, 16)
 """Lengths, in blocks, of the averages from which slow noise is measured, shortest first."""
-
-
-@dataclass(frozen=True)
-class NoiseGroup:
-    """Rows of equal noise, and the unknowns they involve.
-
-    Attributes
-    ----------
-    name : str
-    columns : tuple of int
-        Indices of the unknowns, lasting ones (offsets) last.
-    channels : int
-        Rows per sample.
-    noise : float
-        Expected standard deviation of a row, in its unit.
-    """
-
-    name: str
-    columns: tuple[int, ...]
-    channels: int
-    noise: float
 
 
 @dataclass(frozen=True)
@@ -58,6 +27,8 @@ class Solution:
         Of a parameter that nothing has been seen of, the prior variance.
     noise : (groups,) array
         Standard deviation that a row has, counted as if rows were independent.
+    short_noise : (groups,) array
+        The same for rows averaged over a short time.
     residual_rms : (groups,) array
         Root mean square of the residuals of all rows.
     rows : (groups,) array
@@ -67,6 +38,7 @@ class Solution:
     values: FloatArray
     covariance: FloatArray
     noise: FloatArray
+    short_noise: FloatArray
     residual_rms: FloatArray
     rows: FloatArray
 
@@ -76,107 +48,23 @@ class Solution:
         return np.sqrt(np.diag(self.covariance))
 
 
-class _GroupMemory:
-    """What is remembered of one noise group."""
+@dataclass(frozen=True)
+class Averages:
+    """Weighted means over some samples, of the k channels in which there was anything.
 
-    def __init__(self, group: NoiseGroup) -> None:
-        self.group = group
-        self.columns: IntArray = np.array(group.columns, dtype=np.int64)
-        size = len(group.columns)
-        self.past = SquareRootInformation(size)
-        self.current = SquareRootInformation(size)
-        self.slow = SquareRootInformation(size)
-        """Averages over single blocks, none of them faded or wandered from."""
-        self.averages = [SquareRootInformation(size) for _ in SCALES]
-        self._sums = [np.zeros((group.channels, size + 2)) for _ in SCALES]
-        self.noise = group.noise
-        self.silent_rows = 0.0
-        """Rows of the past that say nothing of unknowns forgotten since."""
+    Attributes
+    ----------
+    matrix, values : (k, size) and (k,) arrays
+    weight : (k,) array
+        Samples behind each.
+    group : (k,) int array
+        Place of the channel's group.
+    """
 
-    def add(self, matrix: FloatArray, values: FloatArray) -> None:
-        """Take in samples (n, channels, size) and (n, channels); NaN has weight zero."""
-        weight = np.isfinite(values)
-        rows = np.concatenate([matrix, values[..., None], np.ones((*values.shape, 1))], axis=2)
-        if weight.all():
-            kept = rows.reshape(-1, rows.shape[2])
-        else:
-            rows = np.where(weight[..., None], rows, 0.0)
-            kept = rows[weight]
-        if len(kept):
-            self.current.add(kept[:, :-2], kept[:, -2])
-            total = rows.sum(axis=0)
-            for sums in self._sums:
-                sums += total
-
-    def end_block(self, number: int, least: float) -> None:
-        """Move the current block into the past, and into the averages that it completes."""
-        for scale, sums, average in zip(SCALES, self._sums, self.averages, strict=True):
-            if number % scale == 0:
-                counted = sums[sums[:, -1] > 0]
-                scaled = counted[:, :-1] / np.sqrt(counted[:, -1:])
-                latest = SquareRootInformation(average.size)
-                latest.add(scaled[:, :-1], scaled[:, -1])
-                # Evenly, as its rows: this is to tell of the noise, not of the unknowns.
-                average.fade_evenly(least**scale)
-                average.merge(latest)
-                if scale == 1:
-                    self.slow.merge(latest)
-                sums[:] = 0.0
-        if least < 1.0:
-            self.past.fade(self.current, least)
-        self.past.merge(self.current)
-        self.silent_rows *= least
-        self.current.clear()
-
-    def random_walk(self, columns: IntArray, variance: FloatArray) -> None:
-        """Let some of this group's unknowns, by their place in it, have wandered since."""
-        for memory in (self.past, *self.averages):
-            memory.random_walk(columns, variance / self.noise**2)
-
-    def forget(self, forgotten: int) -> None:
-        """Forget the first unknowns of this group and the block that may have seen a change."""
-        self.current.clear()
-        for memory in (self.past, self.slow, *self.averages):
-            memory.marginalize(forgotten)
-        self.silent_rows = self.past.rows
-        for sums in self._sums:
-            sums[:] = 0.0
-
-    def place(
-        self, columns: IntArray, mean: FloatArray, covariance: FloatArray, noise: float
-    ) -> None:
-        """Take in what is known besides of some unknowns of this group, by their place in it."""
-        root = np.linalg.cholesky(covariance)
-        rows = np.zeros((len(columns), self.past.size))
-        rows[:, columns] = noise * np.linalg.solve(root, np.eye(len(columns)))
-        for memory in (self.past, self.slow, *self.averages):
-            memory.add(rows, rows[:, columns] @ mean)
-        self.silent_rows += len(rows)
-
-    def noise_level(self, x: FloatArray, covariance: FloatArray) -> tuple[float, float]:
-        """Return the effective noise of a row and the residuals' root mean square at `x`.
-
-        The residuals' variance, with the degrees of freedom the fit has used put back, times
-        the ratio by which averages scatter more (or less: differentiated encoder noise) than
-        those of independent rows would. The ratio is measured at several lengths, each expected
-        to be that of the next shorter one; the shortest only serves as that expectation.
-        """
-        x, covariance = x[self.columns], covariance[np.ix_(self.columns, self.columns)]
-
-        def judge(memories: Sequence[SquareRootInformation]) -> tuple[float, float, float]:
-            factor = np.vstack([m.factor for m in memories])
-            leverage = np.sum((factor @ covariance) * factor) / self.noise**2
-            rows = sum(m.rows for m in memories)
-            return sum(m.cost(x) for m in memories), rows, max(rows - leverage, 0.0)
-
-        total, rows, free = judge((self.past, self.current))
-        variance = (PRIOR_ROWS * self.group.noise**2 + total) / (PRIOR_ROWS + free)
-        ratios = [EXPECTED_RATIO]
-        for average in self.averages:
-            slow, _, slow_free = judge((average,))
-            ratios.append((RATIO_ROWS * ratios[-1] + slow / variance) / (RATIO_ROWS + slow_free))
-        rms = float(np.sqrt(total / rows)) if rows else np.nan
-        return float(np.sqrt(variance * max(ratios[2:]))), rms
+    matrix: FloatArray
+    values: FloatArray
+    weight: FloatArray
+    group: IntArray
 
 
 class RecursiveLeastSquares:
@@ -187,8 +75,9 @@ class RecursiveLeastSquares:
     come, for every row ever seen, and the result is that of the batch solution with the same
     weights. Memory and time are fixed.
 
-    Samples are gathered in blocks. At the end of a block it is merged into the past, which
-    fades as `SquareRootInformation.fade` says, and the unknowns take their random walk.
+    Samples are gathered in blocks. A whole block is held apart for a while where asked, so that
+    it can be compared with the past, and dropped; then it is merged into the past, which fades
+    as `SquareRootInformation.fade` says, and the unknowns take their random walk.
 
     Parameters
     ----------
@@ -201,6 +90,10 @@ class RecursiveLeastSquares:
         Random walk of each unknown [unit/√s].
     forgetting_time : float
         Time constant of forgetting where the motion excites [s]; infinite: never.
+    held : int
+        Newest whole blocks that are held apart.
+    scales : sequence of int
+        Lengths, in blocks, of the averages from which slow noise is measured, shortest first.
     """
 
     def __init__(
@@ -210,15 +103,21 @@ class RecursiveLeastSquares:
         prior_std: FloatArray,
         walk: FloatArray,
         forgetting_time: float = np.inf,
+        held: int = 0,
+        scales: Sequence[int] = SCALES,
     ) -> None:
         self.size = size
+        self.walk = np.array(walk, dtype=float)
         self._prior_std = np.asarray(prior_std, dtype=float)
-        self._walk = np.asarray(walk, dtype=float)
         self._forgetting_time = forgetting_time
-        self._groups = [_GroupMemory(group) for group in groups]
-        self._blocks = 0
+        self._held = held
+        self._groups = [GroupMemory(group, held, scales) for group in groups]
 
-    def add(self, rows: Sequence[tuple[FloatArray, FloatArray]]) -> None:
+    def add(
+        self,
+        rows: Sequence[tuple[FloatArray, FloatArray]],
+        weights: Sequence[FloatArray | None] | None = None,
+    ) -> None:
         """Take in samples of the current block.
 
         Parameters
@@ -226,25 +125,58 @@ class RecursiveLeastSquares:
         rows : for each group a tuple of (n, channels, columns) and (n, channels) arrays
             Regressor over the group's own columns, and measured values; NaN values are rows of
             weight zero.
+        weights : for each group an (n,) array, or None for ones
+            By which the variance of the rows is smaller than usual.
         """
-        for memory, (matrix, values) in zip(self._groups, rows, strict=True):
-            memory.add(matrix, values)
+        each = weights if weights is not None else [None] * len(self._groups)
+        for memory, (matrix, values), weight in zip(self._groups, rows, each, strict=True):
+            memory.current.add(matrix, values, weight)
 
-    def end_block(self, elapsed: float) -> None:
-        """Merge the current block into the past and let `elapsed` seconds pass."""
-        self._blocks += 1
+    def end_block(self, elapsed: float, pause: bool = False) -> Solution:
+        """End the current block and let `elapsed` seconds pass.
+
+        Parameters
+        ----------
+        elapsed : float
+        pause : bool
+            There were no samples in part of that time: nothing is held apart across it.
+
+        Returns
+        -------
+        Solution
+            What the past alone told, without the blocks held and this one.
+        """
+        solution = self.solve(self._held)
         least = float(np.exp(-elapsed / self._forgetting_time))
-        for memory, level in zip(self._groups, self.solve().noise, strict=True):
+        for memory, level in zip(self._groups, solution.noise, strict=True):
             memory.noise = float(level)
-            memory.end_block(self._blocks, least)
-            memory.random_walk(
-                np.arange(len(memory.columns)), self._walk[memory.columns] ** 2 * elapsed
-            )
+            memory.end_block(least, self.walk[memory.columns] ** 2 * elapsed, pause)
+        return solution
 
-    def forget(self, count: int) -> None:
-        """Forget the first `count` unknowns; what past blocks tell of the others stays."""
+    def wander(self, elapsed: float) -> None:
+        """Let `elapsed` seconds pass without samples."""
         for memory in self._groups:
-            memory.forget(int(np.sum(memory.columns < count)))
+            memory.random_walk(self.walk[memory.columns] ** 2 * elapsed)
+
+    def forget(self, unknowns: Sequence[int]) -> None:
+        """Forget some unknowns; what past blocks tell of the others stays."""
+        for memory in self._groups:
+            memory.forget(np.flatnonzero(np.isin(memory.columns, unknowns)))
+
+    def drop_recent(self) -> None:
+        """Forget the current block and those held."""
+        for memory in self._groups:
+            memory.drop_recent()
+
+    def absorb(self, other: RecursiveLeastSquares) -> None:
+        """Go on with all that another one, begun later, has seen."""
+        for mine, theirs in zip(self._groups, other._groups, strict=True):
+            mine.absorb(theirs)
+
+    def expect(self, noise: FloatArray) -> None:
+        """Begin with other noise levels than those of the groups, (groups,)."""
+        for memory, level in zip(self._groups, noise, strict=True):
+            memory.noise = float(level)
 
     def place(
         self,
@@ -272,6 +204,23 @@ class RecursiveLeastSquares:
         columns = np.array([memory.group.columns.index(k) for k in unknowns])
         memory.place(columns, mean, covariance, noise)
 
+    @property
+    def blocks_held(self) -> int:
+        """Whole blocks held apart from the past."""
+        return len(self._groups[0].held)
+
+    def newest(self, count: int) -> Averages:
+        """Return averages over the newest `count` whole blocks held."""
+        sums = [memory.newest(count) for memory in self._groups]
+        group = np.repeat(np.arange(len(sums)), [len(rows) for rows in sums])
+        whole = np.zeros((len(group), self.size))
+        for number, (memory, rows) in enumerate(zip(self._groups, sums, strict=True)):
+            whole[np.ix_(group == number, memory.columns)] = rows[:, :-2]
+        value, weight = np.concatenate([rows[:, -2:] for rows in sums]).T
+        seen = weight > 0.0
+        weight = weight[seen]
+        return Averages(whole[seen] / weight[:, None], value[seen] / weight, weight, group[seen])
+
     def signal_rms(self, group: int, unknowns: Sequence[int], values: FloatArray) -> float:
         """Return the root mean square that some unknowns contribute to a group's rows.
 
@@ -286,27 +235,39 @@ class RecursiveLeastSquares:
         x = np.zeros(self.size)
         x[list(unknowns)] = values[list(unknowns)]
         x = x[memory.columns]
-        parts = (memory.past, memory.current)
+        parts = memory.parts()
         rows = sum(part.rows for part in parts) - memory.silent_rows
         power = sum(float(np.sum((part.factor @ x) ** 2)) for part in parts)
         return float(np.sqrt(power / rows)) if rows > 0.0 else 0.0
 
-    def solve(self) -> Solution:
-        """Return the estimate from everything so far, in the noise it shows."""
-        values, covariance = self._solve(np.array([m.noise for m in self._groups]))
-        levels = [m.noise_level(values, covariance) for m in self._groups]
-        noise = np.array([level for level, _ in levels])
-        values, covariance = self._solve(noise)
+    def solve(self, without: int = 0) -> Solution:
+        """Return the estimate in the noise that the residuals show.
+
+        Parameters
+        ----------
+        without : int
+            Leave out the current block and so many whole blocks before it; 0: use everything.
+        """
+        parts = [memory.parts(without) for memory in self._groups]
+        known = [m.noise for m in self._groups]
+        values, covariance = self._solve(np.array(known), parts)
+        levels: list[NoiseLevel] = [
+            memory.noise_level(values, covariance, mine)
+            for memory, mine in zip(self._groups, parts, strict=True)
+        ]
+        noise = np.array([level.effective for level in levels])
+        values, covariance = self._solve(noise, parts)
         return Solution(
             values=values,
             covariance=covariance,
             noise=noise,
-            residual_rms=np.array([rms for _, rms in levels]),
-            rows=np.array([m.past.rows + m.current.rows for m in self._groups]),
+            short_noise=np.array([level.short for level in levels]),
+            residual_rms=np.array([level.rms for level in levels]),
+            rows=np.array([sum(part.rows for part in mine) for mine in parts]),
         )
 
     def slow_covariance(self, noise: FloatArray) -> FloatArray:
-        """Return the covariance, (size, size), were averages over single blocks all that is known.
+        """Return the covariance, (size, size), were averages over the shortest scale all known.
 
         Noise in a regressor looks like excitation, and lets unknowns seem known that no motion
         has shown. Where it comes from differentiated positions it is fast, and not in these.
@@ -317,21 +278,43 @@ class RecursiveLeastSquares:
         noise : (groups,) array
             Effective noise of a row, as in `Solution`.
         """
-        return self._solve(noise, slow=True)[1]
+        return self._solve(noise, [(memory.slow,) for memory in self._groups])[1]
 
-    def _solve(self, noise: FloatArray, slow: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Stack the triangles, each over its noise, and solve."""
+    def solve_in(self, noise: FloatArray, without: int = 0) -> tuple[FloatArray, FloatArray]:
+        """Return values (size,) and covariance (size, size) in given noise, (groups,)."""
+        return self._solve(noise, [memory.parts(without) for memory in self._groups])
+
+    def stack(
+        self, noise: FloatArray, parts: Sequence[Sequence[SquareRootInformation]] | None = None
+    ) -> SquareRootInformation:
+        """Return all rows of the groups over their noise, and the prior, in one triangle.
+
+        Parameters
+        ----------
+        noise : (groups,) array
+        parts : for each group some triangles, optional
+            All there are.
+        """
         blocks = [np.zeros((self.size, self.size + 1))]
         np.fill_diagonal(blocks[0], 1.0 / self._prior_std)
-        for memory, level in zip(self._groups, noise, strict=True):
-            for part in (memory.slow,) if slow else (memory.past, memory.current):
-                block = np.zeros((part.size, self.size + 1))
-                block[:, memory.columns] = part.factor / level
-                block[:, -1] = part.right_side / level
+        for number, memory in enumerate(self._groups):
+            for part in memory.parts() if parts is None else parts[number]:
+                whole = part.whole / noise[number]
+                block = np.zeros((len(whole), self.size + 1))
+                block[:, memory.columns] = whole[:, :-1]
+                block[:, -1] = whole[:, -1]
                 blocks.append(block)
-        stacked = triangle(np.vstack(blocks))
-        inverse = scipy.linalg.solve_triangular(stacked[:-1, :-1], np.eye(self.size))
-        return inverse @ stacked[:-1, -1], inverse @ inverse.T
+        stacked = np.vstack(blocks)
+        together = SquareRootInformation(self.size)
+        together.add(stacked[:, :-1], stacked[:, -1])
+        return together
+
+    def _solve(
+        self, noise: FloatArray, parts: Sequence[Sequence[SquareRootInformation]]
+    ) -> tuple[FloatArray, FloatArray]:
+        known = self.stack(noise, parts)
+        inverse = scipy.linalg.solve_triangular(known.factor, np.eye(self.size))
+        return inverse @ known.right_side, inverse @ inverse.T
 
 
 def batch_least_squares(matrix: FloatArray, values: FloatArray, noise: FloatArray) -> FloatArray:

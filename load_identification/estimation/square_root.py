@@ -30,6 +30,11 @@ class SquareRootInformation:
         self._triangle: FloatArray = np.zeros((size + 1, size + 1))
 
     @property
+    def whole(self) -> FloatArray:
+        """[R z; 0 r], (size + 1, size + 1)."""
+        return self._triangle
+
+    @property
     def factor(self) -> FloatArray:
         """R, upper triangular, (size, size)."""
         return self._triangle[:-1, :-1]
@@ -60,10 +65,10 @@ class SquareRootInformation:
         self._triangle = triangle(stacked)
         self.rows += n
 
-    def merge(self, other: SquareRootInformation) -> None:
-        """Take in all that another one of the same unknowns knows."""
-        self._triangle = triangle(np.vstack([self._triangle, other._triangle]))
-        self.rows += other.rows
+    def merge(self, *others: SquareRootInformation) -> None:
+        """Take in all that others of the same unknowns know."""
+        self._triangle = triangle(np.vstack([self._triangle, *(o._triangle for o in others)]))
+        self.rows += sum(other.rows for other in others)
 
     def cost(self, x: FloatArray) -> float:
         """Return the sum of squared residuals of all rows at `x`, exactly."""
@@ -126,16 +131,17 @@ class SquareRootInformation:
         self._triangle *= np.sqrt(fraction)
         self.rows *= fraction
 
-    def marginalize(self, forgotten: int) -> None:
-        """Forget the first unknowns, keeping exactly what is known of the others.
+    def marginalize(self, forgotten: IntArray) -> None:
+        """Forget some unknowns, keeping exactly what is known of the others.
 
         Rows that any value of the forgotten unknowns can explain are gone; the combinations of
         rows in which these do not appear stay. An SVD finds them, for the forgotten unknowns
         need not be known: then the lower right block of R is not all.
         """
-        left, spread, _ = np.linalg.svd(self._triangle[:, :forgotten])
+        others = np.setdiff1d(np.arange(self.size + 1), forgotten)
+        left, spread, _ = np.linalg.svd(self._triangle[:, forgotten])
         rank = int(np.sum(spread > spread.max(initial=0.0) * 1e-13))
-        kept = np.linalg.qr(left[:, rank:].T @ self._triangle[:, forgotten:], mode='r')
+        kept = np.linalg.qr(left[:, rank:].T @ self._triangle[:, others], mode='r')
         self._triangle[:] = 0.0
-        self._triangle[forgotten:, forgotten:] = kept
+        self._triangle[np.ix_(others[-len(kept) :], others)] = kept
         self.rows = max(self.rows - rank, 0.0)

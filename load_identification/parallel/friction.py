@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from load_identification.estimation.noise_group import NoiseGroup
 from load_identification.estimation.recursive_least_squares import (
-    NoiseGroup,
     RecursiveLeastSquares,
 )
 from load_identification.parallel.geometry import LEGS, FrictionSettings

@@ -17,24 +17,32 @@ with τ the torque that they exert on the actuators about P, and the m and r of 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from scipy.linalg import block_diag, solve_triangular
 
 from load_identification.errors import ParameterError
-from load_identification.estimation.recursive_least_squares import (
-    NoiseGroup,
-    RecursiveLeastSquares,
-)
+from load_identification.estimation.square_root import SquareRootInformation, triangle
 from load_identification.model.inertial_parameters import InertialParameters, message_jacobian
 from load_identification.model.regressor import wrench_regressor
 from load_identification.parallel.body_estimate import BodyEstimate
+from load_identification.parallel.scores import ScoreMemory
 from load_identification.signals.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray
 
-BLOCK_NS = 250_000_000
-"""Length of a block over which the recursion averages to see slow noise [ns]."""
+BLOCK_NS = 1_000_000_000
+"""Length of a block [ns]. What is left of the friction stays alike for a fraction of a second: it
+changes when a leg turns round."""
 
 ACCELERATION_NOISE, TORQUE_NOISE = 0.05, 0.2
 """Expected noise of a filtered sample, until the residuals show it [m/s², N m]."""
+
+PRIOR_ROWS = 3.0
+"""Weight of the expected noise against the residuals, in rows."""
+
+EXPECTED_RATIO = 2.0
+"""How many times the covariance of the scores is expected to exceed that of independent rows."""
 
 INERTIA, CENTER = slice(0, 6), slice(6, 9)
 """Unknowns of the second step; the centre is given its value from the first."""
@@ -66,26 +74,24 @@ def second_step(batch: FilteredBatch) -> Rows:
     return np.concatenate([-turning[:, 3:, 4:], -cross], axis=2), batch.wrench[:, 3:]
 
 
-def two_step(batch: FilteredBatch, weight: FloatArray) -> InertialParameters:
+def two_step(batch: FilteredBatch) -> InertialParameters:
     """Identify a body from all samples at once, eq. 1 for k = 1 and 2.
 
     Parameters
     ----------
     batch : FilteredBatch
-        Wrench and motion at P; NaN wrenches have weight zero.
-    weight : (n,) array
-        w(v̄) of each sample.
+        Wrench and motion at P, and w(v̄) of each sample; NaN wrenches have weight zero.
 
     Raises
     ------
     ParameterError
         If the first step finds no positive mass.
     """
-    theta = _weighted(*first_step(batch), weight)
+    theta = _weighted(*first_step(batch), batch.weight)
     center = _checked_center(theta)
     matrix, torque = second_step(batch)
     torque = torque - matrix[..., CENTER] @ center
-    xx, xy, xz, yy, yz, zz = _weighted(matrix[..., INERTIA], torque, weight)
+    xx, xy, xz, yy, yz, zz = _weighted(matrix[..., INERTIA], torque, batch.weight)
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return InertialParameters.from_center_of_mass(1.0 / theta[0], center, inertia)
 
@@ -123,66 +129,125 @@ class TwoStepEstimator:
     as a further unknown and has it replaced by the first step's value only when asked for the
     estimate, so that it is that of the batch solution however the first step has changed since.
 
+    The intervals come from how much the normal equations of both steps scatter from second to
+    second. So they count friction that was not taken out, noise that differs from axis to axis,
+    and the errors of the first step in the second.
+
     Parameters
     ----------
     forgetting_time : float
-        Time constant of forgetting where the motion excites [s]; infinite: never.
+        Time constant of forgetting while samples count [s]; infinite: never.
     """
 
     def __init__(self, forgetting_time: float = np.inf) -> None:
-        self._forgetting_time = forgetting_time
+        self._kept = float(np.exp(-BLOCK_NS * 1e-9 / forgetting_time))
         self.reset()
 
     def reset(self) -> None:
         """Forget everything."""
-
-        def steps(name: str, size: int, noise: float) -> RecursiveLeastSquares:
-            group = NoiseGroup(name, tuple(range(size)), 3, noise)
-            prior, walk = np.full(size, WIDE), np.zeros(size)
-            return RecursiveLeastSquares(size, [group], prior, walk, self._forgetting_time)
-
-        self._first = steps('acceleration', 4, ACCELERATION_NOISE)
-        self._second = steps('torque', 9, TORQUE_NOISE)
+        self._first, self._second = SquareRootInformation(4), SquareRootInformation(9)
+        self._scores = ScoreMemory(10, 10)
         self._start: int | None = None
         self._block = 0
+        self.newest = 0
+        """Stamp of the newest sample [ns]."""
 
-    def update(self, batch: FilteredBatch, weight: FloatArray) -> None:
-        """Take in samples with their weights w(v̄), (n,)."""
+    def update(self, batch: FilteredBatch) -> None:
+        """Take in samples with their weights w(v̄); older stamps start afresh."""
         if not batch.stamps.size:
             return
+        if self._start is not None and batch.stamps[0] <= self.newest:
+            self.reset()
         if self._start is None:
             self._start = int(batch.stamps[0])
-        first = _scaled(*first_step(batch), weight)
-        second = _scaled(*second_step(batch), weight)
+        self.newest = int(batch.stamps[-1])
+        first = _scaled(*first_step(batch), batch.weight)
+        second = _scaled(*second_step(batch), batch.weight)
         blocks = (batch.stamps - self._start) // BLOCK_NS
         for block in np.unique(blocks).tolist():
-            elapsed = (block - self._block) * BLOCK_NS * 1e-9
+            if block != self._block:
+                self._end_block()
+                self._block = block
             mine = blocks == block
-            for step, (matrix, values) in ((self._first, first), (self._second, second)):
-                if elapsed:
-                    step.end_block(elapsed)
-                step.add([(matrix[mine], values[mine])])
-            self._block = block
+            self._add(*(_counting(matrix[mine], values[mine]) for matrix, values in (first, second)))
+
+    def _end_block(self) -> None:
+        if self._kept < 1.0 and self._scores.started:
+            for memory in (self._first, self._second):
+                memory.fade_evenly(self._kept)
+        self._scores.end_block(self._kept)
+
+    def _add(self, first: Rows, second: Rows) -> None:
+        equations = np.zeros((10, 10))
+        equations[:4, :5] = _normal_equations(*first)
+        equations[4:] = _normal_equations(*second)[INERTIA]
+        self._scores.add(equations)
+        self._first.add(*first)
+        self._second.add(*second)
 
     def estimate(self) -> BodyEstimate | None:
         """Return what is known now; None before there is a positive mass."""
-        first, second = self._first.solve(), self._second.solve()
-        if self._start is None or first.values[0] <= 0.0:
+        theta, first = _solved(self._first, slice(None), np.zeros(0), ACCELERATION_NOISE)
+        if self._start is None or theta[0] <= 0.0:
             return None
-        center = first.values[1:]
-        # Conditioned on the centre of gravity of the first step, whose error comes on top.
-        among = second.covariance[CENTER, CENTER]
-        gain = np.linalg.solve(among, second.covariance[CENTER, INERTIA]).T
-        inertia = second.values[INERTIA] + gain @ (center - second.values[CENTER])
-        remaining = second.covariance[INERTIA, INERTIA] - gain @ second.covariance[CENTER, INERTIA]
-        mass = 1.0 / first.values[0]
-        covariance = np.zeros((10, 10))
-        turn = np.eye(10, 4)
-        turn[0, 0] = -(mass**2)
-        turn[4:, 1:4] = gain
-        covariance[4:, 4:] = remaining
-        covariance += turn @ first.covariance @ turn.T
-        return _about_reference(mass, center, inertia, covariance)
+        center = theta[1:]
+        inertia, second = _solved(self._second, INERTIA, center, TORQUE_NOISE)
+        solution = np.zeros((10, 10))
+        solution[:4, :5] = [*-theta, 1.0]
+        solution[4:] = [*-inertia, *-center, 1.0]
+        expected = EXPECTED_RATIO * block_diag(
+            first.noise**2 * first.normal, second.noise**2 * second.normal
+        )
+        scores = self._scores.covariance(solution, expected, len(inertia))
+        # What an error of the right sides does to both solutions; the first one's goes on.
+        effect = np.zeros((10, 10))
+        effect[:4, :4] = first.inverse
+        coupling = self._second.factor[:, INERTIA].T @ self._second.factor[:, CENTER]
+        effect[4:, :4] = -second.inverse @ coupling @ effect[1:4, :4]
+        effect[4:, 4:] = second.inverse
+        mass = 1.0 / theta[0]
+        effect[0] *= -(mass**2)
+        return _about_reference(mass, center, inertia, effect @ scores @ effect.T)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Normal matrix of a step, its inverse, and the noise of a row."""
+
+    normal: FloatArray
+    inverse: FloatArray
+    noise: float
+
+
+def _solved(
+    memory: SquareRootInformation, unknown: slice, known: FloatArray, noise: float
+) -> tuple[FloatArray, _Step]:
+    """Solve for some unknowns given the others, which come last."""
+    factor = memory.factor[:, unknown]
+    size = factor.shape[1]
+    right = memory.right_side - memory.factor[:, size:] @ known
+    prior = noise / WIDE * np.eye(size)
+    stacked = triangle(
+        np.column_stack([np.vstack([factor, prior]), np.concatenate([right, np.zeros(size)])])
+    )
+    root = solve_triangular(stacked[:size, :size], np.eye(size))
+    solution = root @ stacked[:size, size]
+    cost = memory.cost(np.concatenate([solution, known]))
+    free = max(memory.rows - size, 0.0)
+    level = np.sqrt((PRIOR_ROWS * noise**2 + cost) / (PRIOR_ROWS + free))
+    upper = stacked[:size, :size]
+    return solution, _Step(upper.T @ upper, root @ root.T, float(level))
+
+
+def _counting(matrix: FloatArray, values: FloatArray) -> Rows:
+    """Return the rows (n, k) and values (n,) that count, of samples (m, 3, k) and (m, 3)."""
+    counts = np.isfinite(values)
+    return matrix[counts], values[counts]
+
+
+def _normal_equations(matrix: FloatArray, values: FloatArray) -> FloatArray:
+    """Return [A g] of some rows, (size, size + 1)."""
+    return np.column_stack([matrix.T @ matrix, matrix.T @ values])
 
 
 def _about_reference(

@@ -1,0 +1,308 @@
+"""What does not fit what was known: another load, another offset, or a contact."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.stats
+
+from load_identification.estimation.recursive_least_squares import (
+    RecursiveLeastSquares,
+    Solution,
+)
+from load_identification.typing_aliases import FloatArray
+
+WINDOWS = (1, 3, 6)
+"""Lengths of the newest averages that are compared with the past, in blocks: the shortest for a
+quick answer, the longest for a small change."""
+
+HELD = max(WINDOWS)
+"""Blocks held apart from the past: a change noticed late has not entered it."""
+
+ALARM = float(scipy.stats.chi2.isf(1e-9, 6))
+"""Of the mean deviation in units of what noise explains, six degrees of freedom [-]. By chance
+once in 9000 hours, at three averages ten times a second: an alarm in an hour leaves room for
+noise that is not Gaussian."""
+
+MODEL_ERROR = 0.004
+"""Deviation that errors of the robot description and of the sensor's gain may cause, as a part of
+the load's wrench [-]: a change of 5 % is twelve times as much."""
+
+ARM = 0.1
+"""Length by which an error of force is taken for one of torque [m]."""
+
+RETURNED = float(scipy.stats.chi2.isf(1e-3, 6))
+"""Below this deviation the newest samples are what they were before [-]."""
+
+RETURN_BLOCKS, LONG_RETURN_BLOCKS = 3, 9
+"""Whole blocks, all samples since included or the newest alone, that show a return."""
+
+PLAUSIBLE, EXCLUDED = 1e-3, 1e-6
+"""Chance of a conflict as large as the one seen above which a cause is believed, and below which
+it is excluded."""
+
+MARGIN = 12.0
+"""How much worse the other cause must be for one to be named, in units of chi-square [-]."""
+
+TURNED = np.cos(np.deg2rad(20.0))
+"""Cosine of the angle through which the sensor must have turned against gravity before a steady
+deviation is taken for an offset: a contact may be as steady while it stands."""
+
+BOTH_AFTER = 3.0
+"""A load and an offset that explain everything for so long [s], neither of them that of before,
+have both changed."""
+
+REMEMBERED = 4.0
+"""How long what was known before a change may be returned to [s]: longer than a push, shorter
+than it takes to put a thing down and pick up another one like it."""
+
+UNTOLD = 'load or offset changed'
+LOAD, OFFSET, BOTH = 'load changed', 'offset changed', 'load and offset changed'
+CONTACT, RETURN = 'contact', 'load and offset as before'
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to the load or the sensor.
+
+    Attributes
+    ----------
+    kind : str
+    stamp : int
+        When it was noticed [ns].
+    """
+
+    kind: str
+    stamp: int
+
+
+class EventWatch:
+    """Compares the newest samples with all before, and finds out what has changed.
+
+    A deviation is noticed from the mean innovation over the newest blocks: its squared length in
+    the metric of its covariance exceeds `ALARM`. The memory of before is then set aside and
+    another one begun. From then on every block is held against three causes: nothing lasting (a
+    contact that has ended), another load with the same offset, another offset with the same
+    load. Each is judged by its conflict: by how much the sum of squared residuals of before and
+    since grows when they have to share what the cause leaves the same.
+
+    Parameters
+    ----------
+    load, offset : sequences of int
+        Places of the unknowns of the load, mass first, and of the sensor's offset.
+    begin : function of a (groups,) array
+        Returns an empty memory that expects such noise.
+    """
+
+    def __init__(
+        self,
+        load: Sequence[int],
+        offset: Sequence[int],
+        begin: Callable[[FloatArray], RecursiveLeastSquares],
+    ) -> None:
+        self._load, self._offset = list(load), list(offset)
+        self._begin = begin
+        self.event: Event | None = None
+        """The last one."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Look into nothing any more."""
+        self.before: RecursiveLeastSquares | None = None
+        """Memory until the change that is being looked into."""
+        self.known: Solution | None = None
+        """What was known then."""
+        self._earlier: RecursiveLeastSquares | None = None
+        self._earlier_age = 0.0
+        self._start_anew(0)
+
+    def _start_anew(self, stamp: int) -> None:
+        self._noticed = stamp
+        self._pending = 0.0
+        self._restart()
+
+    def _restart(self) -> None:
+        self._steady = 0.0
+        self._returned = 0
+        self._first_direction: FloatArray | None = None
+        self._turned = False
+
+    def end_block(
+        self, memory: RecursiveLeastSquares, past: Solution, elapsed: float, stamp: int
+    ) -> RecursiveLeastSquares:
+        """Judge the block that has just ended; return the memory to go on with.
+
+        Parameters
+        ----------
+        memory : RecursiveLeastSquares
+        past : Solution
+            What `memory` knew without the blocks held.
+        elapsed : float
+            Since the last call [s].
+        stamp : int
+            Of the newest sample [ns].
+        """
+        if self._earlier is not None:
+            self._earlier.wander(elapsed)
+            self._earlier_age += elapsed
+        if self.before is not None and self.known is not None:
+            return self._look_into(memory, self.before, self.known, elapsed)
+        if self._earlier_age > REMEMBERED:
+            self._earlier = None
+        if not any(
+            self._deviation(memory, w, (past.values, past.covariance), past.short_noise) > ALARM
+            for w in WINDOWS
+        ):
+            return memory
+        memory.drop_recent()
+        self.before, self.known = memory, past
+        self._start_anew(stamp)
+        self.event = Event(UNTOLD, stamp)
+        return self._begin(past.noise)
+
+    def _deviation(
+        self,
+        memory: RecursiveLeastSquares,
+        window: int,
+        known: tuple[FloatArray, FloatArray],
+        noise: FloatArray,
+    ) -> float:
+        """Return the squared mean innovation of the newest blocks, in units of its covariance.
+
+        Of that, the noise of the average, the uncertainty of the prediction by `known` values
+        and covariance, and errors of the model are part.
+        """
+        mean = memory.newest(window)
+        if not len(mean.values):
+            return 0.0
+        load = mean.matrix[:, self._load] @ known[0][self._load]
+        force, torque = (float(np.linalg.norm(load[mean.group == g])) for g in (0, 1))
+        model = MODEL_ERROR * np.where(mean.group == 0, force, torque + ARM * force)
+        innovation = mean.values - mean.matrix @ known[0]
+        covariance = mean.matrix @ known[1] @ mean.matrix.T
+        covariance += np.diag(noise[mean.group] ** 2 / mean.weight + model**2)
+        return float(innovation @ np.linalg.solve(covariance, innovation))
+
+    def _look_into(
+        self,
+        memory: RecursiveLeastSquares,
+        before: RecursiveLeastSquares,
+        known: Solution,
+        elapsed: float,
+    ) -> RecursiveLeastSquares:
+        """Find out what the samples since the change tell of its cause."""
+        before.wander(elapsed)
+        self._pending += elapsed
+        self._steady += elapsed
+        self._watch_direction(memory)
+        for window in WINDOWS[:2]:
+            own = memory.solve_in(known.noise, window)
+            if self._deviation(memory, window, own, known.short_noise) > ALARM:
+                # Still changing: what came until now is neither the old nor the new.
+                self._restart()
+                if self._pending > BOTH_AFTER / 2:
+                    self._say(CONTACT)
+                return self._begin(known.noise)
+        for old in (before, self._earlier):
+            if old is not None and self._is_back(memory, old, known):
+                self._say(RETURN)
+                self.before = self._earlier = None
+                return old
+        cause = self._cause(memory, before, known)
+        if cause == CONTACT:
+            self._say(CONTACT)
+        elif cause:
+            return self._settle(memory, before, cause)
+        return memory
+
+    def _say(self, kind: str) -> None:
+        if self.event is None or self.event.kind != kind:
+            self.event = Event(kind, self._noticed)
+
+    def _watch_direction(self, memory: RecursiveLeastSquares) -> None:
+        """See whether the sensor turns against gravity: what a mass causes turns with it."""
+        mean = memory.newest(1)
+        weight = mean.matrix[mean.group == 0, self._load[0]]
+        length = np.linalg.norm(weight)
+        if len(weight) < 3 or not length:
+            return
+        direction = weight / length
+        if self._first_direction is None:
+            self._first_direction = direction
+        self._turned |= bool(direction @ self._first_direction < TURNED)
+
+    def _is_back(
+        self, memory: RecursiveLeastSquares, old: RecursiveLeastSquares, known: Solution
+    ) -> bool:
+        """Whether all is again as an old memory has it."""
+        if memory.blocks_held < RETURN_BLOCKS:
+            return False
+        expected = old.solve_in(known.noise)
+        near = self._deviation(memory, RETURN_BLOCKS, expected, known.short_noise) < RETURNED
+        if old is self.before:
+            self._returned = self._returned + 1 if near else 0
+            if self._returned >= LONG_RETURN_BLOCKS:
+                return True
+        everything = range(memory.size)
+        chance = scipy.stats.chi2.sf(conflict(old, memory, everything, known.noise), memory.size)
+        return near and chance > PLAUSIBLE
+
+    def _cause(
+        self, memory: RecursiveLeastSquares, before: RecursiveLeastSquares, known: Solution
+    ) -> str:
+        """Return what has changed; empty while it cannot be told."""
+        if memory.blocks_held < RETURN_BLOCKS:
+            return ''
+        costs, chances = [], []
+        for shared in (self._offset, self._load):
+            costs.append(conflict(before, memory, shared, known.noise))
+            chances.append(float(scipy.stats.chi2.sf(costs[-1], len(shared))))
+        if max(chances) < EXCLUDED:
+            return BOTH if self._steady > BOTH_AFTER and self._turned else CONTACT
+        best = int(np.argmin(costs))
+        other = 1 - best
+        told = chances[best] > PLAUSIBLE and chances[other] < EXCLUDED
+        if not (told and costs[other] - costs[best] > MARGIN and self._turned):
+            return ''
+        return (LOAD, OFFSET)[best]
+
+    def _settle(
+        self, memory: RecursiveLeastSquares, before: RecursiveLeastSquares, cause: str
+    ) -> RecursiveLeastSquares:
+        """Forget what has changed, keep the rest, and go on with what came since."""
+        self._earlier, self._earlier_age = copy.deepcopy(before), self._pending
+        changed = {LOAD: self._load, OFFSET: self._offset, BOTH: self._load + self._offset}
+        before.forget(changed[cause])
+        before.absorb(memory)
+        self.before = None
+        self._say(cause)
+        return before
+
+
+def conflict(
+    before: RecursiveLeastSquares,
+    since: RecursiveLeastSquares,
+    shared: Sequence[int],
+    noise: FloatArray,
+) -> float:
+    """Return by how much the squared residuals grow when two memories share some unknowns.
+
+    min over x of |R_b x_s - z_b|² + |R_s x - z_s|², where each alone leaves nothing: of
+    chi-square distribution with as many degrees of freedom as unknowns are shared, if these are
+    the same in both.
+
+    Parameters
+    ----------
+    before, since : RecursiveLeastSquares
+    shared : sequence of int
+    noise : (groups,) array
+    """
+    old, new = before.stack(noise), since.stack(noise)
+    old.marginalize(np.setdiff1d(np.arange(old.size), shared))
+    matrix = np.vstack([old.factor, new.factor])
+    values = np.concatenate([old.right_side, new.right_side])
+    solution = np.linalg.lstsq(matrix, values, rcond=None)[0]
+    return float(np.sum((matrix @ solution - values) ** 2))
