@@ -16,15 +16,18 @@ MEMORY = 8.0
 """Pairs of averages after which the old count for 1/e."""
 
 SIGNIFICANT = 3.0
-"""Standard deviations by which the differences must exceed what noise explains."""
+"""Standard deviations by which a difference must exceed what noise explains."""
 
 
 class DriftWatch:
-    """Measures the random walk that would move the offset as it moves at rest.
+    """Measures how the offset moves at rest: its rate, and a random walk for the remainder.
 
-    Nothing but the offset can change what a resting sensor reads, so no estimate of the payload
-    enters. From the difference d of two averages a time T apart follows the walk's variance per
-    second, (d² - noise²) / T, averaged over pairs and channels.
+    Nothing but the offset can change what a resting sensor reads, so neither the payload nor the
+    noise that has been learned enters. Two averages a time T apart differ by d. A sensor that
+    warms up drifts steadily: the mean of d / T is the rate, where it is more than the scatter of
+    the blocks within the averages explains. It is not known well, nor does it stay: the walk
+    covers all of d. Its variance is (d² - v) / T, v being what that scatter explains, averaged
+    over pairs and the channels of a group.
 
     Parameters
     ----------
@@ -32,65 +35,45 @@ class DriftWatch:
         Random walk that is expected at least [unit/√s].
     channels : (k,) int array
         Group of each channel.
+    block : float
+        Length of a block [s].
     """
 
-    def __init__(self, least: FloatArray, channels: IntArray) -> None:
+    def __init__(self, least: FloatArray, channels: IntArray, block: float) -> None:
         self.walk = np.array(least, dtype=float)
         """Present random walk of each group [unit/√s]."""
+        self.rate = np.zeros(len(channels))
+        """Present rate of each channel [unit/s]."""
         self._least = self.walk.copy()
-        self._channels = np.asarray(channels)
-        self._excess = np.zeros(len(least))
-        self._expected = np.zeros(len(least))
-        self._time = np.zeros(len(least))
-        self._count = np.zeros(len(least))
+        self._channels = channels
+        self._apart = (APART_BLOCKS - MEAN_BLOCKS) * block
+        # Sums over the pairs, fading: of 1, d, d² and v, for each channel.
+        self._sums = np.zeros((4, len(channels)))
         self.interrupt()
 
     def interrupt(self) -> None:
         """The sensor moves, or something has changed."""
         self._means: list[FloatArray] = []
-        self._weights: list[FloatArray] = []
 
-    def add(self, mean: FloatArray, weight: FloatArray, noise: FloatArray, block: float) -> None:
-        """Take in a block at rest.
-
-        Parameters
-        ----------
-        mean, weight : (k,) arrays
-            Of each channel, NaN where it is dead, and samples behind it.
-        noise : (groups,) array
-            Of a sample, in averages as short as these.
-        block : float
-            Length of a block [s].
-        """
+    def add(self, mean: FloatArray) -> None:
+        """Take in the mean of each channel over a block at rest, (k,)."""
         self._means.append(mean)
-        self._weights.append(weight)
         if len(self._means) < APART_BLOCKS:
             return
-        means, weights = np.array(self._means), np.array(self._weights)
+        ends = np.array([self._means[:MEAN_BLOCKS], self._means[-MEAN_BLOCKS:]])
         self.interrupt()
-        first, last = slice(MEAN_BLOCKS), slice(-MEAN_BLOCKS, None)
-        difference = means[last].mean(axis=0) - means[first].mean(axis=0)
-        samples = np.minimum(weights[first].sum(axis=0), weights[last].sum(axis=0))
-        with np.errstate(divide='ignore'):
-            variance = 2.0 * noise[self._channels] ** 2 / samples
-        keep = np.exp(-1.0 / MEMORY)
-        for group in range(len(self.walk)):
-            mine = (self._channels == group) & np.isfinite(difference) & (samples > 0)
-            if not mine.any():
-                continue
-            count = np.sum(mine)
-            fresh = (
-                np.sum(difference[mine] ** 2 - variance[mine]),
-                np.sum(variance[mine]),
-                count * (APART_BLOCKS - MEAN_BLOCKS) * block,
-                count,
-            )
-            kept = (self._excess, self._expected, self._time, self._count)
-            for total, new in zip(kept, fresh, strict=True):
-                total[group] = keep * total[group] + new
-            # Of n squares of unit variance the sum has a standard deviation of √(2 n).
-            level = self._expected[group] / self._count[group]
-            threshold = SIGNIFICANT * level * np.sqrt(2.0 * self._count[group])
-            seen = self._excess[group] / self._time[group]
-            grown = np.sqrt(seen) if self._excess[group] > threshold else 0.0
-            self.walk[group] = max(self._least[group], grown)
+        first, last = ends.mean(axis=1)
+        moved = last - first
+        scatter = ends.var(axis=1, ddof=1).sum(axis=0) / MEAN_BLOCKS
+        self._sums *= np.exp(-1.0 / MEMORY)
+        self._sums += np.array([np.ones(len(moved)), moved, moved**2, scatter])
+        count, total, squares, expected = self._sums
+        certain = np.abs(total) > SIGNIFICANT * np.sqrt(expected)
+        self.rate = np.where(certain, total / count, 0.0) / self._apart
+        for group, least in enumerate(self._least):
+            mine = self._channels == group
+            pairs, excess = count[mine].sum(), (squares - expected)[mine].sum()
+            # Of n squares the sum has a standard deviation of √(2 n) times their mean.
+            chance = SIGNIFICANT * expected[mine].sum() * np.sqrt(2.0 / pairs)
+            grown = np.sqrt(excess / pairs / self._apart) if excess > chance else 0.0
+            self.walk[group] = max(least, grown)

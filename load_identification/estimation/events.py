@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,20 @@ ALARM = float(scipy.stats.chi2.isf(1e-9, 6))
 """Of the mean deviation in units of what noise explains, six degrees of freedom [-]. By chance
 once in 9000 hours, at three averages ten times a second: an alarm in an hour leaves room for
 noise that is not Gaussian."""
+
+SIZE = np.array([0.05, 5.0])
+"""A change that has to be noticed: part of the load's wrench, and standard deviations of a sample,
+whichever is more [-]."""
+
+ALARM_SIZE, BACK_SIZE = 0.5, 0.25
+"""Parts of such a change from which on a deviation is one, and below which it is none [-]."""
+
+DOUBT = 20.0
+"""A deviation of so many standard deviations of the prediction is one that has to be noticed [-]:
+jitter in the regressor makes things look known that may be wrong by several of them."""
+
+SURPRISE_MEMORY = 300.0
+"""Blocks after which a surprise that was no event counts for 1/e [-]."""
 
 MODEL_ERROR = 0.004
 """Deviation that errors of the robot description and of the sensor's gain may cause, as a part of
@@ -79,15 +94,42 @@ class Event:
     stamp: int
 
 
+@dataclass(frozen=True)
+class Deviation:
+    """How far the newest samples are from what was expected.
+
+    Attributes
+    ----------
+    squared : float
+        Mean innovation, squared in the metric of its covariance [-]: noise of the average,
+        uncertainty of the prediction and errors of the model.
+    size : float
+        Force or torque in units of a change that has to be noticed, the larger [-].
+    """
+
+    squared: float
+    size: float
+
+    @property
+    def noticed(self) -> bool:
+        """Whether it is neither chance nor too small."""
+        return self.squared > ALARM and self.size > ALARM_SIZE
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there is none to speak of."""
+        return self.squared < RETURNED or self.size < BACK_SIZE
+
+
 class EventWatch:
     """Compares the newest samples with all before, and finds out what has changed.
 
-    A deviation is noticed from the mean innovation over the newest blocks: its squared length in
-    the metric of its covariance exceeds `ALARM`. The memory of before is then set aside and
-    another one begun. From then on every block is held against three causes: nothing lasting (a
-    contact that has ended), another load with the same offset, another offset with the same
-    load. Each is judged by its conflict: by how much the sum of squared residuals of before and
-    since grows when they have to share what the cause leaves the same.
+    A deviation is noticed from the mean innovation over the newest blocks. The memory of before
+    is then set aside and another one begun. From then on every block is held against three
+    causes: nothing lasting (a contact that has ended), another load with the same offset,
+    another offset with the same load. Each is judged by its conflict: by how much the sum of
+    squared residuals of before and since grows when they have to share what the cause leaves
+    the same.
 
     Parameters
     ----------
@@ -117,11 +159,13 @@ class EventWatch:
         """What was known then."""
         self._earlier: RecursiveLeastSquares | None = None
         self._earlier_age = 0.0
+        self._doubt = 1.0
         self._start_anew(0)
 
     def _start_anew(self, stamp: int) -> None:
         self._noticed = stamp
         self._pending = 0.0
+        self._surprises: deque[float] = deque()
         self._restart()
 
     def _restart(self) -> None:
@@ -152,10 +196,11 @@ class EventWatch:
             return self._look_into(memory, self.before, self.known, elapsed)
         if self._earlier_age > REMEMBERED:
             self._earlier = None
-        if not any(
-            self._deviation(memory, w, (past.values, past.covariance), past.short_noise) > ALARM
-            for w in WINDOWS
-        ):
+        # What only jitter has shown is not known well enough to be compared with.
+        known = past.values, past.covariance + memory.slow_covariance(past.noise, past_only=True)
+        deviations = [self._deviation(memory, w, known, past) for w in WINDOWS]
+        if not any(deviation.noticed for deviation in deviations):
+            self._be_surprised(deviations[0])
             return memory
         memory.drop_recent()
         self.before, self.known = memory, past
@@ -168,23 +213,50 @@ class EventWatch:
         memory: RecursiveLeastSquares,
         window: int,
         known: tuple[FloatArray, FloatArray],
-        noise: FloatArray,
-    ) -> float:
-        """Return the squared mean innovation of the newest blocks, in units of its covariance.
+        level: Solution,
+    ) -> Deviation:
+        """Compare the newest blocks with what values and covariance predict.
 
-        Of that, the noise of the average, the uncertainty of the prediction by `known` values
-        and covariance, and errors of the model are part.
+        Parameters
+        ----------
+        memory : RecursiveLeastSquares
+        window : int
+            Number of blocks.
+        known : tuple of (size,) and (size, size) arrays
+            Values and their covariance.
+        level : Solution
+            That tells the noise.
         """
         mean = memory.newest(window)
         if not len(mean.values):
-            return 0.0
+            return Deviation(0.0, 0.0)
         load = mean.matrix[:, self._load] @ known[0][self._load]
-        force, torque = (float(np.linalg.norm(load[mean.group == g])) for g in (0, 1))
-        model = MODEL_ERROR * np.where(mean.group == 0, force, torque + ARM * force)
         innovation = mean.values - mean.matrix @ known[0]
+
+        def lengths(wrench: FloatArray) -> FloatArray:
+            parts = (wrench[mean.group == group] for group in (0, 1))
+            return np.array([np.linalg.norm(part) for part in parts])
+
+        force, torque = lengths(load)
+        model = MODEL_ERROR * np.where(mean.group == 0, force, torque + ARM * force)
         covariance = mean.matrix @ known[1] @ mean.matrix.T
-        covariance += np.diag(noise[mean.group] ** 2 / mean.weight + model**2)
-        return float(innovation @ np.linalg.solve(covariance, innovation))
+        limits = np.maximum(SIZE[0] * lengths(load), SIZE[1] * np.nan_to_num(level.residual_rms))
+        limits = np.maximum(limits, DOUBT * lengths(np.sqrt(np.diag(covariance))))
+        covariance += np.diag(level.short_noise[mean.group] ** 2 / mean.weight + model**2)
+        with np.errstate(divide='ignore', invalid='ignore'):
+            size = np.nan_to_num(lengths(innovation) / limits)
+        squared = float(innovation @ np.linalg.solve(covariance, innovation))
+        return Deviation(squared / self._doubt, float(size.max()))
+
+    def _be_surprised(self, deviation: Deviation) -> None:
+        """Learn how far off predictions are that are no event, but a blunder of the model.
+
+        With a delay, for a change that begins must not hide itself.
+        """
+        self._surprises.append(deviation.squared * self._doubt)
+        if len(self._surprises) > HELD:
+            seen = self._surprises.popleft() / RETURNED
+            self._doubt = max(1.0, seen, self._doubt * np.exp(-1.0 / SURPRISE_MEMORY))
 
     def _look_into(
         self,
@@ -200,7 +272,7 @@ class EventWatch:
         self._watch_direction(memory)
         for window in WINDOWS[:2]:
             own = memory.solve_in(known.noise, window)
-            if self._deviation(memory, window, own, known.short_noise) > ALARM:
+            if self._deviation(memory, window, own, known).noticed:
                 # Still changing: what came until now is neither the old nor the new.
                 self._restart()
                 if self._pending > BOTH_AFTER / 2:
@@ -241,7 +313,7 @@ class EventWatch:
         if memory.blocks_held < RETURN_BLOCKS:
             return False
         expected = old.solve_in(known.noise)
-        near = self._deviation(memory, RETURN_BLOCKS, expected, known.short_noise) < RETURNED
+        near = self._deviation(memory, RETURN_BLOCKS, expected, known).nothing
         if old is self.before:
             self._returned = self._returned + 1 if near else 0
             if self._returned >= LONG_RETURN_BLOCKS:
@@ -256,9 +328,10 @@ class EventWatch:
         """Return what has changed; empty while it cannot be told."""
         if memory.blocks_held < RETURN_BLOCKS:
             return ''
+        noise = np.maximum(known.noise, memory.solve().noise) * np.sqrt(self._doubt)
         costs, chances = [], []
         for shared in (self._offset, self._load):
-            costs.append(conflict(before, memory, shared, known.noise))
+            costs.append(conflict(before, memory, shared, noise))
             chances.append(float(scipy.stats.chi2.sf(costs[-1], len(shared))))
         if max(chances) < EXCLUDED:
             return BOTH if self._steady > BOTH_AFTER and self._turned else CONTACT

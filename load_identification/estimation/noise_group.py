@@ -104,6 +104,15 @@ class Block:
         return self._information
 
 
+def averaged(sums: FloatArray) -> SquareRootInformation:
+    """Return the averages behind some sums, as rows of a sample's noise if that is white."""
+    counted = sums[sums[:, -1] > 0]
+    scaled = counted[:, :-1] / np.sqrt(counted[:, -1:])
+    average = SquareRootInformation(sums.shape[1] - 2)
+    average.add(scaled[:, :-1], scaled[:, -1])
+    return average
+
+
 class GroupMemory:
     """What is remembered of one noise group.
 
@@ -143,15 +152,13 @@ class GroupMemory:
         older = list(self.held)[:-without]
         return self.past, *(block.information for block in older)
 
-    def end_block(self, least: float, walk: FloatArray, pause: bool) -> None:
+    def end_block(self, least: float, pause: bool) -> None:
         """Hold the current block; what was held longest goes into the past.
 
         Parameters
         ----------
         least : float
             The smallest fraction of old information kept.
-        walk : (size,) array
-            Variance by which the unknowns have wandered.
         pause : bool
             Nothing was measured for a while: nothing is held any longer.
         """
@@ -159,7 +166,6 @@ class GroupMemory:
         self.current = Block(self.past.size, self.group.channels)
         while len(self.held) > (0 if pause else self._most_held):
             self._release(self.held.popleft(), least)
-        self.random_walk(walk)
         self._gather_held()
 
     def _gather_held(self) -> None:
@@ -173,10 +179,7 @@ class GroupMemory:
         for scale, sums, average in zip(self._scales, self._sums, self.averages, strict=True):
             sums += block.sums
             if self._released % scale == 0:
-                counted = sums[sums[:, -1] > 0]
-                scaled = counted[:, :-1] / np.sqrt(counted[:, -1:])
-                latest = SquareRootInformation(average.size)
-                latest.add(scaled[:, :-1], scaled[:, -1])
+                latest = averaged(sums)
                 # Evenly, as its rows: this is to tell of the noise, not of the unknowns.
                 average.fade_evenly(least**scale)
                 average.merge(latest)
@@ -188,10 +191,25 @@ class GroupMemory:
         self.past.merge(block.information)
         self.silent_rows *= least
 
-    def random_walk(self, variance: FloatArray) -> None:
-        """Let this group's unknowns have wandered since the past."""
+    def slow_parts(self, past_only: bool) -> tuple[SquareRootInformation, ...]:
+        """Return the averages over the shortest scale, of the blocks held as well if asked."""
+        if past_only:
+            return (self.slow,)
+        scale = self._scales[0]
+        held = [block.sums for block in self.held]
+        waiting = self._released % scale
+        pending = [self._sums[0], *held] if waiting else held
+        first = 1 + scale - waiting if waiting else scale
+        starts = [0, *range(first, len(pending) + 1, scale)]
+        sums = [np.sum(pending[a:b], axis=0) for a, b in zip(starts, starts[1:], strict=False)]
+        return self.slow, *(averaged(each) for each in sums)
+
+    def wander(self, variance: FloatArray, moved: FloatArray) -> None:
+        """Let this group's unknowns have moved since the past, and wandered, both (size,)."""
         columns = np.arange(len(self.columns))
         for memory in (self.past, *self.averages):
+            if moved.any():
+                memory.shift(moved)
             memory.random_walk(columns, variance / self.noise**2)
 
     def drop_recent(self) -> None:

@@ -184,10 +184,17 @@ class PayloadEstimator:
     def _walk(self) -> FloatArray:
         return np.repeat([0.0, *self._drift.walk], [PARAMETERS, 3, 3])
 
+    def _let_drift(self) -> None:
+        """Let the offset move as it has been seen to move at rest."""
+        self._least_squares.walk = self._walk()
+        self._least_squares.rate = np.concatenate([np.zeros(PARAMETERS), self._drift.rate])
+
     def _begin(self) -> None:
         """Know nothing but an offset set from outside."""
         s = self.settings
-        self._drift = DriftWatch(np.array([s.force_drift, s.torque_drift]), GROUPS)
+        self._drift = DriftWatch(
+            np.array([s.force_drift, s.torque_drift]), GROUPS, BLOCK_NS * 1e-9
+        )
         self._least_squares = self._empty(np.array([s.force_noise, s.torque_noise]))
         self._past: Solution | None = None
         self._still = True
@@ -277,8 +284,8 @@ class PayloadEstimator:
         if self._still and not pause and self._past is not None:
             mean = memory.newest(1)
             if len(mean.values) == len(GROUPS):
-                self._drift.add(mean.values, mean.weight, past.short_noise, BLOCK_NS * 1e-9)
-                self._least_squares.walk = self._walk()
+                self._drift.add(mean.values)
+                self._let_drift()
         else:
             self._drift.interrupt()
         self._still = True

@@ -108,6 +108,8 @@ class RecursiveLeastSquares:
     ) -> None:
         self.size = size
         self.walk = np.array(walk, dtype=float)
+        self.rate = np.zeros(size)
+        """At which the unknowns are known to move [unit/s]."""
         self._prior_std = np.asarray(prior_std, dtype=float)
         self._forgetting_time = forgetting_time
         self._held = held
@@ -150,13 +152,15 @@ class RecursiveLeastSquares:
         least = float(np.exp(-elapsed / self._forgetting_time))
         for memory, level in zip(self._groups, solution.noise, strict=True):
             memory.noise = float(level)
-            memory.end_block(least, self.walk[memory.columns] ** 2 * elapsed, pause)
+            memory.end_block(least, pause)
+        self.wander(elapsed)
         return solution
 
     def wander(self, elapsed: float) -> None:
-        """Let `elapsed` seconds pass without samples."""
+        """Let the unknowns move and wander for `elapsed` seconds."""
         for memory in self._groups:
-            memory.random_walk(self.walk[memory.columns] ** 2 * elapsed)
+            mine = memory.columns
+            memory.wander(self.walk[mine] ** 2 * elapsed, self.rate[mine] * elapsed)
 
     def forget(self, unknowns: Sequence[int]) -> None:
         """Forget some unknowns; what past blocks tell of the others stays."""
@@ -266,7 +270,7 @@ class RecursiveLeastSquares:
             rows=np.array([sum(part.rows for part in mine) for mine in parts]),
         )
 
-    def slow_covariance(self, noise: FloatArray) -> FloatArray:
+    def slow_covariance(self, noise: FloatArray, past_only: bool = False) -> FloatArray:
         """Return the covariance, (size, size), were averages over the shortest scale all known.
 
         Noise in a regressor looks like excitation, and lets unknowns seem known that no motion
@@ -277,8 +281,10 @@ class RecursiveLeastSquares:
         ----------
         noise : (groups,) array
             Effective noise of a row, as in `Solution`.
+        past_only : bool
+            Leave out the blocks held.
         """
-        return self._solve(noise, [(memory.slow,) for memory in self._groups])[1]
+        return self._solve(noise, [memory.slow_parts(past_only) for memory in self._groups])[1]
 
     def solve_in(self, noise: FloatArray, without: int = 0) -> tuple[FloatArray, FloatArray]:
         """Return values (size,) and covariance (size, size) in given noise, (groups,)."""

@@ -75,6 +75,10 @@ class SquareRootInformation:
         misfit = self.factor @ x - self.right_side
         return float(misfit @ misfit + self._triangle[-1, -1] ** 2)
 
+    def shift(self, moved: FloatArray) -> None:
+        """Let the unknowns have moved since by known amounts, (size,)."""
+        self._triangle[:-1, -1] += self.factor @ moved
+
     def random_walk(self, columns: IntArray, variance: FloatArray) -> None:
         """Let some unknowns have wandered since.
 

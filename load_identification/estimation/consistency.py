@@ -1,0 +1,343 @@
+"""The nearest parameters that a real body can have.
+
+A body of positive density somewhere has a positive mass and a pseudo-inertia P without negative
+eigenvalues; one that lies within an ellipsoid has ``tr(P Q) >= 0`` besides. Wensing, Kim and
+Slotine, Linear matrix inequalities for physically consistent inertial parameter identification,
+2018. Both hold for the sum of two bodies too, so nothing is to be asked of tool and payload
+together where each is consistent by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from load_identification.errors import ParameterError
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.typing_aliases import FloatArray
+
+ITERATIONS = 50
+"""At most; usual are 15."""
+
+GAP = 1e-5
+"""Largest duality gap, as a share of the squared distance. What is returned is then nearer than
+0.45 % of the distance to the nearest there is."""
+
+CENTRING = 0.1
+"""Share of the complementarity that a step aims at."""
+
+TO_BOUNDARY = 0.95
+"""Longest step, as a share of the way to the boundary."""
+
+ROUNDING = 1e-15
+"""Of the gradient, relative to its terms."""
+
+CORRELATION_FLOOR = 1e-14
+"""Least eigenvalue of a correlation matrix: below is rounding, above are priors a billion times
+wider than what the data tell beside them."""
+
+TOLERANCE = 1e-9
+"""How far a consistent body may lie outside by rounding, as in `InertialParameters`."""
+
+_ROWS, _COLUMNS = np.triu_indices(4)
+_WEIGHT = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
+"""Make a dot product of the upper entries that of the symmetric matrices."""
+
+_UPPER = 4 * _ROWS + _COLUMNS
+_SPREAD = np.array([0, 1, 2, 3, 1, 4, 5, 6, 2, 5, 7, 8, 3, 6, 8, 9])
+"""Upper entries to all sixteen."""
+
+_IDENTITY = (_ROWS == _COLUMNS).astype(np.float64)
+_DAMPING_ROWS, _UNKNOWNS = np.arange(10, 20), np.arange(10)
+
+
+def _parameters_of_pseudo_inertia() -> FloatArray:
+    """Lay the linear map from vec P (16,) to phi (10,) out as a matrix, once."""
+    columns = []
+    for entry in np.eye(16).reshape(16, 4, 4):
+        symmetric = 0.5 * (entry + entry.T)
+        second = symmetric[:3, :3]
+        inertia = np.trace(second) * np.eye(3) - second
+        columns.append([symmetric[3, 3], *symmetric[:3, 3], *inertia[np.triu_indices(3)]])
+    return np.array(columns).T
+
+
+_PARAMETERS = _parameters_of_pseudo_inertia()
+
+
+@dataclass(frozen=True)
+class BoundingEllipsoid:
+    """An ellipsoid, its axes along those of the frame, that the body lies within.
+
+    Attributes
+    ----------
+    center, semi_axes : (3,) arrays
+        In the frame [m].
+
+    Raises
+    ------
+    ParameterError : for a value that is not finite, or a semi-axis not above zero.
+    """
+
+    center: FloatArray
+    semi_axes: FloatArray
+
+    def __post_init__(self) -> None:
+        for name in ('center', 'semi_axes'):
+            value = np.array(getattr(self, name), dtype=np.float64)
+            least = 0.0 if name == 'semi_axes' else -np.inf
+            if value.shape != (3,) or not (np.isfinite(value) & (value > least)).all():
+                raise ParameterError(
+                    f'{name} of a bounding ellipsoid must be three finite numbers'
+                    f'{" above zero" if name == "semi_axes" else ""}, got {value.tolist()}'
+                )
+            object.__setattr__(self, name, value)
+
+    def matrix(self) -> FloatArray:
+        """Return Q (4, 4), ``[p; 1]^T Q [p; 1] >= 0`` where p lies within [1/m², 1/m, 1]."""
+        shape = self.semi_axes**-2.0
+        matrix = np.diag(np.append(-shape, 1.0 - self.center**2 @ shape))
+        matrix[:3, 3] = matrix[3, :3] = shape * self.center
+        return matrix
+
+    def filled(self, mass: float) -> FloatArray:
+        """Return the pseudo-inertia (4, 4) of an even filling of a mass [kg]."""
+        point = np.append(self.center, 1.0)
+        spread: FloatArray = np.diag(np.append(self.semi_axes**2 / 5.0, 0.0))
+        return mass * (np.outer(point, point) + spread)
+
+
+@dataclass(frozen=True)
+class ConsistentEstimate:
+    """The nearest consistent parameters.
+
+    Attributes
+    ----------
+    parameters : (10,) array
+        The unconstrained ones where they are consistent, and where the search failed.
+    distance : float
+        From the unconstrained ones in the metric of the information matrix, that is in standard
+        deviations [-]; NaN where the search failed.
+    converged : bool
+    iterations : int
+    """
+
+    parameters: FloatArray
+    distance: float
+    converged: bool
+    iterations: int
+
+
+def is_consistent(
+    parameters: FloatArray, bounding_ellipsoid: BoundingEllipsoid | None = None
+) -> bool:
+    """Tell whether a body, within the ellipsoid if there is one, can have these parameters.
+
+    Parameters
+    ----------
+    parameters : (10,) phi. Not finite: it cannot.
+    bounding_ellipsoid : in the frame of the parameters; None: anywhere.
+    """
+    if not np.isfinite(parameters).all():
+        return False
+    body = InertialParameters.from_vector(parameters)
+    if not body.is_consistent(TOLERANCE):
+        return False
+    if bounding_ellipsoid is None:
+        return True
+    terms = body.pseudo_inertia() * bounding_ellipsoid.matrix()
+    return bool(terms.sum() >= -TOLERANCE * np.abs(terms).sum())
+
+
+def nearest_consistent(
+    parameters: FloatArray,
+    covariance: FloatArray,
+    bounding_ellipsoid: BoundingEllipsoid | None = None,
+) -> ConsistentEstimate:
+    """Find the consistent parameters nearest in the metric of the information matrix.
+
+    Minimises ``|R (phi - estimate)|²``, ``R^T R`` the inverse of the covariance. What is
+    returned is strictly inside, and never farther than the estimate from any consistent body,
+    the true one for instance: with the gradient split into multipliers that are not negative, the
+    squared distance to a consistent body falls by the squared distance moved, less twice the
+    duality gap, which is kept far below it.
+
+    Parameters
+    ----------
+    parameters : (10,) phi
+    covariance : (10, 10)
+        Of phi. Directions known only to a wide prior are welcome.
+    bounding_ellipsoid : in the frame of the parameters; None: anywhere.
+    """
+    if is_consistent(parameters, bounding_ellipsoid):
+        return ConsistentEstimate(parameters, 0.0, True, 0)
+    failed = ConsistentEstimate(parameters, np.nan, False, 0)
+    variance = np.diag(covariance)
+    if not (np.isfinite(parameters).all() and np.isfinite(covariance).all()):
+        return failed
+    if not (variance > 0.0).all():
+        return failed
+    try:
+        with np.errstate(all='ignore'):
+            search = _Search(parameters, covariance, bounding_ellipsoid)
+            for iteration in range(ITERATIONS):
+                if search.is_done():
+                    found = search.parameters()
+                    if not is_consistent(found, bounding_ellipsoid):
+                        return failed
+                    return ConsistentEstimate(found, search.distance, True, iteration)
+                search.step()
+    except (np.linalg.LinAlgError, ParameterError):
+        return failed
+    return ConsistentEstimate(parameters, np.nan, False, ITERATIONS)
+
+
+class _Search:
+    """Gauss-Newton on the Cholesky factor L of the pseudo-inertia, with a barrier.
+
+    Of the log-Cholesky parameters (Rucker and Wensing, Smooth parameterization of rigid-body
+    inertia, 2022) the diagonal ones run to minus infinity here, for the nearest consistent body
+    to one that is not lies on the boundary. So the factor found last is the origin of the next
+    step, ``P = L (1 + E) L^T``, and ``-mu log det P``, linear in log-Cholesky parameters, keeps
+    away from the boundary, by a mu that falls with the duality gap. The Levenberg damping of E
+    is the curvature that the residuals give the factor: the eigenvalues of ``L^T (df/dP) L``,
+    which are the complementarities of a primal-dual interior-point method, and all mu on its
+    central path.
+    """
+
+    def __init__(
+        self, parameters: FloatArray, covariance: FloatArray, ellipsoid: BoundingEllipsoid | None
+    ) -> None:
+        std = np.sqrt(np.diag(covariance))
+        values, axes = np.linalg.eigh(covariance / np.outer(std, std))
+        floor = CORRELATION_FLOOR * values[-1]
+        root = (axes / np.sqrt(np.maximum(values, floor))).T / std
+        start = _start(parameters, std, ellipsoid)
+        self._misfit_of = (root @ _PARAMETERS).reshape(10, 4, 4)
+        """By entries of P."""
+        self._misfit = root @ (_PARAMETERS @ start.ravel() - parameters)
+        self._factor = np.linalg.cholesky(start)
+        self._ellipsoid = None if ellipsoid is None else ellipsoid.matrix()
+        self._slack, self._multiplier = 1.0, 0.0
+        if self._ellipsoid is not None:
+            self._slack = float(np.sum(self._ellipsoid * start))
+            self._multiplier = float(self._misfit @ self._misfit) / self._slack
+        self._mu = np.inf
+        self._linearise()
+
+    @property
+    def distance(self) -> float:
+        """Distance from the estimate, in standard deviations."""
+        return float(np.sqrt(self._cost))
+
+    def parameters(self) -> FloatArray:
+        """Return phi (10,)."""
+        found: FloatArray = _PARAMETERS @ (self._factor @ self._factor.T).ravel()
+        return found
+
+    def is_done(self) -> bool:
+        """Tell whether multipliers prove that nothing consistent is much nearer."""
+        return bool(
+            self._values[0] >= -self._rounding and self._gap <= GAP * self._cost + self._rounding
+        )
+
+    def step(self) -> None:
+        """Take one damped step, and halve it until cost and barrier together fall."""
+        mu = self._barrier()
+        rows = self._rows(mu)
+        _, solved, info = lapack.dgels(rows[:, :10], rows[:, 10])
+        if info:
+            raise np.linalg.LinAlgError('step not determined')
+        solution = solved[:10]
+        upper = solution / _WEIGHT
+        change = upper[_SPREAD].reshape(4, 4)
+        # Cost and slack not from the factor anew: its rounding, over a small standard deviation,
+        # would hide the gradient.
+        misfit_change = rows[:10, :10] @ solution
+        slack_change = float(self._bound @ solution)
+        fall = max(-np.linalg.eigvalsh(change)[0], -slack_change / self._slack)
+        length = min(1.0, TO_BOUNDARY / fall) if fall > 0.0 else 1.0
+
+        slope = float(self._misfit @ misfit_change) - mu * float(upper @ _IDENTITY)
+        if self._ellipsoid is not None:
+            slope -= mu * slack_change / self._slack
+        while True:
+            relative = np.linalg.cholesky(np.eye(4) + length * change)
+            slack = self._slack + length * slack_change
+            misfit = self._misfit + length * misfit_change
+            logarithms = 2.0 * np.log(relative.diagonal()).sum() + np.log(slack / self._slack)
+            merit = 0.5 * (misfit @ misfit - self._cost) - mu * logarithms
+            if merit <= 1e-4 * length * slope + self._rounding or length < 1e-3:
+                break
+            length *= 0.5
+        aim = (mu - self._multiplier * slack_change) / self._slack
+        self._multiplier += max(length * (aim - self._multiplier), -TO_BOUNDARY * self._multiplier)
+        self._factor, self._misfit, self._slack = self._factor @ relative, misfit, slack
+        self._linearise()
+
+    def _rows(self, mu: float) -> FloatArray:
+        """Return the least-squares problem of a step: [matrix, right side], (n, 11)."""
+        damping = np.maximum(self._values, mu)
+        damping = np.sqrt(0.5 * (damping[_ROWS] + damping[_COLUMNS]))
+        rows = np.zeros((20 if self._ellipsoid is None else 21, 11))
+        rows[:10, :10] = self._jacobian
+        rows[:10, 10] = -self._misfit
+        rows[_DAMPING_ROWS, _UNKNOWNS] = damping
+        rows[10:20, 10] = mu * _IDENTITY / damping
+        if self._ellipsoid is not None:
+            rows[20, :10] = np.sqrt(self._multiplier / self._slack) * self._bound
+            rows[20, 10] = mu / np.sqrt(self._multiplier * self._slack)
+        return rows
+
+    def _linearise(self) -> None:
+        """Turn the factor so that the gradient, less the ellipsoid's share, is diagonal."""
+        jacobian = self._factor.T @ self._misfit_of @ self._factor
+        gradient = (self._misfit @ jacobian.reshape(10, 16)).reshape(4, 4)
+        self._gap = float(gradient.trace())
+        self._cost = float(self._misfit @ self._misfit)
+        self._rounding = ROUNDING * float(np.sqrt(np.vdot(jacobian, jacobian) * self._cost))
+        bound = np.zeros((4, 4))
+        if self._ellipsoid is not None:
+            bound = self._factor.T @ self._ellipsoid @ self._factor
+            gradient -= self._multiplier * bound
+        self._values, turn = np.linalg.eigh(gradient)
+        self._factor = self._factor @ turn
+        self._jacobian = (turn.T @ jacobian @ turn).reshape(10, 16)[:, _UPPER] * _WEIGHT
+        self._bound = (turn.T @ bound @ turn).ravel()[_UPPER] * _WEIGHT
+
+    def _barrier(self) -> float:
+        """Return mu: a share of the complementarity, held while a multiplier is negative.
+
+        It never rises, so that with the last one the steps end as those on a convex function do.
+        """
+        if self._values[0] > 0.0:
+            mu = CENTRING * self._gap / (4 if self._ellipsoid is None else 5)
+        else:
+            mu = max(CENTRING * self._values[-1], -self._values[0])
+        self._mu = max(min(self._mu, mu), 0.1 * (GAP * self._cost + self._rounding))
+        return self._mu
+
+
+def _start(
+    parameters: FloatArray, std: FloatArray, ellipsoid: BoundingEllipsoid | None
+) -> FloatArray:
+    """Return a pseudo-inertia (4, 4) inside all bounds and not far from the estimate.
+
+    Eigenvalues below zero, in units of the body's own mass and size, are turned positive.
+    """
+    pseudo = InertialParameters.from_vector(parameters).pseudo_inertia()
+    mass = max(pseudo[3, 3], std[0])
+    size = max(np.trace(pseudo[:3, :3]), pseudo[:3, 3] @ pseudo[:3, 3] / mass)
+    size = size if size > 0.0 else std[4]
+    unit = np.sqrt([size, size, size, mass])
+    values, axes = np.linalg.eigh(pseudo / np.outer(unit, unit))
+    values = np.maximum(values, max(-values[0], 1e-6))
+    start: FloatArray = (axes * values) @ axes.T * np.outer(unit, unit)
+    if ellipsoid is None:
+        return start
+    bound, filled = ellipsoid.matrix(), ellipsoid.filled(start[3, 3])
+    slack, most = float(np.sum(bound * start)), float(np.sum(bound * filled))
+    share = np.clip((0.1 * most - slack) / (most - slack), 0.0, 1.0) if slack < most else 0.0
+    return (1.0 - share) * start + share * filled

@@ -1,0 +1,204 @@
+"""The nearest consistent parameters against closed forms, another solver, and known truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize
+from consistency_cases import cases, rotation
+
+from load_identification.errors import ParameterError
+from load_identification.estimation.consistency import (
+    GAP,
+    ITERATIONS,
+    BoundingEllipsoid,
+    is_consistent,
+    nearest_consistent,
+)
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.typing_aliases import FloatArray
+
+# Half the squared distance to the true minimum is at most the gap, which is relative to the
+# squared distance moved.
+NEARNESS = np.sqrt(2.0 * GAP)
+
+
+def pseudo_inertia(phi: FloatArray) -> FloatArray:
+    return InertialParameters.from_vector(phi).pseudo_inertia()
+
+
+def vector(pseudo: FloatArray) -> FloatArray:
+    """Return phi (10,) of a pseudo-inertia."""
+    inertia = np.trace(pseudo[:3, :3]) * np.eye(3) - pseudo[:3, :3]
+    return InertialParameters(pseudo[3, 3], pseudo[:3, 3], inertia).to_vector()
+
+
+def frobenius_root() -> FloatArray:
+    """Return R (16, 10) with which the metric is the Frobenius norm of the pseudo-inertia."""
+    return np.array([pseudo_inertia(unit).ravel() for unit in np.eye(10)]).T
+
+
+@pytest.mark.parametrize('bounded', [False, True])
+def test_never_farther_from_the_truth_and_always_a_body(bounded: bool) -> None:
+    for case in cases(1, 200, bounded):
+        found = nearest_consistent(case.estimate, case.covariance, case.ellipsoid)
+        assert found.converged
+        assert found.iterations < ITERATIONS
+        assert is_consistent(found.parameters, case.ellipsoid)
+        assert np.linalg.eigvalsh(
+            InertialParameters.from_vector(found.parameters).inertia_about_center_of_mass
+        )[0] > -1e-9 * np.trace(pseudo_inertia(found.parameters)[:3, :3])
+        before = case.distance(case.estimate, case.truth)
+        after = case.distance(found.parameters, case.truth)
+        # Pythagoras, with the gap, and the rounding of distances from numbers of up to 1e7
+        # standard deviations.
+        least = before**2 - (1.0 - 2.0 * GAP) * found.distance**2
+        assert after**2 <= least + 1e-6 * before**2
+        assert after < before * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize('seed', range(10))
+def test_in_the_frobenius_norm_negative_eigenvalues_become_zero(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    half = rng.normal(size=(4, 4))
+    pseudo = half + half.T
+    values, axes = np.linalg.eigh(pseudo)
+    root = frobenius_root()
+    covariance = np.linalg.pinv(root.T @ root)
+    found = nearest_consistent(vector(pseudo), covariance)
+    clipped = (axes * np.maximum(values, 0.0)) @ axes.T
+    distance = np.linalg.norm(clipped - pseudo)
+    assert np.linalg.norm(pseudo_inertia(found.parameters) - clipped) <= NEARNESS * distance
+    assert found.distance == pytest.approx(distance, rel=GAP)
+
+
+def test_negative_definite_becomes_next_to_nothing() -> None:
+    root = frobenius_root()
+    covariance = np.linalg.pinv(root.T @ root)
+    found = nearest_consistent(vector(-np.diag([0.1, 0.2, 0.3, 1.0])), covariance)
+    assert found.converged
+    assert found.parameters[0] > 0.0
+    assert np.abs(found.parameters).max() <= NEARNESS * found.distance
+
+
+def test_another_solver_finds_nothing_nearer() -> None:
+    """Least squares over all F (4, 4) with P = F F^T has no local minimum but the global one."""
+    for case in cases(3, 12, bounded=False):
+        found = nearest_consistent(case.estimate, case.covariance)
+        unit = np.sqrt(np.maximum(np.diag(pseudo_inertia(found.parameters)), 1e-12))
+
+        def misfit(entries: FloatArray, case=case, unit=unit) -> FloatArray:  # type: ignore[no-untyped-def]
+            factor = unit[:, None] * entries.reshape(4, 4)
+            return np.asarray(case.root @ (vector(factor @ factor.T) - case.estimate))
+
+        start = np.eye(4).ravel()
+        other = scipy.optimize.least_squares(
+            misfit, start, x_scale='jac', xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=400
+        )
+        # Its cost is half the squared distance; ours is within the gap of the least there is.
+        assert found.distance**2 <= 2.0 * other.cost * (1.0 + 2.0 * GAP) + 1e-9
+        assert found.distance**2 >= 2.0 * other.cost * (1.0 - 1e-2) - 1e-6
+
+
+def test_what_is_consistent_stays() -> None:
+    for case in cases(4, 20, bounded=True):
+        found = nearest_consistent(case.estimate, case.covariance, case.ellipsoid)
+        again = nearest_consistent(found.parameters, case.covariance, case.ellipsoid)
+        assert again.parameters is found.parameters
+        assert again.distance == 0.0
+        assert again.iterations == 0
+        truth = nearest_consistent(case.truth, case.covariance, case.ellipsoid)
+        assert truth.parameters is case.truth
+
+
+def test_a_change_of_frame_changes_nothing() -> None:
+    rng = np.random.default_rng(5)
+    for case in cases(5, 20, bounded=False):
+        turn, shift = rotation(rng), 0.05 * rng.normal(size=3)
+
+        def moved(phi: FloatArray, turn=turn, shift=shift) -> FloatArray:  # type: ignore[no-untyped-def]
+            return InertialParameters.from_vector(phi).transformed(turn, shift).to_vector()
+
+        change = np.array([moved(unit) for unit in np.eye(10)]).T
+        here = nearest_consistent(case.estimate, case.covariance)
+        there = nearest_consistent(moved(case.estimate), change @ case.covariance @ change.T)
+        assert there.distance == pytest.approx(here.distance, rel=1e-3, abs=1e-6)
+        back = np.linalg.solve(change, there.parameters)
+        assert case.distance(back, here.parameters) <= 2.0 * NEARNESS * here.distance + 1e-6
+
+
+def test_what_nothing_is_known_of_gives_way() -> None:
+    """Inertia as wide as the prior: mass and first moment, known well, stay."""
+    estimate = np.array([0.5, 0.02, 0.0, 0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    std = np.array([1e-3, *[1e-4] * 3, *[1e3] * 6])
+    found = nearest_consistent(estimate, np.diag(std**2))
+    assert found.converged
+    assert is_consistent(found.parameters)
+    assert found.distance < 1e-3
+    np.testing.assert_allclose(found.parameters[:4], estimate[:4], rtol=0.0, atol=1e-3 * 1e-4)
+
+
+@pytest.mark.parametrize('value', [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize('index', [0, 2, 9])
+def test_what_is_not_finite_comes_back_as_it_is(value: float, index: int) -> None:
+    estimate = np.array([-1.0, 0.0, 0.0, 0.0, 0.1, 0.0, 0.0, 0.1, 0.0, 0.1])
+    estimate[index] = value
+    found = nearest_consistent(estimate, np.eye(10))
+    assert not found.converged
+    assert np.isnan(found.distance)
+    assert found.parameters is estimate
+
+
+@pytest.mark.parametrize(
+    'covariance',
+    [
+        np.zeros((10, 10)),
+        -np.eye(10),
+        np.full((10, 10), np.nan),
+        np.diag([np.inf] * 10),
+        np.diag([1e300] * 10),
+        np.diag([1e-300] * 10),
+        np.ones((10, 10)),
+        np.diag(10.0 ** np.arange(-20, 20, 4)),
+    ],
+    ids=['zero', 'negative', 'nan', 'inf', 'huge', 'tiny', 'singular', 'graded'],
+)
+def test_no_covariance_makes_it_fail(covariance: FloatArray) -> None:
+    estimate = np.array([-0.1, 0.1, 0.0, 0.0, 0.1, 0.0, 0.2, 0.1, 0.0, -0.1])
+    found = nearest_consistent(estimate, covariance)
+    if found.converged:
+        assert is_consistent(found.parameters)
+    else:
+        assert found.parameters is estimate
+
+
+def test_ellipsoid_holds_point_masses_within_and_no_others() -> None:
+    rng = np.random.default_rng(6)
+    ellipsoid = BoundingEllipsoid(np.array([0.1, -0.05, 0.2]), np.array([0.1, 0.2, 0.05]))
+    for reach in rng.uniform(0.0, 2.0, 100):
+        direction = rng.normal(size=3)
+        direction /= np.linalg.norm(direction)
+        position = ellipsoid.center + reach * ellipsoid.semi_axes * direction
+        point = InertialParameters.from_center_of_mass(0.7, position, np.zeros((3, 3)))
+        assert is_consistent(point.to_vector())
+        assert is_consistent(point.to_vector(), ellipsoid) == (reach <= 1.0)
+
+
+def test_ellipsoid_bounds_an_inertia_too_large_for_it() -> None:
+    """Mass and centre known, an inertia of a bar of 1 m in a sphere of 0.1 m: tr S <= m r²."""
+    ellipsoid = BoundingEllipsoid(np.zeros(3), np.full(3, 0.1))
+    estimate = np.array([1.0, 0.0, 0.0, 0.0, 1 / 12, 0.0, 0.0, 1 / 12, 0.0, 1e-4])
+    std = np.array([1e-6, *[1e-6] * 3, *[1e-2] * 6])
+    found = nearest_consistent(estimate, np.diag(std**2), ellipsoid)
+    assert found.converged
+    second = pseudo_inertia(found.parameters)
+    assert np.trace(second[:3, :3]) == pytest.approx(0.01, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ('center', 'semi_axes'),
+    [([0, 0], [1, 1, 1]), ([0, 0, np.nan], [1, 1, 1]), ([0, 0, 0], [1, 0, 1]), ([0, 0, 0], [1])],
+)
+def test_ellipsoid_refuses_what_is_none(center: list[float], semi_axes: list[float]) -> None:
+    with pytest.raises(ParameterError, match=r'bounding ellipsoid must be three finite numbers'):
+        BoundingEllipsoid(np.array(center), np.array(semi_axes))
