@@ -27,16 +27,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from load_identification.estimation.payload_estimator import PayloadEstimate, PayloadEstimator
-from load_identification.model.inertial_parameters import (
-    InertialParameters,
-    message_jacobian,
-    to_message_order,
-)
-from load_identification.model.regressor import wrench_regressor
+from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import Robot
 from load_identification.nodes.parameters import Parameters
 from load_identification.signals.batches import JointBatch, WrenchBatch
+from load_identification.tools.cramer_rao import cramer_rao_covariance, message_bound
 from load_identification.tools.simulation import (
     Recording,
     SensorModel,
@@ -126,6 +123,8 @@ class Case:
     encoder_noise : float
         Standard deviation per sample, white, besides the sensors' steps [rad].
     parameters : Parameters
+    tool : InertialParameters or None
+        On the sensor along with the payload; identified and saved before, by another motion.
     """
 
     mount: str = 'puma'
@@ -137,6 +136,7 @@ class Case:
     sensors: SensorModel = WRIST_SENSOR
     encoder_noise: float = 0.0
     parameters: Parameters = field(default_factory=Parameters)
+    tool: InertialParameters | None = None
 
     @property
     def payload(self) -> InertialParameters:
@@ -151,6 +151,14 @@ class Case:
 
     def record(self) -> Recording:
         """Return one simulated recording."""
+        on_sensor = self.payload if self.tool is None else self.payload + self.tool
+        return self._record(on_sensor, self.motion_seed)
+
+    def record_tool(self) -> Recording | None:
+        """Return one simulated recording of the tool alone."""
+        return None if self.tool is None else self._record(self.tool, self.motion_seed + 100)
+
+    def _record(self, body: InertialParameters, motion_seed: int) -> Recording:
         mount = MOUNTS[self.mount]
         lower, upper, velocity_limit = map(
             np.array, (mount.lower, mount.upper, mount.velocity_limit)
@@ -161,12 +169,12 @@ class Case:
             upper,
             velocity_limit,
             self.duration,
-            self.motion_seed,
+            motion_seed,
             self.highest_frequency,
         )
         robot = Robot(mount.urdf, mount.sensor_frame)
         trajectory = Trajectory((motion,))
-        return simulate(robot, trajectory, self.payload, self.sensors, self.rate, seed=0)
+        return simulate(robot, trajectory, body, self.sensors, self.rate, seed=0)
 
     def measured(self, recording: Recording, seed: int) -> Recording:
         """Return the recording with the noise of another seed."""
@@ -219,14 +227,22 @@ class Study:
 
 
 def identify(
-    case: Case, recording: Recording, times: Sequence[float] = (np.inf,)
+    case: Case,
+    recording: Recording,
+    times: Sequence[float] = (np.inf,),
+    tool: PayloadEstimate | None = None,
 ) -> list[PayloadEstimate]:
-    """Run the whole pipeline over a recording; return the estimates at the times given [s]."""
+    """Run the whole pipeline over a recording; return the estimates at the times given [s].
+
+    A tool is what was identified before, and is saved.
+    """
     mount = MOUNTS[case.mount]
     synchronizer = case.parameters.synchronizer()
     motion_filter = case.parameters.motion_filter()
     motion_filter.set_description(mount.urdf, mount.sensor_frame)
     estimator = PayloadEstimator(case.parameters.estimator_settings())
+    if tool is not None:
+        estimator.set_tool(tool.total, tool.total_covariance)
     joints, wrenches = recording.joints(), recording.wrenches()
     ends = np.searchsorted(recording.stamps * 1e-9, times, side='right')
     estimates = []
@@ -251,28 +267,21 @@ def identify(
     return estimates
 
 
-def cramer_rao_bound(case: Case, recording: Recording) -> FloatArray:
-    """Return the least standard deviation that any unbiased estimate can have, (16,)."""
-    motion = recording.motion
-    regressor = wrench_regressor(
-        motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
-    )
-    rows = np.concatenate([-regressor, np.tile(np.eye(6), (len(regressor), 1, 1))], axis=2)
-    noise = np.repeat([case.sensors.force_noise, case.sensors.torque_noise], 3)
-    weighted = (rows / noise[:, None]).reshape(-1, rows.shape[2])
-    triangle: FloatArray = np.linalg.qr(weighted, mode='r')
-    jacobian = np.eye(rows.shape[2])
-    jacobian[:PARAMETERS, :PARAMETERS] = message_jacobian(case.payload.to_vector())
-    bound: FloatArray = np.linalg.norm(np.linalg.solve(triangle.T, jacobian.T), axis=0)
-    return bound
-
-
 def study(case: Case, runs: int, times: Sequence[float] = (np.inf,)) -> Study:
     """Identify the payload of a case as often as asked, each time with other noise."""
-    recording = case.record()
+    recording, of_tool = case.record(), case.record_tool()
+    noise = np.repeat([case.sensors.force_noise, case.sensors.torque_noise], 3)
+    bound = cramer_rao_covariance([recording.motion], noise)
+    if of_tool is not None:
+        # The payload is what is left: the errors of both add up.
+        body = slice(PARAMETERS)
+        bound[body, body] += cramer_rao_covariance([of_tool.motion], noise)[body, body]
     error, std, identified = [], [], []
+    tool = None
     for seed in range(runs):
-        estimates = identify(case, case.measured(recording, seed), times)
+        if of_tool is not None:
+            (tool,) = identify(case, case.measured(of_tool, runs + seed))
+        estimates = identify(case, case.measured(recording, seed), times, tool)
         values = [np.concatenate([e.values, e.offset]) for e in estimates]
         error.append(np.array(values) - case.truth)
         offset_std = [np.sqrt(np.diag(e.covariance)[PARAMETERS:]) for e in estimates]
@@ -281,9 +290,14 @@ def study(case: Case, runs: int, times: Sequence[float] = (np.inf,)) -> Study:
         )
         identified.append([e.identified for e in estimates])
     return Study(
-        np.array(error), np.array(std), np.array(identified), cramer_rao_bound(case, recording)
+        np.array(error), np.array(std), np.array(identified), message_bound(bound, case.payload)
     )
 
+
+HAND = InertialParameters.from_center_of_mass(
+    3.0, np.array([0.005, 0.01, 0.06]), np.diag([0.008, 0.008, 0.004])
+)
+"""A heavy hand."""
 
 WHITE_ENCODERS = replace(WRIST_SENSOR, encoder_resolution=0.0)
 BASE = {name: Case(mount=name) for name in MOUNTS}
@@ -299,6 +313,7 @@ CASES = {
     'coarse-wrench': Case(sensors=replace(WRIST_SENSOR, force_step=0.25, torque_step=0.01)),
     'noisy-wrench': Case(sensors=replace(WRIST_SENSOR, force_noise=0.5, torque_noise=0.025)),
     '0.3kg': Case(payload_scale=0.27),
+    '0.15kg-under-3kg-tool': Case(payload_scale=0.136, tool=HAND),
     '5kg': Case(payload_scale=4.5),
     '5kg-white-encoders': Case(
         payload_scale=4.5, sensors=WHITE_ENCODERS, encoder_noise=1e-5

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+from domains import Domain
 
 # Before anything imports rclpy, and inherited by every process a test starts: no test may meet
 # a robot or another run of the tests, nor read or write what a robot on this host has stored.
-os.environ.setdefault('ROS_DOMAIN_ID', str(random.SystemRandom().randint(1, 101)))
+if 'ROS_DOMAIN_ID' not in os.environ:
+    DOMAIN = Domain()
+    os.environ['ROS_DOMAIN_ID'] = str(DOMAIN.number)
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 for way_out in ('ROS_STATIC_PEERS', 'ROS_DISCOVERY_SERVER', 'ROS_SUPER_CLIENT'):
     os.environ.pop(way_out, None)

@@ -10,7 +10,7 @@ import numpy as np
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import OrientationSines
 from load_identification.parallel.leg_batch import LegBatch
-from load_identification.parallel.mechanism import Mechanism
+from load_identification.parallel.mechanism import Mechanism, rotation_exponential
 from load_identification.typing_aliases import FloatArray, IntArray
 
 STEP = 5e-4
@@ -25,18 +25,41 @@ PLATFORM = InertialParameters.from_center_of_mass(
 )
 """A plate of 0.3 m radius below P, slightly out of balance [in S]."""
 
-# A steel plate of 0.50 x 0.35 x 0.0162 m, turned by 20 degrees about z, lying on the platform.
-_TURN = np.deg2rad(20.0)
-_ROTATION = np.array(
-    [[np.cos(_TURN), -np.sin(_TURN), 0.0], [np.sin(_TURN), np.cos(_TURN), 0.0], [0.0, 0.0, 1.0]]
-)
-_SIDES = np.array([0.50, 0.35, 0.0162])
-LOAD = InertialParameters.from_center_of_mass(
-    22.26,
-    [0.030, -0.020, 0.0081],
-    _ROTATION @ np.diag(22.26 / 12.0 * (np.sum(_SIDES**2) - _SIDES**2)) @ _ROTATION.T,
-)
-"""The calibrated load of Schulte and Gerland, 22.26 kg; its shape is an assumption."""
+MASS, DENSITY = 22.26, 7850.0
+"""Of the calibrated load of Schulte and Gerland [kg]; that it is a steel plate is an assumption
+[kg/m³]."""
+
+
+def steel_plate(length: float, width: float, x: float, y: float, yaw: float) -> InertialParameters:
+    """Return the load: a plate of the paper's mass that lies on the platform.
+
+    Parameters
+    ----------
+    length, width : float
+        Of its sides [m].
+    x, y, yaw : float
+        Where its middle is and how it is turned, in S [m, m, rad].
+    """
+    height = MASS / (DENSITY * length * width)
+    sides = np.array([length, width, height])
+    turn = rotation_exponential(np.array([[0.0, 0.0, yaw]]))[0]
+    moments = MASS / 12.0 * (np.sum(sides**2) - sides**2)
+    return InertialParameters.from_center_of_mass(
+        MASS, [x, y, 0.5 * height], turn @ np.diag(moments) @ turn.T
+    )
+
+
+LOAD = steel_plate(0.50, 0.35, 0.030, -0.020, np.deg2rad(20.0))
+
+
+def draw_load(rng: np.random.Generator) -> InertialParameters:
+    """Draw a plate of the paper's mass and where it lies."""
+    return steel_plate(
+        rng.uniform(0.45, 0.55),
+        rng.uniform(0.32, 0.38),
+        *rng.uniform(-0.04, 0.04, 2),
+        rng.uniform(-np.pi, np.pi),
+    )
 
 
 @dataclass(frozen=True)
@@ -73,14 +96,15 @@ class LegFriction:
         return self.coulomb(time) + self.excess * np.exp(-((speed / self.stribeck_speed) ** 2))
 
 
-def draw_friction(seed: int) -> LegFriction:
+def draw_friction(rng: np.random.Generator) -> LegFriction:
     """Draw the friction of six pneumatic legs: no two alike."""
-    rng = np.random.default_rng(seed)
     return LegFriction(
         level=rng.uniform(16.0, 28.0, 6),
         excess=rng.uniform(16.0, 28.0, 6),
         viscous=rng.uniform(40.0, 80.0, 6),
         phase=rng.uniform(0.0, 2.0 * np.pi, 6),
+        stribeck_speed=rng.uniform(0.012, 0.016),
+        swing=rng.uniform(0.10, 0.20),
     )
 
 
@@ -195,7 +219,7 @@ def model_xml(mechanism: Mechanism, body: InertialParameters) -> str:
     </body>""")
         closures.append(
             f'<connect body1="rod{k}" body2="platform" anchor="0 0 0" '
-            'solref="0.002 1" solimp="0.999 0.9999 0.001"/>'
+            'solref="0.001 1" solimp="0.9999 0.99999 0.001"/>'
         )
         actuators.append(k)
     gains = [f'<position joint="slide{k}" kp="{STIFFNESS}"/>' for k in actuators] + [

@@ -7,7 +7,6 @@ import functools
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
+from domains import Domain
 from geometry_msgs.msg import AccelStamped, InertiaStamped, TwistStamped, WrenchStamped
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -186,21 +186,6 @@ def feed(recording: Recording, base: int, first: int = 0, last: int = -1) -> lis
     return messages
 
 
-def _free_domain() -> int:
-    """Return an id at which nobody on this host takes part, near the one this run was given."""
-    first = int(os.environ['ROS_DOMAIN_ID'])
-    domain: int
-    for domain in (*range(first, 102), *range(1, first)):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            try:
-                # The first participant of a domain listens here: DDSI-RTPS 9.6.1.1.
-                probe.bind(('', 7400 + 250 * domain + 10))
-            except OSError:
-                continue
-        return domain
-    raise AssertionError('every ROS domain of this host is in use')
-
-
 class NodeProcess:
     """An executable of the package in a process of its own.
 
@@ -275,7 +260,8 @@ class Group:
     """
 
     def __init__(self, joined: Group | None = None) -> None:
-        self.domain: int = joined.domain if joined else _free_domain()
+        self._claim = None if joined else Domain()
+        self.domain: int = joined.domain if joined else self._claim.number
         self._home = tempfile.TemporaryDirectory(prefix='load_identification_test_')
         self._context = Context()
         self._context.init(args=[], domain_id=self.domain)
@@ -305,6 +291,8 @@ class Group:
         self._executor.shutdown()
         self.node.destroy_node()
         self._context.try_shutdown()
+        if self._claim is not None:
+            self._claim.release()
         self._home.cleanup()
 
     def start(

@@ -93,7 +93,7 @@ def test_tracker_follows_a_wandering_coulomb_level_and_the_force_left_is_the_bod
     stamps = 1_000_000_000 + np.round(times * 1e9).astype(np.int64)
     errors = []
     for part in np.array_split(np.arange(len(times)), 160):
-        stage.process(
+        stage.update(
             LegBatch(GEOMETRY.legs, stamps[part], lengths[part], rates[part], measured[part])
         )
         if stage.friction is not None and times[part[-1]] > 10.0:
@@ -116,3 +116,31 @@ def test_friction_is_unknown_until_the_legs_have_moved() -> None:
     friction, known = tracker.update(stamps, body, still, still, still, still == 0.0)
     assert not known.any()
     assert not friction.any()
+
+
+def test_after_a_rest_another_load_is_not_taken_for_friction() -> None:
+    duration = 12.0
+    motion = plan_sines(MECHANISM, AMPLITUDE, FREQUENCY, duration)
+    times = np.arange(0.0, duration + 2.0, 4e-3)
+    pose, platform = motion.sample(times)
+    lengths, rates, _ = MECHANISM.leg_motion(pose, platform)
+    heavier = BODY + InertialParameters.from_center_of_mass(
+        20.0, [0.1, 0.05, 0.2], np.diag([0.4, 0.5, 0.5])
+    )
+    rng = np.random.default_rng(7)
+    stage = HexapodFilter(MECHANISM, Differentiator(20.0, 50.0, 0.1), (0.0, 0.0, -9.80665), 0.1)
+    assert stage.friction is not None
+    for run, body in enumerate((BODY, heavier)):
+        forces = leg_forces(MECHANISM, pose, body_force(body, pose, platform))
+        measured = forces + 22.0 * np.sign(rates) + 55.0 * rates
+        measured += rng.standard_normal(measured.shape)
+        stamps = 1_000_000_000 + np.round((times + run * times[-1] + 4e-3 * run) * 1e9).astype(int)
+        worst = 0.0
+        for part in np.array_split(np.arange(len(times)), 60):
+            stage.update(
+                LegBatch(GEOMETRY.legs, stamps[part], lengths[part], rates[part], measured[part])
+            )
+            if run and 2.0 < times[part[-1]] < duration:
+                worst = max(worst, float(np.abs(stage.friction.coulomb - 22.0).max()))
+    # With the body remembered the weight of the new load would be looked for in the friction.
+    assert worst < 3.0

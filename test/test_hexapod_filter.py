@@ -12,7 +12,7 @@ from hexapods import BASE, GEOMETRY, exact_legs
 from load_identification.estimation.payload_estimator import EstimatorSettings, PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.geometry import Geometry
-from load_identification.parallel.hexapod_filter import HexapodFilter
+from load_identification.parallel.hexapod_filter import HexapodFilter, counting
 from load_identification.parallel.leg_batch import LegBatch
 from load_identification.parallel.mechanism import Mechanism, rotation_exponential
 from load_identification.signals.batches import FilteredBatch
@@ -264,3 +264,59 @@ def test_at_standstill_friction_keeps_every_sample_from_counting() -> None:
     assert all(np.isnan(b.wrench).all() for b in batches)
     assert stage.dropped['friction_unknown'] == sum(len(b.stamps) for b in batches)
     assert stage.waiting_for == 'legs moving, for the level of their friction'
+
+
+def test_weights_go_with_the_samples_and_topics_carry_yes_or_no() -> None:
+    stage = make_stage(GEOMETRY)
+    batches = feed(stage, exact_legs(Mechanism(GEOMETRY), BODY, duration=12.0, rate=500.0))
+    weight = np.concatenate([b.weight for b in batches])
+    assert ((weight > 0.0) & (weight < 1.0)).any()
+    assert (weight == 1.0).any()
+    for batch in batches:
+        zero = batch.weight == 0.0
+        np.testing.assert_array_equal(np.isnan(batch.wrench).all(axis=1), zero)
+        for_topics = counting(batch)
+        np.testing.assert_array_equal(np.isnan(for_topics.wrench).all(axis=1), batch.weight < 0.5)
+        np.testing.assert_array_equal(for_topics.weight, 1.0)
+
+
+def test_the_raw_wrench_is_that_on_the_platform_without_friction_and_unknown_with_it() -> None:
+    stage = make_stage()
+    assert stage.raw() is None
+    stage.update(cut(LEGS, slice(0, 500)))
+    raw = stage.raw()
+    assert raw is not None
+    assert raw.names == GEOMETRY.legs
+    np.testing.assert_array_equal(raw.stamps, LEGS.stamps[:500])
+    # At rest before the motion has faded in.
+    np.testing.assert_allclose(raw.wrench[0, :3], BODY.mass * np.array(GRAVITY), atol=0.5)
+    stage = make_stage(GEOMETRY)
+    stage.update(cut(LEGS, slice(0, 500)))
+    raw = stage.raw()
+    assert raw is not None
+    assert np.isnan(raw.wrench).all()
+
+
+def test_a_machine_that_stays_in_a_singularity_is_waited_for() -> None:
+    wide = replace(IDEAL, shortest=0.1, longest=2.0)
+    mechanism = Mechanism(wide)
+    times = np.arange(1500) * 2e-3
+    # At exactly 90 degrees of yaw a turn and a heave are possible with all legs held.
+    yaw = np.deg2rad(np.minimum(45.0 * times, 90.0))
+    rotation = rotation_exponential(yaw[:, None] * [0.0, 0.0, 1.0])
+    lengths = mechanism.lengths(np.repeat(wide.home[None], 1500, axis=0), rotation)
+    stamps = BASE + np.round(times * 1e9).astype(np.int64)
+    rng = np.random.default_rng(3)
+    effort = rng.normal(50.0, 1.0, (1500, 6))
+    batch = LegBatch(wide.legs, stamps, lengths, np.full((1500, 6), np.nan), effort)
+    stage = make_stage(wide)
+    out = feed(stage, batch, parts=50)
+    assert stage.dropped['near_singular'] + stage.dropped['pose_not_found'] > 40
+    assert stage.waiting_for in (
+        'a pose farther from a singularity',
+        'a pose that the leg lengths belong to',
+    )
+    last = max(int(b.stamps[-1]) for b in out)
+    # 85 degrees are reached after 1.9 s.
+    assert last - BASE < 2_000_000_000
+    assert all(np.isfinite(b.wrench).all() for b in out)

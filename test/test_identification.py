@@ -1,11 +1,19 @@
-"""When a parameter may be called identified."""
+"""When a parameter may be called identified: mass, then centre of mass, then inertia."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from load_identification.estimation.identification import Judgement, Requirements, judge
+from load_identification.estimation.identification import (
+    CENTER_OF_MASS,
+    INERTIA,
+    MASS,
+    Judgement,
+    Requirements,
+    judge,
+    limits,
+)
 from load_identification.typing_aliases import FloatArray
 
 # A block of 1.1 kg; message order.
@@ -125,3 +133,58 @@ def test_requirements_are_those_asked_for() -> None:
     assert strict.identified.tolist() == [True] + [False] * 9
     assert len(strict.reasons) == 4
     assert not judged(excitation=30.0).identified[4:].any()
+
+
+@pytest.mark.parametrize(
+    ('entries', 'torques', 'stage'),
+    [
+        ({}, EXCITED, ''),
+        ({0: 0.5, 1: 0.5, 4: 1.0}, EXCITED, MASS),
+        ({2: 0.01, 4: 1.0}, EXCITED, CENTER_OF_MASS),
+        ({4: 1.0}, EXCITED, INERTIA),
+        ({}, (1e-4, 0.002), INERTIA),
+    ],
+)
+def test_the_first_stage_that_is_not_complete_is_named(
+    entries: dict[int, float], torques: tuple[float, float], stage: str
+) -> None:
+    assert judged(std=changed(STD, entries), torques=torques).lacking == stage
+
+
+def test_where_motion_is_no_help_nothing_is_lacking() -> None:
+    nothing_held = judged(changed(VALUES, {0: 0.001}), changed(STD, {0: 0.001}))
+    assert nothing_held.lacking == ''
+    assert 'nothing is held' in nothing_held.reasons[0]
+    negative = judged(changed(np.full(10, np.nan), {0: -1.1}), changed(STD, {0: 0.002}))
+    assert (negative.lacking, negative.reversed_sign) == ('', True)
+
+
+def test_limits_are_those_judged_by() -> None:
+    allowed = limits(VALUES, STD, Requirements())
+    for place in range(10):
+        just, beyond = changed(STD, {place: 0.999 * allowed[place]}), 1.001 * allowed[place]
+        # The largest moment surely reached depends on its own deviation.
+        if place != 4:
+            assert judged(std=just).identified[place]
+            assert not judged(std=changed(STD, {place: beyond})).identified[place]
+
+
+def test_with_no_moment_known_the_limit_is_that_of_a_cube_of_aluminium() -> None:
+    unknown = changed(STD, dict.fromkeys(range(4, 10), 1.0))
+    side = (1.1 / 2700.0) ** (1 / 3)
+    limit = limits(VALUES, unknown, Requirements(inertia=0.1))
+    np.testing.assert_allclose(limit[4:], 0.1 * 1.1 * side**2 / 6.0, rtol=1e-12)
+    assert not judged(std=unknown).identified[4:].any()
+
+
+def test_inertia_that_the_sensor_cannot_see_is_said_so_with_numbers() -> None:
+    judgement = judge(VALUES, STD, Requirements(), 0.0001, 0.0024, rate=0.4)
+    assert judgement.reasons == (
+        'inertia: its torque so far 0.0001 N·m rms (at up to 0.4 rad/s) against 0.0024 N·m '
+        'unexplained, 4.2 % of it: the sensor cannot see it below 50 %: rotate faster',
+    )
+    nearly = judge(VALUES, STD, Requirements(), 0.001, 0.0024, rate=1.4)
+    assert nearly.reasons == (
+        'inertia: its torque so far 0.001 N·m rms (at up to 1.4 rad/s) against 0.0024 N·m '
+        'unexplained: rotate faster',
+    )

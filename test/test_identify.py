@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio
 import pytest
 import yaml
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
@@ -34,6 +35,7 @@ from load_identification.tools.recording import (
     DESCRIPTION,
     JOINT_STATE,
     MOST_MESSAGES,
+    TRANSFORMS,
     WRENCH,
     Topics,
     open_recording,
@@ -54,6 +56,12 @@ from load_identification.tools.trajectories import (
 
 ROOT = Path(__file__).resolve().parents[1]
 URDF = (ROOT / 'config' / 'puma.urdf').read_text()
+SENSOR = re.compile(
+    r'<link name="ft_sensor">.*?</link>|<joint name="ft_sensor_joint".*?</joint>', re.S
+)
+HEIGHT = 0.08625
+"""Of the sensor above link_6 [m]."""
+
 STORE = get_typestore(Stores.ROS2_JAZZY)
 START = 1_700_000_000_000_000_000
 MCAP, SQLITE3 = StoragePlugin.MCAP, StoragePlugin.SQLITE3
@@ -378,6 +386,47 @@ def test_frame_may_be_a_parameter(sim: Recording, result: Identification, tmp_pa
     assert_same(run(path, Parameters(sensor_frame='ft_sensor')), result)
 
 
+def hung(parent: str, child: str, placement: pinocchio.SE3) -> Recorded:
+    """Return a message on /tf_static."""
+    x, y, z, w = pinocchio.Quaternion(placement.rotation).coeffs().tolist()
+    transform = make(
+        'geometry_msgs/msg/Transform',
+        translation=make(
+            'geometry_msgs/msg/Vector3',
+            **dict(zip('xyz', placement.translation.tolist(), strict=True)),
+        ),
+        rotation=make('geometry_msgs/msg/Quaternion', x=x, y=y, z=z, w=w),
+    )
+    stamped = make(
+        'geometry_msgs/msg/TransformStamped',
+        header=header(START, parent),
+        child_frame_id=child,
+        transform=transform,
+    )
+    return Recorded('/tf_static', TRANSFORMS, START, make(TRANSFORMS, transforms=[stamped]))
+
+
+@pytest.mark.parametrize('upside_down', [False, True])
+def test_a_sensor_that_hangs_on_tf_static_is_as_good_as_one_in_the_description(
+    sim: Recording, result: Identification, tmp_path: Path, upside_down: bool
+) -> None:
+    """By way of a frame that is no link; also where the tree of the frames goes the other way."""
+    bare = SENSOR.sub('', URDF)
+    assert 'ft_sensor' not in bare
+    sensor = pinocchio.SE3(np.eye(3), np.array([0.0, 0.0, HEIGHT]))
+    bracket = pinocchio.SE3(pinocchio.exp3(np.array([0.3, -1.2, 0.8])), np.array([0.1, -0.2, 0.3]))
+    frames = [hung('link_6', 'bracket', bracket)]
+    if upside_down:
+        frames = [hung('bracket', 'link_6', bracket.inverse())]
+    frames += [
+        hung('bracket', 'ft_sensor', pinocchio.SE3.Identity()),
+        hung('bracket', 'ft_sensor', bracket.actInv(sensor)),
+        hung('bracket', 'camera', pinocchio.SE3.Identity()),
+    ]
+    messages = [description(bare), *frames, *joint_states(sim), *wrenches(sim)]
+    assert_same(run(write(tmp_path / 'bag', messages)), result)
+
+
 def test_chunks_stay_bounded_where_every_message_has_the_same_time(
     short: Recording, tmp_path: Path
 ) -> None:
@@ -404,6 +453,7 @@ def example(**changes: Any) -> Identification:
         std=np.array([0.0004, 1e-4, 1e-4, 0.1, *[3e-4] * 5, inf]),
         identified=np.array([True] * 3 + [False] * 7),
         reasons=('inertia: rotate faster',),
+        warnings=(),
         reversed_sign=False,
         residual_rms=np.array([0.08, nan]),
         noise=np.array([0.1, 0.01]),

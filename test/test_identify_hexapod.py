@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.leg_batch import LegBatch
 from load_identification.parallel.mechanism import Mechanism
-from load_identification.tools import hexapod_demo, identify
+from load_identification.tools import identify
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 JOINT_STATE = 'sensor_msgs/msg/JointState'
@@ -80,10 +80,3 @@ def test_a_bad_geometry_is_one_line_and_status_2(
     path = record(tmp_path / 'bag', legs)
     assert identify.main([str(path), '--mechanism', str(tmp_path / 'no.yaml')]) == 2
     assert capsys.readouterr().err.count('\n') == 1
-
-
-def test_the_demo_finds_its_load(capsys: pytest.CaptureFixture[str]) -> None:
-    assert hexapod_demo.main([str(GEOMETRY_FILE), '--duration', '20']) == 0
-    shown = capsys.readouterr().out
-    assert '22.26' in shown
-    assert 'two steps (the paper)' in shown

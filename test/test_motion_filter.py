@@ -386,6 +386,31 @@ def test_a_channel_that_dies_comes_out_as_nan_and_is_counted(
     assert len(batch.stamps) - 1500 - 25 <= count <= len(batch.stamps) - 1500
 
 
+def test_a_channel_that_is_finite_no_more_is_named_counted_and_used_again(
+    recording: Recording,
+) -> None:
+    batch = synchronized(recording)
+    lost = replace(batch, wrench=batch.wrench.copy())
+    lost.wrench[1000:1500, 4] = np.nan
+    stage = motion_filter()
+    first = feed(stage, piece(lost, slice(0, 1400)))
+    assert stage.absent_channels == ('ty',)
+    rest = feed(stage, piece(lost, slice(1400, None)))
+    assert stage.absent_channels == ()
+    assert stage.dropped == {'wrench_channel_stuck': 500}
+    stamps, torque = (
+        np.concatenate([getattr(part, name) for part in (first, rest)])
+        for name in ('stamps', 'wrench')
+    )
+    # No window that holds one of those samples gives a value, and every other does.
+    delay = round(stage.delay * 1e9)
+    inside = (stamps > batch.stamps[1000] - delay) & (stamps < batch.stamps[1499] + delay)
+    np.testing.assert_array_equal(np.isnan(torque[:, 4]), inside)
+    whole = feed(motion_filter(), batch)
+    others = [0, 1, 2, 3, 5]
+    np.testing.assert_array_equal(torque[:, others], whole.wrench[:, others])
+
+
 @pytest.mark.parametrize('cuts', [None, []])
 def test_a_backward_jump_starts_afresh(recording: Recording, cuts: list[int] | None) -> None:
     """Between two batches or within one, as where a queue is drained after a restart."""

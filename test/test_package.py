@@ -36,7 +36,7 @@ ROS_WITHOUT_WHEEL = {'tf2_msgs', 'tf2_ros'}
 
 # A module may import from layers of its own rank and below. Modules beside the layers (errors,
 # aliases) are below them all.
-RANK = {'model': 1, 'signals': 2, 'estimation': 3, 'parallel': 4, 'nodes': 5, 'tools': 6}
+RANK = {'model': 1, 'signals': 2, 'estimation': 3, 'parallel': 4, 'arm': 4, 'nodes': 5, 'tools': 6}
 
 
 def absolute_imports(path: Path) -> set[str]:
@@ -186,7 +186,7 @@ def test_core_imports_nothing_of_ros() -> None:
     program = f"""
 import importlib, json, pkgutil, sys
 imported = []
-for layer in ('model', 'signals', 'estimation', 'parallel'):
+for layer in ('model', 'signals', 'estimation', 'parallel', 'arm'):
     package = importlib.import_module('{NAME}.' + layer)
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):
         imported.append(importlib.import_module(module.name).__name__)
@@ -206,6 +206,7 @@ print(json.dumps([imported, sorted({{name.partition('.')[0] for name in sys.modu
         'signals',
         'estimation',
         'parallel',
+        'arm',
     }
     # The wheels' ros_wheels_bootstrapper is loaded by Python itself, whatever is imported.
     ros = [
@@ -225,7 +226,7 @@ def test_wheel_carries_the_package_and_its_shared_files(
     code = {
         path.relative_to(ROOT).as_posix()
         for path in PACKAGE.rglob('*')
-        if path.suffix == '.py' or path.name == 'py.typed'
+        if path.suffix in ('.py', '.xml') or path.name == 'py.typed'
     }
     shared = {
         path.relative_to(ROOT).as_posix()

@@ -20,7 +20,7 @@ from load_identification.nodes.parameters import (
     suggestion,
 )
 
-NUMBERS = [name for name, field in TABLE.items() if isinstance(field.default, int | float)]
+NUMBERS = [name for name, field in TABLE.items() if type(field.default) in (int, float)]
 WHOLE = [name for name in NUMBERS if isinstance(TABLE[name].default, int)]
 TEXTS = [name for name, field in TABLE.items() if isinstance(field.default, str)]
 
@@ -107,6 +107,37 @@ def test_gravity_is_three_numbers_not_all_zero(value: Any) -> None:
 def test_gravity_may_be_integers_and_any_sequence() -> None:
     assert check('gravity', [0, 0, -10]) == (0.0, 0.0, -10.0)
     assert check('gravity', np.array([0.0, 9.8, 0.0])) == (0.0, 9.8, 0.0)
+
+
+@pytest.mark.parametrize(
+    'value',
+    [
+        [0.0, 0.0, 0.1],
+        [0.0, 0.0, 0.1, 0.1, 0.1, 0.0],
+        [0.0, 0.0, 0.1, 0.1, 0.1, -0.1],
+        [0.0, 0.0, 0.1, 0.1, 0.1, math.inf],
+        [0.0, 0.0, 0.1, 0.1, 0.1, 20.0],
+    ],
+)
+def test_an_ellipsoid_is_six_numbers_with_semi_axes_above_zero(value: Any) -> None:
+    with pytest.raises(ParameterError, match=r'bounding_ellipsoid is .* six numbers .* semi-axes'):
+        check('bounding_ellipsoid', value)
+
+
+def test_an_ellipsoid_reaches_the_estimator_and_none_does_not() -> None:
+    assert Parameters().estimator_settings().bounding_ellipsoid is None
+    given = check('bounding_ellipsoid', [0, 0, 0.1, 0.05, 0.05, 0.1])
+    ellipsoid = Parameters(bounding_ellipsoid=given).estimator_settings().bounding_ellipsoid
+    assert ellipsoid is not None
+    assert ellipsoid.center.tolist() == [0.0, 0.0, 0.1]
+    assert ellipsoid.semi_axes.tolist() == [0.05, 0.05, 0.1]
+
+
+def test_yes_or_no_is_nothing_else() -> None:
+    assert check('second_opinion', True) is True
+    for value in (1, 0.0, 'true', None):
+        with pytest.raises(ParameterError, match='second_opinion is .* true or false'):
+            check('second_opinion', value)
 
 
 def test_a_misspelt_name_is_answered_with_the_one_that_is_meant() -> None:

@@ -11,10 +11,12 @@ import pytest
 import yaml
 from scipy import stats
 
-from load_identification.estimation.recognition import (
+from load_identification.estimation.catalogue import (
     CatalogueError,
     KnownObject,
     load_catalogue,
+)
+from load_identification.estimation.recognition import (
     mass_alone,
     mass_and_moments,
     recognize,
@@ -122,6 +124,84 @@ def test_features_do_not_depend_on_the_grasp() -> None:
     for seed in range(5):
         values = mass_and_moments(body(1.1, BLOCK, seed).to_vector(), 1e-20 * np.eye(10)).values
         np.testing.assert_allclose(values, [1.1, *BLOCK], rtol=1e-6)
+
+
+def grasped(tmp_path: Path, orientation: list[float]) -> tuple[KnownObject, ...]:
+    """Read a catalogue of two cups that differ only in where their centre of mass is."""
+    cups = [
+        {
+            'name': name,
+            'mass': 0.3,
+            'mass_tolerance': 0.01,
+            'center_of_mass': center,
+            'center_of_mass_tolerance': 0.005,
+        }
+        for name, center in (('upright', [0.03, 0.0, 0.0]), ('tilted', [0.0, 0.03, 0.0]))
+    ]
+    frame = {'position': [0.0, 0.0, 0.1], 'orientation': orientation}
+    path = tmp_path / 'c.yaml'
+    path.write_text(yaml.safe_dump({'grasp_frame': frame, 'objects': cups}))
+    return load_catalogue(path)
+
+
+def test_the_place_in_the_sensor_frame_is_that_of_the_grasp_frame(tmp_path: Path) -> None:
+    angles = [0.3, -0.5, 1.1]
+    upright, tilted = grasped(tmp_path, angles)
+    turn = pinocchio.rpy.rpyToMatrix(*angles)
+    for known, center in ((upright, [0.03, 0, 0]), (tilted, [0, 0.03, 0])):
+        assert known.place is not None
+        np.testing.assert_allclose(known.place, turn @ center + [0, 0, 0.1], atol=1e-12)
+
+
+def test_the_centre_of_mass_decides_between_objects_alike_where_the_grasp_is_known(
+    tmp_path: Path,
+) -> None:
+    objects = grasped(tmp_path, [0.0, 0.0, 0.0])
+    # What one pose sees: not along gravity, here z.
+    covariance = np.diag([1e-3, 1e-3, 1e2]) ** 2
+    features = mass_alone(0.3, 0.001)
+    assert recognize(features, objects).verdict.verdict == INCONCLUSIVE
+    for known in objects:
+        assert known.place is not None
+        center = known.place + np.array([0.001, 0.0, 7.0])
+        found = recognize(features, objects, center, covariance)
+        assert (found.verdict.verdict, found.best.name, found.known) == (MATCH, known.name, True)
+    assert found.runner_up is not None
+    assert found.runner_up.name == 'upright'
+
+
+def test_a_known_object_held_off_its_place_is_named_and_a_mismatch(tmp_path: Path) -> None:
+    upright = grasped(tmp_path, [0.0, 0.0, 0.0])[:1]
+    assert upright[0].place is not None
+    center = upright[0].place + np.array([0.0, 0.012, 0.0])
+    found = recognize(mass_alone(0.3, 0.001), upright, center, 1e-8 * np.eye(3))
+    assert found.known
+    assert found.verdict.verdict == MISMATCH
+    assert found.verdict.reason == 'upright: held 12.0 ± 0.3 mm off, 5.0 allowed'
+    other = recognize(mass_alone(0.5, 0.001), upright, upright[0].place, 1e-8 * np.eye(3))
+    assert not other.known
+    assert other.verdict.reason.startswith('unknown object')
+
+
+@pytest.mark.parametrize(
+    ('frame', 'words'),
+    [
+        ([0, 0, 0], r'grasp_frame is \[0, 0, 0\]; it must hold position and orientation'),
+        ({'position': [0, 0, 0]}, 'it must hold position and orientation'),
+        ({'position': [0, 0], 'orientation': [0, 0, 0]}, r'position is \[0, 0\]'),
+        ({'position': None, 'orientation': [0, 0, 0]}, 'neither may be empty'),
+        (
+            {'position': [0, 0, 0], 'orientation': [0, 0, 0]},
+            'cup: center_of_mass_tolerance is None',
+        ),
+    ],
+)
+def test_a_bad_grasp_frame_is_named_with_its_value(frame: Any, words: str, tmp_path: Path) -> None:
+    path = tmp_path / 'c.yaml'
+    cup = GOOD | {'center_of_mass': [0, 0, 0]}
+    path.write_text(yaml.safe_dump({'grasp_frame': frame, 'objects': [cup]}))
+    with pytest.raises(CatalogueError, match=words):
+        load_catalogue(path)
 
 
 GOOD: dict[str, Any] = {'name': 'cup', 'mass': 0.3, 'mass_tolerance': 0.01}

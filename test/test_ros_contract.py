@@ -17,7 +17,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
 from rcl_interfaces.srv import DescribeParameters, ListParameters
-from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_helpers import (
     BEST_EFFORT,
     FRAME,
@@ -28,6 +28,7 @@ from ros_helpers import (
     PARAMETER_KEYS,
     PAYLOAD,
     PUMA,
+    RELIABLE,
     TRUTH,
     Group,
     Message,
@@ -492,13 +493,14 @@ def test_reversed_sign_is_a_fault_and_never_an_inertia(live: Pipeline) -> None:
     assert_holds(live)
 
 
-def test_the_estimator_takes_filtered_topics_from_anybody() -> None:
+@pytest.mark.parametrize('qos', [RELIABLE, BEST_EFFORT], ids=['reliable', 'best effort'])
+def test_the_estimator_takes_filtered_topics_from_anybody(qos: QoSProfile) -> None:
     exact = recording(noise=0.0)
     with Group() as group:
         group.start('estimator')
         pipeline = Pipeline(group)
         for name, kind in KINDS.items():
-            publisher = group.publisher(kind, f'{NAMESPACE}/filtered/{name}')
+            publisher = group.publisher(kind, f'{NAMESPACE}/filtered/{name}', qos)
             group.wait_for(publisher.get_subscription_count, f'subscription of {name}')
         base = group.next_base()
         for k in range(len(exact.stamps)):

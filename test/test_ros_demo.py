@@ -23,7 +23,7 @@ from sensor_msgs.msg import JointState
 import load_identification
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.nodes.runtime import DrainedSubscription
-from load_identification.tools import demo
+from load_identification.tools import demo, demo_pipeline
 from load_identification.tools.demo_arm import ArmPublisher, Truth, simulate_arm
 from load_identification.tools.demo_judgement import Estimate, judge
 from load_identification.tools.demo_monitor import Monitor
@@ -170,10 +170,10 @@ def test_pipeline_of_others_is_fed_and_left_alone(group: Group) -> None:
 
 
 def test_silent_pipeline_is_named(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, 'START_DEADLINE', 0.2)
+    monkeypatch.setattr(demo_pipeline, 'START_DEADLINE', 0.2)
     arm, monitor = ArmPublisher(group.node, simulate_arm(0)), Monitor(group.node)
-    with pytest.raises(demo.DemoError) as caught:
-        demo.wait_for_pipeline(group.node, arm, monitor, None)
+    with pytest.raises(demo_pipeline.DemoError) as caught:
+        demo_pipeline.wait_for_pipeline(group.node, arm, monitor, None)
     for topic in ('/joint_states', '/wrench', '/robot_description'):
         assert f'nobody has subscribed to {topic}' in str(caught.value)
 
@@ -185,11 +185,11 @@ def test_death_of_the_pipeline_is_reported(group: Group, monkeypatch: pytest.Mon
     def ended() -> bool:
         try:
             pipeline.check()
-        except demo.DemoError as error:
+        except demo_pipeline.DemoError as error:
             errors.append(str(error))
         return bool(errors)
 
-    with demo.PipelineProcess() as pipeline:
+    with demo_pipeline.PipelineProcess() as pipeline:
         group.wait_for(ended, 'its end')
     assert 'ended with status 1' in errors[0]
     assert 'rmw_of_nobody' in errors[0]

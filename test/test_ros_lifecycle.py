@@ -160,6 +160,8 @@ def test_a_misspelt_parameter_is_warned_of_with_the_name_that_is_meant() -> None
         assert 'did you mean cutoff_frequency?' in line
         pipeline = Pipeline(group)
         group.wait_for(lambda: pipeline.statuses, 'status: it runs')
+        # All three nodes of the process have been given it.
+        assert process.output.count('cutof_frequency') == 1
         sent = time.monotonic()
         process.send(signal.SIGTERM)
         assert_ended_cleanly(process, sent)

@@ -2,231 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 from geometry_msgs.msg import WrenchStamped
-from rcl_interfaces.srv import SetParameters
-from rclpy.parameter import Parameter
-from ros_helpers import (
-    BASE,
-    BEST_EFFORT,
-    FRAME,
-    NAMESPACE,
-    NS,
-    OFFSET,
-    PAYLOAD,
-    PUMA,
-    Group,
-    Message,
-    NodeProcess,
-    Pipeline,
-    joint_message,
-    recording,
-    wrench_message,
-)
-from sensor_msgs.msg import JointState
-from std_srvs.srv import Trigger
+from ros_arm import NOTHING, RATE, SHORT, SMALL, Answer, Arm, prepared, started
+from ros_helpers import NAMESPACE, OFFSET, PAYLOAD, Group, Message, Pipeline
 
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.robot import FrameMotion, Robot
-from load_identification.tools.simulation import Recording, load_wrench
-from load_identification.typing_aliases import FloatArray
-
-SERVICES = ('calibrate_offset', 'check_mass', 'save_tool', 'clear_tool', 'reset')
-RATE = 125
-"""Of the streams, but where the test is about 1 kHz [Hz]."""
-
-NOTHING = InertialParameters.from_vector(np.zeros(10))
-SMALL = InertialParameters.from_center_of_mass(
-    0.25, np.array([0.0, 0.02, 0.09]), np.diag([2e-4, 2e-4, 1e-4])
-)
-ROBOT = Robot(PUMA, FRAME)
-TRACK = recording(0.0, duration=4.0)
-SHORT = recording(0.0, duration=2.0)
-"""Rich motions that begin and end at rest, 4 and 2 s long."""
-
-
-class Answer:
-    """What a service has answered, and how long that took."""
-
-    def __init__(self, response: Trigger.Response, took: float) -> None:
-        assert '\n' not in response.message
-        self.success: bool = response.success
-        self.says: dict[str, Any] = json.loads(response.message)
-        self.took = took
-        # The contract: whatever is not a success has a reason.
-        assert self.success or self.says['reason']
-
-    @property
-    def reason(self) -> str:
-        """Why not."""
-        return str(self.says['reason'])
-
-
-class Arm:
-    """A simulated arm that streams, in poses and motions on demand, and a client beside it."""
-
-    def __init__(self, group: Group, namespace: str = NAMESPACE, sign: float = 1.0) -> None:
-        self.group = group
-        self.sign = sign
-        self.namespace = namespace
-        self.body = NOTHING
-        self.offset = OFFSET.copy()
-        self.position = TRACK.position[0]
-        self.now = BASE
-        self._rng = np.random.default_rng(0)
-        self._clients = {
-            name: group.node.create_client(Trigger, f'{namespace}/{name}') for name in SERVICES
-        }
-        self._setter = group.node.create_client(
-            SetParameters, f'{namespace}/estimator_node/set_parameters'
-        )
-
-    def _sample(self, position: FloatArray, wrench: FloatArray, rate: int) -> list[Message]:
-        self.now += NS // rate
-        noise = np.repeat([0.1, 0.005], 3) * self._rng.standard_normal(6)
-        raw = self.sign * (wrench + self.offset + noise)
-        joints = joint_message(self.now, TRACK.names, position)
-        return [
-            Message(self.now, '/joint_states', joints),
-            Message(self.now, '/wrench', wrench_message(self.now, FRAME, raw)),
-        ]
-
-    def _wrench(self, motion: FrameMotion) -> FloatArray:
-        if self.body is NOTHING:
-            return np.zeros((len(motion.linear_velocity), 6))
-        return load_wrench(self.body, motion)
-
-    def at_rest(self, rate: int = RATE) -> Iterator[Message]:
-        """Stand still for ever."""
-        still = np.zeros((1, len(self.position)))
-        wrench = self._wrench(ROBOT.motion(self.position[None], still, still))[0]
-        while True:
-            yield from self._sample(self.position, wrench, rate)
-
-    def in_motion(self, track: Recording = TRACK) -> Iterator[Message]:
-        """Go through a rich motion."""
-        self.move_to(0)
-        wrench = self._wrench(track.motion)
-        for k in range(len(track.stamps)):
-            self.position = track.position[k]
-            yield from self._sample(self.position, wrench[k], RATE)
-
-    def turning(self) -> Iterator[Message]:
-        """Turn the first joint at 0.25 rad/s, for 4 s."""
-        for _ in range(4 * RATE):
-            self.position = self.position + np.array([0.25 / RATE, 0, 0, 0, 0, 0])
-            yield from self._sample(self.position, np.zeros(6), RATE)
-
-    def move_to(self, sample: int) -> None:
-        """Go to a pose of the rich motion; what is between is not sent."""
-        self.position = TRACK.position[sample]
-        self.now += NS // 2
-
-    def play(self, messages: Iterator[Message], seconds: float, speed: float = 1.0) -> None:
-        """Stream for so long by the stamps."""
-        end = self.now + int(seconds * NS)
-
-        def some() -> Iterator[Message]:
-            for message in messages:
-                yield message
-                if message.topic == '/wrench' and self.now >= end:
-                    return
-
-        self.group.play(some(), speed)
-
-    def rest(self, seconds: float, speed: float = 1.0) -> None:
-        """Stand still for so long."""
-        self.play(self.at_rest(), seconds, speed)
-
-    def run(self, track: Recording = TRACK, speed: float = 8.0) -> None:
-        """Go through a rich motion and stand still at its end, till all of it is used."""
-        self.play(self.in_motion(track), 100.0, speed)
-        self.rest(0.4)
-
-    def ready(self) -> None:
-        """Wait for all services."""
-        for client in self._clients.values():
-            self.group.wait_for(client.service_is_ready, 'the services')
-
-    def start(self, service: str) -> Callable[[], Answer | None]:
-        """Call a service; return what returns its answer, once it is there."""
-        begin = time.monotonic()
-        future = self._clients[service].call_async(Trigger.Request())
-        took: list[float] = []
-        future.add_done_callback(lambda _: took.append(time.monotonic() - begin))
-        return lambda: Answer(future.result(), took[0]) if future.done() and took else None
-
-    def answers(
-        self, *services: str, stream: Iterator[Message] | None = None, deadline: float = 30.0
-    ) -> list[Answer]:
-        """Call services at once and stream until all have answered."""
-        pending = [self.start(service) for service in services]
-        messages = stream or self.at_rest()
-        end = time.monotonic() + deadline
-        while not all(answer() for answer in pending):
-            assert time.monotonic() < end, f'no answer of {services}'
-            self.play(messages, 0.02)
-        return [answer for get in pending if (answer := get()) is not None]
-
-    def call(self, service: str, stream: Iterator[Message] | None = None) -> Answer:
-        """Call a service and stream until it has answered."""
-        return self.answers(service, stream=stream)[0]
-
-    def call_in_silence(self, service: str) -> Answer:
-        """Call a service while nothing streams."""
-        pending = self.start(service)
-        self.group.wait_for(pending, f'answer of {service}')
-        answer = pending()
-        assert answer is not None
-        return answer
-
-    def set(self, **values: Any) -> list[Any]:
-        """Set parameters of the estimator node; return the results."""
-        request = SetParameters.Request(
-            parameters=[Parameter(k, value=v).to_parameter_msg() for k, v in values.items()]
-        )
-        self.group.wait_for(self._setter.service_is_ready, 'the parameter services')
-        future = self._setter.call_async(request)
-        self.group.wait_for(future.done, 'the answer of set_parameters')
-        return list(future.result().results)
-
-    def calibrated(self) -> Answer:
-        """Calibrate with nothing held and the payload forgotten."""
-        self.rest(0.3)
-        assert self.call_in_silence('reset').success
-        answer = self.call('calibrate_offset')
-        assert answer.success, answer.says
-        return answer
-
-
-def started(
-    group: Group, *modules: str, parameters: dict[str, Any] | None = None
-) -> tuple[Pipeline, list[NodeProcess]]:
-    """Start executables and wait until they hear the arm."""
-    processes = [
-        group.start(module, {'calibration_samples': RATE} | (parameters or {}))
-        for module in modules or ('load_identification',)
-    ]
-    pipeline = Pipeline(group)
-    pipeline.connect()
-    return pipeline, processes
-
-
-def prepared(group: Group) -> None:
-    """Make the publishers of an arm."""
-    group.publisher(JointState, '/joint_states', BEST_EFFORT)
-    group.publisher(WrenchStamped, '/wrench', BEST_EFFORT)
-    group.describe()
 
 
 @pytest.fixture(scope='module')
@@ -345,31 +134,7 @@ def test_calibration_refuses_an_identified_payload_with_its_mass(
     )
 
 
-def test_an_offset_step_is_calibrated_away_and_the_mass_right_after_two_seconds(
-    arm: Arm, live: tuple[Arm, Pipeline]
-) -> None:
-    arm.calibrated()
-    arm.body = PAYLOAD
-    arm.rest(0.1)
-    arm.call('reset')
-    arm.run(SHORT)
-    arm.offset = OFFSET + np.array([0.0, 3.0, -4.0, 0.0, 0.0, 0.0])
-    arm.body = NOTHING
-    arm.move_to(0)
-    arm.rest(0.3)
-    arm.call('reset')
-    assert arm.call('calibrate_offset').success
-    arm.body = PAYLOAD
-    arm.rest(0.1)
-    arm.call('reset')
-    arm.run(SHORT)
-    live[1].settle()
-    mass, std = live[1].number('mass'), live[1].number('mass.std')
-    assert abs(mass - PAYLOAD.mass) < 2.576 * std
-    assert std < 0.01
-
-
-def test_without_that_calibration_it_is_wrong_or_unknown(
+def test_with_an_offset_not_calibrated_the_mass_is_wrong_or_unknown(
     arm: Arm, live: tuple[Arm, Pipeline]
 ) -> None:
     arm.calibrated()
@@ -656,7 +421,9 @@ def test_three_processes_and_the_other_sign_do_the_same() -> None:
         )
         arm = Arm(group, sign=-1.0)
         arm.ready()
-        arm.rest(1.0)
+        # The estimator alone is not told which joints carry the sensor; it learns.
+        arm.fidgeting = True
+        arm.rest(1.5)
         arm.call('clear_tool')
         calibration = arm.calibrated()
         np.testing.assert_allclose(calibration.says['offset'][:3], -OFFSET[:3], atol=0.05)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from load_identification.signals.batches import JointBatch, SynchronizedBatch, WrenchBatch
-from load_identification.signals.synchronizer import Synchronizer
+from load_identification.signals.synchronizer import GIVEN_UP, Synchronizer
 from load_identification.typing_aliases import FloatArray, IntArray
 
 MS = 1_000_000
@@ -455,6 +455,24 @@ def test_a_channel_is_missed_only_once_it_has_been_finite(tick: float) -> None:
     np.testing.assert_array_equal(result.stamps, np.delete(wrench.stamps, 500))
     np.testing.assert_array_equal(np.isnan(result.wrench[:, 2]), np.arange(899) < 100)
     assert synchronizer.dropped == {'wrench_not_finite': 1}
+
+
+@pytest.mark.parametrize('tick', [1.0, 10.0, 3000.0])
+def test_a_channel_that_is_finite_no_more_is_given_up_and_taken_back(tick: float) -> None:
+    wrench = wrenches(every(1.0, 2000))
+    wrench.wrench[300 : 301 + GIVEN_UP, 2] = np.nan
+    wrench.wrench[500, 4] = np.inf
+    # Lost for good, but for one value that starts the count again.
+    wrench.wrench[1000:, 5] = np.nan
+    wrench.wrench[1010, 5] = 1.0
+    synchronizer = Synchronizer(0.0, MAX_GAP)
+    arrivals = [*one_by_one(joints(every(2.0, 2100), ('a',))), *one_by_one(wrench)]
+    result = run(arrivals, ('a',), synchronizer, tick)
+    dropped = [*range(300, 300 + GIVEN_UP), *range(1000, 1010), *range(1011, 1011 + GIVEN_UP)]
+    np.testing.assert_array_equal(result.stamps, np.delete(wrench.stamps, dropped))
+    np.testing.assert_array_equal(result.wrench, np.delete(wrench.wrench, dropped, axis=0))
+    assert np.isnan(result.wrench[-1]).nonzero()[0].tolist() == [5]
+    assert synchronizer.dropped == {'wrench_not_finite': len(dropped)}
 
 
 @pytest.mark.parametrize('latency', [-500.0, 20.0, 500.0])

@@ -152,6 +152,33 @@ def test_a_sensor_that_hangs_on_a_link_by_tf_static_is_found(group: Group, named
 
 
 @needs_tf2
+def test_a_sensor_that_is_hung_elsewhere_is_followed(group: Group) -> None:
+    from tf2_msgs.msg import TFMessage
+
+    group.describe(BARE)
+    process = group.start()
+    pipeline = Pipeline(group)
+    publisher = group.publisher(TFMessage, '/tf_static', LATCHED)
+    feeding = pieces(group)
+
+    def found(times: int) -> bool:
+        group.play(next(feeding))
+        return process.output.count('found on /tf_static') == times
+
+    wrong = transform('link_6', FRAME, pinocchio.utils.rotate('x', 1.0), 0.3)
+    publisher.publish(TFMessage(transforms=[wrong]))
+    group.wait_for(lambda: found(1), 'the sensor frame')
+    right = transform('link_6', FRAME, np.eye(3), HEIGHT)
+    publisher.publish(TFMessage(transforms=[right]))
+    group.wait_for(lambda: found(2), 'the sensor frame where it has been moved to')
+    # What says nothing new disturbs nothing.
+    publisher.publish(TFMessage(transforms=[transform('elsewhere', 'camera', np.eye(3), 1.0)]))
+    pipeline.play(recording())
+    assert_holds(pipeline)
+    assert found(2)
+
+
+@needs_tf2
 def test_a_frame_that_moves_holds_no_sensor(group: Group) -> None:
     from tf2_msgs.msg import TFMessage
 

@@ -42,6 +42,10 @@ jitter in the regressor makes things look known that may be wrong by several of 
 SURPRISE_MEMORY = 300.0
 """Blocks after which a surprise that was no event counts for 1/e [-]."""
 
+LAG = 0.02
+"""Standard deviation of a delay between wrench and motion [s]: a deviation along the change
+of the load's wrench may come from that."""
+
 MODEL_ERROR = 0.004
 """Deviation that errors of the robot description and of the sensor's gain may cause, as a part of
 the load's wrench [-]: a change of 5 % is twelve times as much."""
@@ -137,6 +141,8 @@ class EventWatch:
         Places of the unknowns of the load, mass first, and of the sensor's offset.
     begin : function of a (groups,) array
         Returns an empty memory that expects such noise.
+    block : float
+        Length of a block [s].
     """
 
     def __init__(
@@ -144,9 +150,10 @@ class EventWatch:
         load: Sequence[int],
         offset: Sequence[int],
         begin: Callable[[FloatArray], RecursiveLeastSquares],
+        block: float,
     ) -> None:
         self._load, self._offset = list(load), list(offset)
-        self._begin = begin
+        self._begin, self._block = begin, block
         self.event: Event | None = None
         """The last one."""
         self.forget()
@@ -196,10 +203,15 @@ class EventWatch:
             return self._look_into(memory, self.before, self.known, elapsed)
         if self._earlier_age > REMEMBERED:
             self._earlier = None
-        # What only jitter has shown is not known well enough to be compared with.
-        known = past.values, past.covariance + memory.slow_covariance(past.noise, past_only=True)
+        known = past.values, past.covariance
         deviations = [self._deviation(memory, w, known, past) for w in WINDOWS]
-        if not any(deviation.noticed for deviation in deviations):
+        noticed = any(deviation.noticed for deviation in deviations)
+        if noticed:
+            # What only jitter has shown is not known well enough to be compared with.
+            slow = memory.slow_covariance(past.noise, past_only=True)
+            known = past.values, past.covariance + slow
+            noticed = any(self._deviation(memory, w, known, past).noticed for w in WINDOWS)
+        if not noticed:
             self._be_surprised(deviations[0])
             return memory
         memory.drop_recent()
@@ -241,12 +253,28 @@ class EventWatch:
         model = MODEL_ERROR * np.where(mean.group == 0, force, torque + ARM * force)
         covariance = mean.matrix @ known[1] @ mean.matrix.T
         limits = np.maximum(SIZE[0] * lengths(load), SIZE[1] * np.nan_to_num(level.residual_rms))
-        limits = np.maximum(limits, DOUBT * lengths(np.sqrt(np.diag(covariance))))
+        limits = np.maximum(limits, DOUBT * lengths(np.sqrt(np.abs(np.diag(covariance)))))
         covariance += np.diag(level.short_noise[mean.group] ** 2 / mean.weight + model**2)
         with np.errstate(divide='ignore', invalid='ignore'):
             size = np.nan_to_num(lengths(innovation) / limits)
         squared = float(innovation @ np.linalg.solve(covariance, innovation))
+        if squared > RETURNED * self._doubt:
+            change = self._change(memory, window, known[0])
+            if len(change) == len(innovation):
+                covariance += LAG**2 * np.outer(change, change)
+                squared = float(innovation @ np.linalg.solve(covariance, innovation))
         return Deviation(squared / self._doubt, float(size.max()))
+
+    def _change(
+        self, memory: RecursiveLeastSquares, window: int, values: FloatArray
+    ) -> FloatArray:
+        """Return how fast the load's wrench changes over the newest blocks [1/s]."""
+        apart = max(window - 1, 1)
+        last, first = memory.newest(1), memory.newest(1, apart)
+        if len(first.values) != len(last.values):
+            return np.empty(0)
+        change = (last.matrix - first.matrix)[:, self._load] @ values[self._load]
+        return np.asarray(change / (apart * self._block), dtype=float)
 
     def _be_surprised(self, deviation: Deviation) -> None:
         """Learn how far off predictions are that are no event, but a blunder of the model.

@@ -1,4 +1,4 @@
-"""When a parameter may be called identified."""
+"""When a parameter may be called identified: mass, then centre of mass, then inertia."""
 
 from __future__ import annotations
 
@@ -42,14 +42,39 @@ CLEARLY = 5.0
 CLEARLY_HELD = 3.0
 """Below so many standard deviations a mass is none: it has no centre and no inertia."""
 
+INVISIBLE = 0.1
+"""Inertia whose torque is less than this part of what is unexplained is not seen at all [-]."""
 
-@dataclass(frozen=True)
+DENSE = 2700.0
+"""Density of aluminium [kg/m³]: most loads of a mass are larger than a cube of it."""
+
+MASS, CENTER_OF_MASS, INERTIA = 'mass', 'centre of mass', 'inertia'
+"""The stages, in their order."""
+
+
+@dataclass(frozen=True, eq=False)
 class Judgement:
-    """Which parameters are identified, in message order, and why the others are not."""
+    """Which parameters are identified, in message order, and why the others are not.
+
+    Attributes
+    ----------
+    identified : (10,) bool array
+    reasons : tuple of str
+    reversed_sign : bool
+        The mass is clearly negative.
+    lacking : str
+        The first stage that is not complete: `MASS`, `CENTER_OF_MASS` or `INERTIA`; empty where
+        all is identified, or where more motion is no help.
+    allowed : (10,) array
+        Largest standard deviation of an identified parameter [kg, m, kg m²]; of inertia, where
+        no moment is known yet, for that of a cube of aluminium.
+    """
 
     identified: BoolArray
     reasons: tuple[str, ...]
     reversed_sign: bool
+    lacking: str
+    allowed: FloatArray
 
 
 def judge(
@@ -58,6 +83,7 @@ def judge(
     required: Requirements,
     inertial_torque: float,
     torque_residual: float,
+    rate: float | None = None,
 ) -> Judgement:
     """Judge each parameter by its own test.
 
@@ -68,31 +94,32 @@ def judge(
         [kg, m, kg m²].
     required : Requirements
     inertial_torque, torque_residual : float
-        Root mean squares of the torque that inertia about the sensor causes, and of what is
-        left unexplained [N m].
+        Root mean squares of the torque that inertia about the sensor causes in the fastest
+        motion, and of what is left unexplained [N m].
+    rate : float, optional
+        Largest rate of rotation in that motion, for the words [rad/s].
     """
     identified = np.zeros(10, dtype=bool)
-    allowed = max(required.mass, RELATIVE_MASS * abs(values[0]))
+    allowed = limits(values, std, required)
     reversed_sign = bool(
-        std[0] <= 5 * allowed and values[0] < -max(CLEARLY * std[0], 2 * required.mass)
+        std[0] <= 5 * allowed[0] and values[0] < -max(CLEARLY * std[0], 2 * required.mass)
     )
     if reversed_sign:
         reason = (
             f'mass {values[0]:.3f} ± {std[0]:.3f} kg is negative: wrench sign reversed? '
             'See parameter wrench_convention'
         )
-        return Judgement(identified, (reason,), True)
-    reasons = []
-    if std[0] <= allowed:
-        identified[0] = True
-    else:
-        reasons.append(
-            f'mass ± {std[0]:.2g} kg, {allowed:.2g} required: turn the sensor against gravity'
+        return Judgement(identified, (reason,), True, '', allowed)
+    if not std[0] <= allowed[0]:
+        reason = (
+            f'mass ± {std[0]:.2g} kg, {allowed[0]:.2g} required: turn the sensor against gravity'
         )
-        return Judgement(identified, tuple(reasons), False)
+        return Judgement(identified, (reason,), False, MASS, allowed)
+    identified[0] = True
     if values[0] <= CLEARLY_HELD * std[0]:
-        reasons.append(f'mass {values[0]:.4f} ± {std[0]:.4f} kg: nothing is held')
-        return Judgement(identified, tuple(reasons), False)
+        reason = f'mass {values[0]:.4f} ± {std[0]:.4f} kg: nothing is held'
+        return Judgement(identified, (reason,), False, '', allowed)
+    reasons = []
     identified[1:4] = std[1:4] <= required.center_of_mass
     for axis, name in enumerate('xyz', start=1):
         if not identified[axis]:
@@ -100,8 +127,47 @@ def judge(
                 f'centre of mass {name} ± {1e3 * std[axis]:.2g} mm, '
                 f'{1e3 * required.center_of_mass:.2g} required'
             )
-    _judge_inertia(identified, reasons, values, std, required, inertial_torque, torque_residual)
-    return Judgement(identified, tuple(reasons), False)
+    if not inertial_torque >= required.excitation * torque_residual:
+        reasons.append(_unseen(inertial_torque, torque_residual, required, rate))
+    else:
+        _judge_inertia(identified, reasons, values, std, required)
+    stages = ((CENTER_OF_MASS, slice(1, 4)), (INERTIA, slice(4, 10)))
+    lacking = next((stage for stage, its in stages if not identified[its].all()), '')
+    return Judgement(identified, tuple(reasons), False, lacking, allowed)
+
+
+def limits(values: FloatArray, std: FloatArray, required: Requirements) -> FloatArray:
+    """Return the largest standard deviations of identified parameters, in message order, (10,)."""
+    mass = abs(float(values[0]))
+    largest = _surely_reached(values, std)
+    if largest <= 0.0:
+        # m side² / 6, side = (m / density)^(1/3)
+        largest = mass ** (5.0 / 3.0) / (6.0 * DENSE ** (2.0 / 3.0))
+    return np.array(
+        [max(required.mass, RELATIVE_MASS * mass)]
+        + 3 * [required.center_of_mass]
+        + 6 * [required.inertia * largest]
+    )
+
+
+def _surely_reached(values: FloatArray, std: FloatArray) -> float:
+    """Return what a moment surely reaches; one not known yet is no measure for the others."""
+    lower = values[MOMENTS] - 2.0 * std[MOMENTS]
+    return max(float(np.max(lower)), 0.0) if np.isfinite(lower).all() else 0.0
+
+
+def _unseen(torque: float, unexplained: float, required: Requirements, rate: float | None) -> str:
+    """Say how little of inertia the fastest motion shows."""
+    speed = '' if rate is None else f' (at up to {rate:.2g} rad/s)'
+    words = (
+        f'inertia: its torque so far {torque:.2g} N·m rms{speed} against '
+        f'{unexplained:.2g} N·m unexplained'
+    )
+    if torque < INVISIBLE * unexplained:
+        part = 100.0 * torque / unexplained
+        words += f', {part:.2g} % of it: the sensor cannot see it'
+        return f'{words} below {100.0 * required.excitation:.0f} %: rotate faster'
+    return f'{words}: rotate faster'
 
 
 def _judge_inertia(
@@ -110,19 +176,9 @@ def _judge_inertia(
     values: FloatArray,
     std: FloatArray,
     required: Requirements,
-    inertial_torque: float,
-    torque_residual: float,
 ) -> None:
-    """Judge the six inertia entries: excitation first, then each standard deviation."""
-    if not inertial_torque >= required.excitation * torque_residual:
-        reasons.append(
-            f'inertia: its torque so far {inertial_torque:.2g} N·m rms against '
-            f'{torque_residual:.2g} N·m unexplained: rotate faster'
-        )
-        return
-    # What a moment surely reaches; one that is not known yet is no measure for the others.
-    largest = float(np.max(values[MOMENTS] - 2.0 * std[MOMENTS]))
-    allowed = required.inertia * max(largest, 0.0)
+    """Judge the six inertia entries, each by its standard deviation."""
+    allowed = required.inertia * _surely_reached(values, std)
     identified[4:] = std[4:] <= allowed
     names = ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')
     lacking = [n for n, ok in zip(names, identified[4:], strict=True) if not ok]

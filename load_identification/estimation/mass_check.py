@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from load_identification.estimation.payload_estimator import PARAMETERS, PayloadEstimate
+from load_identification.estimation.catalogue import KnownObject
+from load_identification.estimation.payload_estimate import PARAMETERS, PayloadEstimate
 from load_identification.estimation.recognition import (
     Features,
-    KnownObject,
     Recognition,
     mass_alone,
     mass_and_moments,
@@ -24,7 +24,7 @@ from load_identification.estimation.verdict import (
     judge_mass,
     required_std,
 )
-from load_identification.estimation.weighing import Weight
+from load_identification.estimation.weight import Weight
 from load_identification.typing_aliases import FloatArray
 
 NO_SCALES = 10.0
@@ -103,7 +103,7 @@ def check_mass(
         return MassCheck(unknown, None, weight, center, covariance)
     recognition = None
     if objects:
-        recognition = recognize(features(mass, std, estimate), objects)
+        recognition = recognize(features(mass, std, estimate), objects, center, covariance)
     verdicts = []
     if expectation.mass >= 0.0:
         verdicts.append(_against_expected_mass(weight, expectation))

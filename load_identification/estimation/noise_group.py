@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -104,13 +105,10 @@ class Block:
         return self._information
 
 
-def averaged(sums: FloatArray) -> SquareRootInformation:
-    """Return the averages behind some sums, as rows of a sample's noise if that is white."""
+def averaged(sums: FloatArray) -> FloatArray:
+    """Return the averages behind some sums, [A y], with the noise of a sample if that is white."""
     counted = sums[sums[:, -1] > 0]
-    scaled = counted[:, :-1] / np.sqrt(counted[:, -1:])
-    average = SquareRootInformation(sums.shape[1] - 2)
-    average.add(scaled[:, :-1], scaled[:, -1])
-    return average
+    return counted[:, :-1] / np.sqrt(counted[:, -1:])
 
 
 class GroupMemory:
@@ -129,6 +127,8 @@ class GroupMemory:
         self.group = group
         self.columns: IntArray = np.array(group.columns, dtype=np.int64)
         size = len(group.columns)
+        self.whole_columns = np.append(self.columns, -1)
+        """Of rows [A y], in those of all unknowns."""
         self.past = SquareRootInformation(size)
         self.held: deque[Block] = deque()
         self.recent = SquareRootInformation(size)
@@ -182,27 +182,27 @@ class GroupMemory:
                 latest = averaged(sums)
                 # Evenly, as its rows: this is to tell of the noise, not of the unknowns.
                 average.fade_evenly(least**scale)
-                average.merge(latest)
+                average.add(latest[:, :-1], latest[:, -1])
                 if scale == self._scales[0]:
-                    self.slow.merge(latest)
+                    self.slow.add(latest[:, :-1], latest[:, -1])
                 sums[:] = 0.0
         if least < 1.0:
             self.past.fade(block.information, least)
         self.past.merge(block.information)
         self.silent_rows *= least
 
-    def slow_parts(self, past_only: bool) -> tuple[SquareRootInformation, ...]:
-        """Return the averages over the shortest scale, of the blocks held as well if asked."""
+    def slow_rows(self, past_only: bool) -> list[FloatArray]:
+        """Return the averages over the shortest scale, [A y], with the blocks held or not."""
         if past_only:
-            return (self.slow,)
+            return [self.slow.whole]
         scale = self._scales[0]
         held = [block.sums for block in self.held]
         waiting = self._released % scale
         pending = [self._sums[0], *held] if waiting else held
         first = 1 + scale - waiting if waiting else scale
         starts = [0, *range(first, len(pending) + 1, scale)]
-        sums = [np.sum(pending[a:b], axis=0) for a, b in zip(starts, starts[1:], strict=False)]
-        return self.slow, *(averaged(each) for each in sums)
+        sums = [np.sum(pending[a:b], axis=0) for a, b in pairwise(starts)]
+        return [self.slow.whole, *(averaged(each) for each in sums)]
 
     def wander(self, variance: FloatArray, moved: FloatArray) -> None:
         """Let this group's unknowns have moved since the past, and wandered, both (size,)."""
@@ -247,10 +247,14 @@ class GroupMemory:
             memory.add(rows, rows[:, columns] @ mean)
         self.silent_rows += len(rows)
 
-    def newest(self, count: int) -> FloatArray:
-        """Return the sums of the newest whole blocks, (channels, size + 2)."""
+    def newest(self, count: int, skipped: int = 0) -> FloatArray:
+        """Return the sums of `count` whole blocks held, (channels, size + 2).
+
+        The newest ones, but for those `skipped`.
+        """
         sums = np.zeros_like(self.current.sums)
-        for block in list(self.held)[-count:]:
+        last = len(self.held) - skipped
+        for block in list(self.held)[max(last - count, 0) : max(last, 0)]:
             sums += block.sums
         return sums
 

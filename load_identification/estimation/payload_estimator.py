@@ -3,29 +3,61 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 import numpy as np
 
+from load_identification.estimation.consistency import nearest_consistent
+from load_identification.estimation.delay import DelayEstimate
 from load_identification.estimation.drift import DriftWatch
-from load_identification.estimation.events import CONTACT, HELD, UNTOLD, Event, EventWatch
-from load_identification.estimation.identification import Requirements, judge
+from load_identification.estimation.events import (
+    BOTH,
+    CONTACT,
+    HELD,
+    LOAD,
+    UNTOLD,
+    Event,
+    EventWatch,
+)
+from load_identification.estimation.guidance import Guidance
+from load_identification.estimation.identification import Judgement, judge
+from load_identification.estimation.momentum import MomentumRegressor
+from load_identification.estimation.motion_noise import MotionNoise
 from load_identification.estimation.noise_group import NoiseGroup
+from load_identification.estimation.payload_estimate import (
+    PARAMETERS,
+    UNKNOWNS,
+    EstimatorSettings,
+    PayloadEstimate,
+    in_message_order,
+)
 from load_identification.estimation.recursive_least_squares import (
     RecursiveLeastSquares,
     Solution,
 )
-from load_identification.model.inertial_parameters import message_jacobian, to_message_order
+from load_identification.estimation.total_least_squares import (
+    disagreement,
+    regressor_errors,
+    total_least_squares,
+)
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.joint_axes import RotationAxis
 from load_identification.model.regressor import wrench_regressor
 from load_identification.signals.batches import FilteredBatch
 from load_identification.typing_aliases import BoolArray, FloatArray
 
-PARAMETERS = 10
-UNKNOWNS = 16
-"""Ten inertial parameters and the six offsets of the sensor."""
-
 INERTIA = range(4, PARAMETERS)
+NAMES = ('mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 FORCE, TORQUE = 0, 1
+
+__all__ = [
+    'PARAMETERS',
+    'EstimatorSettings',
+    'PayloadEstimate',
+    'PayloadEstimator',
+    'in_message_order',
+    'regressor',
+]
 
 FORCE_COLUMNS = (0, 1, 2, 3, 10, 11, 12)
 TORQUE_COLUMNS = (*range(1, PARAMETERS), 13, 14, 15)
@@ -55,77 +87,6 @@ PRIOR_STD = np.array([1e3] + [1e3] * 3 + [1e3] * 6 + [1e5] * 3 + [1e4] * 3)
 """So wide that no payload or offset is pulled by it [kg, kg m, kg m², N, N m]."""
 
 
-@dataclass(frozen=True)
-class EstimatorSettings:
-    """What a user may choose; see nodes/parameters.py for the words.
-
-    Attributes
-    ----------
-    force_noise, torque_noise : float
-        Expected standard deviation of a filtered sample [N, N m].
-    force_drift, torque_drift : float
-        Random walk of the offset [N/√s, N m/√s].
-    forgetting_time : float
-        Time constant of forgetting where the motion excites [s]; infinite: never.
-    requirements : Requirements
-        What it takes for a parameter to be called identified.
-    """
-
-    force_noise: float = 0.05
-    torque_noise: float = 0.003
-    force_drift: float = 3e-4
-    torque_drift: float = 1.2e-5
-    forgetting_time: float = np.inf
-    requirements: Requirements = field(default_factory=Requirements)
-
-
-@dataclass(frozen=True)
-class PayloadEstimate:
-    """What is known at one instant.
-
-    Attributes
-    ----------
-    stamp : int
-        Of the newest sample used [ns].
-    frame : str
-        Sensor frame S.
-    parameters : (10,) array
-        Of the payload, tool taken off: m, first moment, inertia about the origin of S
-        [kg, kg m, kg m²].
-    offset : (6,) array
-        Of the wrench that the load exerts on the sensor [N, N m].
-    covariance : (16, 16) array
-        Of parameters and offset.
-    total, total_covariance : (10,) and (10, 10) arrays
-        Of tool and payload together.
-    values, std : (10,) arrays
-        In message order: m, centre of mass, inertia about it [kg, m, kg m²].
-    identified : (10,) bool array
-        In message order.
-    reasons : tuple of str
-        Why not, in words, where something is not identified.
-    reversed_sign : bool
-        The mass is clearly negative.
-    residual_rms, noise : (2,) arrays
-        Force and torque [N, N m].
-    """
-
-    stamp: int
-    frame: str
-    parameters: FloatArray
-    offset: FloatArray
-    covariance: FloatArray
-    total: FloatArray
-    total_covariance: FloatArray
-    values: FloatArray
-    std: FloatArray
-    identified: BoolArray
-    reasons: tuple[str, ...]
-    reversed_sign: bool
-    residual_rms: FloatArray
-    noise: FloatArray
-
-
 class PayloadEstimator:
     """The estimator stage: payload and offset from filtered motion and wrench.
 
@@ -142,8 +103,15 @@ class PayloadEstimator:
         self._tool_covariance = np.zeros((PARAMETERS, PARAMETERS))
         self._seed: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self._solution: Solution | None = None
+        self._judgement: Judgement | None = None
+        self._unexplained = 0.0
+        self._guidance = Guidance(settings.force_noise, settings.torque_noise)
         self._least_squares: RecursiveLeastSquares
-        self._watch = EventWatch(range(PARAMETERS), range(PARAMETERS, UNKNOWNS), self._empty)
+        self._watch = EventWatch(
+            range(PARAMETERS), range(PARAMETERS, UNKNOWNS), self._empty, BLOCK_NS * 1e-9
+        )
+        momentum = settings.regressor == 'momentum'
+        self._momentum = MomentumRegressor() if momentum else None
         self.reset(keep_offset=False)
 
     @property
@@ -154,6 +122,8 @@ class PayloadEstimator:
     def reset(self, keep_offset: bool = True) -> None:
         """Forget the payload, and where asked all that samples have told of the offset."""
         self._solution = None
+        if self._momentum is not None:
+            (self._momentum.begin_rows if keep_offset else self._momentum.reset)()
         if keep_offset and self._block is not None:
             self._least_squares = self._watch.before or self._least_squares
             self._least_squares.forget(range(PARAMETERS))
@@ -161,33 +131,32 @@ class PayloadEstimator:
             return
         self._begin()
         self._block: int | None = None
-        self._start = 0
+        self._start = self._seen = 0
         self.newest = 0
         """Stamp of the newest sample used [ns]."""
         self._frame = ''
 
     def _empty(self, noise: FloatArray) -> RecursiveLeastSquares:
         """Return a memory of nothing that expects such noise of force and torque, (2,)."""
-        return RecursiveLeastSquares(
+        memory = RecursiveLeastSquares(
             UNKNOWNS,
             [
                 NoiseGroup('force', FORCE_COLUMNS, 3, float(noise[FORCE])),
                 NoiseGroup('torque', TORQUE_COLUMNS, 3, float(noise[TORQUE])),
             ],
             PRIOR_STD,
-            self._walk(),
+            np.zeros(UNKNOWNS),
             self.settings.forgetting_time,
             HELD,
             SCALES,
         )
+        self._let_drift(memory)
+        return memory
 
-    def _walk(self) -> FloatArray:
-        return np.repeat([0.0, *self._drift.walk], [PARAMETERS, 3, 3])
-
-    def _let_drift(self) -> None:
+    def _let_drift(self, memory: RecursiveLeastSquares) -> None:
         """Let the offset move as it has been seen to move at rest."""
-        self._least_squares.walk = self._walk()
-        self._least_squares.rate = np.concatenate([np.zeros(PARAMETERS), self._drift.rate])
+        memory.walk = np.repeat([0.0, *self._drift.walk], [PARAMETERS, 3, 3])
+        memory.rate = np.concatenate([np.zeros(PARAMETERS), self._drift.rate])
 
     def _begin(self) -> None:
         """Know nothing but an offset set from outside."""
@@ -198,6 +167,7 @@ class PayloadEstimator:
         self._least_squares = self._empty(np.array([s.force_noise, s.torque_noise]))
         self._past: Solution | None = None
         self._still = True
+        self._motion_noise = MotionNoise()
         self._watch.forget()
         if self._seed is None:
             return
@@ -235,7 +205,8 @@ class PayloadEstimator:
             Of filtered force and torque, when it was measured [N, N m].
         """
         self._seed = offset, covariance, noise
-        self._solution = None
+        self._solution = self._judgement = None
+        self._guidance.reset()
         self._begin()
 
     def offset(self) -> tuple[FloatArray, FloatArray]:
@@ -250,11 +221,17 @@ class PayloadEstimator:
     def update(self, batch: FilteredBatch) -> None:
         """Take in filtered samples; a stamp that is not newer or another frame starts afresh."""
         motion = np.hstack(
-            [batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration]
+            [
+                *(batch.linear_velocity, batch.linear_acceleration),
+                *(batch.angular_velocity, batch.angular_acceleration),
+            ]
         )
-        usable = np.isfinite(motion).all(axis=1)
+        # Linear velocities count in momentum form alone, angular accelerations without it.
+        needed = motion[:, 3:] if self._momentum is None else motion[:, :9]
+        usable: BoolArray = np.all(np.isfinite(needed), axis=1)
         self.dropped['motion_not_finite'] += int(np.sum(~usable))
         stamps, wrench = batch.stamps[usable], batch.wrench[usable]
+        weight = None if (batch.weight == 1.0).all() else batch.weight[usable]
         if not stamps.size:
             return
         if self._block is not None and (stamps[0] <= self.newest or batch.frame != self._frame):
@@ -262,16 +239,24 @@ class PayloadEstimator:
         if self._block is None:
             self._block, self._start = 0, int(stamps[0])
         self._frame, self.newest = batch.frame, int(stamps[-1])
-        matrix = wrench_regressor(*np.hsplit(motion[usable], 3))
+        motion = motion[usable]
+        if self.settings.second_opinion and self._momentum is None:
+            self._motion_noise.add(stamps, motion[:, [3, 4, 5, 9, 10, 11]])
+        matrix = wrench_regressor(*np.hsplit(motion[:, 3:], 3))
         blocks = (stamps - self._start) // BLOCK_NS
         for block in np.unique(blocks).tolist():
             if block != self._block:
                 self._end_block((block - self._block) * BLOCK_NS)
                 self._block = block
             mine = blocks == block
-            speed = np.abs(motion[usable][mine, 3:]).reshape(-1, 2, 3).max(axis=(0, 2))
+            speed = np.nan_to_num(np.abs(motion[mine, 6:])).reshape(-1, 2, 3).max(axis=(0, 2))
             self._still &= bool(np.all(speed < AT_REST))
-            self._add(matrix[mine], wrench[mine])
+            rows = matrix[mine], wrench[mine]
+            if self._momentum is not None:
+                rows = self._momentum.update(stamps[mine], motion[mine, :9], wrench[mine])
+            self._add(*rows, None if weight is None else weight[mine])
+            self._seen = int(stamps[mine][-1])
+        self._guidance.update(batch, usable, np.nan_to_num(matrix))
         self.used += len(stamps)
 
     def _end_block(self, elapsed_ns: int) -> None:
@@ -279,23 +264,32 @@ class PayloadEstimator:
         elapsed, pause = elapsed_ns * 1e-9, elapsed_ns > BLOCK_NS
         memory = self._least_squares
         past = memory.end_block(elapsed, pause)
-        self._least_squares = self._watch.end_block(memory, past, elapsed, self.newest)
+        self._least_squares = self._watch.end_block(memory, past, elapsed, self._seen)
+        if self._momentum is not None and self._least_squares is not memory:
+            # Its memory reaches across what has changed.
+            self._momentum.begin_rows()
         self._past = None if self._watch.before is not None else past
+        if self._watch.before is not None:
+            self._guidance.begin_doubt()
+        else:
+            self._guidance.end_doubt(self.event is not None and self.event.kind in (LOAD, BOTH))
         if self._still and not pause and self._past is not None:
             mean = memory.newest(1)
             if len(mean.values) == len(GROUPS):
                 self._drift.add(mean.values)
-                self._let_drift()
+                self._let_drift(self._least_squares)
         else:
             self._drift.interrupt()
         self._still = True
 
-    def _add(self, matrix: FloatArray, wrench: FloatArray) -> None:
+    def _add(self, matrix: FloatArray, wrench: FloatArray, weight: FloatArray | None) -> None:
         n = len(matrix)
         rows = np.zeros((n, 6, UNKNOWNS))
         np.negative(matrix, out=rows[:, :, :PARAMETERS])
         rows[:, :, PARAMETERS:] = np.eye(6)
         weights = self._weights(rows, wrench)
+        if weight is not None:
+            weights = [weight, weight] if weights is None else [weight * w for w in weights]
         force, torque = FORCE_COLUMNS, TORQUE_COLUMNS
         self._least_squares.add(
             [(rows[:, :3, force], wrench[:, :3]), (rows[:, 3:, torque], wrench[:, 3:])], weights
@@ -332,15 +326,20 @@ class PayloadEstimator:
         values, std = in_message_order(parameters, covariance[body, body])
         slow = self._least_squares.slow_covariance(solution.noise)
         _, slow_std = in_message_order(parameters, slow[body, body] + self._tool_covariance)
-        judgement = judge(
+        excitation = self._guidance.excitation(total, self._tool)
+        self._unexplained = max(float(solution.residual_rms[TORQUE]), excitation.unexplained)
+        judgement = self._judgement = judge(
             values,
             np.maximum(std, slow_std),
             self.settings.requirements,
-            self._least_squares.signal_rms(
-                TORQUE, INERTIA, np.concatenate([parameters, solution.values[PARAMETERS:]])
-            ),
-            float(solution.residual_rms[TORQUE]),
+            excitation.inertial_torque,
+            self._unexplained,
+            excitation.rate,
         )
+        warnings = self._second_opinion(solution, values, std)
+        if judgement.identified[INERTIA].any():
+            values, warning = self._possible(parameters, values, covariance[body, body])
+            warnings += warning
         return PayloadEstimate(
             stamp=self.newest,
             frame=self._frame,
@@ -353,14 +352,79 @@ class PayloadEstimator:
             std=std,
             identified=judgement.identified,
             reasons=judgement.reasons,
+            warnings=warnings,
             reversed_sign=judgement.reversed_sign,
             residual_rms=solution.residual_rms,
             noise=solution.noise,
         )
 
+    def _possible(
+        self, parameters: FloatArray, values: FloatArray, covariance: FloatArray
+    ) -> tuple[FloatArray, tuple[str, ...]]:
+        """Return the values of the nearest body that can exist, and a word where that differs."""
+        nearest = nearest_consistent(parameters, covariance, self.settings.bounding_ellipsoid)
+        if not nearest.converged:
+            return values, ('no real body has these parameters, nor was a near one found',)
+        if not nearest.iterations:
+            return values, ()
+        words = (
+            f'no real body has the parameters estimated: the nearest one, {nearest.distance:.1f}'
+        )
+        return to_message_order(nearest.parameters), (f'{words} standard deviations away',)
+
+    def _second_opinion(
+        self, solution: Solution, values: FloatArray, std: FloatArray
+    ) -> tuple[str, ...]:
+        """Return where total least squares on the same rows disagrees, if it is asked."""
+        asked = self.settings.second_opinion and self._momentum is None
+        if not asked or not values[0] > 0.0:
+            return ()
+        body = slice(PARAMETERS)
+        errors = np.zeros((UNKNOWNS, UNKNOWNS))
+        each = regressor_errors(self._motion_noise.covariance())
+        rows = self._least_squares.telling_rows() / 3.0
+        for level, count, error in zip(solution.noise, rows, each, strict=True):
+            errors[body, body] += count / level**2 * error
+        found = total_least_squares(self._least_squares.stack(solution.noise).whole, errors)
+        other = in_message_order(
+            found.values[body] - self._tool, found.covariance[body, body] + self._tool_covariance
+        )
+        return tuple(disagreement(NAMES, (values, std), other))
+
+    @property
+    def delay(self) -> DelayEstimate:
+        """By how much the wrench's stamps are late, as far as motion has shown it."""
+        return self._guidance.delay
+
+    def advice(self, axes: Sequence[RotationAxis] = ()) -> str:
+        """Return in words what motion would help most, from the present pose.
+
+        Takes some milliseconds.
+
+        Parameters
+        ----------
+        axes : sequence of RotationAxis
+            About which the sensor can be turned; none: its own.
+        """
+        solution, judgement = self._solution, self._judgement
+        if solution is None or judgement is None or not judgement.lacking:
+            return ''
+        memory, noise = self._least_squares, solution.noise
+        advice = self._guidance.advice(
+            solution.values[:PARAMETERS] - self._tool,
+            (memory.stack(noise).factor, memory.slow_information(noise)),
+            noise,
+            self._unexplained,
+            judgement,
+            self.settings.requirements,
+            axes,
+            self._tool_covariance,
+        )
+        return advice.text if advice is not None else ''
+
     def _unknown(self, known: Solution) -> PayloadEstimate:
         """Return an estimate that claims nothing, while it is not told what has changed."""
-        self._solution = known
+        self._solution, self._judgement = known, None
         total = known.values[:PARAMETERS]
         covariance = np.diag(PRIOR_STD**2)
         event = self._watch.event
@@ -376,6 +440,7 @@ class PayloadEstimator:
             std=np.full(PARAMETERS, np.inf),
             identified=np.zeros(PARAMETERS, dtype=bool),
             reasons=(UNTOLD_REASONS.get(event.kind if event else '', ''),),
+            warnings=(),
             reversed_sign=False,
             residual_rms=known.residual_rms,
             noise=known.noise,
@@ -402,19 +467,3 @@ def regressor(batch: FilteredBatch) -> FloatArray:
     return wrench_regressor(
         batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
     )
-
-
-def in_message_order(
-    parameters: FloatArray, covariance: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return mass, centre of mass and inertia about it, with standard deviations, (10,) each.
-
-    With a mass not above zero the rest has no meaning: NaN, of infinite standard deviation.
-    """
-    if parameters[0] <= 0.0:
-        values, std = np.full(PARAMETERS, np.nan), np.full(PARAMETERS, np.inf)
-        values[0], std[0] = parameters[0], np.sqrt(covariance[0, 0])
-        return values, std
-    jacobian = message_jacobian(parameters)
-    variance = np.einsum('ij,jk,ik->i', jacobian, covariance, jacobian)
-    return to_message_order(parameters), np.sqrt(np.maximum(variance, 0.0))

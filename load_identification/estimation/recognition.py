@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.special
-import yaml
 
-from load_identification.errors import LoadIdentificationError
-from load_identification.estimation.verdict import INCONCLUSIVE, MATCH, MISMATCH, Verdict
+from load_identification.estimation.catalogue import KnownObject
+from load_identification.estimation.verdict import (
+    INCONCLUSIVE,
+    MATCH,
+    MISMATCH,
+    Verdict,
+    both,
+    judge_center_of_mass,
+)
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.typing_aliases import FloatArray
 
@@ -20,40 +24,6 @@ PLAUSIBLE = 0.99
 
 VAGUE = 0.1
 """A mass known worse than this share of an object's, or its tolerance, does not tell it."""
-
-FIELDS = {
-    'name', 'mass', 'mass_tolerance', 'center_of_mass', 'principal_moments',
-    'principal_moments_tolerance',
-}  # fmt: skip
-
-
-class CatalogueError(LoadIdentificationError):
-    """A catalogue cannot be used; the text says where."""
-
-
-@dataclass(frozen=True, eq=False)
-class KnownObject:
-    """An entry of the catalogue.
-
-    Attributes
-    ----------
-    name : str
-    mass, mass_tolerance : float
-        Nearly all specimens (95 %) lie within ± tolerance [kg].
-    center_of_mass : (3,) array or None
-        In a frame of the object in which it is grasped [m].
-    principal_moments : (3,) array or None
-        About the centre of mass, largest first [kg m²].
-    principal_moments_tolerance : float
-        As of the mass, for each moment [kg m²].
-    """
-
-    name: str
-    mass: float
-    mass_tolerance: float
-    center_of_mass: FloatArray | None = None
-    principal_moments: FloatArray | None = None
-    principal_moments_tolerance: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,82 +68,17 @@ class Recognition:
     Attributes
     ----------
     verdict : Verdict
-        A mismatch is an unknown object.
+        A mismatch is an unknown object, or a known one that is not held in its place.
     best : Candidate
     runner_up : Candidate or None
+    known : bool
+        Whether `best` is what is held, wherever it is held.
     """
 
     verdict: Verdict
     best: Candidate
     runner_up: Candidate | None
-
-
-def load_catalogue(path: Path) -> tuple[KnownObject, ...]:
-    """Read a catalogue file.
-
-    Raises
-    ------
-    CatalogueError
-        If it cannot be read, or an object is not described as it must be.
-    """
-    try:
-        document = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise CatalogueError(f'catalogue {path}: {" ".join(str(error).split())}') from error
-    entries = document.get('objects') if isinstance(document, dict) else None
-    if not isinstance(entries, list) or not entries:
-        raise CatalogueError(f'catalogue {path}: it must hold a list `objects`')
-    objects = tuple(_known_object(f'catalogue {path}', entry) for entry in entries)
-    names = [known.name for known in objects]
-    double = sorted({name for name in names if names.count(name) > 1})
-    if double:
-        raise CatalogueError(f'catalogue {path}: {", ".join(double)} is in it twice')
-    return objects
-
-
-def _known_object(where: str, entry: Any) -> KnownObject:
-    if not isinstance(entry, dict) or not isinstance(entry.get('name'), str):
-        raise CatalogueError(f'{where}: {entry!r} is no object with a name')
-    where = f'{where}: {entry["name"]}'
-    unknown = sorted(str(key) for key in set(entry) - FIELDS)
-    if unknown:
-        raise CatalogueError(f'{where}: no field {", ".join(unknown)}; there is {sorted(FIELDS)}')
-    moments = entry.get('principal_moments')
-    known = KnownObject(
-        entry['name'],
-        _positive(where, entry, 'mass'),
-        _positive(where, entry, 'mass_tolerance'),
-        _three(where, entry, 'center_of_mass'),
-        _three(where, entry, 'principal_moments'),
-        0.0 if moments is None else _positive(where, entry, 'principal_moments_tolerance'),
-    )
-    i = known.principal_moments
-    if i is not None and not (i[0] >= i[1] >= i[2] > 0.0 and i[0] <= (i[1] + i[2]) * (1 + 1e-6)):
-        raise CatalogueError(
-            f'{where}: principal_moments {i.tolist()} must be positive, largest first, '
-            'the largest at most the sum of the others'
-        )
-    return known
-
-
-def _positive(where: str, entry: dict[str, Any], key: str) -> float:
-    value = entry.get(key)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 < value < np.inf:
-        raise CatalogueError(f'{where}: {key} is {value!r}; it must be a number above 0')
-    return float(value)
-
-
-def _three(where: str, entry: dict[str, Any], key: str) -> FloatArray | None:
-    value = entry.get(key)
-    if value is None:
-        return None
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise CatalogueError(f'{where}: {key} is {value!r}; it must be three numbers')
-    return array
+    known: bool
 
 
 def mass_alone(mass: float, std: float) -> Features:
@@ -219,20 +124,40 @@ def _moments(parameters: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.eigvalsh(inertia)[::-1])
 
 
-def recognize(features: Features, objects: tuple[KnownObject, ...]) -> Recognition:
+def recognize(
+    features: Features,
+    objects: tuple[KnownObject, ...],
+    center: FloatArray | None = None,
+    covariance: FloatArray | None = None,
+) -> Recognition:
     """Name the nearest of the known objects by Mahalanobis distance.
 
     The verdict is a match where the nearest alone is possible, inconclusive where several are
-    or the mass is too vague to tell, a mismatch ('unknown object') where none is.
+    or the mass is too vague to tell, a mismatch ('unknown object') where none is. Where the
+    centre of mass is given and the catalogue knows the grasp, it decides between several that
+    are possible, and the one named must be held in its place.
+
+    Parameters
+    ----------
+    features : Features
+    objects : tuple of KnownObject
+    center, covariance : (3,) and (3, 3) arrays, or None
+        Centre of mass in S [m].
     """
     candidates = sorted(
         (_candidate(features, known) for known in objects), key=lambda c: -c.probability
     )
+    by_name = {known.name: known for known in objects}
+    places = {c.name: _judge_place(by_name[c.name], center, covariance) for c in candidates}
+    possible = [c for c in candidates if c.probability > 1.0 - PLAUSIBLE]
+    in_place = [c for c in possible if places[c.name].verdict != MISMATCH]
+    if len(possible) > 1 and len(in_place) == 1:
+        possible = in_place
+        candidates.sort(key=lambda c: c is not possible[0])
     best, runner_up = candidates[0], candidates[1] if len(candidates) > 1 else None
-    known = next(o for o in objects if o.name == best.name)
+    known, certain = by_name[best.name], False
     std = float(np.sqrt(features.covariance[0, 0]))
     measured = f'mass {features.values[0]:.4f} ± {1.96 * std:.4f} kg'
-    possible = [c for c in candidates if c.probability > 1.0 - PLAUSIBLE]
     if not possible:
         verdict = Verdict(
             MISMATCH,
@@ -246,8 +171,22 @@ def recognize(features: Features, objects: tuple[KnownObject, ...]) -> Recogniti
     elif std > max(known.mass_tolerance, VAGUE * known.mass):
         verdict = Verdict(INCONCLUSIVE, f'{measured} is too vague to tell {best.name}')
     else:
-        verdict = Verdict(MATCH)
-    return Recognition(verdict, best, runner_up)
+        certain, verdict = True, _named(best.name, places[best.name])
+    return Recognition(verdict, best, runner_up, certain)
+
+
+def _judge_place(
+    known: KnownObject, center: FloatArray | None, covariance: FloatArray | None
+) -> Verdict:
+    """Compare where an object is held with the catalogue; a match where nothing is to compare."""
+    if known.place is None or center is None or covariance is None or np.isnan(center).any():
+        return Verdict(MATCH)
+    return judge_center_of_mass(center, covariance, known.place, known.place_tolerance)
+
+
+def _named(name: str, place: Verdict) -> Verdict:
+    """Return the verdict on an object that is recognised, but perhaps not held as it should be."""
+    return both(Verdict(MATCH), Verdict(place.verdict, f'{name}: {place.reason}'))
 
 
 def _candidate(features: Features, known: KnownObject) -> Candidate:

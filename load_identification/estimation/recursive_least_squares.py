@@ -16,6 +16,11 @@ SCALES = (1, 2, 16)
 """Lengths, in blocks, of the averages from which slow noise is measured, shortest first."""
 
 
+SAME_NOISE = 0.02
+"""A noise level that has changed by less, as a share of it, is left as it is: to solve again would
+cost as much as all the rest."""
+
+
 @dataclass(frozen=True)
 class Solution:
     """The estimate and how much it may be believed.
@@ -213,9 +218,15 @@ class RecursiveLeastSquares:
         """Whole blocks held apart from the past."""
         return len(self._groups[0].held)
 
-    def newest(self, count: int) -> Averages:
-        """Return averages over the newest `count` whole blocks held."""
-        sums = [memory.newest(count) for memory in self._groups]
+    def telling_rows(self) -> FloatArray:
+        """Return the rows of each group, (groups,), less those of unknowns forgotten since."""
+        return np.array(
+            [sum(part.rows for part in m.parts()) - m.silent_rows for m in self._groups]
+        )
+
+    def newest(self, count: int, skipped: int = 0) -> Averages:
+        """Return averages over the newest `count` whole blocks held, but for those `skipped`."""
+        sums = [memory.newest(count, skipped) for memory in self._groups]
         group = np.repeat(np.arange(len(sums)), [len(rows) for rows in sums])
         whole = np.zeros((len(group), self.size))
         for number, (memory, rows) in enumerate(zip(self._groups, sums, strict=True)):
@@ -253,14 +264,17 @@ class RecursiveLeastSquares:
             Leave out the current block and so many whole blocks before it; 0: use everything.
         """
         parts = [memory.parts(without) for memory in self._groups]
-        known = [m.noise for m in self._groups]
-        values, covariance = self._solve(np.array(known), parts)
+        rows = [[part.whole for part in mine] for mine in parts]
+        noise = np.array([memory.noise for memory in self._groups])
+        values, covariance = self._solve(noise, rows)
         levels: list[NoiseLevel] = [
             memory.noise_level(values, covariance, mine)
             for memory, mine in zip(self._groups, parts, strict=True)
         ]
-        noise = np.array([level.effective for level in levels])
-        values, covariance = self._solve(noise, parts)
+        seen = np.array([level.effective for level in levels])
+        if np.any(np.abs(seen - noise) > SAME_NOISE * noise):
+            noise = seen
+            values, covariance = self._solve(noise, rows)
         return Solution(
             values=values,
             covariance=covariance,
@@ -284,42 +298,46 @@ class RecursiveLeastSquares:
         past_only : bool
             Leave out the blocks held.
         """
-        return self._solve(noise, [memory.slow_parts(past_only) for memory in self._groups])[1]
+        return self._solve(noise, [memory.slow_rows(past_only) for memory in self._groups])[1]
+
+    def slow_information(self, noise: FloatArray) -> FloatArray:
+        """Return R, (size, size), with RᵀR the inverse of `slow_covariance`."""
+        return self.stack(noise, [memory.slow_rows(False) for memory in self._groups]).factor
 
     def solve_in(self, noise: FloatArray, without: int = 0) -> tuple[FloatArray, FloatArray]:
         """Return values (size,) and covariance (size, size) in given noise, (groups,)."""
-        return self._solve(noise, [memory.parts(without) for memory in self._groups])
+        rows = [[part.whole for part in memory.parts(without)] for memory in self._groups]
+        return self._solve(noise, rows)
 
     def stack(
-        self, noise: FloatArray, parts: Sequence[Sequence[SquareRootInformation]] | None = None
+        self, noise: FloatArray, rows: Sequence[Sequence[FloatArray]] | None = None
     ) -> SquareRootInformation:
-        """Return all rows of the groups over their noise, and the prior, in one triangle.
+        """Return the rows of all groups over their noise, and the prior, in one triangle.
 
         Parameters
         ----------
         noise : (groups,) array
-        parts : for each group some triangles, optional
+        rows : for each group some arrays [A y], optional
             All there are.
         """
-        blocks = [np.zeros((self.size, self.size + 1))]
-        np.fill_diagonal(blocks[0], 1.0 / self._prior_std)
-        for number, memory in enumerate(self._groups):
-            for part in memory.parts() if parts is None else parts[number]:
-                whole = part.whole / noise[number]
-                block = np.zeros((len(whole), self.size + 1))
-                block[:, memory.columns] = whole[:, :-1]
-                block[:, -1] = whole[:, -1]
-                blocks.append(block)
-        stacked = np.vstack(blocks)
-        together = SquareRootInformation(self.size)
-        together.add(stacked[:, :-1], stacked[:, -1])
-        return together
+        if rows is None:
+            rows = [[part.whole for part in memory.parts()] for memory in self._groups]
+        count = sum(len(part) for mine in rows for part in mine)
+        stacked = np.zeros((self.size + 1 + count, self.size + 1))
+        np.fill_diagonal(stacked[: self.size], 1.0 / self._prior_std)
+        start = self.size
+        for memory, mine, level in zip(self._groups, rows, noise, strict=True):
+            for part in mine:
+                end = start + len(part)
+                stacked[start:end, memory.whole_columns] = part / level
+                start = end
+        return SquareRootInformation.of(stacked)
 
     def _solve(
-        self, noise: FloatArray, parts: Sequence[Sequence[SquareRootInformation]]
+        self, noise: FloatArray, rows: Sequence[Sequence[FloatArray]]
     ) -> tuple[FloatArray, FloatArray]:
-        known = self.stack(noise, parts)
-        inverse = scipy.linalg.solve_triangular(known.factor, np.eye(self.size))
+        known = self.stack(noise, rows)
+        inverse = scipy.linalg.lapack.dtrtri(known.factor)[0]
         return inverse @ known.right_side, inverse @ inverse.T
 
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-import numpy as np
+from functools import cache
 
-from load_identification.typing_aliases import FloatArray, IntArray
+import numpy as np
+import scipy.linalg
+
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+
+@cache
+def _upper(size: int) -> BoolArray:
+    return np.tri(size, dtype=bool).T
 
 
 def triangle(rows: FloatArray) -> FloatArray:
-    """Return R of the QR decomposition of some rows."""
-    return np.asarray(np.linalg.qr(rows, mode='r'), dtype=float)
+    """Return R of the QR decomposition of some rows, at least as many as there are columns.
+
+    By LAPACK itself: what NumPy does around it takes several times as long at these sizes.
+    """
+    size = rows.shape[1]
+    factors = scipy.linalg.lapack.dgeqrf(rows)[0]
+    return np.where(_upper(size), factors[:size], 0.0)
 
 
 class SquareRootInformation:
@@ -28,6 +41,13 @@ class SquareRootInformation:
         self.rows = 0.0
         """Rows behind the triangle, faded ones counted in part."""
         self._triangle: FloatArray = np.zeros((size + 1, size + 1))
+
+    @classmethod
+    def of(cls, rows: FloatArray) -> SquareRootInformation:
+        """Return the memory of some rows [A y], (n, size + 1) with n > size."""
+        memory = cls(rows.shape[1] - 1)
+        memory._triangle, memory.rows = triangle(rows), len(rows)
+        return memory
 
     @property
     def whole(self) -> FloatArray:
@@ -145,7 +165,7 @@ class SquareRootInformation:
         others = np.setdiff1d(np.arange(self.size + 1), forgotten)
         left, spread, _ = np.linalg.svd(self._triangle[:, forgotten])
         rank = int(np.sum(spread > spread.max(initial=0.0) * 1e-13))
-        kept = np.linalg.qr(left[:, rank:].T @ self._triangle[:, others], mode='r')
+        kept = triangle(left[:, rank:].T @ self._triangle[:, others])
         self._triangle[:] = 0.0
         self._triangle[np.ix_(others[-len(kept) :], others)] = kept
         self.rows = max(self.rows - rank, 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.fft
 
 from load_identification.errors import LoadIdentificationError
 from load_identification.estimation.square_root import triangle
@@ -15,10 +16,13 @@ from load_identification.typing_aliases import FloatArray, IntArray
 UNSTEADY = 4.0
 """Averages over a window's parts may scatter so many times the sensor's noise."""
 
-PARTS = {20: 1.068, 10: 1.154, 5: 1.416}
-"""Into how many parts a window is cut to see noise slower than a sample, and by how much a
-standard deviation from so few is widened: the 97.5 % quantile of Student's t over 1.96. The
-largest counts: that of parts as long as the noise is slow."""
+PARTS = 20
+"""A window is cut into so many parts to see whether the wrench wanders."""
+
+LOWEST_WAVES = {20: 1.064, 8: 1.177, 3: 1.624}
+"""How many of a window's lowest frequencies tell the noise at frequency zero, that of an average,
+and by how much a standard deviation from so few is widened: the 97.5 % quantile of Student's t
+over 1.96. The largest counts: white noise is told best by many, slow noise by few."""
 
 QUIETEST = 0.02
 """An average is not believed beyond this fraction of the expected noise: a sensor's last digit
@@ -116,17 +120,12 @@ def averaged(stamps: IntArray, wrench: FloatArray, noise: FloatArray) -> StaticP
     used = np.where(usable, wrench, 0.0)
     sample_std = np.std(np.diff(used, axis=0), axis=0) / np.sqrt(2.0)
     expected = np.repeat(np.asarray(noise, dtype=float), 3)
-    count = min(max(PARTS), n // 2)
+    count = min(PARTS, n // 2)
     _require_steady(
         np.std(_means(used, count), axis=0, ddof=1),
         UNSTEADY * np.maximum(expected, sample_std * np.sqrt(count / n)),
     )
-    errors = [np.std(used, axis=0, ddof=1) / np.sqrt(n)]
-    for count, widened in PARTS.items():
-        if n >= 2 * count:
-            scatter = np.std(_means(used, count), axis=0, ddof=1)
-            errors.append(widened * scatter / np.sqrt(count))
-    error = np.maximum(np.max(errors, axis=0), QUIETEST * expected)
+    error = np.maximum(_standard_error(used), QUIETEST * expected)
     duration = (stamps[-1] - stamps[0]) * 1e-9
     short = _means(used, int(np.clip(duration * 50.0, 2, n)))
     return StaticPose(
@@ -137,6 +136,23 @@ def averaged(stamps: IntArray, wrench: FloatArray, noise: FloatArray) -> StaticP
         scatter=np.std(short, axis=0, ddof=1),
         samples=n,
     )
+
+
+def _standard_error(values: FloatArray) -> FloatArray:
+    """Return the standard error of the average of n samples (n, k), whatever their correlation.
+
+    The cosines of which 1, 2, 3, ... half waves fit the window each hold noise of variance n e²,
+    e the standard error, as far as the noise is as strong at their frequency as at zero. So the
+    first K of them give e² with K degrees of freedom: U. K. Müller, M. W. Watson, Low-frequency
+    econometrics (2015).
+    """
+    n = len(values)
+    waves = scipy.fft.dct(values, type=2, norm='ortho', axis=0)[1:]
+    errors = [np.std(values, axis=0, ddof=1) / np.sqrt(n)]
+    for count, widened in LOWEST_WAVES.items():
+        if n >= 2 * count:
+            errors.append(widened * np.sqrt(np.mean(waves[:count] ** 2, axis=0) / n))
+    return np.asarray(np.max(errors, axis=0))
 
 
 def _means(values: FloatArray, count: int) -> FloatArray:

@@ -23,6 +23,12 @@ POSITION_NOISE = 6.0
 MOST_POSITION_NOISE = 3e-3
 """What is taken for noise of a joint position at most; more is motion [rad or m]."""
 
+NOISE_SAMPLES = 50
+"""The noise of a joint position is learned from so many samples."""
+
+NORMAL_MEDIAN = 0.6745
+"""Median of the absolute value of a normal variable, in standard deviations."""
+
 LOOK_BACK_NS = 100_000_000
 """Speed is measured over this time, and noise of joint positions judged over it [ns]."""
 
@@ -44,9 +50,10 @@ class StaticMonitor:
         """Forget every sample."""
         self._rest: deque[tuple[IntArray, FloatArray]] = deque()
         self._count = 0
-        self._place: FloatArray = np.empty(0)
+        self._place: FloatArray = np.full(len(self._names), np.nan)
         self._tail: FloatArray = np.empty((0, len(self._names)))
-        self._variance: FloatArray = np.zeros(len(self._names))
+        self._seconds: FloatArray = np.empty((0, len(self._names)))
+        self._noise: FloatArray = np.zeros(len(self._names))
         self._recent: deque[tuple[int, FloatArray]] = deque()
         self.newest: int | None = None
         """Stamp of the newest sample [ns]."""
@@ -86,7 +93,11 @@ class StaticMonitor:
         if names != self._names or (newest is not None and batch.stamps[0] <= newest):
             self._names = names
             self.reset()
-        self._learn_noise(batch.stamps, position)
+        self._learn_noise(position)
+        self._recent.append((int(batch.stamps[-1]), position[-1]))
+        while self._recent[-1][0] - self._recent[0][0] > LOOK_BACK_NS and len(self._recent) > 2:
+            self._recent.popleft()
+        self._place = np.where(np.isnan(self._place), position[-1], self._place)
         begin = 0
         if not self._rest or self._away(position, self._place).size:
             self._rest.clear()
@@ -101,24 +112,28 @@ class StaticMonitor:
             self._count -= len(self._rest.popleft()[0])
         self.newest = int(batch.stamps[-1])
 
-    def _learn_noise(self, stamps: IntArray, position: FloatArray) -> None:
-        """Follow the noise of each joint position by its second differences, of 6 variances."""
+    def _learn_noise(self, position: FloatArray) -> None:
+        """Follow the noise of each joint position by its second differences, of 6 variances.
+
+        By their median: a jump, as after a gap in the stream, is no noise.
+        """
         track = np.vstack([self._tail, position])
         self._tail = track[-2:]
-        if len(track) > 2:
-            second = track[2:] - 2.0 * track[1:-1] + track[:-2]
-            fresh = np.einsum('ij,ij->j', second, second) / (6.0 * len(second))
-            share = min(1.0, len(second) / 50.0)
+        second = np.abs(track[2:] - 2.0 * track[1:-1] + track[:-2])
+        self._seconds = np.vstack([self._seconds, second])[-NOISE_SAMPLES:]
+        if not len(self._seconds):
+            return
+        median = np.median(self._seconds, axis=0)
+        for joint in np.flatnonzero(np.isnan(median)):
+            carried = self._seconds[~np.isnan(self._seconds[:, joint]), joint]
             # A joint that is not carried now keeps the noise it had.
-            change = np.where(fresh == fresh, fresh - self._variance, 0.0)
-            self._variance += share * change
-        self._recent.append((int(stamps[-1]), position[-1]))
-        while self._recent[-1][0] - self._recent[0][0] > LOOK_BACK_NS and len(self._recent) > 2:
-            self._recent.popleft()
+            median[joint] = np.median(carried) if carried.size else np.nan
+        fresh = median / (NORMAL_MEDIAN * np.sqrt(6.0))
+        self._noise = np.where(np.isnan(fresh), self._noise, fresh)
 
     def _away(self, position: FloatArray, place: FloatArray) -> IntArray:
         """Return which samples are not at a place; a joint not carried (NaN) has not moved."""
-        noise = np.minimum(np.sqrt(self._variance), MOST_POSITION_NOISE)
+        noise = np.minimum(self._noise, MOST_POSITION_NOISE)
         away = np.abs(position - place) > MOVED + POSITION_NOISE * noise
         return np.flatnonzero(away.any(axis=1))
 
@@ -157,7 +172,8 @@ class StaticMonitor:
         Raises
         ------
         NotAtRestError
-            If a joint has moved since, there are fewer than 10 samples, or the wrench wanders.
+            If a joint has moved since, there are fewer than 10 samples, or the wrench wanders or is
+            unknown.
         """
         if self.newest is None or self.since is None:
             raise NotAtRestError('no sample yet')
@@ -168,6 +184,8 @@ class StaticMonitor:
         wrench = np.concatenate([w for _, w in parts])
         if len(stamps) < 10:
             raise NotAtRestError(f'only {len(stamps)} samples at rest, 10 required')
+        if not np.isfinite(wrench).all(axis=0).any():
+            raise NotAtRestError('the wrench is unknown at rest: no channel is live')
         return averaged(stamps, wrench, noise)
 
     def motion(self) -> str:

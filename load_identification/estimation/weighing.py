@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 
 from load_identification.estimation.identification import Requirements
+from load_identification.estimation.idle_joints import IdleJoints
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.static_estimate import (
     QUIETEST,
@@ -20,6 +20,7 @@ from load_identification.estimation.static_estimate import (
 )
 from load_identification.estimation.statics import StaticMonitor
 from load_identification.estimation.verdict import Outlook
+from load_identification.estimation.weight import Offset, Pose, Weight
 from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -48,74 +49,6 @@ NO_LOAD = 16.0
 """Misfit, in units of its expectation, at which a wrench at rest is not that of a load."""
 
 
-@dataclass(frozen=True, eq=False)
-class Offset:
-    """An offset as known from somewhere.
-
-    Attributes
-    ----------
-    value : (6,) array
-        Of the wrench that the load exerts on the sensor [N, N m].
-    covariance : (6, 6) array
-    stamp : int
-        When it was so [ns].
-    noise : (2,) array
-        Of filtered force and torque at that time [N, N m].
-    """
-
-    value: FloatArray
-    covariance: FloatArray
-    stamp: int
-    noise: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Pose:
-    """A pose at rest with all that weighing needs of it; wrench as the load exerts it.
-
-    Attributes
-    ----------
-    rest : StaticPose
-    mean : (6,) array
-        [N, N m]
-    gravity : (3,) array
-        In S [m/s²].
-    offset, offset_covariance : (6,) and (6, 6) arrays
-        As known before the arm came to rest there.
-    """
-
-    rest: StaticPose
-    mean: FloatArray
-    gravity: FloatArray
-    offset: FloatArray
-    offset_covariance: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Weight:
-    """The payload as weighed.
-
-    Attributes
-    ----------
-    payload : StaticEstimate
-        Tool taken off; its covariance widened where the poses do not fit one load.
-    poses : int
-        Poses it rests on.
-    pose : Pose
-        The last of them.
-    fits : bool
-        Whether the wrench is that of a load at all.
-    outlook : Outlook
-        What more of it would tell.
-    """
-
-    payload: StaticEstimate
-    poses: int
-    pose: Pose
-    fits: bool
-    outlook: Outlook
-
-
 class Scales:
     """Watches raw samples and filtered motion, and weighs what the arm holds at rest.
 
@@ -129,6 +62,7 @@ class Scales:
 
     def __init__(self, estimator: PayloadEstimator, sign: float) -> None:
         self.monitor = StaticMonitor()
+        self._idle = IdleJoints()
         self._estimator = estimator
         self._sign = sign
         settings = estimator.settings
@@ -144,9 +78,14 @@ class Scales:
         self._candidate: Pose | None = None
         self._prior: tuple[FloatArray, FloatArray] | None = None
         self._next_look = FIRST_LOOK
+        # In the pose in which it is told to forget, the arm may have held something else.
+        self._forgotten = self.monitor.newest
 
     def watch(self, batch: SynchronizedBatch, joints: Collection[str] = ()) -> None:
-        """Take in raw samples; `joints` are those that carry the sensor, empty: all."""
+        """Take in raw samples; `joints` are those that carry the sensor, empty: not known."""
+        if not joints:
+            self._idle.watch(batch)
+            joints = tuple(name for name in batch.names if name not in self._idle.names)
         newest = self.monitor.newest
         if newest is not None and batch.stamps.size and batch.stamps[0] <= newest:
             self._motion.clear()
@@ -155,10 +94,9 @@ class Scales:
         self.monitor.update(batch, joints)
         if self.monitor.rests != rests:
             self._moved()
-        rest = self.monitor.still_for()
-        if self._prior is None and rest >= SETTLED and self.monitor.newest is not None:
-            self._prior = self.offset_at(self.monitor.newest)
-        if rest >= self._next_look:
+        if self._prior is None and self.monitor.still_for() >= SETTLED:
+            self._prior = self.offset_at(self.monitor.newest or 0)
+        if ((self.monitor.newest or 0) - self._since()) * 1e-9 >= self._next_look:
             self._next_look *= 2.0
             self._look()
 
@@ -169,10 +107,14 @@ class Scales:
         self._candidate = self._prior = None
         self._next_look = FIRST_LOOK
 
+    def _since(self) -> int:
+        """Return since when the arm stands still with the same payload, as far as known [ns]."""
+        return max(self.monitor.since or 0, self._forgotten or 0)
+
     def _look(self) -> None:
         try:
-            newest, since = self.monitor.newest or 0, self.monitor.since or 0
-            self._candidate = self._pose(max(since, newest - LONGEST_LOOK_NS))
+            newest = self.monitor.newest or 0
+            self._candidate = self._pose(max(self._since(), newest - LONGEST_LOOK_NS))
         except NotAtRestError:
             self._candidate = None
 
@@ -180,6 +122,7 @@ class Scales:
         """Take in the filtered motion, for gravity at the poses."""
         if not batch.stamps.size:
             return
+        self._idle.sense(batch)
         if self._motion and batch.stamps[0] <= self._motion[-1][0][-1]:
             self._motion.clear()
         self._motion.append((batch.stamps, -batch.linear_acceleration))

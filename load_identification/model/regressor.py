@@ -42,7 +42,8 @@ def _coefficients() -> FloatArray:
     return table.reshape(15, 60)
 
 
-_COEFFICIENTS = _coefficients()
+COEFFICIENTS: FloatArray = _coefficients()
+"""C (15, 60) with ``vec A = u^T C``, ``u = [a, alpha, omega (x) omega]``; A row by row."""
 
 
 def wrench_regressor(
@@ -74,4 +75,4 @@ def wrench_regressor(
     motion[:, 0:3] = linear_acceleration
     motion[:, 3:6] = angular_acceleration
     motion[:, 6:] = (angular_velocity[:, :, None] * angular_velocity[:, None, :]).reshape(n, 9)
-    return (motion @ _COEFFICIENTS).reshape(n, 6, 10)
+    return (motion @ COEFFICIENTS).reshape(n, 6, 10)

@@ -82,9 +82,9 @@ class Robot:
         if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
             raise ParameterError(f'gravity must be three finite numbers, got {gravity!r}')
 
-        whole = _parse(urdf)
+        whole = parse_description(urdf)
         chain = _chain(whole, sensor_frame)
-        _check_joints([whole.names[joint] for joint in chain], urdf)
+        check_joints([whole.names[joint] for joint in chain], urdf)
         others = [joint for joint in range(1, whole.njoints) if joint not in chain]
         self._model = pinocchio.buildReducedModel(whole, others, pinocchio.neutral(whole))
         self._data = self._model.createData()
@@ -158,11 +158,16 @@ def check_description(urdf: str) -> None:
     ------
     DescriptionError : where it is not.
     """
-    _parse(urdf)
+    parse_description(urdf)
 
 
-def _parse(urdf: str) -> pinocchio.Model:
-    """Build Pinocchio's model of the whole description."""
+def parse_description(urdf: str) -> pinocchio.Model:
+    """Build Pinocchio's model of the whole description.
+
+    Raises
+    ------
+    DescriptionError : where the text is no URDF.
+    """
     with _captured_stderr() as read_stderr:
         try:
             return pinocchio.buildModelFromXML(urdf)
@@ -208,20 +213,33 @@ def _chain(model: pinocchio.Model, sensor_frame: str) -> list[int]:
     return list(model.supports[frame.parentJoint])[1:]  # the first is the universe
 
 
-def _check_joints(joints: list[str], urdf: str) -> None:
-    """Refuse joints of the chain that one joint position does not describe."""
+def check_joints(
+    joints: Sequence[str], urdf: str, where: str = 'between root and sensor frame'
+) -> None:
+    """Refuse joints that one joint position does not describe.
+
+    Parameters
+    ----------
+    joints : names of joints of the description that are not fixed.
+    urdf : text of the description.
+    where : what the joints have in common, for the message.
+
+    Raises
+    ------
+    DescriptionError : where one is not revolute, continuous or prismatic, or mimics another.
+    """
     elements = {element.get('name'): element for element in _parse_xml(urdf).findall('joint')}
     for joint in joints:
         kind = elements[joint].get('type')
         if kind not in JOINT_TYPES:
             raise DescriptionError(
-                f'joint {joint!r} between root and sensor frame is of type {kind!r}, allowed are '
+                f'joint {joint!r} {where} is of type {kind!r}, allowed are '
                 f'fixed, {", ".join(JOINT_TYPES)}'
             )
         mimic = elements[joint].find('mimic')
         if mimic is not None:
             raise DescriptionError(
-                f'joint {joint!r} between root and sensor frame mimics {mimic.get("joint")!r}: '
+                f'joint {joint!r} {where} mimics {mimic.get("joint")!r}: '
                 'only joints that move on their own are allowed there'
             )
 

@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from std_srvs.srv import Trigger
 
+from load_identification.estimation.catalogue import KnownObject
 from load_identification.estimation.mass_check import MassCheck
-from load_identification.estimation.recognition import Candidate, KnownObject
+from load_identification.estimation.recognition import Candidate
 from load_identification.estimation.verdict import MATCH
-from load_identification.estimation.weighing import Offset
+from load_identification.estimation.weight import Offset
 from load_identification.signals.batches import CHANNELS
 from load_identification.typing_aliases import FloatArray
 
@@ -115,7 +116,7 @@ def mass(check: MassCheck, objects: tuple[KnownObject, ...]) -> Answer:
     recognition = check.recognition
     if recognition is not None:
         best, runner_up = recognition.best, recognition.runner_up
-        answer['object'] = best.name if recognition.verdict.verdict == MATCH else None
+        answer['object'] = best.name if recognition.known else None
         answer['best'] = _candidate(best, objects)
         answer['runner_up'] = None if runner_up is None else _candidate(runner_up, objects)
     return answer
@@ -130,4 +131,6 @@ def _candidate(candidate: Candidate, objects: tuple[KnownObject, ...]) -> Answer
     }
     if known.center_of_mass is not None:
         answer['center_of_mass'] = numbers(known.center_of_mass)
+    if known.place is not None:
+        answer['center_of_mass_in_sensor'] = numbers(known.place)
     return answer

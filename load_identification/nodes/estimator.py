@@ -14,8 +14,11 @@ from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
+from load_identification.estimation.delay import delay_warning
+from load_identification.estimation.events import Event
 from load_identification.estimation.payload_estimator import PayloadEstimate, PayloadEstimator
 from load_identification.estimation.weighing import Scales
+from load_identification.model.joint_axes import RotationAxis
 from load_identification.nodes.batch_publisher import SixNumberPublisher
 from load_identification.nodes.conversions import NS, set_inertia, set_stamp
 from load_identification.nodes.diagnostics import DROPPED, WAITING_FOR, report_regularly
@@ -41,6 +44,9 @@ MOST_DELAY_NS = 2_000_000_000
 
 COUNT = re.compile('[0-9]{1,18}')
 
+ADVICE_PERIOD = 2.0
+"""How often advice is worked out [s]: it takes some milliseconds."""
+
 SILENCE = 1.0
 """Without a sample for so long the estimator is waiting [s]."""
 
@@ -60,6 +66,10 @@ class EstimatorNode(Node):
         self.stage = PayloadEstimator(parameters.estimator_settings())
         self.upstream: Callable[[], tuple[str, Counter[str]]] = self._reported_upstream
         """What the stages before say: a reason for waiting, and samples dropped."""
+        self.axes: Callable[[], Sequence[RotationAxis]] = tuple
+        """Returns what the sensor can be turned about, where that is known."""
+        self._advice, self._advice_due = '', 0.0
+        self._wrench_delay = parameters.wrench_delay
         self._sign = CONVENTIONS[parameters.wrench_convention]
         self._period = 1.0 / parameters.publish_rate
         self._due = 0.0
@@ -69,6 +79,8 @@ class EstimatorNode(Node):
         self._published_stamp = 0
         self._estimate: PayloadEstimate | None = None
         self._event = 'none'
+        self._told: Event | None = None
+        self._inertia_known = False
         self._reported: dict[str, tuple[str, Counter[str]]] = {}
         self._status = StatusMessage(self.get_fully_qualified_name().lstrip('/'))
         self._make_outputs()
@@ -168,6 +180,7 @@ class EstimatorNode(Node):
         fresh = self.stage.newest != self._published_stamp
         self._due = max(self._due + self._period, now - self._period)
         estimate = self._estimate = self.stage.estimate()
+        self._tell_event()
         if estimate is not None and fresh:
             self._published_stamp = estimate.stamp
             self._publish_estimate(estimate)
@@ -179,19 +192,39 @@ class EstimatorNode(Node):
             event=self._event,
             used=self.stage.used,
             dropped=dropped + self.stage.dropped,
-            note=self._desk.problem,
+            warning=delay_warning(self.stage.delay, self._wrench_delay),
+            note='; '.join(filter(None, (self._desk.problem, self._advice_now(now)))),
         )
         self._status_publisher.publish(self._status.message)
         streaming = now - self._last_sample <= SILENCE
         self._scene.publish(estimate if streaming else None, self._status.state, self.stage)
+
+    def _advice_now(self, now: float) -> str:
+        if now >= self._advice_due:
+            self._advice_due = now + ADVICE_PERIOD
+            streaming = now - self._last_sample <= SILENCE
+            self._advice = self.stage.advice(self.axes()) if streaming else ''
+        return self._advice
 
     def _silence(self, now: float) -> str:
         if np.isinf(self._last_sample):
             return 'no filtered sample yet'
         return f'no filtered sample for {now - self._last_sample:.1f} s'
 
+    def _tell_event(self) -> None:
+        """Log what the samples have shown to happen."""
+        event = self.stage.event
+        if event is None or event is self._told:
+            return
+        self._told = event
+        self._event = f'{event.kind} {event.stamp / NS:.9f}'
+        self.get_logger().info(f'{event.kind}, noticed at {event.stamp / NS:.3f} s')
+
     def _publish_estimate(self, estimate: PayloadEstimate) -> None:
-        if estimate.identified[0]:
+        # Once more after it is forgotten, all NaN: a late joiner must not take the old for true.
+        wanted = bool(estimate.identified[0]) or self._inertia_known
+        self._inertia_known = bool(estimate.identified[0])
+        if wanted:
             message = InertiaStamped()
             set_stamp(message.header, estimate.stamp)
             message.header.frame_id = estimate.frame
@@ -239,10 +272,13 @@ class EstimatorNode(Node):
         return self.stage.dropped
 
     def details(self) -> Mapping[str, str]:
-        """Return the state and the samples used."""
+        """Return the state, the samples used and the lag of the wrench not yet taken off."""
+        delay = self.stage.delay
         return {
             'state': self._status.state,
             'samples.used': str(self.stage.used),
+            'wrench_lag': f'{delay.value_s:.5f}' if delay.known else 'nan',
+            'wrench_lag_std': f'{delay.std_s:.5f}' if delay.known else 'nan',
             **self._desk.details(),
         }
 

@@ -18,12 +18,11 @@ from load_identification.nodes.parameters import FILTER
 from load_identification.nodes.runtime import (
     LATCHED_QOS,
     NAMESPACE,
-    STREAM_QOS,
-    DrainedSubscription,
     declare_parameters,
     run,
 )
 from load_identification.nodes.stamp_matcher import StampMatcher
+from load_identification.nodes.stream_subscription import StreamSubscription
 from load_identification.nodes.transforms import StaticFrames, installed
 from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
 
@@ -52,6 +51,7 @@ class FilterNode(Node):
         self._description = ''
         self._static_frames = StaticFrames(self)
         self._lacking = ''
+        self._hung = ''
         if parameters.robot_description:
             self._use_parameter(parameters.robot_description)
         else:
@@ -63,8 +63,8 @@ class FilterNode(Node):
         report_regularly(self, self)
         if standalone:
             self._inputs = (
-                DrainedSubscription(self, JointState, 'synchronized/joint_states', STREAM_QOS),
-                DrainedSubscription(self, WrenchStamped, 'synchronized/wrench', STREAM_QOS),
+                StreamSubscription(self, JointState, 'synchronized/joint_states'),
+                StreamSubscription(self, WrenchStamped, 'synchronized/wrench'),
             )
             self._matcher = StampMatcher(2)
 
@@ -82,7 +82,7 @@ class FilterNode(Node):
     def _on_description(self, message: String) -> None:
         if message.data == self._description:
             return
-        self._description, self._lacking = message.data, ''
+        self._description, self._lacking, self._hung = message.data, '', ''
         topic = self.resolve_topic_name('/robot_description')
         try:
             self.stage.set_description(message.data, self._sensor_frame)
@@ -104,20 +104,23 @@ class FilterNode(Node):
         """Carry what has come through the stage."""
         pairs = self._matcher.update([topic.take() for topic in self._inputs])
         for batch in read_synchronized(pairs, self._sensor_frame, self._counted):
-            self.process(batch)
+            result = self.process(batch)
+            if result is not None:
+                self.publish(result)
 
     def process(self, batch: SynchronizedBatch) -> FilteredBatch | None:
-        """Filter samples; publish and return what they complete."""
-        if self._lacking or self.stage.refused_frame:
+        """Filter samples, and return what they complete."""
+        if self._lacking or self.stage.refused_frame or self._hung:
             self._look_for_frame()
-        result = self.stage.update(batch)
-        if result is not None:
-            self._publisher.publish(result)
-        return result
+        return self.stage.update(batch)
+
+    def publish(self, batch: FilteredBatch) -> None:
+        """Publish filtered samples on those of the three topics that have a listener."""
+        self._publisher.publish(batch)
 
     def _look_for_frame(self) -> None:
         """Take the sensor frame from /tf_static, where the description does not have it."""
-        frame = self._lacking or self.stage.refused_frame or ''
+        frame = self._lacking or self.stage.refused_frame or self._hung
         extended = self._static_frames.extended(self._description, frame)
         if extended is None:
             return
@@ -127,6 +130,7 @@ class FilterNode(Node):
             self._bad_description = f'a usable robot description: {error}'
         else:
             self._lacking = self._bad_description = ''
+            self._hung = frame
             self.get_logger().info(f'sensor frame {frame!r} found on /tf_static')
 
     def reason(self) -> str:

@@ -12,8 +12,8 @@ from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
 from rclpy.node import Node
 
 from load_identification.nodes.conversions import NS, read_filtered, stamp_of
-from load_identification.nodes.runtime import STREAM_QOS, DrainedSubscription
 from load_identification.nodes.stamp_matcher import StampMatcher
+from load_identification.nodes.stream_subscription import StreamSubscription
 from load_identification.signals.batches import FilteredBatch
 from load_identification.signals.synchronizer import BEYOND_ALL_SENSE
 
@@ -34,9 +34,9 @@ class FilteredReader:
     def __init__(self, node: Node) -> None:
         self.dropped: Counter[str] = Counter()
         self._inputs = (
-            DrainedSubscription(node, WrenchStamped, 'filtered/wrench', STREAM_QOS),
-            DrainedSubscription(node, TwistStamped, 'filtered/twist', STREAM_QOS),
-            DrainedSubscription(node, AccelStamped, 'filtered/accel', STREAM_QOS),
+            StreamSubscription(node, WrenchStamped, 'filtered/wrench'),
+            StreamSubscription(node, TwistStamped, 'filtered/twist'),
+            StreamSubscription(node, AccelStamped, 'filtered/accel'),
         )
         self._matcher = StampMatcher(len(self._inputs))
         self._newest: int | None = None

@@ -53,10 +53,12 @@ class FusionNode(Node):
 
     def tick(self) -> None:
         """Carry what has come through the stage."""
-        self.collect()
+        batch = self.collect()
+        if batch is not None:
+            self.publish(batch)
 
     def collect(self) -> SynchronizedBatch | None:
-        """Take in what waits; publish and return the samples it completes."""
+        """Take in what waits, and return the samples it completes."""
         joint_states, wrenches = (
             self._joint_states.take_serialized(),
             self._wrenches.take_serialized(),
@@ -66,14 +68,12 @@ class FusionNode(Node):
             if messages:
                 self._heard[topic] = now
                 self._received[topic] += len(messages)
-        batch = self.synchronizer.update(
+        return self.synchronizer.update(
             self._joint_reader.read(joint_states), self._wrench_reader.read(wrenches)
         )
-        if batch is not None:
-            self._publish(batch)
-        return batch
 
-    def _publish(self, batch: SynchronizedBatch) -> None:
+    def publish(self, batch: SynchronizedBatch) -> None:
+        """Publish samples on those of the two topics that have a listener."""
         if self._joint_publisher.wanted:
             self._joint_publisher.publish(batch)
         if self._wrench_publisher.wanted:

@@ -19,6 +19,9 @@ from load_identification.parallel.mechanism import Mechanism
 from load_identification.signals.differentiator import Differentiator
 from load_identification.typing_aliases import FloatArray
 
+FORCE_NOISE, TORQUE_NOISE = 1.0, 0.2
+"""What the estimator is to expect behind six legs with friction [N, N m]."""
+
 
 def hexapod_filter(path: Path, parameters: Parameters) -> HexapodFilter:
     """Return the stage for a geometry file.

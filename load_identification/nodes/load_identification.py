@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
 from rclpy.node import Node
 
+from load_identification.model.joint_axes import RotationAxis, joint_axes
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.filter import FilterNode
 from load_identification.nodes.fusion import FusionNode
 from load_identification.nodes.runtime import run
+from load_identification.signals.batches import SynchronizedBatch
 
 
 class Pipeline:
@@ -21,6 +24,8 @@ class Pipeline:
         self._filter = FilterNode(standalone=False)
         self._estimator = EstimatorNode(standalone=False)
         self._estimator.upstream = self._upstream
+        self._estimator.axes = self._axes
+        self._samples: SynchronizedBatch | None = None
         self.period = self._fusion.period
 
     @property
@@ -29,9 +34,13 @@ class Pipeline:
         return self._fusion, self._filter, self._estimator
 
     def tick(self) -> None:
-        """Carry what has come through all three stages."""
+        """Carry what has come through all three stages, and publish it in one go.
+
+        The first message after a pause wakes whoever listens, which costs as much as ten more.
+        """
         samples = self._fusion.collect()
         if samples is not None:
+            self._samples = samples
             filtered = self._filter.process(samples)
             robot = self._filter.stage.robot
             if robot is not None:
@@ -39,7 +48,17 @@ class Pipeline:
             self._estimator.watch(samples, robot.joints if robot is not None else ())
             if filtered is not None:
                 self._estimator.process(filtered)
+                self._filter.publish(filtered)
+            self._fusion.publish(samples)
         self._estimator.publish_if_due()
+
+    def _axes(self) -> Sequence[RotationAxis]:
+        """Return the axes of the joints in the present pose, none where it is not known."""
+        robot, samples = self._filter.stage.robot, self._samples
+        if robot is None or samples is None or not set(robot.joints) <= set(samples.names):
+            return ()
+        position = samples.position[-1, [samples.names.index(name) for name in robot.joints]]
+        return joint_axes(robot, position) if np.isfinite(position).all() else ()
 
     def _upstream(self) -> tuple[str, Counter[str]]:
         reasons = [r for r in (self._fusion.reason(), self._filter.reason()) if r]

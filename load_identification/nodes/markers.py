@@ -13,10 +13,10 @@ from geometry_msgs.msg import Point
 from std_msgs.msg import Header
 from visualization_msgs.msg import Marker, MarkerArray
 
+from load_identification.estimation.payload_estimate import UNKNOWN_STD
 from load_identification.estimation.payload_estimator import PayloadEstimate
 from load_identification.model.shapes import Shape
 from load_identification.nodes.conversions import set_rotation, set_stamp, set_vector
-from load_identification.nodes.status import UNKNOWN_STD
 from load_identification.typing_aliases import FloatArray
 
 NEWTONS_PER_METRE = 100.0

@@ -14,14 +14,24 @@ import numpy as np
 import yaml
 
 from load_identification.errors import ParameterError
+from load_identification.estimation.consistency import BoundingEllipsoid
 from load_identification.estimation.identification import Requirements
-from load_identification.estimation.payload_estimator import EstimatorSettings
+from load_identification.estimation.payload_estimate import REGRESSORS, EstimatorSettings
 from load_identification.signals.differentiator import Differentiator
 from load_identification.signals.motion_filter import CONVENTIONS, MotionFilter
 from load_identification.signals.synchronizer import Synchronizer
 
 FUSION, FILTER, ESTIMATOR, HEXAPOD = 'fusion', 'filter', 'estimator', 'hexapod'
 ALL = (FUSION, FILTER, ESTIMATOR, HEXAPOD)
+
+BESIDES = {
+    'gravity': ', not all zero',
+    'bounding_ellipsoid': ', the semi-axes at least 0.001 m, or all zero',
+}
+"""What is allowed, where a range does not say all."""
+
+LEAST_SEMI_AXIS = 1e-3
+"""Of a bounding ellipsoid [m]."""
 
 ROS_PARAMETERS = ('use_sim_time', 'start_type_description_service')
 
@@ -71,7 +81,11 @@ class Parameters:
         '', 'URDF text; empty: read from the topic /robot_description', (FILTER,)
     )
     wrench_delay: float = _parameter(
-        0.0, 'By how much a wrench is older than its stamp says', (FUSION,), 's', (-0.5, 0.5)
+        0.0,
+        'By how much a wrench is older than its stamp says',
+        (FUSION, ESTIMATOR),
+        's',
+        (-0.5, 0.5),
     )
     max_gap: float = _parameter(
         0.1,
@@ -113,7 +127,7 @@ class Parameters:
     forgetting_time: float = _parameter(
         0.0,
         'Time constant of forgetting, where the motion excites; 0: never forget',
-        (ESTIMATOR,),
+        (ESTIMATOR, HEXAPOD),
         's',
         (0.0, 1e6),
     )
@@ -140,6 +154,22 @@ class Parameters:
         (ESTIMATOR,),
         '',
         (0.0, 100.0),
+    )
+    regressor: str = _parameter(
+        'acceleration',
+        'acceleration: the regressor as it is; momentum: low-passed, without accelerations',
+        (ESTIMATOR,),
+        choices=REGRESSORS,
+    )
+    bounding_ellipsoid: tuple[float, ...] = _parameter(
+        (0.0,) * 6,
+        'Centre and semi-axes, in the sensor frame, of an ellipsoid around the payload; 0: none',
+        (ESTIMATOR,),
+        'm',
+        (-10.0, 10.0),
+    )
+    second_opinion: bool = _parameter(
+        False, 'Warn where total least squares disagrees with the estimate', (ESTIMATOR,)
     )
     calibration_samples: int = _parameter(
         1000, 'Wrench samples that calibrate_offset averages', (ESTIMATOR,), '', (10, 10000)
@@ -196,6 +226,10 @@ class Parameters:
         differentiator = Differentiator(self.cutoff_frequency, self.output_rate, self.max_gap)
         return MotionFilter(differentiator, self.gravity, self.wrench_convention)
 
+    def _bounding_ellipsoid(self) -> BoundingEllipsoid | None:
+        numbers = np.array(self.bounding_ellipsoid)
+        return BoundingEllipsoid(numbers[:3], numbers[3:]) if numbers.any() else None
+
     def estimator_settings(self) -> EstimatorSettings:
         """Return the settings of the estimator stage."""
         return EstimatorSettings(
@@ -204,6 +238,9 @@ class Parameters:
             force_drift=self.force_drift,
             torque_drift=self.torque_drift,
             forgetting_time=self.forgetting_time or np.inf,
+            regressor=self.regressor,
+            bounding_ellipsoid=self._bounding_ellipsoid(),
+            second_opinion=self.second_opinion,
             requirements=Requirements(
                 mass=self.required_mass_std,
                 center_of_mass=self.required_center_of_mass_std,
@@ -222,13 +259,17 @@ def allowed(name: str) -> str:
     info = TABLE[name].metadata
     if info['choices']:
         return ' or '.join(info['choices'])
-    kinds = {str: 'a text', int: 'a whole number', float: 'a number', tuple: 'three numbers'}
-    kind = kinds[type(TABLE[name].default)]
+    default = TABLE[name].default
+    if isinstance(default, tuple):
+        kind = {3: 'three numbers', 6: 'six numbers'}[len(default)]
+    else:
+        kinds = {str: 'a text', bool: 'true or false', int: 'a whole number', float: 'a number'}
+        kind = kinds[type(default)]
     if info['limits'] is None:
         return kind
     low, high = info['limits']
     unit = f' {info["unit"]}' if info['unit'] else ''
-    besides = ', not all zero' if name == 'gravity' else ''
+    besides = BESIDES.get(name, '')
     return f'{kind} from {low:g} to {high:g}{unit}{besides}'
 
 
@@ -246,6 +287,10 @@ def check(name: str, value: Any) -> Any:
         if not isinstance(value, str) or (info['choices'] and value not in info['choices']):
             raise error
         return value
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise error
+        return value
     try:
         numbers = tuple(value) if isinstance(default, tuple) else (value,)
         if any(isinstance(v, bool | str | bytes) for v in numbers):
@@ -258,6 +303,8 @@ def check(name: str, value: Any) -> Any:
     if len(floats) != expected or not all(math.isfinite(v) and low <= v <= high for v in floats):
         raise error
     if name == 'gravity' and not any(floats):
+        raise error
+    if name == 'bounding_ellipsoid' and any(floats) and min(floats[3:]) < LEAST_SEMI_AXIS:
         raise error
     if isinstance(default, int):
         if floats[0] != int(floats[0]):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import rclpy
@@ -23,6 +25,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from rclpy.signals import SignalHandlerOptions
 
 from load_identification.errors import LoadIdentificationError, ParameterError
+from load_identification.nodes.entry import END_SIGNALS
 from load_identification.nodes.parameters import (
     TABLE,
     Parameters,
@@ -40,7 +43,7 @@ QUEUE = 2000
 SERVE_PERIOD = 0.05
 """How often services, timers and ordinary subscriptions are served [s]."""
 
-END_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+FAST_DDS_PROFILES = Path(__file__).with_name('fastdds.xml')
 
 INPUT_QOS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT
@@ -54,6 +57,10 @@ LATCHED_QOS = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
 )
+
+
+_unknown: set[str] = set()
+"""Parameters of no meaning that have been warned of: nodes in one process all get them."""
 
 
 def declare_parameters(node: Node, role: str) -> Parameters:
@@ -87,8 +94,9 @@ def declare_parameters(node: Node, role: str) -> Parameters:
         node.declare_parameter(name, plain, descriptor, ignore_override=True)
         values[name] = value
     node.add_on_set_parameters_callback(_checked)
-    for name in node._parameter_overrides:
+    for name in node._parameter_overrides.keys() - _unknown:
         if name not in TABLE and not of_ros(name):
+            _unknown.add(name)
             node.get_logger().warning(f'unknown parameter {name}{suggestion(name)}')
     return replace(Parameters(), **values)
 
@@ -129,9 +137,14 @@ class DrainedSubscription:
     """
 
     def __init__(self, node: Node, message_type: Any, topic: str, qos: QoSProfile) -> None:
+        self._node = node
         self._subscription = node.create_subscription(
             message_type, topic, lambda _: None, qos, callback_group=_NeverExecuted()
         )
+
+    def destroy(self) -> None:
+        """End it."""
+        self._node.destroy_subscription(self._subscription)
 
     @property
     def topic(self) -> str:
@@ -274,6 +287,8 @@ def _initialize(args: list[str] | None) -> None:
     ParameterError
         Where it cannot read its arguments: no such parameter file, no YAML, no remap rule.
     """
+    # Whoever has profiles of his own knows better.
+    os.environ.setdefault('FASTRTPS_DEFAULT_PROFILES_FILE', str(FAST_DDS_PROFILES))
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except RCLError as error:

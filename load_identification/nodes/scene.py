@@ -22,7 +22,7 @@ from load_identification.nodes.transforms import PayloadFrame
 from load_identification.signals.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray
 
-MARKER_PERIOD = 0.1
+MARKER_PERIOD = 0.2
 """Time between two publications of markers, or that of the estimate if it is longer [s]. Locked
 to the sensor's frame they move with it in between, and they cost more than all else."""
 

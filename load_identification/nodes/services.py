@@ -16,16 +16,17 @@ import numpy as np
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
+from load_identification.estimation.catalogue import KnownObject, load_catalogue
 from load_identification.estimation.mass_check import Expectation, check_mass
-from load_identification.estimation.payload_estimator import (
+from load_identification.estimation.payload_estimate import (
     PARAMETERS,
     PayloadEstimate,
     in_message_order,
 )
-from load_identification.estimation.recognition import KnownObject, load_catalogue
 from load_identification.estimation.static_estimate import NotAtRestError
 from load_identification.estimation.verdict import SURE
-from load_identification.estimation.weighing import Offset, Scales
+from load_identification.estimation.weighing import Scales
+from load_identification.estimation.weight import Offset
 from load_identification.nodes import answers
 from load_identification.nodes.answers import Answer
 from load_identification.nodes.keeper import Keeper
@@ -132,7 +133,7 @@ class ServiceDesk:
         return self._scales.monitor.newest
 
     def watch(self, batch: SynchronizedBatch, joints: tuple[str, ...] = ()) -> None:
-        """Take in raw samples; `joints` are those that carry the sensor, empty: all."""
+        """Take in raw samples; `joints` are those that carry the sensor, empty: not known."""
         self._arrived = time.monotonic()
         self._scales.watch(batch, joints)
 

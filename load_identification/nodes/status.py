@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from load_identification.estimation.payload_estimator import PayloadEstimate
+from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
 from load_identification.nodes.diagnostics import DROPPED
 from load_identification.signals.batches import CHANNELS
 
@@ -18,9 +18,6 @@ OFFSET_KEYS = tuple(f'offset.{channel}' for channel in CHANNELS)
 COVARIANCE_LABELS = (
     'm', 'm*cx', 'm*cy', 'm*cz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz', *OFFSET_KEYS,
 )  # fmt: skip
-
-UNKNOWN_STD = 100.0
-"""A standard deviation above this is the width of the prior: nothing is known [SI units]."""
 
 LEVELS = {
     'waiting': DiagnosticStatus.WARN,
@@ -78,6 +75,7 @@ class StatusMessage:
         event: str,
         used: int,
         dropped: Counter[str],
+        warning: str = '',
         note: str = '',
     ) -> None:
         """Write the present state.
@@ -95,6 +93,8 @@ class StatusMessage:
             Samples used.
         dropped : collections.Counter
             Samples dropped, by reason.
+        warning : str
+            What is wrong, though estimates go on.
         note : str
             What else is to be said in words.
         """
@@ -115,9 +115,11 @@ class StatusMessage:
         self._set('samples.used', str(used))
         for reason, count in dropped.items():
             self._set(DROPPED + reason, str(count))
-        self.message.level = LEVELS[self.state]
+        doubtful = warning or (estimate is not None and estimate.warnings)
+        least = DiagnosticStatus.WARN if doubtful else DiagnosticStatus.OK
+        self.message.level = max(LEVELS[self.state], least)
         words = _words(estimate, waiting)
-        self.message.message = f'{words}; {note}' if note else words
+        self.message.message = '; '.join(filter(None, (warning, words, note)))
 
 
 def _state(estimate: PayloadEstimate | None, waiting: str) -> str:
@@ -134,5 +136,5 @@ def _words(estimate: PayloadEstimate | None, waiting: str) -> str:
     if estimate is not None:
         if estimate.identified[0]:
             parts.append(f'mass {estimate.values[0]:.3f} ± {1.96 * estimate.std[0]:.3f} kg')
-        parts.extend(estimate.reasons)
+        parts.extend((*estimate.reasons, *estimate.warnings))
     return '; '.join(parts) or 'no sample yet'

@@ -10,8 +10,9 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from load_identification.nodes.runtime import QUEUE, STREAM_QOS, DrainedSubscription
+from load_identification.nodes.runtime import QUEUE
 from load_identification.nodes.serialized import JointStateReader, WrenchReader
+from load_identification.nodes.stream_subscription import StreamSubscription
 from load_identification.signals.batches import (
     JointBatch,
     SynchronizedBatch,
@@ -28,12 +29,8 @@ class SynchronizedReader:
     """
 
     def __init__(self, node: Node) -> None:
-        self._joint_states = DrainedSubscription(
-            node, JointState, 'synchronized/joint_states', STREAM_QOS
-        )
-        self._wrenches = DrainedSubscription(
-            node, WrenchStamped, 'synchronized/wrench', STREAM_QOS
-        )
+        self._joint_states = StreamSubscription(node, JointState, 'synchronized/joint_states')
+        self._wrenches = StreamSubscription(node, WrenchStamped, 'synchronized/wrench')
         self._joint_reader = JointStateReader(Counter())
         self._wrench_reader = WrenchReader('', Counter())
         self._joints: list[JointBatch] = []

@@ -90,7 +90,8 @@ class PayloadFrame:
 class StaticFrames:
     """Hangs a sensor frame that a description lacks on one of its links, by /tf_static.
 
-    Nothing is read from /tf, for what moves holds no sensor.
+    Where it is said later to hang elsewhere, it does. Nothing is read from /tf, for what moves
+    holds no sensor.
 
     Parameters
     ----------
@@ -101,12 +102,15 @@ class StaticFrames:
         self.missing = ''
         """In words, the frame that is not to be found so far; empty when none is looked for."""
         self._due = 0.0
+        self._found = ('', '', '')
         if installed():
             self._buffer = tf2_ros.Buffer()
             self._topic = DrainedSubscription(node, TFMessage, '/tf_static', STATIC_QOS)
 
     def extended(self, description: str, frame: str) -> str | None:
-        """Return a description with a frame as a further link; None where it cannot be, so far.
+        """Return a description with a frame as a further link.
+
+        None where it cannot be so far, or there is nothing new since the last time.
 
         All links that the frame hangs on are fixed to one another, so any of them will do.
 
@@ -120,6 +124,9 @@ class StaticFrames:
         if now < self._due:
             return None
         self._due = now + LOOK_PERIOD
+        heard = self._heard()
+        if not heard and self._found[:2] == (description, frame):
+            return None
         links = link_names(description)
         if frame in links:
             self.missing = ''
@@ -128,14 +135,22 @@ class StaticFrames:
         if not installed():
             self.missing += ', which is not read without tf2_ros'
             return None
-        for message in self._topic.take():
-            for transform in message.transforms:
-                self._buffer.set_transform_static(transform, 'load_identification')
         for link in links:
             if self._buffer.can_transform(link, frame, Time()):
                 self.missing = ''
-                return self._fixed_to(link, frame, description)
+                before = self._found
+                extended = self._fixed_to(link, frame, description)
+                self._found = description, frame, extended
+                return extended if self._found != before else None
         return None
+
+    def _heard(self) -> bool:
+        """Take in what has come on /tf_static; tell whether anything has."""
+        messages = self._topic.take() if installed() else ()
+        for message in messages:
+            for transform in message.transforms:
+                self._buffer.set_transform_static(transform, 'load_identification')
+        return bool(messages)
 
     def _fixed_to(self, link: str, frame: str, description: str) -> str:
         found = self._buffer.lookup_transform(link, frame, Time()).transform

@@ -24,6 +24,9 @@ BODY_STD = 1e3
 BODY_MEMORY = 20.0
 """How long the friction estimate remembers the body it has moved, which may be changed [s]."""
 
+REST_NS = 1_000_000_000
+"""After a rest of the legs as long as this the load may be another one [ns]."""
+
 FORCE_NOISE = 1.0
 """Expected noise of a filtered leg force, until the residuals show it [N]."""
 
@@ -100,7 +103,8 @@ class FrictionTracker:
     The force of a leg is L φ + c sign(v) + d v: what moves the body, linear in its ten
     parameters, and friction. All are estimated together by recursive least squares, the body's
     parameters only so that they are not taken for friction; the Coulomb levels c wander. A leg
-    that is slow has weight zero for that sample.
+    that is slow has weight zero for that sample. After a rest the body is a new unknown: loads are
+    changed at rest.
 
     Parameters
     ----------
@@ -122,6 +126,7 @@ class FrictionTracker:
         self._least_squares = RecursiveLeastSquares(size, [group], prior, walk, BODY_MEMORY)
         self._start: int | None = None
         self._block = 0
+        self._moved: int | None = None
         self._values, self._std = self._expected, prior
 
     @property
@@ -184,10 +189,19 @@ class FrictionTracker:
                 self._renew((block - self._block) * BLOCK_NS * 1e-9)
                 self._block = block
             mine = blocks == block
+            self._look_for_rest(stamps[mine & ~slow.all(axis=1)])
             friction[mine] = self.coulomb * sign[mine] + self.viscous * rate[mine]
             known[mine] = self.known
             self._least_squares.add([(matrix[mine], values[mine])])
         return friction, known
+
+    def _look_for_rest(self, moving: IntArray) -> None:
+        """Forget the body after a rest, given the stamps of this block at which a leg moves."""
+        if not moving.size:
+            return
+        if self._moved is not None and moving[0] - self._moved > REST_NS:
+            self._least_squares.forget(range(PARAMETERS))
+        self._moved = int(moving[-1])
 
     def _renew(self, elapsed: float) -> None:
         self._least_squares.end_block(elapsed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -40,25 +40,6 @@ STEPS = 400
 """Points at which the low-pass's step response is tabulated."""
 
 
-@dataclass(frozen=True)
-class PlatformBatch:
-    """Filtered samples of the platform with what the legs say about their worth.
-
-    Attributes
-    ----------
-    filtered : FilteredBatch
-        Wrench NaN where it cannot be used at all.
-    weight : (n,) array
-        w(v̄), eq. 1 [-].
-    friction : (n, 6) array
-        Taken out of the leg forces [N].
-    """
-
-    filtered: FilteredBatch
-    weight: FloatArray
-    friction: FloatArray
-
-
 class HexapodFilter:
     """The stage before the estimator on a parallel machine, in place of `MotionFilter`.
 
@@ -92,6 +73,7 @@ class HexapodFilter:
         friction = mechanism.geometry.friction
         self.friction = FrictionTracker(friction) if friction is not None else None
         self._near: tuple[FloatArray, FloatArray] | None = None
+        self._usable_legs: SynchronizedBatch | None = None
         self._reason = ''
 
     @property
@@ -113,26 +95,40 @@ class HexapodFilter:
             self.friction.reset()
 
     def update(self, batch: LegBatch) -> FilteredBatch | None:
-        """Take in leg states and return the samples they complete, or None.
+        """Take in leg states and return the samples they complete with their weights, or None.
 
-        A sample in which a leg is too slow has a wrench of NaN, the estimator's weight zero.
+        A sample of weight zero, in which a leg is too slow, has a wrench of NaN.
         """
-        platform = self.process(batch)
-        if platform is None:
-            return None
-        return counting(platform)
-
-    def process(self, batch: LegBatch) -> PlatformBatch | None:
-        """Take in leg states and return the samples they complete with their weights, or None."""
         self._reason = ''
-        usable = self._usable(batch)
+        usable = self._usable_legs = self._usable(batch)
         legs = None if usable is None else self._differentiator.update(usable)
         result = None if legs is None else self._resolve(legs)
         if self._reason or result is not None:
             self.waiting_for = self._reason
         return result
 
-    def _resolve(self, legs: DifferentiatedBatch) -> PlatformBatch | None:
+    def raw(self) -> SynchronizedBatch | None:
+        """Return leg lengths and the platform's unfiltered wrench of the last update, or None.
+
+        For whoever weighs at rest. There nobody knows the friction of the legs, so that the wrench
+        is NaN where the geometry has any.
+        """
+        legs = self._usable_legs
+        if legs is None:
+            return None
+        if self.friction is not None:
+            return replace(legs, wrench=np.full_like(legs.wrench, np.nan))
+        mechanism = self.mechanism
+        pose = mechanism.pose(legs.position, self._near)
+        wrench = -mechanism.wrench(pose, legs.wrench)
+        body = mechanism.geometry.platform_body
+        if body is not None:
+            still = np.zeros_like(pose.position)
+            up = in_sensor_frame(pose.rotation, still - self._gravity)
+            wrench += wrench_regressor(up, still, still) @ body.to_vector()
+        return replace(legs, wrench=np.where(pose.found[:, None], wrench, np.nan))
+
+    def _resolve(self, legs: DifferentiatedBatch) -> FilteredBatch | None:
         """Find the platform's motion and wrench where its pose is good."""
         pose = self.mechanism.pose(legs.position, self._near)
         distance = self.mechanism.singularity_distance(pose)
@@ -194,7 +190,7 @@ class HexapodFilter:
         if marked.size and marked[-1]:
             self._reason = wanted
 
-    def _platform(self, legs: DifferentiatedBatch, pose: PlatformPose) -> PlatformBatch:
+    def _platform(self, legs: DifferentiatedBatch, pose: PlatformPose) -> FilteredBatch:
         mechanism = self.mechanism
         motion = mechanism.motion(pose, legs.velocity, legs.acceleration)
         self._near = pose.position[-1], pose.rotation[-1]
@@ -207,7 +203,8 @@ class HexapodFilter:
         body = mechanism.geometry.platform_body
         if body is not None:
             wrench += _regressor(filtered) @ body.to_vector()
-        return PlatformBatch(replace(filtered, wrench=wrench), weight, friction)
+        wrench = np.where(weight[:, None] > 0.0, wrench, np.nan)
+        return replace(filtered, wrench=wrench, weight=weight)
 
     def _moving(
         self, stamps: IntArray, pose: PlatformPose, motion: PlatformMotion
@@ -252,10 +249,14 @@ class HexapodFilter:
         return friction, weight
 
 
-def counting(platform: PlatformBatch) -> FilteredBatch:
-    """Return the samples with weights of one or zero: a wrench of NaN."""
-    counts = (platform.weight >= COUNTS)[:, None]
-    return replace(platform.filtered, wrench=np.where(counts, platform.filtered.wrench, np.nan))
+def counting(batch: FilteredBatch) -> FilteredBatch:
+    """Return the samples with weights of one or zero, a wrench of NaN, as topics carry them."""
+    counts = (batch.weight >= COUNTS)[:, None]
+    return replace(
+        batch,
+        wrench=np.where(counts, batch.wrench, np.nan),
+        weight=np.ones(len(batch.stamps)),
+    )
 
 
 def step_response(half_window: float) -> tuple[FloatArray, FloatArray]:

@@ -169,7 +169,9 @@ class TwoStepEstimator:
                 self._end_block()
                 self._block = block
             mine = blocks == block
-            self._add(*(_counting(matrix[mine], values[mine]) for matrix, values in (first, second)))
+            self._add(
+                *(_counting(matrix[mine], values[mine]) for matrix, values in (first, second))
+            )
 
     def _end_block(self) -> None:
         if self._kept < 1.0 and self._scores.started:

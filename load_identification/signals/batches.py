@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -94,6 +96,8 @@ class FilteredBatch:
         Acceleration of the origin of S less gravity: what an accelerometer there reads [m/s²].
     angular_acceleration : (n, 3) array
         [rad/s²].
+    weight : (n,) array
+        From 0 to 1, that of the square of a residual; 1 unless said [-].
     """
 
     frame: str
@@ -103,3 +107,9 @@ class FilteredBatch:
     angular_velocity: FloatArray
     linear_acceleration: FloatArray
     angular_acceleration: FloatArray
+    weight: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        # An array in any case, so that whoever cuts a batch need not know of it.
+        if not self.weight.size:
+            object.__setattr__(self, 'weight', np.ones(len(self.stamps)))

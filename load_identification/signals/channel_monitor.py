@@ -54,6 +54,12 @@ class ChannelMonitor:
         """Channels that have never shown a value other than zero, (6,)."""
         return ~self._alive
 
+    @property
+    def silent(self) -> BoolArray:
+        """Channels that are absent, or have been lost: the last value is not finite, (6,)."""
+        lost = np.zeros(6, dtype=bool) if self._last is None else ~np.isfinite(self._last)
+        return self.absent | lost
+
     def update(self, position: FloatArray, wrench: FloatArray) -> BoolArray:
         """Return which values of a batch say nothing.
 
@@ -85,7 +91,7 @@ class ChannelMonitor:
             alive = np.logical_or.accumulate(finite & (wrench != 0.0)) | self._alive
             self._alive = alive[-1]
             stuck |= ~alive
-        return stuck
+        return stuck | ~finite
 
     def _forget_stuck(self, ended: BoolArray) -> None:
         """Learn no more from a stuck run that has ended than that one so long may occur."""

@@ -54,8 +54,8 @@ class MotionFilter:
 
     @property
     def absent_channels(self) -> tuple[str, ...]:
-        """Wrench channels that have shown nothing so far."""
-        return tuple(c for c, gone in zip(CHANNELS, self._monitor.absent, strict=True) if gone)
+        """Wrench channels that have shown nothing so far, or show nothing any more."""
+        return tuple(c for c, gone in zip(CHANNELS, self._monitor.silent, strict=True) if gone)
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
         """Use a robot description; with the sensor frame known, check that it is there.

@@ -27,6 +27,9 @@ BEYOND_ALL_SENSE = 1e6
 MOST_FOREIGN = 200
 """After so many wrenches of another frame and none of its own, the sensor has a new frame."""
 
+GIVEN_UP = 500
+"""After so many wrenches in a row without a finite value, the sensor has lost a channel."""
+
 NEVER = int(np.iinfo(np.int64).min)
 
 
@@ -93,7 +96,9 @@ class Synchronizer:
         """Take a frame for that of the sensor; wrenches of another one are forgotten."""
         self._frame = frame
         self._foreign = 0
+        # Of each channel: whether it has been finite, and for how many wrenches it has not.
         self._finite_seen = np.zeros(6, dtype=bool)
+        self._silent: IntArray = np.zeros(6, dtype=np.int64)
         self._wrench_gate = StampGate(self._max_gap, 'wrench', self.dropped)
         self._flush()
 
@@ -212,10 +217,18 @@ class Synchronizer:
         return Accepted(*self._wrench_gate.update(np.concatenate(stamps), wrench))
 
     def _usable(self, wrench: FloatArray) -> BoolArray:
-        """Return which wrenches are finite in every channel that has ever been so."""
-        finite = np.abs(wrench) < BEYOND_ALL_SENSE
+        """Return which wrenches are finite in every channel that has been so and is not lost."""
+        finite: BoolArray = np.abs(wrench) < BEYOND_ALL_SENSE
+        if finite.all():
+            self._finite_seen[:], self._silent[:] = True, 0
+            return finite[:, 0]
         seen = np.logical_or.accumulate(np.vstack([self._finite_seen, finite]))[1:]
         self._finite_seen = seen[-1]
+        row = np.arange(len(wrench))[:, None]
+        last = np.maximum.accumulate(np.where(finite, row, -1))
+        silent = row - last + np.where(last < 0, self._silent, 0)
+        self._silent = silent[-1]
+        seen &= silent <= GIVEN_UP
         usable: BoolArray = (finite == seen).all(axis=1) & seen.any(axis=1)
         self._count('wrench_not_finite', ~usable)
         return usable

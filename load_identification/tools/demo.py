@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import os
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 
 import rclpy
 from rclpy.node import Node
@@ -23,16 +20,17 @@ from rich.console import Console
 
 from load_identification.errors import LoadIdentificationError
 from load_identification.nodes.runtime import NAMESPACE
-from load_identification.tools.demo_arm import (
-    JOINT_STATES,
-    WRENCH,
-    ArmPublisher,
-    Simulation,
-    simulate_arm,
-)
+from load_identification.tools.demo_arm import ArmPublisher, Simulation, simulate_arm
 from load_identification.tools.demo_judgement import judge
 from load_identification.tools.demo_monitor import Monitor
+from load_identification.tools.demo_pipeline import (
+    PipelineProcess,
+    look_out,
+    refuse_others,
+    wait_for_pipeline,
+)
 from load_identification.tools.demo_view import View, print_result
+from load_identification.tools.paper import repeat_paper
 from load_identification.tools.report_live import LiveRecorder
 from load_identification.tools.report_page import check_folder
 
@@ -46,12 +44,6 @@ exit status:
   {INTERRUPTED}  interrupted
 """
 
-DISCOVERY = 1.5
-"""Time given to publishers of others to be seen, before anything is started [s]."""
-
-START_DEADLINE = 20.0
-"""Time given to the pipeline to subscribe [s]."""
-
 PERIOD = 0.002
 """Between two looks at what is due [s]."""
 
@@ -63,101 +55,6 @@ CHECKING = 1.0
 
 QUIET, QUIET_DEADLINE = 0.3, 3.0
 """The last estimate has come when no newer one follows for so long; waited for at most [s]."""
-
-
-class DemoError(LoadIdentificationError):
-    """The demonstration cannot run, or not go on."""
-
-
-class PipelineProcess:
-    """The pipeline in a process of its own, ended on leaving the context."""
-
-    def __init__(self) -> None:
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed in __exit__
-        # Offset and tool of a real robot are not to be read, nor written over.
-        self._home = tempfile.TemporaryDirectory(prefix='load_demo-')
-        self._process = subprocess.Popen(
-            [sys.executable, '-m', 'load_identification.nodes.load_identification'],
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            env=os.environ | {'ROS_HOME': self._home.name},
-        )
-
-    def __enter__(self) -> PipelineProcess:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(3.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._log.close()
-        self._home.cleanup()
-
-    def output(self) -> str:
-        """Return all that it has written."""
-        size = os.fstat(self._log.fileno()).st_size
-        # Not read: the process writes where the file's position is.
-        return os.pread(self._log.fileno(), size, 0).decode(errors='replace').strip()
-
-    def check(self) -> None:
-        """Raise DemoError if it has ended."""
-        status = self._process.poll()
-        if status is not None:
-            raise DemoError(
-                f'the pipeline has ended with status {status}; it wrote:\n{self.output()}'
-            )
-
-
-def refuse_others(node: Node, monitor: Monitor, started: bool, own_pipeline: bool) -> None:
-    """Raise DemoError if somebody else publishes what the arm does, or what we listen to.
-
-    Parameters
-    ----------
-    node : Node
-    monitor : Monitor
-    started : bool
-        Whether our own publishers are among those seen.
-    own_pipeline : bool
-        Whether the only pipeline is to be ours.
-    """
-    domain = node.context.get_domain_id()
-    for topic in (JOINT_STATES, WRENCH):
-        if node.count_publishers(topic) > int(started):
-            raise DemoError(
-                f'somebody else publishes {topic} on ROS domain {domain}, perhaps a real robot: '
-                'choose another domain with ROS_DOMAIN_ID'
-            )
-    if own_pipeline and monitor.sources > int(started):
-        raise DemoError(
-            f'another pipeline runs on ROS domain {domain}: '
-            'feed that one with --no-pipeline, or choose another domain with ROS_DOMAIN_ID'
-        )
-
-
-def wait_for_pipeline(
-    node: Node, arm: ArmPublisher, monitor: Monitor, pipeline: PipelineProcess | None
-) -> None:
-    """Wait until the pipeline hears the arm and is heard; raise DemoError where it is not."""
-    end = time.monotonic() + START_DEADLINE
-    while arm.unheard or not monitor.sources:
-        if pipeline is not None:
-            pipeline.check()
-        if time.monotonic() > end:
-            lacking = [f'nobody has subscribed to {topic}' for topic in arm.unheard]
-            if not monitor.sources:
-                lacking.append(f'nobody publishes in {node.get_namespace()}')
-            written = f'; the pipeline wrote:\n{pipeline.output()}' if pipeline else ''
-            raise DemoError(f'{", ".join(lacking)} after {START_DEADLINE:.0f} s{written}')
-        time.sleep(0.05)
 
 
 def play(
@@ -210,15 +107,12 @@ def demonstrate(
     LoadIdentificationError
         If it cannot run.
     """
-    seen_by = time.monotonic() + DISCOVERY
     monitor = Monitor(node)
     simulation = simulate_arm(seed)
     live = LiveRecorder(node, monitor) if report is not None else None
     introduce(console, node, simulation, seed)
     with console.status('looking out for robots'):
-        while time.monotonic() < seen_by:
-            refuse_others(node, monitor, False, own_pipeline)
-            time.sleep(0.05)
+        look_out(node, monitor, own_pipeline)
     with PipelineProcess() if own_pipeline else contextlib.nullcontext() as pipeline:
         arm = ArmPublisher(node, simulation)
         with console.status('waiting for the pipeline'):
@@ -280,6 +174,11 @@ def _parser() -> argparse.ArgumentParser:
         '--report', metavar='DIR', type=Path, help='write an HTML page with plots to this folder'
     )
     parser.add_argument(
+        '--paper',
+        action='store_true',
+        help='repeat the experiments of Atkeson, An and Hollerbach 1985 instead, tables 1 and 2',
+    )
+    parser.add_argument(
         '--no-pipeline',
         action='store_true',
         help='feed and judge a pipeline that somebody else starts, as the launch file does',
@@ -305,12 +204,17 @@ def main(args: list[str] | None = None) -> int:
         # A locale that has no ± is no reason to fail; a line is to be seen when it is written.
         sys.stdout.reconfigure(errors='replace', line_buffering=True)
     argv = sys.argv[1:] if args is None else args
-    arguments = _parser().parse_args(remove_ros_args(argv))
+    parser = _parser()
+    arguments = parser.parse_args(remove_ros_args(argv))
+    if arguments.paper and (arguments.no_pipeline or arguments.report is not None):
+        parser.error('--paper has a pipeline of its own, and no report')
     signal.signal(signal.SIGTERM, _terminate)
     rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
     node = Node('load_demo', namespace=NAMESPACE, start_parameter_services=False)
     console = Console(highlight=False, markup=False)
     try:
+        if arguments.paper:
+            return HOLDS if repeat_paper(node, arguments.seed, console) else DOES_NOT_HOLD
         if arguments.report is not None:
             check_folder(arguments.report)
         return demonstrate(

@@ -7,26 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 
 from load_identification.errors import DescriptionError
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import Robot
-from load_identification.nodes.conversions import NS, set_stamp, set_wrench
-from load_identification.nodes.runtime import LATCHED_QOS, STREAM_QOS
+from load_identification.nodes.conversions import NS
+from load_identification.tools.demo_inputs import InputPublisher
 from load_identification.tools.simulation import (
     Recording,
     SensorModel,
     aluminium_block,
-    puma_trajectory,
     simulate,
 )
+from load_identification.tools.trajectories import puma_trajectory
 from load_identification.typing_aliases import FloatArray
 
-JOINT_STATES, WRENCH, ROBOT_DESCRIPTION = '/joint_states', '/wrench', '/robot_description'
 SENSOR_FRAME = 'ft_sensor'
 
 RATE = 1000.0
@@ -136,19 +132,12 @@ class ArmPublisher:
         """Joint states published, and wrenches."""
         self._simulation, self._recording = simulation, recording
         self._begin = self._base = 0
-        self._joints = node.create_publisher(JointState, JOINT_STATES, STREAM_QOS)
-        self._wrenches = node.create_publisher(WrenchStamped, WRENCH, STREAM_QOS)
-        self._description = node.create_publisher(String, ROBOT_DESCRIPTION, LATCHED_QOS)
-        # Filled again and again: making messages costs more than publishing them.
-        self._joint_state = JointState(name=list(recording.names))
-        self._wrench = WrenchStamped()
-        self._wrench.header.frame_id = recording.frame
+        self._inputs = InputPublisher(node, recording.names, recording.frame)
 
     @property
     def unheard(self) -> list[str]:
         """The topics to which nobody has subscribed."""
-        publishers = (self._joints, self._wrenches, self._description)
-        return [p.topic_name for p in publishers if not p.get_subscription_count()]
+        return self._inputs.unheard
 
     @property
     def base(self) -> int:
@@ -167,7 +156,7 @@ class ArmPublisher:
 
     def start(self) -> None:
         """Publish the description, and let the first sample be due after `LEAD`."""
-        self._description.publish(String(data=self._simulation.description))
+        self._inputs.describe(self._simulation.description)
         lead = int(LEAD * NS)
         # A clock that is set while the arm moves must not tear its motion apart.
         self._begin, self._base = time.monotonic_ns() + lead, time.time_ns() + lead
@@ -177,12 +166,6 @@ class ArmPublisher:
         stamps = self._recording.stamps
         due = int(np.searchsorted(stamps, time.monotonic_ns() - self._begin, side='right'))
         for k in range(self.published, due):
-            stamp = self._base + int(stamps[k])
-            set_stamp(self._joint_state.header, stamp)
-            self._joint_state.position = self._recording.position[k].tolist()
-            self._joints.publish(self._joint_state)
-            set_stamp(self._wrench.header, stamp)
-            set_wrench(self._wrench.wrench, self._recording.wrench[k])
-            self._wrenches.publish(self._wrench)
+            self._inputs.publish(self._recording, k, self._base + int(stamps[k]))
         self.published = due
         return due < len(stamps)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from load_identification.tools.offline import UNKNOWN_STD, Identification
+from load_identification.estimation.payload_estimate import UNKNOWN_STD
+from load_identification.tools.offline import Identification
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 

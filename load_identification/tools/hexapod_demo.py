@@ -1,162 +1,335 @@
-"""The command `hexapod_demo`: a simulated hexapod, its platform alone and then with a load."""
+"""The command `hexapod_demo`: a simulated hexapod, its load identified live over ROS topics.
+
+The platform moves alone, becomes the tool, and moves again with a load on it.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
 
 import numpy as np
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import remove_ros_args
 from rich.console import Console
-from rich.progress import track
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 
 from load_identification.errors import LoadIdentificationError
-from load_identification.estimation.payload_estimator import EstimatorSettings, PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.model.regressor import wrench_regressor
-from load_identification.nodes.leg_states import hexapod_filter
-from load_identification.nodes.parameters import Parameters
-from load_identification.parallel.body_estimate import BodyEstimate
-from load_identification.parallel.excitation import OrientationSines, plan_sines
+from load_identification.nodes.conversions import NS, set_stamp
+from load_identification.nodes.leg_states import FORCE_NOISE, TORQUE_NOISE
+from load_identification.nodes.runtime import NAMESPACE, STREAM_QOS, DrainedSubscription
+from load_identification.nodes.status import PARAMETER_KEYS
+from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.geometry import read_geometry
-from load_identification.parallel.hexapod_filter import counting
 from load_identification.parallel.leg_batch import LegBatch
-from load_identification.parallel.mechanism import Mechanism, in_sensor_frame
-from load_identification.parallel.two_step import TwoStepEstimator
+from load_identification.parallel.mechanism import Mechanism
+from load_identification.tools.demo_monitor import Monitor
+from load_identification.tools.hexapod_machine import (
+    AMPLITUDE,
+    FREQUENCY,
+    LOAD,
+    PLATFORM,
+    REST,
+    leg_states,
+)
 from load_identification.tools.tables import PARAMETERS, interval_table
+from load_identification.typing_aliases import FloatArray
 
-PLATFORM = InertialParameters.from_center_of_mass(
-    9.0, [0.002, -0.001, -0.015], np.diag([0.19, 0.20, 0.38])
-)
-LOAD = InertialParameters.from_center_of_mass(
-    22.26, [0.030, -0.020, 0.0081], np.diag([0.2277, 0.4642, 0.6910])
-)
-"""A steel plate of 0.50 x 0.35 x 0.0162 m with the mass of Schulte and Gerland's load."""
+HOLDS, DOES_NOT_HOLD, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 130
 
-RATE = 1000.0
-AMPLITUDE, FREQUENCY = np.deg2rad([20.0, 20.0, 26.0]), np.array([0.60, 0.77, 0.47])
-COULOMB, HUMP, STRIBECK_SPEED, VISCOUS = 22.0, 22.0, 0.015, 60.0
-"""Friction of a leg [N, N, m/s, N s/m], the Coulomb level varying by 15 % within a minute."""
+JOINT_STATES = '/joint_states'
 
-FORCE_NOISE, LENGTH_NOISE, RATE_NOISE = 2.0, 5e-6, 5e-4
-"""Standard deviations per sample [N, m, m/s]."""
+DEADLINE = 60.0
+"""Time given to the nodes to be there, and to a service to answer [s]."""
 
-STORY = 4.0
-"""Largest deviation of a good estimate: truth may lie outside one 95 % interval in twenty."""
+DISCOVERY = 1.5
+"""Time given to publishers of others to be seen, before anything is started [s]."""
 
+PERIOD = 0.005
+"""Between two looks at what is due [s]."""
 
-def leg_states(
-    mechanism: Mechanism, body: InertialParameters, motion: OrientationSines, seed: int
-) -> LegBatch:
-    """Return what the sensors in the legs tell while a body follows a motion.
+SURE = 4.0
+"""Largest error of a good estimate [std]: ten 95 % intervals seldom all hold the truth."""
 
-    Inverse dynamics, legs without mass, plus friction and noise.
-    """
-    rng = np.random.default_rng(seed)
-    times = np.arange(int(motion.duration * RATE)) / RATE
-    pose, moving = motion.sample(times)
-    length, rate, _ = mechanism.leg_motion(pose, moving)
-    gravity = np.array(Parameters().gravity)
-    in_base = np.hstack(
-        [
-            moving.linear_acceleration - gravity,
-            moving.angular_velocity,
-            moving.angular_acceleration,
-        ]
-    )
-    regressor = wrench_regressor(*np.split(in_sensor_frame(pose.rotation, in_base), 3, axis=1))
-    unit = np.broadcast_to(np.eye(6), (len(times), 6, 6))
-    per_leg = np.stack([mechanism.wrench(pose, unit[:, k]) for k in range(6)], axis=2)
-    force = np.linalg.solve(per_leg, regressor @ body.to_vector()[:, None])[..., 0]
-    phase = rng.uniform(0.0, 2.0 * np.pi, 6)
-    level = COULOMB * (1.0 + 0.15 * np.sin(2.0 * np.pi * times[:, None] / 60.0 + phase))
-    dry = level + HUMP * np.exp(-((rate / STRIBECK_SPEED) ** 2))
-    force = force + dry * np.tanh(rate / 1e-3) + VISCOUS * rate
-    stamps = 1_000_000_000 + np.round(times * 1e9).astype(np.int64)
-    noisy = [
-        clean + std * rng.standard_normal(clean.shape)
-        for clean, std in ((length, LENGTH_NOISE), (rate, RATE_NOISE), (force, FORCE_NOISE))
-    ]
-    return LegBatch(mechanism.geometry.legs, stamps, *noisy)
+MASS_GOAL = 0.01
+"""Largest relative error of a good mass."""
 
 
-def pieces(batch: LegBatch) -> Iterator[LegBatch]:
-    """Cut a batch into pieces of 50 ms, as a node would see them."""
-    step = int(0.05 * RATE)
-    for first in range(0, len(batch.stamps), step):
-        part = slice(first, first + step)
-        yield LegBatch(
-            batch.names,
-            batch.stamps[part],
-            batch.position[part],
-            batch.velocity[part],
-            batch.effort[part],
+class HexapodDemoError(LoadIdentificationError):
+    """The demonstration cannot run, or not go on."""
+
+
+class NodeProcess:
+    """A node in a process of its own, ended on leaving the context."""
+
+    def __init__(self, module: str, parameters: Mapping[str, object], home: str) -> None:
+        self._module = module
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed in __exit__
+        name = f'load_identification.nodes.{module}'
+        arguments = [part for k, v in parameters.items() for part in ('-p', f'{k}:={v}')]
+        self._process = subprocess.Popen(
+            [sys.executable, '-m', name, '--ros-args', *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            # Offset and tool of a real robot are not to be read, nor written over.
+            env=os.environ | {'ROS_HOME': home},
         )
 
+    def __enter__(self) -> NodeProcess:
+        return self
 
-def identify(
-    path: Path, legs: LegBatch, console: Console, what: str
-) -> tuple[BodyEstimate, BodyEstimate]:
-    """Identify what moves on the legs, in one step and in two.
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(3.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+    def check(self) -> None:
+        """Raise HexapodDemoError if it has ended."""
+        status = self._process.poll()
+        if status is not None:
+            size = os.fstat(self._log.fileno()).st_size
+            # Not read: the process writes where the file's position is.
+            wrote = os.pread(self._log.fileno(), size, 0).decode(errors='replace').strip()
+            raise HexapodDemoError(f'{self._module} has ended with status {status}: {wrote}')
+
+
+class Machine:
+    """The simulated machine on /joint_states, and what the nodes say of it.
+
+    Parameters
+    ----------
+    node : Node
+    speed : float
+        How many times faster than the stamps say.
+    """
+
+    def __init__(self, node: Node, speed: float) -> None:
+        self.monitor = Monitor(node)
+        self.two_step: dict[str, float] = {}
+        """Values and deviations of the recursive two steps, as `hexapod_node` reports them."""
+        self.check: Callable[[], None] = lambda: None
+        """Called again and again; raises what ends the demonstration."""
+        self._node, self._speed = node, speed
+        self._publisher = node.create_publisher(JointState, JOINT_STATES, STREAM_QOS)
+        self._diagnostics = DrainedSubscription(node, DiagnosticArray, '/diagnostics', STREAM_QOS)
+        self._base = time.time_ns()
+
+    @property
+    def heard(self) -> bool:
+        """Whether the whole way is there: legs to filter to estimator to us."""
+        node = self._node
+        between = 'filtered/wrench'
+        joined = node.count_publishers(between) and node.count_subscribers(between)
+        return bool(self._publisher.get_subscription_count() and joined and self.monitor.sources)
+
+    def play(self, legs: LegBatch, services: Sequence[str] = ()) -> None:
+        """Publish leg states when due; once the motion is over, call services in turn."""
+        message = JointState(name=list(legs.names))
+        waiting = list(services)
+        begin, done, future = time.monotonic(), 0, None
+        still = int(legs.stamps[-1]) - round(REST * NS)
+        while done < len(legs.stamps) or waiting or future is not None:
+            clock = int((time.monotonic() - begin) * NS * self._speed)
+            due = int(np.searchsorted(legs.stamps, clock, side='right'))
+            for k in range(done, due):
+                set_stamp(message.header, self._base + int(legs.stamps[k]))
+                message.position = legs.position[k].tolist()
+                message.velocity = legs.velocity[k].tolist()
+                message.effort = legs.effort[k].tolist()
+                self._publisher.publish(message)
+            done = due
+            self.listen(clock / NS)
+            # Half of the rest is for the last samples of the motion to arrive.
+            if future is None and waiting and clock > still + round(0.5 * REST * NS):
+                future = self._call(waiting.pop(0))
+            if future is not None and future.done():
+                self._judge(future.result())
+                future = None
+            if clock > int(legs.stamps[-1]) + DEADLINE * NS * self._speed:
+                raise HexapodDemoError('a service of the estimator does not answer')
+            time.sleep(PERIOD)
+        self._base += int(legs.stamps[-1]) + NS
+
+    def _call(self, service: str) -> rclpy.task.Future:
+        client = self._node.create_client(Trigger, service)
+        if not client.wait_for_service(DEADLINE):
+            raise HexapodDemoError(f'the estimator offers no service {service}')
+        return client.call_async(Trigger.Request())
+
+    @staticmethod
+    def _judge(answer: Trigger.Response) -> None:
+        if not answer.success:
+            reason = json.loads(answer.message)['reason']
+            raise HexapodDemoError(f'the estimator refuses: {reason}')
+
+    def listen(self, elapsed: float) -> None:
+        """Take in what the nodes have said by now."""
+        self.check()
+        rclpy.spin_once(self._node, timeout_sec=0.0)
+        self.monitor.update(elapsed)
+        for array in self._diagnostics.take():
+            for status in array.status:
+                found = {
+                    item.key.removeprefix('two_step.'): float(item.value)
+                    for item in status.values
+                    if item.key.startswith('two_step.')
+                }
+                self.two_step = found or self.two_step
+
+
+def demonstrate(
+    node: Node, path: Path, duration: float, seed: int, speed: float, console: Console
+) -> int:
+    """Run the whole demonstration and return the exit status.
 
     Raises
     ------
     LoadIdentificationError
-        If there is nothing to identify.
+        If it cannot run.
     """
-    stage = hexapod_filter(path, Parameters())
-    one, two = PayloadEstimator(EstimatorSettings()), TwoStepEstimator()
-    for piece in track(list(pieces(legs)), what, console=console, transient=True):
-        platform = stage.process(piece)
-        if platform is not None:
-            one.update(counting(platform))
-            two.update(platform.filtered, platform.weight)
-    first, second = one.estimate(), two.estimate()
-    if first is None or second is None:
-        raise LoadIdentificationError(f'no estimate: waiting for {stage.waiting_for}')
-    dropped = ', '.join(f'{reason} {n}' for reason, n in stage.dropped.most_common() if n)
-    console.print(f'{what}: {one.used} samples; weight zero: {dropped or "none"}')
-    return BodyEstimate.of(first), second
+    mechanism = Mechanism(replace(read_geometry(path), platform_body=None))
+    motion = plan_sines(mechanism, AMPLITUDE, FREQUENCY, duration)
+    degrees = ', '.join(f'{a:.1f}' for a in np.rad2deg(motion.amplitude))
+    console.print(f'Sinusoids of {degrees} degrees in roll, pitch and yaw, within the limits')
+    machine = Machine(node, speed)
+    _refuse_others(node, machine)
+    noise = {'force_noise': FORCE_NOISE, 'torque_noise': TORQUE_NOISE}
+    with (
+        tempfile.TemporaryDirectory(prefix='hexapod_demo-') as home,
+        NodeProcess('hexapod', {'mechanism': path.resolve()}, home) as legs,
+        NodeProcess('estimator', noise, home) as estimator,
+    ):
+
+        def check() -> None:
+            legs.check()
+            estimator.check()
+
+        machine.check = check
+        with console.status('waiting for the nodes'):
+            _wait(machine)
+        with console.status('the platform moves alone'):
+            machine.play(leg_states(mechanism, PLATFORM, motion, seed), ('save_tool', 'reset'))
+        platform = machine.two_step
+        with console.status('the platform moves with the load'):
+            machine.play(leg_states(mechanism, PLATFORM + LOAD, motion, seed + 1))
+    return _verdict(machine, platform, console)
+
+
+def _refuse_others(node: Node, machine: Machine) -> None:
+    end = time.monotonic() + DISCOVERY
+    while time.monotonic() < end:
+        if node.count_publishers(JOINT_STATES) > 1 or machine.monitor.sources:
+            raise HexapodDemoError(
+                f'somebody else publishes {JOINT_STATES} or an estimate on ROS domain '
+                f'{node.context.get_domain_id()}: choose another with ROS_DOMAIN_ID'
+            )
+        time.sleep(0.05)
+
+
+def _wait(machine: Machine) -> None:
+    end = time.monotonic() + DEADLINE
+    while not machine.heard:
+        machine.check()
+        if time.monotonic() > end:
+            raise HexapodDemoError(f'the nodes are not there after {DEADLINE:.0f} s')
+        time.sleep(0.05)
+
+
+def _verdict(machine: Machine, platform: dict[str, float], console: Console) -> int:
+    """Print what was found beside the truth, and return the exit status."""
+    truth, found = to_message_order(LOAD.to_vector()), machine.monitor.estimate
+    used = f'{machine.monitor.used} samples; {machine.monitor.words}'
+    console.print(f'Load by estimator_node, one step, platform as the tool: {used}', style='bold')
+    console.print(
+        interval_table(
+            PARAMETERS, found.values, found.std, found.identified, 'not identified', truth
+        )
+    )
+    good = bool(found.identified.all() and (abs(found.values - truth) <= SURE * found.std).all())
+    good &= bool(abs(found.values[0] / LOAD.mass - 1.0) <= MASS_GOAL)
+    loaded = machine.two_step
+    if not platform or not loaded:
+        console.print('hexapod_node has given no estimate in two steps', style='bold red')
+        return DOES_NOT_HOLD
+    load = _body(loaded) - _body(platform)
+    std = float(np.hypot(loaded['mass.std'], platform['mass.std']))
+    center = ', '.join(f'{1e3 * c:.1f}' for c in load.center_of_mass)
+    moments = ', '.join(f'{m:.3f}' for m in load.principal().moments)
+    console.print(
+        f'Load by hexapod_node, two steps (the paper), as a difference: '
+        f'{load.mass:.3f} ± {1.96 * std:.3f} kg, centre of mass ({center}) mm, '
+        f'principal moments {moments} kg·m²',
+        soft_wrap=True,
+    )
+    good &= abs(load.mass / LOAD.mass - 1.0) <= MASS_GOAL
+    console.print('The estimate ' + ('holds' if good else 'DOES NOT HOLD'), style='bold')
+    return HOLDS if good else DOES_NOT_HOLD
+
+
+def _body(two_step: dict[str, float]) -> InertialParameters:
+    values: FloatArray = np.array([two_step[key] for key in PARAMETER_KEYS])
+    xx, xy, xz, yy, yz, zz = values[4:]
+    inertia = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    return InertialParameters.from_center_of_mass(values[0], values[1:4], inertia)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; exit status 0 only where both estimates hold."""
-    parser = argparse.ArgumentParser(prog='hexapod_demo', description=__doc__)
+    """Run the demo; exit status 0 only where the estimate holds."""
+    parser = argparse.ArgumentParser(
+        prog='hexapod_demo',
+        description='Identify the load of a simulated hexapod live, over ROS topics, '
+        'and compare it with the truth.',
+        epilog=f'exit status: {HOLDS} the estimate holds, {DOES_NOT_HOLD} it does not, '
+        f'{CANNOT_RUN} the demonstration could not run, {INTERRUPTED} interrupted',
+    )
     parser.add_argument('mechanism', type=Path, metavar='GEOMETRY.yaml', help='geometry file')
     parser.add_argument('--duration', type=float, default=30.0, help='of each motion, s')
-    parser.add_argument('--seed', type=int, default=1)
-    options = parser.parse_args(arguments)
+    parser.add_argument('--seed', type=int, default=1, help="of the sensors' noise")
+    parser.add_argument(
+        '--speed', type=float, default=1.0, help='times faster than real time (default: 1)'
+    )
+    argv = sys.argv[1:] if arguments is None else list(arguments)
+    options = parser.parse_args(remove_ros_args(argv))
     console = Console(highlight=False)
+    rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
+    node = Node('hexapod_demo', namespace=NAMESPACE, start_parameter_services=False)
     try:
-        mechanism = Mechanism(replace(read_geometry(options.mechanism), platform_body=None))
-        motion = plan_sines(mechanism, AMPLITUDE, FREQUENCY, options.duration)
-        degrees = ', '.join(f'{a:.1f}' for a in np.rad2deg(motion.amplitude))
-        console.print(f'Sinusoids of {degrees} degrees in roll, pitch and yaw, within the limits')
-        found = [
-            identify(
-                options.mechanism,
-                leg_states(mechanism, body, motion, options.seed + k),
-                console,
-                what,
-            )
-            for k, (what, body) in enumerate(
-                (('platform alone', PLATFORM), ('platform and load', PLATFORM + LOAD))
-            )
-        ]
+        return demonstrate(
+            node, options.mechanism, options.duration, options.seed, options.speed, console
+        )
     except LoadIdentificationError as error:
-        console.print(f'hexapod_demo: error: {error}')
-        return 2
-    truth = to_message_order(LOAD.to_vector())
-    good = True
-    for k, name in enumerate(('one step (all ten parameters at once)', 'two steps (the paper)')):
-        load = found[1][k] - found[0][k]
-        console.print(f'\nLoad, {name}, inertia about its centre of mass', style='bold')
-        known = np.ones(10, dtype=bool)
-        console.print(interval_table(PARAMETERS, load.values, load.std, known, '', truth))
-        good &= bool((np.abs(load.values - truth) <= STORY * load.std).all())
-        good &= abs(load.values[0] / LOAD.mass - 1.0) <= 0.01
-    return 0 if good else 1
+        print(f'hexapod_demo: error: {error}', file=sys.stderr)
+        return CANNOT_RUN
+    except KeyboardInterrupt:
+        print('hexapod_demo: interrupted', file=sys.stderr)
+        return INTERRUPTED
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
 
 
 if __name__ == '__main__':

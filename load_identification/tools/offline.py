@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from load_identification.errors import FrameError, RecordingError
-from load_identification.estimation.payload_estimator import PayloadEstimate, PayloadEstimator
+from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.nodes.conversions import read_joint_states, read_wrenches
 from load_identification.nodes.parameters import Parameters
 from load_identification.signals.batches import FilteredBatch
@@ -17,10 +19,8 @@ from load_identification.signals.motion_filter import CONVENTIONS
 from load_identification.tools.recording import CHUNK, Chunk, RecordingReader
 from load_identification.tools.report_recorder import Recorder
 from load_identification.tools.report_snapshot import snapshot_of
+from load_identification.tools.static_frames import with_frame
 from load_identification.typing_aliases import BoolArray, FloatArray
-
-UNKNOWN_STD = 100.0
-"""A standard deviation above this is the width of the prior: nothing is known [SI units]."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,20 @@ class Pipeline:
         URDF.
     recorder : Recorder, optional
         To be told of everything that goes through.
+    transforms : sequence of geometry_msgs/TransformStamped
+        On which a sensor frame may hang that is not in the description.
     """
 
     def __init__(
-        self, parameters: Parameters, description: str, recorder: Recorder | None = None
+        self,
+        parameters: Parameters,
+        description: str,
+        recorder: Recorder | None = None,
+        transforms: Sequence[Any] = (),
     ) -> None:
         self._parameters = parameters
         self._description = description
+        self._transforms = transforms
         self._synchronizer = parameters.synchronizer()
         self._filter = parameters.motion_filter()
         self._estimator = PayloadEstimator(parameters.estimator_settings())
@@ -119,7 +126,8 @@ class Pipeline:
     def _use_frame(self, frame: str) -> None:
         if not frame:
             raise FrameError('the wrenches name no frame; set the parameter sensor_frame')
-        self._filter.set_description(self._description, frame)
+        description = with_frame(self._description, frame, self._transforms)
+        self._filter.set_description(description, frame)
         if self._filter.robot is not None:
             self._synchronizer.required = frozenset(self._filter.robot.joints)
 
@@ -191,7 +199,8 @@ def identify(
     """
     if pipeline is None:
         description = parameters.robot_description or recording.description()
-        pipeline = Pipeline(parameters, description, recorder)
+        transforms = recording.static_transforms()
+        pipeline = Pipeline(parameters, description, recorder, transforms)
     for chunk in recording.chunks(chunk_length):
         pipeline.update(chunk)
         progress(len(chunk))

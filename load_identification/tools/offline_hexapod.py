@@ -6,7 +6,12 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from load_identification.nodes.leg_states import hexapod_filter, read_leg_states
+from load_identification.nodes.leg_states import (
+    FORCE_NOISE,
+    TORQUE_NOISE,
+    hexapod_filter,
+    read_leg_states,
+)
 from load_identification.nodes.parameters import Parameters
 from load_identification.tools.offline import Identification, Pipeline
 from load_identification.tools.recording import Chunk
@@ -28,9 +33,17 @@ class HexapodPipeline(Pipeline):
     """
 
     def __init__(self, parameters: Parameters, mechanism: Path) -> None:
-        # The wrench is made here, as what the load exerts on the sensor.
-        super().__init__(replace(parameters, wrench_convention='on_sensor', sensor_frame=''), '')
         self._stage = hexapod_filter(mechanism, parameters)
+        # The wrench is made here, as what the load exerts on the sensor; out of six legs with
+        # friction it is noisier than a wrist sensor's.
+        parameters = replace(parameters, wrench_convention='on_sensor', sensor_frame='')
+        if self._stage.friction is not None:
+            parameters = replace(
+                parameters,
+                force_noise=max(parameters.force_noise, FORCE_NOISE),
+                torque_noise=max(parameters.torque_noise, TORQUE_NOISE),
+            )
+        super().__init__(parameters, '')
 
     def update(self, chunk: Chunk) -> None:
         """Carry the messages of a chunk through all stages."""

@@ -18,6 +18,7 @@ from load_identification.errors import RecordingError
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 WRENCH = 'geometry_msgs/msg/WrenchStamped'
 DESCRIPTION = 'std_msgs/msg/String'
+TRANSFORMS = 'tf2_msgs/msg/TFMessage'
 
 SUFFIXES = ('.mcap', '.db3')
 """Of files that are a recording by themselves."""
@@ -93,6 +94,17 @@ class RecordingReader:
                 'robot_description to the one that is meant'
             )
         return str(texts.pop())
+
+    def static_transforms(self) -> list[Any]:
+        """Return the transforms on /tf_static, none where the recording does not have it."""
+        connections = [
+            c
+            for c in self._reader.connections
+            if (c.topic, c.msgtype) == ('/tf_static', TRANSFORMS)
+        ]
+        if not connections:
+            return []
+        return [t for _, _, message in self._messages(connections) for t in message.transforms]
 
     def chunks(self, length: float = CHUNK) -> Iterator[Chunk]:
         """Yield joint states and wrenches in the order of recording, a short time at once.

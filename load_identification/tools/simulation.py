@@ -16,7 +16,6 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.signals.batches import JointBatch, WrenchBatch
 from load_identification.tools.trajectories import JointMotion, Trajectory
-from load_identification.tools.trajectories import puma_trajectory as puma_trajectory
 from load_identification.typing_aliases import FloatArray, IntArray
 
 PUMA_ENCODER_RESOLUTION = tuple(

@@ -1,0 +1,183 @@
+"""Identification of a whole arm: speed, the tables of Khosla and Kanade, and a real arm.
+
+    python benchmark/arm.py [--data FOLDER]
+
+Printed: the processor time a sample takes, batched and one by one with Pinocchio and NumPy; the
+parameters of the two arms of Khosla and Kanade 1987, estimated here from motion of 25 samples,
+beside the true values that went into the simulation; and, where FOLDER holds the recording of a
+KUKA LWR4+ (`run_1`, `run_2`, `kuka_lwr4.urdf`), the torque error on the run that was not fitted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import load_identification  # noqa: F401  (before NumPy: one thread)
+
+# isort: split
+import numpy as np
+import pinocchio
+from rich.console import Console
+from rich.table import Table
+
+from load_identification.arm.arm import Arm
+from load_identification.arm.base_parameters import (
+    NOT_IDENTIFIABLE,
+    arm_base_parameters,
+    find_base_parameters,
+    preference,
+    random_motion,
+)
+from load_identification.arm.estimation import arm_equations, solve
+from load_identification.arm.friction import DriveModel
+from load_identification.arm.identification import Options, identify, relative_error
+from load_identification.arm.model import ArmModel, JointMotion
+from load_identification.arm.sequential import Run, sequential
+from load_identification.typing_aliases import FloatArray
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / 'test'))
+from arms import smooth_motion  # noqa: E402
+from khosla_kanade import CMU_DD_ARM_II, CYLINDRICAL, PaperArm, paper_motion  # noqa: E402
+from robots import SEVEN_JOINTS  # noqa: E402
+from test_arm_estimation import kuka_run  # noqa: E402
+
+SAMPLES = 10_000
+REPEATS = 5
+FROM_PINOCCHIO = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
+
+
+def one_by_one(
+    urdf: str, joints: tuple[str, ...], motion: JointMotion, effort: FloatArray, stacked: bool
+) -> None:
+    """Identify sample by sample, all rows stacked as one would first write it, or summed up."""
+    whole = pinocchio.buildModelFromXML(urdf)
+    locked = [k for k in range(1, whole.njoints) if whole.names[k] not in joints]
+    model = pinocchio.buildReducedModel(whole, locked, pinocchio.neutral(whole))
+    data, count = model.createData(), model.nv
+    order = np.concatenate([10 * j + np.array(FROM_PINOCCHIO) for j in range(count)])
+    matrix, right = np.zeros((12 * count, 12 * count)), np.zeros(12 * count)
+    row = np.zeros((count, 12 * count))
+    rows = []
+    for q, qd, qdd, tau in zip(*motion, effort, strict=True):
+        regressor = pinocchio.computeJointTorqueRegressor(model, data, q, qd, qdd)
+        row[:, : 10 * count] = regressor[:, order]
+        row[:, 10 * count : 11 * count] = np.diag(np.sign(qd))
+        row[:, 11 * count :] = np.diag(qd)
+        if stacked:
+            rows.append(row.copy())
+        else:
+            matrix += row.T @ row
+            right += row.T @ tau
+    if stacked:
+        matrix, right = np.vstack(rows), effort.ravel()
+    np.linalg.lstsq(matrix, right, rcond=None)
+
+
+def fastest(function: Callable[[], object]) -> float:
+    """Return the shortest processor time of some runs [s]."""
+    times = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        function()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def show_speed(console: Console) -> None:
+    """Print the time per sample of the two ways."""
+    joints = SEVEN_JOINTS.joints
+    model = ArmModel(Arm(SEVEN_JOINTS.urdf, joints=joints), DriveModel('symmetric'))
+    base = arm_base_parameters(model)
+    rng = np.random.default_rng(0)
+    motion = smooth_motion(rng, len(joints), SAMPLES)
+    effort = model.predict(model.nominal, motion) + 0.1 * rng.normal(size=(SAMPLES, len(joints)))
+
+    def batched() -> None:
+        solve(arm_equations(model, motion, effort, base.independent), len(base.independent))
+
+    q, qd, qdd = motion
+    ways: dict[str, Callable[[], object]] = {
+        'batched: base parameters, each joint weighted by its noise': batched,
+        'batched, with intervals, classes and consistent links': lambda: identify(
+            model.arm, q, qd, qdd, effort, Options(model.drive, transition_velocities=())
+        ),
+        'sample by sample, rows stacked, lstsq': lambda: one_by_one(
+            SEVEN_JOINTS.urdf, joints, motion, effort, stacked=True
+        ),
+        'sample by sample, normal equations summed up': lambda: one_by_one(
+            SEVEN_JOINTS.urdf, joints, motion, effort, stacked=False
+        ),
+    }
+    times = {name: fastest(way) for name, way in ways.items()}
+    first = times[next(iter(ways))]
+    table = Table('seven joints, friction', 'µs per sample', 'times the first', title='Speed')
+    for name, seconds in times.items():
+        table.add_row(name, f'{1e6 * seconds / SAMPLES:.2f}', f'{seconds / first:.1f}')
+    console.print(table)
+
+
+def show_table(console: Console, paper: PaperArm, title: str) -> None:
+    """Print the parameters of an arm of the paper: true, and estimated from 25 samples."""
+    model, carried = paper.model(), paper.from_paper_frames()
+    names = paper.considered or paper.names
+    columns = [paper.names.index(name) for name in names]
+    order = [columns.index(i) for i in preference(model) if i in columns]
+    rows = (model.regressor(*random_motion(3, 300)) @ carried)[:, :, columns]
+    found = find_base_parameters(rows.reshape(-1, len(names)), names, order)
+
+    base, motion = arm_base_parameters(model), paper_motion(3)
+    true, initial = (paper.vector(values) for values in (paper.true, paper.initial))
+    effort = model.predict(carried @ true, motion)
+    start = base.to_base(carried @ initial)
+    told = sequential(model, base, Run(motion, effort), start)
+    # The estimate about the paper's frames, and with it the combinations there.
+    full = np.linalg.solve(carried, base.to_standard(told.values, carried @ initial))
+    acting = sum(c != NOT_IDENTIFIABLE for c in found.classes)
+    table = Table('parameter or combination', 'initial', 'true', 'estimated', title=title)
+    for row, text in zip(found.matrix, found.combinations, strict=True):
+        values = (v[columns] @ row for v in (initial, true, full))
+        table.add_row(text, *(f'{value:.7f}' for value in values))
+    console.print(table)
+    console.print(
+        f'{acting} of {len(names)} parameters act on the joints, '
+        f'in {len(found.combinations)} independent combinations; largest error '
+        f'{np.abs(found.matrix @ (full - true)[columns]).max():.1e}\n'
+    )
+
+
+def show_real_arm(console: Console, folder: Path) -> None:
+    """Print the relative torque error on the run that was not fitted."""
+    arm = Arm((folder / 'kuka_lwr4.urdf').read_text())
+    found = identify(arm, *(run := kuka_run(folder / 'run_1', arm))[0], run[1])
+    motion, effort = kuka_run(folder / 'run_2', arm)
+    table = Table('parameters', 'error on run 2 [%]', title='KUKA LWR4+, identified on run 1')
+    nominal = found.model.predict(found.model.nominal, motion)
+    for name, predicted in (
+        ('description', nominal),
+        ('base parameters', found.predict(*motion)),
+        ('links that could be built', found.predict_consistent(*motion)),
+    ):
+        table.add_row(name, f'{100.0 * relative_error(effort, predicted):.2f}')
+    console.print(table)
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument('--data', type=Path, help='folder of the recording of a KUKA LWR4+')
+    data = parser.parse_args().data
+    console = Console(width=110)
+    show_speed(console)
+    show_table(console, CYLINDRICAL, 'Khosla and Kanade 1987, table 2: cylindrical robot')
+    show_table(console, CMU_DD_ARM_II, 'Khosla and Kanade 1987, table 3: CMU DD Arm II')
+    if data:
+        show_real_arm(console, data)
+
+
+if __name__ == '__main__':
+    main()

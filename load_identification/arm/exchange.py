@@ -1,0 +1,256 @@
+"""Which experiments to carry out: those whose equations together are conditioned best.
+
+Vandanjon, Gautier and Desbats 1995, section 3.3, after Mitchell 1974 and Fedorov 1972.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, islice
+from math import comb
+
+import numpy as np
+import scipy.linalg
+
+from load_identification.errors import ParameterError
+from load_identification.typing_aliases import FloatArray, IntArray
+
+STARTS = 3
+"""Random choices that the exchange begins with; the best end wins."""
+
+SINGULAR = 1e-12
+"""Ratio of the eigenvalues of an information matrix below which it counts as singular."""
+
+RIDGE = 1e-9
+"""Added to the information of a start that does not determine all, in parts of its mean."""
+
+GAIN = 1e-9
+"""Smallest relative gain for which an experiment is exchanged: rounding errors gain less."""
+
+MOST_SUBSETS = 5_000_000
+"""That the exhaustive search takes on."""
+
+MOST_ROUNDS = 50
+"""Through all experiments chosen; some five are usual, but a ridge could go round in a ring."""
+
+BATCH = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A choice of experiments.
+
+    Attributes
+    ----------
+    chosen : (n,) array
+        Places among the candidates, ascending.
+    condition : float
+        Frobenius condition number of the rows chosen, eq. 15 [-].
+    log_determinant : float
+        Of their information matrix [-].
+    """
+
+    chosen: IntArray
+    condition: float
+    log_determinant: float
+
+
+def frobenius_condition(information: FloatArray) -> FloatArray:
+    """Return sqrt(trace(F) trace(F^-1)) of matrices (..., p, p), infinite where singular; eq. 15.
+
+    At its least, where all eigenvalues are equal, it is p.
+    """
+    values = np.linalg.eigvalsh(information)
+    regular = values[..., 0] > SINGULAR * values[..., -1]
+    safe = np.where(regular[..., None], values, 1.0)
+    product = np.sum(safe, axis=-1) * np.sum(1.0 / safe, axis=-1)
+    return np.asarray(np.where(regular, np.sqrt(product), np.inf))
+
+
+def exchange(blocks: FloatArray, size: int, seed: int, starts: int = STARTS) -> Design:
+    """Choose experiments by exchanging one at a time.
+
+    First for the largest determinant of F = W^T W, then, from there, for the least Frobenius
+    condition number: an experiment chosen is replaced by the one left out that gains most, until
+    none gains. Both are told from updates of rank 2 r, without forming a matrix per candidate.
+
+    Parameters
+    ----------
+    blocks : (N, r, p) array
+        Rows of each candidate in units of their errors, r at most; those it lacks are zero.
+    size : int
+        How many to choose.
+    seed : int
+        Of the random starts.
+    starts : int
+
+    Raises
+    ------
+    ParameterError
+        Where the candidates, or so few of them, cannot determine all p parameters.
+    """
+    _check(blocks, size)
+    rng = np.random.default_rng(seed)
+    best: Design | None = None
+    for _ in range(starts):
+        chosen = rng.choice(len(blocks), size, replace=False).astype(np.int64)
+        chosen = _improved(blocks, chosen, by_condition=False)
+        if not np.isfinite(design(blocks, chosen).condition):
+            continue
+        found = design(blocks, _improved(blocks, chosen, by_condition=True))
+        if best is None or found.condition < best.condition:
+            best = found
+    if best is None:
+        raise ParameterError(
+            f'no {size} of the {len(blocks)} experiments determine all {blocks.shape[2]} '
+            'parameters; choose more experiments, or a finer grid of postures'
+        )
+    return best
+
+
+def exhaustive(blocks: FloatArray, size: int) -> Design:
+    """Choose the experiments of least Frobenius condition number by trying every choice.
+
+    Parameters
+    ----------
+    blocks : (N, r, p) array
+    size : int
+
+    Raises
+    ------
+    ParameterError
+        Where there are too many choices, or none that determines all parameters.
+    """
+    _check(blocks, size)
+    choices = comb(len(blocks), size)
+    if choices > MOST_SUBSETS:
+        raise ParameterError(
+            f'{size} of {len(blocks)} experiments can be chosen in {choices} ways; at most '
+            f'{MOST_SUBSETS} are tried'
+        )
+    single = np.einsum('nri,nrj->nij', blocks, blocks)
+    least, chosen = np.inf, np.arange(size)
+    for batch in _batches(len(blocks), size):
+        information = np.zeros((len(batch), *single.shape[1:]))
+        for column in batch.T:
+            information += single[column]
+        condition = frobenius_condition(information)
+        place = int(np.argmin(condition))
+        if condition[place] < least:
+            least, chosen = float(condition[place]), batch[place]
+    if not np.isfinite(least):
+        raise ParameterError(
+            f'no {size} of the {len(blocks)} experiments determine all {blocks.shape[2]} '
+            'parameters'
+        )
+    return design(blocks, chosen)
+
+
+def design(blocks: FloatArray, chosen: IntArray) -> Design:
+    """Judge a choice of experiments."""
+    information = _information(blocks[chosen])
+    log_determinant = float(np.linalg.slogdet(information)[1])
+    condition = float(frobenius_condition(information))
+    return Design(np.sort(np.asarray(chosen, dtype=np.int64)), condition, log_determinant)
+
+
+def _check(blocks: FloatArray, size: int) -> None:
+    if not 1 <= size <= len(blocks):
+        raise ParameterError(
+            f'{size} experiments are to be chosen out of {len(blocks)}; it must be 1 to '
+            f'{len(blocks)}'
+        )
+
+
+def _batches(candidates: int, size: int) -> Iterator[IntArray]:
+    """Yield all choices in arrays (b, size)."""
+    choices = combinations(range(candidates), size)
+    while batch := list(islice(choices, BATCH)):
+        yield np.array(batch, dtype=np.int64)
+
+
+def _information(blocks: FloatArray) -> FloatArray:
+    rows = blocks.reshape(-1, blocks.shape[-1])
+    return np.asarray(rows.T @ rows)
+
+
+def _improved(blocks: FloatArray, chosen: IntArray, by_condition: bool) -> IntArray:
+    """Exchange one experiment after another until none gains."""
+    chosen = chosen.copy()
+    idle = 0
+    for step in range(MOST_ROUNDS * len(chosen)):
+        place = step % len(chosen)
+        gain, other = _best_exchange(blocks, chosen, place, by_condition)
+        idle += 1
+        if gain > GAIN:
+            chosen[place] = other
+            idle = 0
+        if idle == len(chosen):
+            break
+    return chosen
+
+
+def _best_exchange(
+    blocks: FloatArray, chosen: IntArray, place: int, by_condition: bool
+) -> tuple[float, int]:
+    """Find what to take in place of one of the experiments chosen, and what that gains.
+
+    With U = [A_out; A_in], C = diag(-1, 1) and F' = F + U^T C U,
+
+        det F' = det F det(1 + C U F^-1 U^T)
+        trace F'^-1 = trace F^-1 - trace((C + U F^-1 U^T)^-1 U F^-2 U^T)
+
+    Returns
+    -------
+    tuple of float and int
+        Gain of log det F, or of the logarithm of the squared condition number; and whom by.
+    """
+    p, r = blocks.shape[2], blocks.shape[1]
+    information = _information(blocks[chosen])
+    ridge = 0.0
+    if not np.isfinite(frobenius_condition(information)):
+        ridge = RIDGE * float(np.trace(information)) / p
+    factor = scipy.linalg.cho_factor(information + ridge * np.eye(p))
+    solved = scipy.linalg.cho_solve(factor, blocks.reshape(-1, p).T).T.reshape(blocks.shape)
+    out, out_solved = blocks[chosen[place]], solved[chosen[place]]
+    first, second = (
+        _pairs(a, b, c, d)
+        for a, b, c, d in (
+            (out, out_solved, blocks, solved),
+            (out_solved, out_solved, solved, solved),
+        )
+    )
+    sign = np.diag(np.repeat([-1.0, 1.0], r))
+    first = sign + first
+    determinant = np.linalg.det(first @ sign)
+    allowed = determinant > SINGULAR
+    allowed[chosen] = False
+    if not allowed.any():
+        return 0.0, int(chosen[place])
+    gain = np.full(len(blocks), -np.inf)
+    if not by_condition:
+        gain[allowed] = np.log(determinant[allowed])
+    else:
+        inverse = float(np.trace(scipy.linalg.cho_solve(factor, np.eye(p))))
+        total = float(np.trace(information))
+        size = np.sum(blocks**2, axis=(1, 2))
+        lost = np.trace(np.linalg.solve(first[allowed], second[allowed]), axis1=1, axis2=2)
+        totals = total - size[chosen[place]] + size[allowed]
+        inverses = np.maximum(inverse - lost, SINGULAR * inverse)
+        gain[allowed] = np.log(total * inverse) - np.log(totals * inverses)
+    best = int(np.argmax(gain))
+    return float(gain[best]), best
+
+
+def _pairs(
+    out: FloatArray, out_solved: FloatArray, blocks: FloatArray, solved: FloatArray
+) -> FloatArray:
+    """Return U M U^T (N, 2 r, 2 r) of one experiment going out with every one coming in."""
+    r = blocks.shape[1]
+    products = np.empty((len(blocks), 2 * r, 2 * r))
+    products[:, :r, :r] = out @ out_solved.T
+    products[:, :r, r:] = np.einsum('ap,nbp->nab', out_solved, blocks)
+    products[:, r:, :r] = products[:, :r, r:].transpose(0, 2, 1)
+    products[:, r:, r:] = np.einsum('nap,nbp->nab', blocks, solved)
+    return products

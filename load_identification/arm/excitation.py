@@ -1,0 +1,218 @@
+"""The four exciting motions of an arm, each stressing one term of its joint torques.
+
+Vandanjon, Gautier and Desbats 1995, section 3.2; equation numbers are theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.arm.joint_motion import (
+    FADE_ROOM,
+    JointMotion,
+    Oscillation,
+    Sweep,
+)
+from load_identification.arm.limits import Limits
+from load_identification.errors import ParameterError
+from load_identification.typing_aliases import FloatArray
+
+INERTIAL, CENTRIFUGAL, COUPLING, GRAVITY = 'inertial', 'centrifugal', 'coupling', 'gravity'
+KINDS = (INERTIAL, CENTRIFUGAL, COUPLING, GRAVITY)
+
+LEAST_PERIODS = 3
+"""Of an oscillation that is evaluated: the noise is read between the harmonics."""
+
+LEAST_AMPLITUDE = 1e-3
+"""Of a driven joint [rad, m]: an encoder has to see it."""
+
+
+@dataclass(frozen=True)
+class MotionSettings:
+    """How the motions use the limits.
+
+    Attributes
+    ----------
+    low_velocity : float
+        Peak velocity of a joint driven for its acceleration, in parts of its limit [-].
+    small_velocity : float
+        Of a joint that moves only so as not to stick, and of the slow motion [-].
+    periods : int
+        Of full amplitude.
+    """
+
+    low_velocity: float = 0.5
+    small_velocity: float = 0.1
+    periods: int = 6
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for name in ('low_velocity', 'small_velocity'):
+            value = getattr(self, name)
+            if not 0.0 < value <= 1.0:
+                raise ParameterError(f'{name} is {value}; it must be > 0 and at most 1')
+        if self.periods < LEAST_PERIODS:
+            raise ParameterError(
+                f'periods are {self.periods}; it must be at least {LEAST_PERIODS}'
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """One exciting motion at one locked posture, and the joint whose torque it is read from.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    driven, measured : int
+        Joints k and l; the same for inertial and gravity motions.
+    motion : Oscillation or Sweep
+        A sweep for gravity.
+    """
+
+    kind: str
+    driven: int
+    measured: int
+    motion: Oscillation | Sweep
+
+    @property
+    def start(self) -> FloatArray:
+        """Posture (J,) at the beginning [rad, m]."""
+        motion = self.motion
+        return motion.center if isinstance(motion, Oscillation) else motion.start
+
+    @property
+    def goal(self) -> FloatArray:
+        """Posture (J,) at the end [rad, m]."""
+        motion = self.motion
+        return motion.center if isinstance(motion, Oscillation) else motion.goal
+
+    @property
+    def moving(self) -> tuple[int, ...]:
+        """The joints that move; the others are locked."""
+        return tuple(sorted({self.driven, self.measured}))
+
+    @property
+    def harmonic(self) -> int:
+        """Multiple of the frequency at which it is read: 2 where velocities square (eq. 10)."""
+        return 2 if self.kind == CENTRIFUGAL else 1
+
+    def reference(self, motion: JointMotion) -> FloatArray:
+        """Return the signal (n,) whose phase is projected on, eq. 8, 10, 11."""
+        if self.kind == CENTRIFUGAL:
+            return np.asarray(motion.velocity[:, self.driven] ** 2)
+        return np.asarray(motion.acceleration[:, self.driven])
+
+    def ideal(self, samples: int) -> tuple[FloatArray, JointMotion]:
+        """Return times and motion of one period of full amplitude, or of the constant velocity."""
+        begin, end = self.motion.window
+        if isinstance(self.motion, Oscillation):
+            end = begin + 1.0 / self.motion.frequency
+        times = np.linspace(begin, end, samples)
+        return times, self.motion.sample(times)
+
+
+def exciting_motion(
+    kind: str,
+    driven: int,
+    measured: int,
+    posture: FloatArray,
+    limits: Limits,
+    settings: MotionSettings,
+) -> Experiment | None:
+    """Design a motion about a posture, or return None where the limits leave no room for it.
+
+    A driven joint gets all of its acceleration, with low velocity for inertia and coupling, and
+    with all of its velocity for centrifugal torques. In a motion of two joints l > k, joint l
+    swings with a small velocity so that its friction is that of a moving joint. Friction that
+    depends on velocity in any way has one phase at f, that of the velocity, and one at 2 f. So
+    joint l swings in the phase of joint k where f is read, and an eighth of a period behind it
+    where 2 f is: there its friction is a quarter of a period (of 2 f) off the square of the
+    velocity of k. With the same phase, as in the paper, asymmetric viscous friction would stay.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    driven, measured : int
+        Joints k and l.
+    posture : (J,) array
+        Where the others are locked and these swing about; a gravity motion of joint k covers all
+        of its range [rad, m].
+    limits : Limits
+    settings : MotionSettings
+    """
+    if kind == GRAVITY:
+        return _slow_motion(driven, posture, limits, settings)
+    room = np.minimum(posture - limits.lower, limits.upper - posture)
+    share = 1.0 if kind == CENTRIFUGAL else settings.low_velocity
+    acceleration = limits.acceleration[driven] / FADE_ROOM
+    amplitude = np.zeros(len(posture))
+    velocity = share * limits.velocity[driven]
+    amplitude[driven] = min(velocity**2 / acceleration, room[driven])
+    if amplitude[driven] < LEAST_AMPLITUDE:
+        return None
+    omega = float(np.sqrt(acceleration / amplitude[driven]))
+    phase = np.zeros(len(posture))
+    if measured != driven:
+        amplitude[measured] = min(
+            settings.small_velocity * limits.velocity[measured] / omega,
+            limits.acceleration[measured] / FADE_ROOM / omega**2,
+            room[measured],
+        )
+        if amplitude[measured] <= 0.0:
+            return None
+        phase[measured] = np.pi / 4.0 if kind == CENTRIFUGAL else 0.0
+    frequency = omega / (2.0 * np.pi)
+    swing = Oscillation(posture, amplitude, phase, frequency, settings.periods)
+    return Experiment(kind, driven, measured, swing)
+
+
+def _slow_motion(
+    joint: int, posture: FloatArray, limits: Limits, settings: MotionSettings
+) -> Experiment | None:
+    """Design the motion at constant velocity over all of a joint's range, eq. 12."""
+    start, goal = posture.copy(), posture.copy()
+    start[joint], goal[joint] = limits.lower[joint], limits.upper[joint]
+    way = goal[joint] - start[joint]
+    speed = settings.small_velocity * limits.velocity[joint]
+    # 15/8: the steepest slope of the smooth step. A tenth of the way at most goes by at each end.
+    ramp = max(0.2, 1.875 * speed / limits.acceleration[joint])
+    speed = min(speed, 0.2 * way / ramp)
+    if way < LEAST_AMPLITUDE:
+        return None
+    return Experiment(GRAVITY, joint, joint, Sweep(start, goal, float(way / speed + ramp), ramp))
+
+
+def exciting_motions(
+    posture: FloatArray,
+    limits: Limits,
+    settings: MotionSettings,
+    kinds: Sequence[str] = KINDS,
+) -> Iterator[Experiment]:
+    """Yield the motions of every joint k, and of every pair l > k, at one posture.
+
+    Parameters
+    ----------
+    posture : (J,) array
+        [rad, m].
+    limits : Limits
+    settings : MotionSettings
+    kinds : sequence of str
+        Those wanted.
+    """
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise ParameterError(f'kind of motion {unknown[0]!r} is unknown; allowed: {KINDS}')
+    joints = range(len(posture))
+    for kind in kinds:
+        pair = kind in (CENTRIFUGAL, COUPLING)
+        pairs = [(k, l) for k in joints for l in joints if (l > k if pair else l == k)]
+        for k, l in pairs:
+            found = exciting_motion(kind, k, l, posture, limits, settings)
+            if found is not None:
+                yield found

@@ -1,0 +1,129 @@
+"""What a joint's drive adds to the torque that moves the links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.errors import ParameterError
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+SHAPES = ('none', 'symmetric', 'asymmetric')
+"""Of friction: absent, the same in both directions, or a level or slope for each."""
+
+AT_REST = 0.1
+"""Share of the transition velocity below which a joint is taken to stand."""
+
+
+@dataclass(frozen=True)
+class DriveModel:
+    """Which effects of a drive are modelled, the same at every joint.
+
+    ``tau = Fs+ max(s, 0) + Fs- min(s, 0) + Fv+ max(qd, 0) + Fv- min(qd, 0) + Ia qdd + offset``,
+    ``s = tanh(qd / transition)``, so that all friction terms are positive numbers.
+
+    Asymmetric Coulomb friction and an offset say the same wherever the joint moves: then only
+    Fs+ + offset and Fs- - offset can be told.
+
+    Attributes
+    ----------
+    coulomb, viscous : str
+        `none`, `symmetric` (one number for both directions) or `asymmetric`.
+    rotor_inertia : bool
+        The inertia of the motor, seen at the joint.
+    offset : bool
+        A constant torque: of the sensor, or of a spring.
+    transition_velocity : float
+        Velocity over which Coulomb friction changes its sign; 0 for at once [rad/s, m/s].
+
+    Vandanjon, Gautier and Desbats 1995, eq. 5.
+    """
+
+    coulomb: str = 'asymmetric'
+    viscous: str = 'symmetric'
+    rotor_inertia: bool = False
+    offset: bool = False
+    transition_velocity: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, shape in (('Coulomb', self.coulomb), ('viscous', self.viscous)):
+            if shape not in SHAPES:
+                raise ParameterError(
+                    f'{name} friction is {shape!r}; it must be one of {", ".join(SHAPES)}'
+                )
+        if not 0.0 <= self.transition_velocity < np.inf:
+            raise ParameterError(
+                f'transition velocity is {self.transition_velocity}; it must be 0 or more'
+            )
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of the k effects, in the order of the columns."""
+        suffixes = {'none': (), 'symmetric': ('',), 'asymmetric': ('+', '-')}
+        return (
+            *(f'coulomb{side}' for side in suffixes[self.coulomb]),
+            *(f'viscous{side}' for side in suffixes[self.viscous]),
+            *(('rotor_inertia',) if self.rotor_inertia else ()),
+            *(('offset',) if self.offset else ()),
+        )
+
+    def at_rest(self, qd: FloatArray) -> BoolArray:
+        """Tell where friction may be anything up to its Coulomb level, and rows say nothing."""
+        if self.coulomb == 'none':
+            return np.zeros(qd.shape, dtype=bool)
+        return np.asarray(np.abs(qd) <= AT_REST * self.transition_velocity)
+
+    def names(self, joints: Sequence[str]) -> tuple[str, ...]:
+        """Names of the k J columns, such as `joint_2.viscous`."""
+        return tuple(f'{joint}.{term}' for joint in joints for term in self.terms)
+
+    def rows(self, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return what each effect of unit size adds to the torque.
+
+        Parameters
+        ----------
+        qd, qdd : arrays of one shape
+            Joint velocities and accelerations [rad/s, m/s; rad/s^2, m/s^2].
+
+        Returns
+        -------
+        (k, ...) array
+            Over their shape: N m or N per unit of each term.
+        """
+        sign = qd
+        if self.coulomb != 'none':
+            transition = self.transition_velocity
+            sign = np.tanh(qd / transition) if transition > 0.0 else np.sign(qd)
+        effects: dict[str, Callable[[], FloatArray]] = {
+            'coulomb': lambda: sign,
+            'coulomb+': lambda: np.maximum(sign, 0.0),
+            'coulomb-': lambda: np.minimum(sign, 0.0),
+            'viscous': lambda: qd,
+            'viscous+': lambda: np.maximum(qd, 0.0),
+            'viscous-': lambda: np.minimum(qd, 0.0),
+            'rotor_inertia': lambda: qdd,
+            'offset': lambda: np.ones_like(qd),
+        }
+        return np.array([effects[term]() for term in self.terms]).reshape(-1, *qd.shape)
+
+    def regressor(self, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Build the regressor of what the drives add.
+
+        Parameters
+        ----------
+        qd, qdd : (n, J) arrays
+
+        Returns
+        -------
+        (n, J, k J) array
+            Columns as `names`: each joint has its own.
+        """
+        n, joints = qd.shape
+        k = len(self.terms)
+        out = np.zeros((n, joints, k * joints))
+        rows = self.rows(qd, qdd)
+        for joint in range(joints):
+            out[:, joint, k * joint : k * joint + k] = rows[:, :, joint].T
+        return out

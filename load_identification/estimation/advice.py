@@ -1,0 +1,182 @@
+"""What motion would help: the smallest of those that complete what is lacking.
+
+Takes some milliseconds: for words now and then, not for every estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.estimation.identification import (
+    CENTER_OF_MASS,
+    INERTIA,
+    MASS,
+    Judgement,
+    Requirements,
+)
+from load_identification.estimation.prospect import (
+    Knowledge,
+    Motion,
+    Prospect,
+    predict,
+    predicted_std,
+    swings,
+    turns,
+)
+from load_identification.model.joint_axes import RotationAxis, sensor_axes
+from load_identification.typing_aliases import FloatArray, IntArray
+
+PLACES = {MASS: slice(0, 1), CENTER_OF_MASS: slice(1, 4), INERTIA: slice(4, 10)}
+"""Of the parameters of each stage in message order."""
+
+NOTICEABLE = 0.8
+"""A motion is no help where it leaves more than this part of every standard deviation."""
+
+AS_GOOD = np.log(1.3)
+"""A motion that is worse by less than this and smaller is the better advice."""
+
+NEAR = 10.0
+"""What a motion leaves known to so many times what is required is worth a number."""
+
+TRUSTED = 3.0
+"""Inertia known to so many times what is required tells how much torque it will make."""
+
+WATER = 1000.0
+"""Density [kg/m³]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """What would help, and what it would leave.
+
+    Attributes
+    ----------
+    text : str
+        Empty where nothing lacks.
+    motion : Motion or None
+        None where none of those looked at helps; then the text says why.
+    std : (10,) array
+        Standard deviations after the motion, in message order, each the larger of what all
+        samples and what slow averages give.
+    enough : bool
+        They meet the requirements of the stage that is lacking.
+    """
+
+    text: str
+    motion: Motion | None
+    std: FloatArray
+    enough: bool
+
+
+def advise(
+    knowledge: Knowledge,
+    judgement: Judgement,
+    required: Requirements,
+    axes: Sequence[RotationAxis] = (),
+) -> Advice:
+    """Return the smallest motion that completes the stage that is lacking, or helps it most.
+
+    Parameters
+    ----------
+    knowledge : Knowledge
+    judgement : Judgement
+    required : Requirements
+    axes : sequence of RotationAxis
+        About which the sensor can be turned; none: its own.
+    """
+    now = predicted_std(knowledge, knowledge.information[None], knowledge.slow_information[None])[
+        0
+    ]
+    stage = judgement.lacking
+    if not stage:
+        return Advice('', None, now, True)
+    axes = axes or sensor_axes()
+    prospect = predict(knowledge, swings(axes) if stage == INERTIA else turns(axes))
+    places = np.arange(10)[PLACES[stage]]
+    places = places[~judgement.identified[places]]
+    ratio = prospect.std[:, places] / judgement.allowed[places]
+    shortfall = np.sum(np.log(np.maximum(ratio, 1.0)), axis=1)
+    useful = (np.min(prospect.std[:, places] / now[places], axis=1) <= NOTICEABLE) | (
+        shortfall <= 0.0
+    )
+    if stage == INERTIA:
+        torque = _inertial_torque(knowledge, prospect, now, judgement)
+        wanted = required.excitation * knowledge.unexplained
+        if not np.any(torque >= wanted):
+            return Advice(_hopeless(prospect, torque, knowledge, wanted), None, now, False)
+        useful &= torque >= wanted
+    helpful = np.flatnonzero(useful)
+    if not helpful.size:
+        return Advice(f'{stage}: no turn about one axis helps in this pose', None, now, False)
+    # Candidates stand in order of size.
+    best = float(shortfall[helpful].min())
+    near = best + AS_GOOD if best > 0.0 else 0.0
+    chosen = int(helpful[np.argmax(shortfall[helpful] <= near)])
+    motion, std = prospect.motions[chosen], prospect.std[chosen]
+    gained = places[std[places] <= NOTICEABLE * now[places]]
+    enough = bool(shortfall[chosen] <= 0.0)
+    text = _words(judgement, motion, std, gained, enough)
+    return Advice(text, motion, std, enough)
+
+
+def _inertial_torque(
+    knowledge: Knowledge, prospect: Prospect, now: FloatArray, judgement: Judgement
+) -> FloatArray:
+    """Return the torque that inertia would make in each motion, rms, (k,) [N m].
+
+    Where the estimate is worth little, that of a point mass at the centre of mass and a cube of
+    water: about the size of things that are held.
+    """
+    if np.all(now[4:] <= TRUSTED * judgement.allowed[4:]):
+        inertia = knowledge.parameters[4:]
+    else:
+        mass, first = float(knowledge.parameters[0]), knowledge.parameters[1:4]
+        point = (float(first @ first) * np.eye(3) - np.outer(first, first)) / mass
+        cube = mass * (mass / WATER) ** (2.0 / 3.0) / 6.0
+        inertia = (point + cube * np.eye(3))[np.triu_indices(3)]
+    torque = prospect.rows[:, :, 3:, 4:10] @ inertia
+    rms: FloatArray = np.sqrt(np.mean(torque**2, axis=(1, 2)))
+    return rms
+
+
+def _words(
+    judgement: Judgement, motion: Motion, std: FloatArray, places: IntArray, enough: bool
+) -> str:
+    """Return the advice in a sentence, with the worst of what it would bring near the aim."""
+    words = motion.words()
+    ratio = std / judgement.allowed
+    near = places[ratio[places] <= NEAR]
+    if near.size:
+        worst = int(near[np.argmax(ratio[near])])
+        name, unit, scale = _named(worst)
+        words += (
+            f': {name} ± {scale * std[worst]:.2g} {unit} expected, '
+            f'{scale * judgement.allowed[worst]:.2g} required'
+        )
+    if judgement.lacking == INERTIA:
+        about = 'xyz'[int(np.argmax(np.abs(motion.axis.direction)))]
+        words += f'; adds most about {about}'
+    return words if enough else f'{words}; more about other axes will be needed'
+
+
+def _named(place: int) -> tuple[str, str, float]:
+    """Return name, unit and factor of a parameter in message order."""
+    names = ('mass', 'x', 'y', 'z', 'xx', 'xy', 'xz', 'yy', 'yz', 'zz')
+    if place == 0:
+        return 'mass', 'kg', 1.0
+    if place < 4:
+        return f'centre of mass {names[place]}', 'mm', 1e3
+    return f'inertia {names[place]}', 'kg·m²', 1.0
+
+
+def _hopeless(prospect: Prospect, torque: FloatArray, knowledge: Knowledge, wanted: float) -> str:
+    """Say that even the fastest of the motions would not show inertia."""
+    best = int(np.argmax(torque))
+    return (
+        f'inertia: to {prospect.motions[best].words()} would make a torque of about '
+        f'{torque[best]:.2g} N·m rms, {wanted:.2g} needed against {knowledge.unexplained:.2g} '
+        'unexplained: the sensor cannot see it'
+    )

@@ -1,0 +1,287 @@
+"""By how much the wrench's stamps are late against those of the joint states, from motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.estimation.lag_bank import (
+    LAGS,
+    SPACING_NS,
+    cost,
+    gram,
+    minimum,
+    solution,
+)
+from load_identification.model.regressor import wrench_regressor
+from load_identification.signals.batches import FilteredBatch
+from load_identification.typing_aliases import FloatArray, IntArray
+
+SMOOTHING_NS = 20_000_000
+"""Standard deviation of the Gaussian that carries samples from their stamps to a regular grid.
+
+One output period of the filter. Narrower, noise in the regressor would be averaged more at lags
+that fall between stamps than at those on them, and draw the minimum there."""
+
+JOINED_NS = 2 * SMOOTHING_NS
+"""Samples farther apart than this are not joined."""
+
+MARGIN_NS = int(LAGS[-1]) * SPACING_NS + 4 * SMOOTHING_NS
+"""What is needed of samples before and after a block; the Gaussian is cut off at 3e-4."""
+
+BLOCK_NS = 2_000_000_000
+"""Slower motion than this says nothing of the delay."""
+
+STRIDE = 4
+"""The cost is a sum over every fourth point of the grid, 25 a second: enough for what is left."""
+
+POINTS = BLOCK_NS // (STRIDE * SPACING_NS)
+
+PARAMETERS = 10
+GROUPS = 8
+"""Blocks take turns in so many groups; leaving out each in turn shows how far to believe."""
+
+LEAST_BLOCKS = 4
+NOISE_STEPS = 2
+"""The expected noise only sets how force weighs against torque in the first of these."""
+
+MEMORY_NS = 30_000_000_000
+"""Time constant of forgetting, in time in motion."""
+
+MOVING = 0.02
+"""Rms of angular [rad/s] or linear velocity [m/s] from which a block is one of motion."""
+
+CORRELATION = 2.0
+"""By how much neighbouring residuals, smoothed alike, raise the variance of the minimum."""
+
+MODEL_ERROR = 5e-5
+"""What the filter and the parabola are off by, measured without noise, at most [s]."""
+
+KNOWN = 0.0025
+"""Largest standard deviation of a delay that is called known [s]."""
+
+WORTH_A_WORD = 0.010
+"""From this size a delay is warned of [s]: half the time over which the filter effectively
+averages, 1 / (2 cutoff) = 25 ms at 20 Hz, rounded down. Its whole window is five times as long,
+but most of it weighs next to nothing."""
+
+LARGEST = float(LAGS[-2]) * SPACING_NS * 1e-9
+"""Beyond this a delay is only known to be larger [s]."""
+
+
+@dataclass(frozen=True)
+class DelayEstimate:
+    """By how much the wrench is older than its stamp says, compared with the joint states.
+
+    Attributes
+    ----------
+    value_s, std_s : float
+        In the sense of the parameter `wrench_delay`, besides what that is set to: positive means
+        that the wrench stamped t was measured at t - value [s].
+    known : bool
+        The standard deviation is small enough for the value to be used.
+    beyond : bool
+        Surely larger than `LARGEST`; then `value_s` is that, with its sign.
+    """
+
+    value_s: float
+    std_s: float
+    known: bool
+    beyond: bool = False
+
+
+UNKNOWN = DelayEstimate(0.0, np.inf, False)
+
+
+class DelayEstimator:
+    """The lag between wrench and motion at which a load explains the wrench best.
+
+    For each lag of a bank the wrench at t is regressed on the motion at t - lag,
+    w(t) = -A(t - lag) phi + offset. It is the motion that is shifted: shifting the noisy wrench
+    would smooth it, by an amount that depends on the lag. Each block of 2 s has its own phi,
+    offset and noise, so no change of load or sensor is taken for a delay, and a contact has
+    little weight; that costs next to nothing. What is remembered is the least cost at each lag,
+    summed over blocks.
+
+    Parameters
+    ----------
+    force_noise, torque_noise : float
+        Expected standard deviation of a filtered sample [N, N m].
+    """
+
+    def __init__(self, force_noise: float, torque_noise: float) -> None:
+        self._expected = np.array([force_noise, torque_noise])
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.estimate = UNKNOWN
+        """What is known now."""
+        self._frame = ''
+        self._costs = np.zeros((GROUPS, len(LAGS)))
+        self._blocks = 0
+        self._waiting: list[FloatArray] = []
+        self._waiting_stamps: list[IntArray] = []
+        self._start: int | None = None
+        self._newest = 0
+
+    def update(self, batch: FilteredBatch) -> bool:
+        """Take in filtered samples; return whether the estimate is a new one.
+
+        A channel with a NaN is left out of its block of 2 s: so can be kept out what is known to
+        be contact. A stamp that is not newer or another frame starts afresh.
+        """
+        if not batch.stamps.size:
+            return False
+        if batch.frame != self._frame or (
+            self._start is not None and batch.stamps[0] <= self._newest
+        ):
+            self.reset()
+            self._frame = batch.frame
+        if self._start is None:
+            self._place(int(batch.stamps[0]) + MARGIN_NS)
+        self._newest = int(batch.stamps[-1])
+        self._waiting_stamps.append(batch.stamps)
+        self._waiting.append(
+            np.hstack(
+                [
+                    batch.linear_acceleration,
+                    batch.angular_velocity,
+                    batch.angular_acceleration,
+                    batch.linear_velocity,
+                    batch.wrench,
+                ]
+            )
+        )
+        return self._newest >= self._complete and self._work()
+
+    def _place(self, start: int) -> None:
+        self._start = start
+        self._complete = start + BLOCK_NS + MARGIN_NS
+        """Stamp at which the block can be worked on [ns]."""
+
+    def _work(self) -> bool:
+        """Work on the blocks that are complete; return whether the estimate is a new one."""
+        stamps, values = np.concatenate(self._waiting_stamps), np.concatenate(self._waiting)
+        usable = np.isfinite(values[:, :12]).all(axis=1)
+        stamps, values = stamps[usable], values[usable]
+        fresh = False
+        start = self._start or 0
+        while stamps.size and stamps[-1] >= start + BLOCK_NS + MARGIN_NS:
+            first, last = stamps.searchsorted([start - MARGIN_NS, start + BLOCK_NS + MARGIN_NS])
+            mine = slice(first, last + 1)
+            gaps = np.diff(stamps[mine], prepend=start - MARGIN_NS) > JOINED_NS
+            if gaps.any():
+                start = int(stamps[mine][gaps][-1]) + MARGIN_NS
+            else:
+                fresh |= self._add(start, stamps[mine], values[mine])
+                start += BLOCK_NS
+        self._place(start)
+        kept = stamps.searchsorted(start - MARGIN_NS)
+        self._waiting_stamps, self._waiting = [stamps[kept:]], [values[kept:]]
+        return fresh and self._solve()
+
+    def _add(self, start: int, stamps: IntArray, values: FloatArray) -> bool:
+        """Add the costs of a block; return whether it tells anything."""
+        speed = np.sqrt(np.mean(np.sum(values[:, [3, 4, 5, 9, 10, 11]] ** 2, axis=1)))
+        if speed < MOVING:
+            return False
+        regressor, wrench = self._on_grid(start, stamps, values)
+        wrench = wrench - wrench.mean(axis=0)
+        channels = np.isfinite(wrench).all(axis=0)
+        if not channels.any():
+            return False
+        wrench[:, ~channels] = 0.0
+        shifted = regressor[LAGS[-1] + STRIDE * np.arange(POINTS) - LAGS[:, None]]
+        shifted = shifted - shifted.mean(axis=1, keepdims=True)
+        shifted[:, :, ~channels] = 0.0
+        self._costs *= np.exp(-BLOCK_NS / MEMORY_NS)
+        self._costs[self._blocks % GROUPS] += self._cost(
+            gram(shifted[:, :, :3, :4], wrench[:, :3]),
+            gram(shifted[:, :, 3:, 1:], wrench[:, 3:]),
+            (POINTS - 1) * channels.reshape(2, 3).sum(axis=1),
+        )
+        self._blocks += 1
+        return True
+
+    def _cost(self, force: FloatArray, torque: FloatArray, rows: IntArray) -> FloatArray:
+        """Return the least cost of a block at each lag, in the noise that it shows itself."""
+        noise = self._expected
+        for _ in range(NOISE_STEPS):
+            best = int(np.argmin(cost(force, torque, noise)))
+            unknowns = solution(force[best], torque[best], noise)
+            left = []
+            for matrix, part in ((force[best], slice(4)), (torque[best], slice(1, 10))):
+                misfit = np.append(unknowns[part], -1.0)
+                left.append(float(misfit @ matrix @ misfit))
+            level = np.sqrt(np.maximum(left, 0.0) / np.maximum(rows - PARAMETERS / 2, 1.0))
+            # Where simulated data have no noise at all: what rounding leaves.
+            noise = np.where(rows > 0, np.maximum(level, 1e-3 * self._expected), noise)
+        return cost(force, torque, noise)
+
+    def _on_grid(
+        self, start: int, stamps: IntArray, values: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return -A (., 6, 10) at every point of the grid and the wrench at every fourth."""
+        times = (stamps - start) / SMOOTHING_NS
+        grid = np.arange(LAGS[0], STRIDE * (POINTS - 1) + LAGS[-1] + 1)
+        away = (grid * (SPACING_NS / SMOOTHING_NS))[:, None] - times
+        # Each sample weighs as the time it stands for, and what is carried is the local straight
+        # line: uneven stamps shift nothing.
+        kernel = np.exp(-0.5 * away**2) * np.gradient(times)
+        zeroth, first, second = (
+            np.sum(kernel * away**power, axis=1, keepdims=True) for power in range(3)
+        )
+        kernel *= (second - first * away) / (zeroth * second - first**2)
+        regressor = -wrench_regressor(values[:, :3], values[:, 3:6], values[:, 6:9])
+        at_wrench = kernel[LAGS[-1] : len(grid) - LAGS[-1] : STRIDE]
+        return (
+            (kernel @ regressor.reshape(len(stamps), -1)).reshape(-1, 6, 10),
+            at_wrench @ values[:, 12:],
+        )
+
+    def _solve(self) -> bool:
+        """Find the minimum of the cost, with all groups and without each of them."""
+        if self._blocks < LEAST_BLOCKS:
+            return False
+        total, n = self._costs.sum(axis=0), min(self._blocks, GROUPS)
+        value, curvature, least = minimum(total)
+        without, _, _ = minimum(total - self._costs[:n])
+        spread = (n - 1) / n * float(np.sum((without - without.mean()) ** 2))
+        # Of a sum of squares in units of its variance: 2 / curvature. The unit so far is the
+        # variance at the nearest lag of the bank.
+        unit = max(float(least / total.min()), 0.0)
+        chance = max(spread, 2.0 * CORRELATION * unit / float(curvature))
+        std = float(np.sqrt(chance + MODEL_ERROR**2))
+        every = np.append(without, value)
+        if bool(np.all(every > LARGEST) or np.all(every < -LARGEST)):
+            self.estimate = DelayEstimate(float(np.sign(value)) * LARGEST, np.inf, False, True)
+        else:
+            known = bool(std <= KNOWN and np.all(np.abs(every) <= LARGEST))
+            self.estimate = DelayEstimate(float(value), std, known)
+        return True
+
+
+def delay_warning(estimate: DelayEstimate, wrench_delay: float = 0.0) -> str:
+    """Return in words what to do about a delay; empty where it is small or not significant.
+
+    Parameters
+    ----------
+    estimate : DelayEstimate
+    wrench_delay : float
+        The parameter's present value [s].
+    """
+    sense = 'older' if estimate.value_s > 0.0 else 'younger'
+    size, error = 1e3 * abs(estimate.value_s), 1.96e3 * estimate.std_s
+    if estimate.beyond:
+        return (
+            f'wrench is more than {size:.0f} ms {sense} than the joint stamps: '
+            'stale data under fresh stamps?'
+        )
+    if not estimate.known or size - error <= 1e3 * WORTH_A_WORD:
+        return ''
+    return (
+        f'wrench is {size:.1f} ± {error:.1f} ms {sense} than the joint stamps: '
+        f'set wrench_delay to {wrench_delay + estimate.value_s:.4f}'
+    )

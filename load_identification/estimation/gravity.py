@@ -1,0 +1,141 @@
+"""Gravity in the sensor frame, from velocity, angular velocity and what an accelerometer reads."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from load_identification.signals.low_pass import STEEPEST_RATIO
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+FADING_TIME = 2.0
+"""Time constant of forgetting [s]."""
+
+
+class GravityObserver:
+    """Finds the part of a = p̈ - g that is no motion, stream in, stream out.
+
+    In axes that do not turn d/dt v = a + g, with g constant, so v - ∫ a dt is a straight line in
+    time whose slope is g. A line is fitted to it with fading memory; between samples it turns
+    with S, by the integral of the angular velocity. Noise of v is all that remains of the noise
+    of v̇ in a, and errors of the turning are forgotten.
+
+    Nothing is assumed about where gravity points or how strong it is.
+
+    Parameters
+    ----------
+    fading_time : float
+        Of the memory of the line [s].
+    """
+
+    def __init__(self, fading_time: float = FADING_TIME) -> None:
+        self._fading_time = fading_time
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every sample."""
+        self._past: tuple[IntArray, FloatArray, BoolArray, FloatArray] | None = None
+        self._weights = 0.0, 0.0, 0.0
+        self._sums = np.zeros((2, 3))
+
+    def update(self, stamps: IntArray, motion: FloatArray, fresh: BoolArray) -> FloatArray:
+        """Take in samples and return gravity at each.
+
+        Parameters
+        ----------
+        stamps : (n,) int array
+            Increasing, also from call to call [ns].
+        motion : (n, 9) array
+            Linear velocity, linear acceleration less gravity, angular velocity, all in S [m/s,
+            m/s², rad/s].
+        fresh : (n,) bool array
+            Where the past does not count; the very first sample has none.
+
+        Returns
+        -------
+        (n, 3) array
+            g in S [m/s²]; NaN where fresh, for it takes two samples.
+        """
+        if self._past is None:
+            fresh = fresh.copy()
+            fresh[0] = True
+            before = stamps[0] - np.array([2, 1])
+            self._past = before, np.zeros((2, 9)), np.ones(1, dtype=bool), np.eye(3)
+        stamps = np.concatenate([self._past[0], stamps])
+        motion = np.concatenate([self._past[1], motion])
+        fresh = np.concatenate([self._past[2], fresh])
+        steps = np.diff(stamps) * 1e-9
+        turns = np.concatenate([[self._past[3]], turning(steps, motion[:, 6:], fresh)])
+        self._past = stamps[-2:], motion[-2:], fresh[-1:], turns[-1]
+        change = _change(steps, motion, turns, fresh)
+        return self._fit(steps[1:], turns[1:], change, fresh[1:])
+
+    def _fit(
+        self, steps: FloatArray, turns: FloatArray, change: FloatArray, fresh: BoolArray
+    ) -> FloatArray:
+        """Carry the line's sums from sample to sample; return its slopes, (n, 3).
+
+        Sums over all samples of weight times 1, t and t², and of weight times 1 and t times the
+        ordinate, both counted from the newest sample.
+        """
+        slopes = np.full((len(steps), 3), np.nan)
+        decays = np.exp(-steps / self._fading_time)
+        s0, s1, s2 = self._weights
+        sums = self._sums
+        for k, (h, decay, starts) in enumerate(
+            zip(steps.tolist(), decays.tolist(), fresh.tolist(), strict=True)
+        ):
+            if starts:
+                s0, s1, s2, sums = 1.0, 0.0, 0.0, np.zeros((2, 3))
+                continue
+            s0, s1, s2 = decay * s0, decay * (s1 - h * s0), decay * (s2 - h * (2.0 * s1 - h * s0))
+            sums = decay * (sums @ turns[k])
+            sums[1] -= h * sums[0] + s1 * change[k]
+            sums[0] -= s0 * change[k]
+            s0 += 1.0
+            slopes[k] = (s0 * sums[1] - s1 * sums[0]) / (s0 * s2 - s1 * s1)
+        self._weights, self._sums = (s0, s1, s2), sums
+        return slopes
+
+
+def turning(steps: FloatArray, omega: FloatArray, fresh: BoolArray) -> FloatArray:
+    """Return the rotation (n - 1, 3, 3) over each step but the first, from its end to its start.
+
+    Of the vector ∫ω dt + ½ ∫∫ ω × ω, to the fourth order: ω is taken for the parabola through
+    the last three samples, or the straight line after a fresh start.
+    """
+    old, middle, new = _parabola(steps, fresh)
+    integral = old * omega[:-2] + middle * omega[1:-1] + new * omega[2:]
+    coning = (steps**2 / 12.0)[1:, None] * np.cross(omega[1:-1], omega[2:])
+    vector = integral + coning
+    angle = np.linalg.norm(vector, axis=1)[:, None, None]
+    skew = np.zeros((len(vector), 3, 3))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        skew[:, k, j], skew[:, j, k] = vector[:, i], -vector[:, i]
+    # sin x / x and (1 - cos x) / x², which sinc gives also at zero.
+    first = np.sinc(angle / np.pi)
+    second = 0.5 * np.sinc(angle / (2.0 * np.pi)) ** 2
+    rotation: FloatArray = np.eye(3) + first * skew + second * (skew @ skew)
+    return rotation
+
+
+def _parabola(steps: FloatArray, fresh: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the weights (n - 1, 1) of the last three samples in the integral over each step."""
+    g, h = steps[:-1, None], steps[1:, None]
+    straight = fresh[:-1, None] | (h > STEEPEST_RATIO * g)
+    old = np.where(straight, 0.0, -(h**3) / (6.0 * g * (g + h)))
+    new = 0.5 * h + old * g / h
+    return old, h - new - old, new
+
+
+def _change(
+    steps: FloatArray, motion: FloatArray, turns: FloatArray, fresh: BoolArray
+) -> FloatArray:
+    """Return by how much v - ∫ a dt changes over each step but the first, in S at its end."""
+    v, a = motion[:, :3], motion[:, 3:6]
+    old, middle, new = _parabola(steps, fresh)
+    # What was before is turned into S at the end of the step.
+    one, two = turns[1:], turns[:-1] @ turns[1:]
+    integral = old * (a[:-2, None] @ two)[:, 0] + middle * (a[1:-1, None] @ one)[:, 0]
+    integral += new * a[2:]
+    change: FloatArray = v[2:] - (v[1:-1, None] @ one)[:, 0] - integral
+    return change

@@ -1,0 +1,128 @@
+"""What the motion so far has shown, and what motion would help: gathered sample by sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from load_identification.estimation.advice import Advice, advise
+from load_identification.estimation.delay import DelayEstimate, DelayEstimator
+from load_identification.estimation.excitation import Excitation, FastestMotion
+from load_identification.estimation.identification import Judgement, Requirements
+from load_identification.estimation.prospect import Knowledge
+from load_identification.model.joint_axes import RotationAxis
+from load_identification.signals.batches import FilteredBatch
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+
+class Guidance:
+    """The fastest motion, the lag between the streams, and advice on what to do next.
+
+    Parameters
+    ----------
+    force_noise, torque_noise : float
+        Expected standard deviation of a filtered sample [N, N m].
+    """
+
+    def __init__(self, force_noise: float, torque_noise: float) -> None:
+        self._lag = DelayEstimator(force_noise, torque_noise)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was shown of the load; the lag is that of the streams, and stays."""
+        self._fastest = FastestMotion()
+        self._before: FastestMotion | None = None
+        self._newest: int | None = None
+        self._rate = 0.0
+        self._specific_force: FloatArray = np.zeros(3)
+
+    @property
+    def delay(self) -> DelayEstimate:
+        """By how much the wrench's stamps are late, as far as motion has shown it."""
+        return self._lag.estimate
+
+    def update(self, batch: FilteredBatch, usable: BoolArray, matrix: FloatArray) -> None:
+        """Take in filtered samples.
+
+        Parameters
+        ----------
+        batch : FilteredBatch
+            Of n samples.
+        usable : (n,) bool array
+            Where the motion is finite; once at least.
+        matrix : (k, 6, 10) array
+            Regressor of eq. 12 of these.
+        """
+        stamps = batch.stamps[usable]
+        first = self._newest if self._newest is not None else int(stamps[0])
+        span = int(stamps[-1]) - first
+        if span > 0:
+            self._rate = (len(stamps) - (self._newest is None)) * 1e9 / span
+        self._newest = int(stamps[-1])
+        self._specific_force = batch.linear_acceleration[usable][-1]
+        self._fastest.update(
+            stamps,
+            -matrix[:, 3:, 1:],
+            batch.wrench[usable, 3:],
+            batch.angular_velocity[usable],
+            batch.angular_acceleration[usable],
+        )
+        self._lag.update(batch)
+
+    def begin_doubt(self) -> None:
+        """Set aside what was shown: the load may have changed."""
+        if self._before is None:
+            self._before, self._fastest = self._fastest, FastestMotion()
+
+    def end_doubt(self, another_load: bool) -> None:
+        """Go on with what was shown before, unless it is another load."""
+        if self._before is not None and not another_load:
+            self._fastest = self._before
+        self._before = None
+
+    def excitation(self, parameters: FloatArray, tool: FloatArray | None = None) -> Excitation:
+        """Return what the fastest motion shows of inertia; see `FastestMotion.excitation`."""
+        return self._fastest.excitation(parameters, tool)
+
+    def advice(
+        self,
+        parameters: FloatArray,
+        information: tuple[FloatArray, FloatArray],
+        noise: FloatArray,
+        unexplained: float,
+        judgement: Judgement,
+        required: Requirements,
+        axes: Sequence[RotationAxis] = (),
+        tool_covariance: FloatArray | None = None,
+    ) -> Advice | None:
+        """Return what motion would help most from the present pose; None before there is one.
+
+        Parameters
+        ----------
+        parameters : (10,) array
+            Of the payload, tool taken off.
+        information : two (16, 16) arrays
+            Square roots: of all samples, and of slow averages.
+        noise : (2,) array
+        unexplained : float
+            Torque left unexplained, as judged by [N m].
+        judgement : Judgement
+        required : Requirements
+        axes : sequence of RotationAxis
+            About which the sensor can be turned; none: its own.
+        tool_covariance : (10, 10) array, optional
+        """
+        if not self._rate:
+            return None
+        knowledge = Knowledge(
+            parameters=parameters,
+            information=information[0],
+            slow_information=information[1],
+            noise=noise,
+            specific_force=self._specific_force,
+            unexplained=unexplained,
+            rate=self._rate,
+            tool_covariance=np.zeros((10, 10)) if tool_covariance is None else tool_covariance,
+        )
+        return advise(knowledge, judgement, required, axes)

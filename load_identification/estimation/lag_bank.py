@@ -1,0 +1,96 @@
+"""A least-squares problem at each of many lags, and the lag at which the least is left.
+
+Of force and torque rows there are Gram matrices of [A w], so any sum of them is a problem again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+SPACING_NS = 10_000_000
+LAGS = np.arange(-10, 11)
+"""The bank: lags of -100 to 100 ms, 10 ms apart. What is filtered at 20 Hz changes so slowly that
+a parabola through three costs finds the minimum between them to 0.1 ms."""
+
+FLAT = 1e-9
+"""A curvature that says nothing; costs are of the order of their number of rows."""
+
+
+def gram(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
+    """Return the Gram matrices of [A w], (lags, k + 1, k + 1).
+
+    Parameters
+    ----------
+    matrix : (lags, n, 3, k) array
+    wrench : (n, 3) array
+    """
+    lags, n, channels, k = matrix.shape
+    rows = np.empty((lags, n * channels, k + 1))
+    rows[:, :, :k] = matrix.reshape(lags, -1, k)
+    rows[:, :, k] = wrench.ravel()
+    product: FloatArray = np.swapaxes(rows, 1, 2) @ rows
+    return product
+
+
+def normal_equations(
+    force: FloatArray, torque: FloatArray, noise: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Join the Gram matrices of force and torque: those of the ten parameters, scaled to 1.
+
+    Returns
+    -------
+    matrix : (..., 11, 11) array
+        Of [A w] in units of the noise, each column but the last divided by its norm.
+    scale : (..., 10) array
+        Those norms.
+    """
+    joined = np.zeros((*force.shape[:-2], 11, 11))
+    f, t = np.append(np.arange(4), 10), np.arange(1, 11)
+    joined[..., f[:, None], f] += force / noise[0] ** 2
+    joined[..., t[:, None], t] += torque / noise[1] ** 2
+    scale = np.sqrt(np.diagonal(joined, axis1=-2, axis2=-1)[..., :10])
+    scale = np.where(scale > 0.0, scale, 1.0)
+    joined[..., :10] /= scale[..., None, :]
+    joined[..., :10, :] /= scale[..., :, None]
+    # What the motion does not show stays at zero; 1e-9 is far below what it does show.
+    joined[..., np.arange(10), np.arange(10)] += 1e-9
+    return joined, scale
+
+
+def solution(force: FloatArray, torque: FloatArray, noise: FloatArray) -> FloatArray:
+    """Return the ten parameters that fit best, (..., 10)."""
+    joined, scale = normal_equations(force, torque, noise)
+    fitted = np.linalg.solve(joined[..., :10, :10], joined[..., :10, 10:])[..., 0]
+    return np.asarray(fitted / scale, dtype=float)
+
+
+def cost(force: FloatArray, torque: FloatArray, noise: FloatArray) -> FloatArray:
+    """Return the least sum of squared residuals in units of the noise, for each Gram matrix."""
+    joined, _ = normal_equations(force, torque, noise)
+    right = joined[..., :10, 10:]
+    fitted = np.linalg.solve(joined[..., :10, :10], right)
+    return np.asarray(joined[..., 10, 10] - np.sum(right * fitted, axis=(-2, -1)), dtype=float)
+
+
+def minimum(costs: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return where costs (..., lags) are least, by a parabola, its curvature and the cost there.
+
+    Returns
+    -------
+    lag, curvature, least : (...) arrays
+        [s, 1/s², -]; where the end of the bank is the least, that, of next to no curvature.
+    """
+    best = np.argmin(costs, axis=-1)
+    ends: BoolArray = (best == 0) | (best == len(LAGS) - 1)
+    index = np.clip(best, 1, len(LAGS) - 2)[..., None] + np.arange(-1, 2)
+    before, here, after = np.moveaxis(np.take_along_axis(costs, index, axis=-1), -1, 0)
+    bend = np.maximum(before - 2.0 * here + after, FLAT)
+    spacing = SPACING_NS * 1e-9
+    offset = np.where(ends, 0.0, 0.5 * (before - after) / bend)
+    return (
+        (LAGS[best] + offset) * spacing,
+        np.where(ends, FLAT, bend / spacing**2),
+        here - 0.5 * bend * offset**2,
+    )

@@ -1,0 +1,237 @@
+"""What would be known after a motion that has not been made.
+
+The covariance depends on the motion and on the noise alone, not on what will be measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from load_identification.model.inertial_parameters import message_jacobian
+from load_identification.model.joint_axes import RotationAxis
+from load_identification.model.regressor import wrench_regressor
+from load_identification.typing_aliases import FloatArray
+
+TURNS = np.deg2rad([20.0, 40.0, 60.0, 90.0])
+"""Angles of turns against gravity, smallest first [rad]."""
+
+HOLD = 2.0
+"""A pose is held so long [s]."""
+
+SWING = np.deg2rad(60.0)
+RATES = (1.0, 2.0, 3.0)
+SWINGS = (2, 5, 20)
+"""To and fro through that angle, at these peak rates [rad/s], so many times."""
+
+POINTS = 16
+"""Of a period of a swing at which it is looked at: harmonics above the fourth are below 1e-3."""
+
+AVERAGE = 0.2
+"""Averages over so long are all that slow information sees, about [s]."""
+
+UNKNOWNS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What is known now, as far as advice depends on it.
+
+    Attributes
+    ----------
+    parameters : (10,) array
+        Of the payload, tool taken off.
+    information, slow_information : (16, 16) arrays
+        R with RᵀR the inverse covariance of the parameters of everything on the sensor and the
+        offset: of all samples, and of averages over `AVERAGE` alone.
+    noise : (2,) array
+        Standard deviation of a row of force and torque, counted as if rows were
+        independent [N, N m].
+    specific_force : (3,) array
+        What an accelerometer at rest reads in S in the present pose: -g [m/s²].
+    unexplained : float
+        Torque left unexplained, rms [N m].
+    rate : float
+        Of samples [Hz].
+    tool_covariance : (10, 10) array
+        Of what is taken off.
+    """
+
+    parameters: FloatArray
+    information: FloatArray
+    slow_information: FloatArray
+    noise: FloatArray
+    specific_force: FloatArray
+    unexplained: float
+    rate: float = 50.0
+    tool_covariance: FloatArray = field(default_factory=lambda: np.zeros((10, 10)))
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A turn about an axis, held, or swings about it.
+
+    Attributes
+    ----------
+    axis : RotationAxis
+    angle : float
+        [rad]
+    rate : float
+        Peak rate of the swings; 0: a slow turn, held for `HOLD` [rad/s].
+    swings : int
+        To and fro.
+    """
+
+    axis: RotationAxis
+    angle: float
+    rate: float = 0.0
+    swings: int = 0
+
+    @property
+    def period(self) -> float:
+        """Of one swing, angle (1 - cos(2 π t / period)) / 2 [s]."""
+        return float(np.pi * self.angle / self.rate)
+
+    def words(self) -> str:
+        """Say what to do."""
+        degrees = f'{np.rad2deg(self.angle):.0f}°'
+        if not self.rate:
+            return f'turn {self.axis.name} by {degrees}, hold {HOLD:.0f} s'
+        return (
+            f'rotate {self.axis.name} through {degrees} at {self.rate:.2g} rad/s or more, '
+            f'{self.swings} times to and fro'
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Prospect:
+    """Candidate motions, their rows (k, n, 6, 16), and the std (k, 10) that they would leave."""
+
+    motions: tuple[Motion, ...]
+    rows: FloatArray
+    std: FloatArray
+
+
+def turns(axes: Sequence[RotationAxis]) -> tuple[Motion, ...]:
+    """Return the turns against gravity that are looked at, smallest first."""
+    return tuple(Motion(axis, float(angle)) for angle in TURNS for axis in axes)
+
+
+def swings(axes: Sequence[RotationAxis]) -> tuple[Motion, ...]:
+    """Return the swings that are looked at, fewest and slowest first; none beyond a limit."""
+    return tuple(
+        Motion(axis, float(SWING), min(rate, axis.velocity_limit), count)
+        for count in SWINGS
+        for rate, slower in zip(RATES, (0.0, *RATES), strict=False)
+        for axis in axes
+        if axis.velocity_limit > slower
+    )
+
+
+def predict(knowledge: Knowledge, motions: Sequence[Motion]) -> Prospect:
+    """Return what motions would leave, one by one, from the present pose."""
+    slow_turns = not motions[0].rate
+    rows, weight = _turn_rows(knowledge, motions) if slow_turns else _rows(knowledge, motions)
+    weight = weight[:, None, None, None]
+    averaged = rows if slow_turns else _averaged(rows, motions)
+    return Prospect(
+        tuple(motions),
+        rows,
+        predicted_std(
+            knowledge,
+            _joined(knowledge, knowledge.information, rows * weight),
+            _joined(knowledge, knowledge.slow_information, averaged * weight),
+        ),
+    )
+
+
+def predicted_std(
+    knowledge: Knowledge, information: FloatArray, slow_information: FloatArray
+) -> FloatArray:
+    """Return standard deviations in message order, (k, 10), the larger of two information's.
+
+    Parameters
+    ----------
+    knowledge : Knowledge
+    information, slow_information : (k, 16, 16) arrays
+        Square roots.
+    """
+    known = knowledge.parameters[0] > 0.0
+    jacobian = message_jacobian(knowledge.parameters) if known else np.eye(10)
+    variances = []
+    for factor in (information, slow_information):
+        # J P Jᵀ = X Xᵀ with X = J R⁻¹
+        right = np.zeros((UNKNOWNS, 10))
+        right[:10] = jacobian.T
+        root = np.linalg.solve(np.swapaxes(factor, 1, 2), right)
+        variances.append(np.sum(root**2, axis=1))
+    tool = np.einsum('ij,jk,ik->i', jacobian, knowledge.tool_covariance, jacobian)
+    deviations: FloatArray = np.sqrt(np.maximum(*variances) + tool)
+    return deviations
+
+
+def _rows(knowledge: Knowledge, motions: Sequence[Motion]) -> tuple[FloatArray, FloatArray]:
+    """Return rows of swings (k, points, 6, 16), and the root of the samples behind a point."""
+    phase = 2.0 * np.pi * np.arange(POINTS) / POINTS
+    angle = np.array([m.angle for m in motions])[:, None]
+    period = np.array([m.period for m in motions])
+    frequency = (2.0 * np.pi / period)[:, None]
+    turned = 0.5 * angle * (1.0 - np.cos(phase))
+    rate = 0.5 * angle * frequency * np.sin(phase)
+    acceleration = 0.5 * angle * frequency**2 * np.cos(phase)
+    samples = np.array([m.swings for m in motions]) * period * knowledge.rate / POINTS
+    return _regressor(knowledge, motions, turned, rate, acceleration), np.sqrt(samples)
+
+
+def _turn_rows(knowledge: Knowledge, motions: Sequence[Motion]) -> tuple[FloatArray, FloatArray]:
+    """Return the rows of the poses at the ends of turns, (k, 1, 6, 16), and their weights."""
+    turned = np.array([m.angle for m in motions])[:, None]
+    still = np.zeros_like(turned)
+    samples = np.full(len(motions), HOLD * knowledge.rate)
+    return _regressor(knowledge, motions, turned, still, still), np.sqrt(samples)
+
+
+def _regressor(
+    knowledge: Knowledge,
+    motions: Sequence[Motion],
+    turned: FloatArray,
+    rate: FloatArray,
+    acceleration: FloatArray,
+) -> FloatArray:
+    """Return [-A, 1] for rotations by angles (k, n) from the present pose, (k, n, 6, 16)."""
+    axis = np.array([m.axis.direction for m in motions])[:, None]
+    arm = np.array([m.axis.arm for m in motions])[:, None]
+    omega, alpha = rate[..., None] * axis, acceleration[..., None] * axis
+    # Seen from S, which turns, what stands still in space turns the other way (Rodrigues).
+    still = knowledge.specific_force
+    along = (axis @ still)[..., None] * axis
+    cosine, sine = np.cos(turned)[..., None], np.sin(turned)[..., None]
+    gravity = along + cosine * (still - along) - sine * np.cross(axis, still)
+    linear = gravity + np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
+    k, n = turned.shape
+    matrix = wrench_regressor(*(v.reshape(-1, 3) for v in (linear, omega, alpha)))
+    rows = np.empty((k, n, 6, UNKNOWNS))
+    rows[..., :10] = -matrix.reshape(k, n, 6, 10)
+    rows[..., 10:] = np.eye(6)
+    return rows
+
+
+def _averaged(rows: FloatArray, motions: Sequence[Motion]) -> FloatArray:
+    """Return what averages over `AVERAGE` leave of periodic rows (k, points, 6, 16)."""
+    spectrum = np.fft.rfft(rows, axis=1)
+    turns_in_average = AVERAGE / np.array([m.period for m in motions])
+    kept = np.sinc(turns_in_average[:, None] * np.arange(spectrum.shape[1]))
+    averaged: FloatArray = np.fft.irfft(spectrum * kept[..., None, None], POINTS, axis=1)
+    return averaged
+
+
+def _joined(knowledge: Knowledge, information: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return the square roots of information with more rows, (k, 16, 16)."""
+    weighted = rows / np.repeat(knowledge.noise, 3)[:, None]
+    weighted = weighted.reshape(len(rows), -1, UNKNOWNS)
+    known = np.broadcast_to(information, (len(rows), UNKNOWNS, UNKNOWNS))
+    return np.asarray(
+        np.linalg.qr(np.concatenate([known, weighted], axis=1), mode='r'), dtype=float
+    )

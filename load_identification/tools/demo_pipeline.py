@@ -1,0 +1,129 @@
+"""The pipeline of the demonstration: started, waited for, and kept apart from everybody else's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from types import TracebackType
+
+from rclpy.node import Node
+
+from load_identification.errors import LoadIdentificationError
+from load_identification.tools.demo_arm import ArmPublisher
+from load_identification.tools.demo_inputs import JOINT_STATES, WRENCH, InputPublisher
+from load_identification.tools.demo_monitor import Monitor
+
+DISCOVERY = 1.5
+"""Time given to publishers of others to be seen, before anything is started [s]."""
+
+START_DEADLINE = 20.0
+"""Time given to the pipeline to subscribe [s]."""
+
+
+class DemoError(LoadIdentificationError):
+    """The demonstration cannot run, or not go on."""
+
+
+class PipelineProcess:
+    """The pipeline in a process of its own, ended on leaving the context."""
+
+    def __init__(self) -> None:
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed in __exit__
+        # Offset and tool of a real robot are not to be read, nor written over.
+        self._home = tempfile.TemporaryDirectory(prefix='load_demo-')
+        self._process = subprocess.Popen(
+            [sys.executable, '-m', 'load_identification.nodes.load_identification'],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {'ROS_HOME': self._home.name},
+        )
+
+    def __enter__(self) -> PipelineProcess:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(3.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+        self._home.cleanup()
+
+    def output(self) -> str:
+        """Return all that it has written."""
+        size = os.fstat(self._log.fileno()).st_size
+        # Not read: the process writes where the file's position is.
+        return os.pread(self._log.fileno(), size, 0).decode(errors='replace').strip()
+
+    def check(self) -> None:
+        """Raise DemoError if it has ended."""
+        status = self._process.poll()
+        if status is not None:
+            raise DemoError(
+                f'the pipeline has ended with status {status}; it wrote:\n{self.output()}'
+            )
+
+
+def refuse_others(node: Node, monitor: Monitor, started: bool, own_pipeline: bool) -> None:
+    """Raise DemoError if somebody else publishes what the arm does, or what we listen to.
+
+    Parameters
+    ----------
+    node : Node
+    monitor : Monitor
+    started : bool
+        Whether our own publishers are among those seen.
+    own_pipeline : bool
+        Whether the only pipeline is to be ours.
+    """
+    domain = node.context.get_domain_id()
+    for topic in (JOINT_STATES, WRENCH):
+        if node.count_publishers(topic) > int(started):
+            raise DemoError(
+                f'somebody else publishes {topic} on ROS domain {domain}, perhaps a real robot: '
+                'choose another domain with ROS_DOMAIN_ID'
+            )
+    if own_pipeline and monitor.sources > int(started):
+        raise DemoError(
+            f'another pipeline runs on ROS domain {domain}: '
+            'feed that one with --no-pipeline, or choose another domain with ROS_DOMAIN_ID'
+        )
+
+
+def look_out(node: Node, monitor: Monitor, own_pipeline: bool) -> None:
+    """Wait until others would have been seen; raise DemoError if there are any."""
+    end = time.monotonic() + DISCOVERY
+    while time.monotonic() < end:
+        refuse_others(node, monitor, False, own_pipeline)
+        time.sleep(0.05)
+
+
+def wait_for_pipeline(
+    node: Node,
+    arm: ArmPublisher | InputPublisher,
+    monitor: Monitor,
+    pipeline: PipelineProcess | None,
+) -> None:
+    """Wait until the pipeline hears the arm and is heard; raise DemoError where it is not."""
+    end = time.monotonic() + START_DEADLINE
+    while arm.unheard or not monitor.sources:
+        if pipeline is not None:
+            pipeline.check()
+        if time.monotonic() > end:
+            lacking = [f'nobody has subscribed to {topic}' for topic in arm.unheard]
+            if not monitor.sources:
+                lacking.append(f'nobody publishes in {node.get_namespace()}')
+            written = f'; the pipeline wrote:\n{pipeline.output()}' if pipeline else ''
+            raise DemoError(f'{", ".join(lacking)} after {START_DEADLINE:.0f} s{written}')
+        time.sleep(0.05)

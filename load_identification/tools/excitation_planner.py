@@ -1,0 +1,330 @@
+"""What `plan_excitation` does: from a description and limits to a motion and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from load_identification.arm.arm import Arm
+from load_identification.arm.base_parameters import arm_base_parameters
+from load_identification.arm.exchange import STARTS, Design, design, exchange
+from load_identification.arm.excitation import Experiment, MotionSettings
+from load_identification.arm.experiments import (
+    LARGEST_BLOCK,
+    ExperimentPlan,
+    feasible_experiments,
+    ideal_blocks,
+    locked_postures,
+    plan_path,
+)
+from load_identification.arm.fourier_motion import FourierSettings, optimise_fourier_motion
+from load_identification.arm.friction import DriveModel
+from load_identification.arm.joint_motion import JointMotion, Piece
+from load_identification.arm.limits import Limits, Workspace, arm_limits
+from load_identification.arm.model import ArmModel
+from load_identification.arm.spectrum import TorqueRegressor, base_regressor
+from load_identification.errors import ParameterError
+from load_identification.model.robot import Robot
+from load_identification.typing_aliases import FloatArray
+
+METHODS = ('fourier', 'spectrum', 'postures')
+
+FOURIER_DURATION = 20.0
+"""Of a Fourier motion, by default [s]."""
+
+RATE = 100.0
+"""At which a planned motion is looked at [Hz]."""
+
+REACH_DRAWS = 5000
+"""Postures drawn to see whether the workspace is in reach."""
+
+NOISE_OF_EFFORT = 0.01
+"""Noise of a joint's torque in parts of its effort limit: only the ratios count [-]."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be planned; see `plan_excitation --help`.
+
+    Attributes
+    ----------
+    method : str
+        One of `METHODS`.
+    scales : tuple of 3 float
+        Parts of the limits of position, velocity and acceleration [-].
+    acceleration : sequence of float, optional
+        Limits [rad/s^2, m/s^2].
+    duration : float, optional
+        [s].
+    workspace : sequence of 6 float, optional
+        x, y and z from and to [m].
+    frame : str, optional
+        The link that stays in it, by default the last.
+    levels : int
+        Of each joint in the grid of postures.
+    experiments : int, optional
+        To choose.
+    settings : MotionSettings
+    seed : int
+    """
+
+    method: str = 'fourier'
+    scales: tuple[float, float, float] = (0.9, 0.5, 1.0)
+    acceleration: Sequence[float] | None = None
+    duration: float | None = None
+    workspace: Sequence[float] | None = None
+    frame: str | None = None
+    levels: int = 3
+    experiments: int | None = None
+    settings: MotionSettings = field(default_factory=MotionSettings)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for name, scale in zip(('position', 'velocity', 'acceleration'), self.scales, strict=True):
+            if not 0.0 < scale <= 1.0:
+                raise ParameterError(
+                    f'--{name}-scale is {scale}; it must be > 0 and at most 1, the limit itself'
+                )
+        if self.duration is not None and not (np.isfinite(self.duration) and self.duration > 0.0):
+            raise ParameterError(f'--duration is {self.duration} s; it must be > 0')
+        if self.experiments is not None and self.experiments < 1:
+            raise ParameterError(f'--experiments is {self.experiments}; it must be >= 1')
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A planned motion.
+
+    Attributes
+    ----------
+    arm : Arm
+    limits : Limits
+        As scaled.
+    path : Piece
+    plan : ExperimentPlan or None
+        Of experiments.
+    parameters : int
+        That the motion is to determine.
+    condition : float
+        Frobenius condition number [-].
+    compared_condition : float
+        Of the best motion drawn at random, or of all feasible experiments together [-].
+    candidates : int
+        Feasible experiments; 0 for a Fourier motion.
+    motion : JointMotion
+        Sampled at `RATE`.
+    torque : (n, J) array
+        That the description's inertias make of it, without friction [N m, N].
+    warnings : tuple of str
+    """
+
+    arm: Arm
+    limits: Limits
+    path: Piece
+    plan: ExperimentPlan | None
+    parameters: int
+    condition: float
+    compared_condition: float
+    candidates: int
+    motion: JointMotion
+    torque: FloatArray
+    warnings: tuple[str, ...]
+
+
+def load_arm(urdf: str, tip: str | None, gravity: Sequence[float]) -> Arm:
+    """Return the arm of a description: all of its joints, or those that move a link.
+
+    Raises
+    ------
+    DescriptionError
+        Where it cannot be used; FrameError where the link is not in it.
+    """
+    joints = None if tip is None else Robot(urdf, tip).joints
+    return Arm(urdf, gravity, joints)
+
+
+def plan_motion(
+    arm: Arm, urdf: str, request: Request, progress: Callable[[float], None]
+) -> Planned:
+    """Plan a motion.
+
+    Parameters
+    ----------
+    arm : Arm
+    urdf : str
+        Its description, for the frame of the workspace.
+    request : Request
+    progress : callable
+        Called with the condition number from time to time.
+
+    Raises
+    ------
+    LoadIdentificationError
+        Where nothing can be planned: it says what to change.
+    """
+    limits = arm_limits(arm, request.acceleration).scaled(*request.scales)
+    workspace = None
+    if request.workspace is not None:
+        box = np.reshape(np.asarray(request.workspace, dtype=np.float64), (3, 2))
+        frame = request.frame or arm.bodies[-1]
+        workspace = Workspace.of_frame(arm, urdf, frame, box[:, 0].tolist(), box[:, 1].tolist())
+        _check_reach(arm, limits, workspace, frame)
+    if request.method == 'fourier':
+        regressor, parameters = _regressor(arm)
+        duration = request.duration or FOURIER_DURATION
+        settings = FourierSettings(duration=duration, seed=request.seed)
+        found = optimise_fourier_motion(
+            arm, regressor, limits, settings, _noise(arm), workspace, progress
+        )
+        return _planned(
+            arm, limits, found.motion, None, parameters, found.condition, found.drawn_condition, 0
+        )
+    return _plan_experiments(arm, limits, request, workspace)
+
+
+def _check_reach(arm: Arm, limits: Limits, workspace: Workspace, frame: str) -> None:
+    """Refuse at once a workspace that no posture drawn within the limits has the tool in."""
+    shape = (REACH_DRAWS, len(arm.joints))
+    q = np.random.default_rng(0).uniform(limits.lower, limits.upper, shape)
+    if (workspace.outside(arm, q) > 0.0).all():
+        position = workspace.position(arm, q)
+        raise ParameterError(
+            f'{frame!r} is in the workspace from {workspace.lower} to {workspace.upper} m in none '
+            f'of {REACH_DRAWS} postures within the limits; it comes from '
+            f'{position.min(axis=0).round(2)} to {position.max(axis=0).round(2)} m'
+        )
+
+
+def _regressor(arm: Arm) -> tuple[TorqueRegressor, int]:
+    """Return the columns of the links' base parameters, and their number."""
+    model = ArmModel(arm, DriveModel(coulomb='none', viscous='none'))
+    base = arm_base_parameters(model)
+    return base_regressor(model, base), len(base.independent)
+
+
+def _noise(arm: Arm) -> FloatArray:
+    """Return the noise assumed of each joint's torque: alike where an effort limit lacks."""
+    efforts = arm.effort_limits
+    if not (np.isfinite(efforts) & (efforts > 0.0)).all():
+        return np.ones(len(efforts))
+    return NOISE_OF_EFFORT * efforts
+
+
+def _plan_experiments(
+    arm: Arm, limits: Limits, request: Request, workspace: Workspace | None
+) -> Planned:
+    regressor, parameters = _regressor(arm)
+    postures = locked_postures(limits, request.levels, request.seed)
+    feasible = feasible_experiments(arm, limits, request.settings, postures, workspace)
+    if not feasible:
+        raise ParameterError(
+            f'no motion at any of {len(postures)} postures is within the limits'
+            + ('' if workspace is None else ' and the workspace')
+            + '; allow more of them, or a finer grid by --levels'
+        )
+    blocks = ideal_blocks(regressor, feasible, _noise(arm))
+    everything = design(blocks, np.arange(len(blocks)))
+    if not np.isfinite(everything.condition):
+        raise ParameterError(
+            f'all {len(feasible)} feasible experiments together do not determine the '
+            f'{parameters} base parameters; allow more of the limits or the workspace, or a finer '
+            'grid by --levels'
+        )
+    if request.method == 'spectrum':
+        chosen = _as_they_come(blocks, request.experiments or 2 * parameters, request.seed)
+    else:
+        chosen = _choice(arm, limits, feasible, blocks, request)
+    plan = plan_path(arm.joints, [feasible[k] for k in chosen.chosen], limits)
+    if request.duration is not None and plan.path.duration > request.duration:
+        raise ParameterError(
+            f'{len(plan.experiments)} experiments take {plan.path.duration:.0f} s, more than the '
+            f'{request.duration:g} s of --duration; allow more, or fewer --periods (now '
+            f'{request.settings.periods})'
+        )
+    return _planned(
+        arm,
+        limits,
+        plan.path,
+        plan,
+        parameters,
+        chosen.condition,
+        everything.condition,
+        len(feasible),
+    )
+
+
+def _as_they_come(blocks: FloatArray, size: int, seed: int) -> Design:
+    """Take experiments in random order, and more of them until they determine all parameters."""
+    order = np.random.default_rng(seed).permutation(len(blocks)).astype(np.int64)
+    designs = (design(blocks, order[:count]) for count in range(min(size, len(order)), len(order)))
+    found = next((d for d in designs if np.isfinite(d.condition)), None)
+    return found or design(blocks, order)
+
+
+def _choice(
+    arm: Arm,
+    limits: Limits,
+    experiments: Sequence[Experiment],
+    blocks: FloatArray,
+    request: Request,
+) -> Design:
+    """Choose experiments, as many as are asked for, or as the duration has room for."""
+    parameters = blocks.shape[2]
+    size = min(request.experiments or 2 * parameters, len(experiments))
+    while True:
+        found = exchange(blocks, size, request.seed, STARTS)
+        if request.duration is None:
+            return found
+        took = plan_path(arm.joints, [experiments[k] for k in found.chosen], limits).path.duration
+        fewest = -(-parameters // LARGEST_BLOCK)
+        if took <= request.duration or size <= fewest:
+            return found
+        fitting = int(size * request.duration / took)
+        smaller = max(fewest, min(size - 1, fitting))
+        try:
+            exchange(blocks, smaller, request.seed, 1)
+        except ParameterError:
+            return found
+        size = smaller
+
+
+def _planned(
+    arm: Arm,
+    limits: Limits,
+    path: Piece,
+    plan: ExperimentPlan | None,
+    parameters: int,
+    condition: float,
+    compared_condition: float,
+    candidates: int,
+) -> Planned:
+    """Look at a motion all along, and at what it asks of the drives."""
+    times = np.linspace(0.0, path.duration, int(np.ceil(path.duration * RATE)) + 1)
+    motion = path.sample(times)
+    torque = np.einsum(
+        'njp,p->nj', arm.joint_torque_regressor(*motion), arm.nominal.ravel(), optimize=True
+    )
+    warnings = [
+        f'joint {joint!r} needs {peak:.0f} of its {limit:.0f} N·m or N by the inertias of the '
+        'description; lower --acceleration-scale or the workspace'
+        for joint, peak, limit in zip(
+            arm.joints, np.abs(torque).max(axis=0), arm.effort_limits, strict=True
+        )
+        if 0.0 < limit < peak
+    ]
+    return Planned(
+        arm,
+        limits,
+        path,
+        plan,
+        parameters,
+        condition,
+        compared_condition,
+        candidates,
+        motion,
+        torque,
+        tuple(warnings),
+    )

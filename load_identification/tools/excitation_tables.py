@@ -1,0 +1,88 @@
+"""What `plan_excitation` prints of a planned motion."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich import box
+from rich.table import Table
+
+from load_identification.arm.experiments import ExperimentPlan
+from load_identification.arm.joint_motion import Oscillation
+from load_identification.tools.excitation_planner import Planned
+
+MOST_ROWS = 40
+"""Of experiments that are printed; all are in the file."""
+
+
+def summary(planned: Planned) -> str:
+    """Say in a few lines what was planned."""
+    if planned.plan is None:
+        what = 'Fourier motion of all joints'
+        compared = f'best of those drawn {planned.compared_condition:.4g}'
+    else:
+        what = f'{len(planned.plan.experiments)} of {planned.candidates} feasible experiments'
+        compared = f'all experiments {planned.compared_condition:.4g}'
+    return (
+        f'{what}, {planned.path.duration:.1f} s, for {planned.parameters} parameters\n'
+        f'Frobenius condition number {planned.condition:.4g} (at the very least '
+        f'{planned.parameters}; {compared})\n'
+        'Collisions are not checked.'
+    )
+
+
+def joint_table(planned: Planned) -> Table:
+    """Make a table of what each joint does, and which part of its limits it uses."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column('joint', overflow='fold')
+    for heading in ('start', 'from', 'to', 'velocity', 'accel.', 'torque'):
+        table.add_column(heading, justify='right', no_wrap=True)
+    motion, limits = planned.motion, planned.limits
+    modelled = bool(planned.arm.nominal.any())
+    for k, joint in enumerate(planned.arm.joints):
+        q = motion.position[:, k]
+        peaks = [
+            f'{peak:.2f} {peak / limit:4.0%}'
+            for peak, limit in (
+                (np.abs(motion.velocity[:, k]).max(), limits.velocity[k]),
+                (np.abs(motion.acceleration[:, k]).max(), limits.acceleration[k]),
+            )
+        ]
+        effort = np.abs(planned.torque[:, k]).max()
+        limit = planned.arm.effort_limits[k]
+        share = f' {effort / limit:3.0%}' if 0.0 < limit < np.inf else ''
+        peaks.append(f'{effort:.3g}{share}' if modelled else '')
+        table.add_row(joint, *(f'{x:.2f}' for x in (q[0], q.min(), q.max())), *peaks)
+    table.caption = (
+        'SI units; per cent of the limits as scaled, and of the effort limit.'
+        if modelled
+        else 'SI units; per cent of the limits as scaled. The description has no inertias.'
+    )
+    table.caption_justify = 'left'
+    return table
+
+
+def experiment_table(plan: ExperimentPlan) -> Table:
+    """Make a table of the experiments, in their order."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ('begin', 'motion', 'driven', 'read at', 'amplitude', 'Hz', 's'):
+        numeric = heading in ('begin', 'amplitude', 'Hz', 's')
+        table.add_column(heading, justify='right' if numeric else 'left', overflow='fold')
+    rows = list(zip(plan.experiments, plan.begins, strict=True))
+    for experiment, begin in rows[:MOST_ROWS]:
+        motion, driven = experiment.motion, experiment.driven
+        if isinstance(motion, Oscillation):
+            amplitude, frequency = motion.amplitude[driven], f'{motion.frequency:.2f}'
+        else:
+            amplitude, frequency = abs(motion.goal - motion.start)[driven] / 2.0, ''
+        table.add_row(
+            f'{begin:.1f}',
+            experiment.kind,
+            plan.joints[driven],
+            plan.joints[experiment.measured],
+            f'{amplitude:.3f}',
+            frequency,
+            f'{motion.duration:.1f}',
+        )
+    if len(rows) > MOST_ROWS:
+        table.add_row('…', f'and {len(rows) - MOST_ROWS} more')
+    return table

@@ -1,0 +1,125 @@
+"""A planned path as trajectory_msgs/JointTrajectory: as YAML, and as a rosbag2 recording."""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+import yaml
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from load_identification.arm.joint_motion import Piece
+from load_identification.errors import ParameterError
+from load_identification.typing_aliases import FloatArray
+
+MESSAGE = 'trajectory_msgs/msg/JointTrajectory'
+POINT = 'trajectory_msgs/msg/JointTrajectoryPoint'
+TOPIC = '/joint_trajectory_controller/joint_trajectory'
+
+POINT_RATE = 25.0
+"""Points per second: with position, velocity and acceleration the controller interpolates by
+polynomials of fifth order, which at 2 Hz is off by 3e-7 of the amplitude [Hz]."""
+
+
+def trajectory_fields(
+    joints: tuple[str, ...], path: Piece, approach: float, rate: float = POINT_RATE
+) -> dict[str, Any]:
+    """Return the fields of the message.
+
+    Parameters
+    ----------
+    joints : tuple of J str
+    path : Piece
+    approach : float
+        Time the controller has to come to the first point from wherever the arm stands [s].
+    rate : float
+        Points per second [Hz].
+    """
+    times = np.linspace(0.0, path.duration, int(np.ceil(path.duration * rate)) + 1)
+    motion = path.sample(times)
+    points = []
+    for k, nanoseconds in enumerate(np.round(1e9 * (times + approach)).astype(np.int64)):
+        sec, nanosec = divmod(int(nanoseconds), 1_000_000_000)
+        points.append(
+            {
+                'positions': _numbers(motion.position[k]),
+                'velocities': _numbers(motion.velocity[k]),
+                'accelerations': _numbers(motion.acceleration[k]),
+                'effort': [],
+                'time_from_start': {'sec': sec, 'nanosec': nanosec},
+            }
+        )
+    # A stamp of zero: the controller begins when the message comes.
+    header = {'stamp': {'sec': 0, 'nanosec': 0}, 'frame_id': ''}
+    return {'header': header, 'joint_names': list(joints), 'points': points}
+
+
+def _numbers(values: FloatArray) -> list[float]:
+    return [float(f'{value:.9g}') for value in values]
+
+
+def write_yaml(path: FilePath, fields: dict[str, Any]) -> None:
+    """Write the message as YAML, one point per line.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be written.
+    """
+    head = {key: fields[key] for key in ('header', 'joint_names')}
+    lines = [yaml.safe_dump(head, default_flow_style=None, sort_keys=False), 'points:\n']
+    lines.extend(f'- {_flow(point)}\n' for point in fields['points'])
+    try:
+        path.write_text(''.join(lines), encoding='utf-8')
+    except OSError as error:
+        raise ParameterError(f'{path} cannot be written: {error.strerror}') from error
+
+
+def _flow(value: Any) -> str:
+    """Write a value as YAML in one line; PyYAML takes a hundred times as long."""
+    if isinstance(value, dict):
+        return '{' + ', '.join(f'{key}: {_flow(item)}' for key, item in value.items()) + '}'
+    if isinstance(value, list):
+        return '[' + ', '.join(map(_flow, value)) + ']'
+    text = repr(value)
+    # YAML 1.1 takes 1e-05 for a string: a float has to have its point.
+    return text.replace('e', '.0e') if 'e' in text and '.' not in text else text
+
+
+def write_bag(path: FilePath, fields: dict[str, Any], topic: str = TOPIC) -> None:
+    """Write the message as the only one of a rosbag2 recording (mcap).
+
+    Raises
+    ------
+    ParameterError
+        If the folder exists or cannot be written.
+    """
+    if path.exists():
+        raise ParameterError(f'{path} exists; a recording is written to a new folder only')
+    store = get_typestore(Stores.ROS2_JAZZY)
+    kinds = store.types
+    stamp = kinds['builtin_interfaces/msg/Time'](**fields['header']['stamp'])
+    message = kinds[MESSAGE](
+        header=kinds['std_msgs/msg/Header'](stamp=stamp, frame_id=''),
+        joint_names=fields['joint_names'],
+        points=[
+            kinds[POINT](
+                positions=np.array(point['positions']),
+                velocities=np.array(point['velocities']),
+                accelerations=np.array(point['accelerations']),
+                effort=np.empty(0),
+                time_from_start=kinds['builtin_interfaces/msg/Duration'](
+                    **point['time_from_start']
+                ),
+            )
+            for point in fields['points']
+        ],
+    )
+    try:
+        with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+            connection = writer.add_connection(topic, MESSAGE, typestore=store)
+            writer.write(connection, 0, store.serialize_cdr(message, MESSAGE))
+    except OSError as error:
+        raise ParameterError(f'{path} cannot be written: {error.strerror}') from error

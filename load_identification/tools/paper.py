@@ -1,0 +1,267 @@
+"""The experiments of Atkeson, An and Hollerbach 1985 again: a simulated arm over ROS topics.
+
+All that is found comes from the pipeline's services and topics. Between two sets of samples
+nothing is recorded, as in the paper; their stamps lie apart.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rich.console import Console
+from std_srvs.srv import Trigger
+
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.nodes.conversions import NS
+from load_identification.tools import paper_arm, paper_table
+from load_identification.tools.cramer_rao import cramer_rao_bound
+from load_identification.tools.demo_inputs import InputPublisher
+from load_identification.tools.demo_monitor import Monitor
+from load_identification.tools.demo_pipeline import (
+    DemoError,
+    PipelineProcess,
+    look_out,
+    refuse_others,
+    wait_for_pipeline,
+)
+from load_identification.tools.paper_arm import PaperArm, block, plain_least_squares
+from load_identification.tools.paper_table import Dynamic, InertiaRow, MassRow
+from load_identification.tools.simulation import Recording, dumbbell
+from load_identification.typing_aliases import FloatArray
+
+SPEED = 2.0
+"""The stamps run so many times faster than the clock."""
+
+SET_SAMPLES = 1000
+"""In each static pose, and for the offset."""
+
+LONGEST_HOLD = 20.0
+"""Stamps in which a service must have answered [s]."""
+
+APART_NS = 3 * NS
+"""Between two sets: longer than the pipeline remembers of the one before after a reset [ns]."""
+
+PERIOD = 0.002
+"""Between two looks at what is due [s]."""
+
+LATE_NS = 150_000_000
+"""The last estimate of a set is older than its last sample by at most so much [ns]."""
+
+QUIET, DEADLINE = 0.3, 10.0
+"""An estimate is the last when no newer one follows for so long; waited for at most [s]."""
+
+
+class Laboratory:
+    """Plays sets of samples to the pipeline, calls its services and reads its estimate.
+
+    Parameters
+    ----------
+    node : Node
+    inputs : InputPublisher
+    monitor : Monitor
+    check : callable
+        Raises DemoError when there is no point in going on.
+    speed : float
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        inputs: InputPublisher,
+        monitor: Monitor,
+        check: Callable[[], None],
+        speed: float = SPEED,
+    ) -> None:
+        self._node, self._inputs, self._monitor = node, inputs, monitor
+        self._check, self._speed = check, speed
+        self._stamp = time.time_ns()
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
+        self._clients = {
+            name: node.create_client(Trigger, name)
+            for name in ('calibrate_offset', 'check_mass', 'reset')
+        }
+
+    def close(self) -> None:
+        """Give the node free."""
+        self._executor.remove_node(self._node)
+        self._executor.shutdown()
+
+    def play(self, recording: Recording, service: str = '', after: float = 0.0) -> Any:
+        """Publish a set of samples, or as much of it as a service takes to answer.
+
+        Parameters
+        ----------
+        recording : Recording
+        service : str
+            Called meanwhile.
+        after : float
+            Since the beginning of the set [s].
+
+        Returns
+        -------
+        dict or None
+            What the service has answered.
+        """
+        stamps, begin, published = recording.stamps, time.monotonic_ns(), 0
+        answer = None
+        while published < len(stamps) and not (answer is not None and answer.done()):
+            elapsed = int((time.monotonic_ns() - begin) * self._speed)
+            due = int(np.searchsorted(stamps, elapsed, side='right'))
+            for k in range(published, due):
+                self._inputs.publish(recording, k, self._stamp + int(stamps[k]))
+            published = max(published, due)
+            if service and answer is None and published and elapsed >= after * 1e9:
+                answer = self._clients[service].call_async(Trigger.Request())
+            self._executor.spin_once(timeout_sec=PERIOD if answer is not None else 0.0)
+            time.sleep(PERIOD)
+        self._check()
+        self._last = self._stamp + int(stamps[max(published - 1, 0)])
+        self._stamp = self._last + APART_NS
+        return self._read(service, answer) if answer is not None else None
+
+    def call(self, service: str) -> Any:
+        """Call a service with nothing to be played; return its answer."""
+        answer = self._clients[service].call_async(Trigger.Request())
+        self._executor.spin_until_future_complete(answer, timeout_sec=DEADLINE)
+        return self._read(service, answer)
+
+    def _read(self, service: str, answer: Any) -> Any:
+        if not answer.done():
+            raise DemoError(f'{service} has not answered')
+        return json.loads(answer.result().message)
+
+    def settle(self) -> None:
+        """Listen until all that was played has come to something."""
+        end = time.monotonic() + DEADLINE
+        newest, since = self._monitor.newest, time.monotonic()
+        while time.monotonic() < min(end, since + QUIET) or self._monitor.used == 0:
+            if time.monotonic() > end:
+                raise DemoError(f'no estimate: {self._monitor.words}')
+            self._monitor.update(0.0)
+            if self._monitor.newest != newest:
+                newest, since = self._monitor.newest, time.monotonic()
+            time.sleep(PERIOD)
+
+    def calibrate(self, arm: PaperArm) -> None:
+        """Calibrate the offset with nothing on the sensor."""
+        empty = arm.hold(paper_arm.POSES[0], LONGEST_HOLD, None)
+        answer = self.play(empty, 'calibrate_offset', 0.2)
+        if 'offset' not in answer:
+            raise DemoError(f'calibrate_offset: {answer["reason"]}')
+        self.settle()
+
+    def weigh(self, arm: PaperArm, payload: InertialParameters) -> tuple[int, float, FloatArray]:
+        """Weigh a payload in six poses; return how many count, mass [kg] and centre (3,) [m]."""
+        self.call('reset')
+        *others, last = paper_arm.POSES
+        for pose in others:
+            # A pose is remembered once it has lasted a second, hence a few more.
+            self.play(arm.hold(pose, (SET_SAMPLES + 10) / paper_arm.RATE, payload))
+        answer = self.play(arm.hold(last, LONGEST_HOLD, payload), 'check_mass', 0.5)
+        if 'mass' not in answer:
+            raise DemoError(f'check_mass: {answer["reason"]}')
+        self.settle()
+        center = np.array(answer['center_of_mass'], dtype=float)
+        return answer['poses'], answer['mass'], center
+
+    def identify(
+        self,
+        arm: PaperArm,
+        payload: InertialParameters,
+        moves: Sequence[tuple[FloatArray, FloatArray]],
+    ) -> Dynamic:
+        """Identify a payload by moves from start to goal."""
+        self.call('reset')
+        recordings = [arm.move(move, payload) for move in moves]
+        for recording in recordings:
+            self.play(recording)
+        self.settle()
+        values = np.full(10, np.nan)
+        std = values
+        if self._last - LATE_NS <= self._monitor.newest <= self._last:
+            values, std = self._monitor.estimate.values, self._monitor.estimate.std
+        noise = np.repeat([paper_arm.SENSORS.force_noise, paper_arm.SENSORS.torque_noise], 3)
+        return Dynamic(
+            values=values,
+            std=std,
+            picked=plain_least_squares(arm.robot, recordings, averaged=False),
+            averaged=plain_least_squares(arm.robot, recordings, averaged=True),
+            bound=cramer_rao_bound(
+                [recording.motion for recording in recordings],
+                payload,
+                noise,
+                noise / np.sqrt(SET_SAMPLES),
+            )[:10],
+        )
+
+
+def repeat_paper(
+    node: Node,
+    seed: int,
+    console: Console,
+    shifts: Sequence[float] = paper_table.SHIFTS,
+    speed: float = SPEED,
+) -> bool:
+    """Run the experiments, print tables 1 and 2, and tell whether ours are as good as promised.
+
+    Parameters
+    ----------
+    node : Node
+        In the namespace of the pipeline.
+    seed : int
+        Of all noise.
+    console : rich.console.Console
+    shifts : sequence of float
+        Of the block along y, of those in table 1 [m].
+    speed : float
+        The stamps run so many times faster than the clock.
+
+    Raises
+    ------
+    LoadIdentificationError
+        If it cannot run.
+    """
+    arm, monitor = PaperArm(seed), Monitor(node)
+    console.print(
+        'The experiments of Atkeson, An and Hollerbach, Rigid body load identification for '
+        f'manipulators (1985), on a simulated PUMA, noise of seed {seed}.\n'
+        f'{paper_arm.NOISE_WORDS}\n',
+        soft_wrap=True,
+    )
+    with console.status('looking out for robots'):
+        look_out(node, monitor, True)
+    with PipelineProcess() as pipeline:
+        inputs = InputPublisher(node, arm.robot.joints, arm.robot.sensor_frame)
+        with console.status('waiting for the pipeline'):
+            wait_for_pipeline(node, inputs, monitor, pipeline)
+
+        def check() -> None:
+            refuse_others(node, monitor, True, True)
+            pipeline.check()
+
+        inputs.describe(arm.description)
+        laboratory = Laboratory(node, inputs, monitor, check, speed)
+        try:
+            laboratory.calibrate(arm)
+            masses = []
+            for shift in (0.0, *shifts):
+                with console.status(f'block moved by {1e3 * shift:.0f} mm'):
+                    payload = block(shift)
+                    found = laboratory.weigh(arm, payload)
+                    moved = laboratory.identify(arm, payload, paper_arm.ALL_JOINTS)
+                    masses.append(MassRow(shift, payload, *found, moved))
+            inertias = []
+            for name, moves in paper_arm.MOVES.items():
+                with console.status(f'dumbbell, {name}'):
+                    moved = laboratory.identify(arm, dumbbell(), moves)
+                    inertias.append(InertiaRow(name, dumbbell(), moved))
+        finally:
+            laboratory.close()
+    return paper_table.print_tables(console, masses, inertias)

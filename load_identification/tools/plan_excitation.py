@@ -1,0 +1,262 @@
+"""The command `plan_excitation`: a motion that shows an arm's parameters, for its controller."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from load_identification.arm.excitation import MotionSettings
+from load_identification.errors import LoadIdentificationError, ParameterError
+from load_identification.tools.excitation_figure import excitation_figure
+from load_identification.tools.excitation_planner import (
+    METHODS,
+    Planned,
+    Request,
+    load_arm,
+    plan_motion,
+)
+from load_identification.tools.excitation_tables import experiment_table, joint_table, summary
+from load_identification.tools.joint_trajectory import (
+    TOPIC,
+    trajectory_fields,
+    write_bag,
+    write_yaml,
+)
+from load_identification.tools.plan_file import write_plan
+from load_identification.tools.report_style import save
+
+PLANNED, UNUSABLE = 0, 2
+"""Exit statuses."""
+
+EPILOG = """\
+methods:
+  fourier    all joints at once, a Fourier series from rest to rest
+  spectrum   one or two joints at a time, at random postures of a grid
+  postures   the same motions, the best choice of all postures of a grid
+
+exit status:
+  0  the motion is planned
+  2  nothing could be planned: one line on standard error says why
+
+Collisions of the arm with itself and with what stands around it are not checked: run the
+motion slowly first, or in simulation.
+"""
+
+FILES = {'yaml': 'trajectory.yaml', 'bag': 'trajectory', 'plan': 'experiments.yaml'}
+"""What goes into the folder of --output."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='plan_excitation',
+        description="Plan a motion that shows an arm's inertial parameters.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument('description', metavar='DESCRIPTION', type=Path, help='URDF file')
+    parser.add_argument('--method', choices=METHODS, default='fourier', help='default: fourier')
+    parser.add_argument(
+        '--tip', metavar='LINK', help='plan the joints from the root to this link; default: all'
+    )
+    parser.add_argument(
+        '--gravity',
+        nargs=3,
+        type=float,
+        metavar=('X', 'Y', 'Z'),
+        default=(0.0, 0.0, -9.80665),
+        help='in the root frame, m/s²',
+    )
+    parser.add_argument(
+        '--duration',
+        metavar='S',
+        type=float,
+        help='of the motion; with postures at most. Default: 20 s for fourier, else as it takes',
+    )
+    parser.add_argument(
+        '--workspace',
+        nargs=6,
+        type=float,
+        metavar=('X0', 'X1', 'Y0', 'Y1', 'Z0', 'Z1'),
+        help='box in the root frame that the tool is to stay in, m',
+    )
+    parser.add_argument(
+        '--frame', metavar='LINK', help='the tool of --workspace; default: --tip, or the last link'
+    )
+    _add_limits(parser)
+    _add_experiments(parser)
+    _add_output(parser)
+    return parser
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('limits')
+    for name, default, of_what in (
+        ('position', 0.9, 'range of positions, about its middle'),
+        ('velocity', 0.5, 'velocity limits'),
+        ('acceleration', 1.0, 'acceleration limits'),
+    ):
+        group.add_argument(
+            f'--{name}-scale',
+            metavar='SHARE',
+            type=float,
+            default=default,
+            help=f'part of the {of_what} to use (default: {default:g})',
+        )
+    group.add_argument(
+        '--acceleration',
+        nargs='+',
+        type=float,
+        metavar='A',
+        help='limits, one or one for each joint, rad/s² or m/s²; default: the velocity limit '
+        'within 0.5 s',
+    )
+
+
+def _add_experiments(parser: argparse.ArgumentParser) -> None:
+    defaults = MotionSettings()
+    group = parser.add_argument_group('spectrum and postures')
+    group.add_argument(
+        '--levels', metavar='N', type=int, default=3, help='of each joint in the grid (default: 3)'
+    )
+    group.add_argument(
+        '--experiments', metavar='N', type=int, help='to choose (default: twice the parameters)'
+    )
+    group.add_argument(
+        '--periods',
+        metavar='N',
+        type=int,
+        default=defaults.periods,
+        help=f'of an oscillation (default: {defaults.periods})',
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('output')
+    group.add_argument(
+        '--output', metavar='DIR', type=Path, help='write everything to this folder'
+    )
+    group.add_argument('--yaml', metavar='FILE', type=Path, help='write the JointTrajectory')
+    group.add_argument(
+        '--bag', metavar='DIR', type=Path, help='write it as a rosbag2 recording, a new folder'
+    )
+    group.add_argument('--topic', default=TOPIC, help='of the recording (default: %(default)s)')
+    group.add_argument(
+        '--approach',
+        metavar='S',
+        type=float,
+        default=5.0,
+        help='time for the controller to come to the start (default: 5 s)',
+    )
+    group.add_argument('--report', metavar='FILE.png', type=Path, help='draw the motion')
+    group.add_argument('--seed', type=int, default=0)
+
+
+def _request(options: argparse.Namespace) -> Request:
+    return Request(
+        method=options.method,
+        scales=(options.position_scale, options.velocity_scale, options.acceleration_scale),
+        acceleration=options.acceleration,
+        duration=options.duration,
+        workspace=options.workspace,
+        frame=options.frame or options.tip,
+        levels=options.levels,
+        experiments=options.experiments,
+        settings=MotionSettings(periods=options.periods),
+        seed=options.seed,
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding='utf-8')
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, 'strerror', None) or 'it is no text'
+        raise ParameterError(f'description {path} cannot be read: {reason}') from error
+
+
+def _outputs(options: argparse.Namespace, experiments: bool) -> dict[str, Path]:
+    """Return where to write what, and refuse what cannot be written before planning."""
+    outputs = {'yaml': options.yaml, 'bag': options.bag, 'report': options.report}
+    if options.output is not None:
+        try:
+            options.output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ParameterError(
+                f'--output {options.output} cannot be made: {error.strerror}'
+            ) from error
+        names = ('yaml', 'bag', 'plan') if experiments else ('yaml', 'bag')
+        for name in names:
+            outputs[name] = outputs.get(name) or options.output / FILES[name]
+    wanted = {name: path for name, path in outputs.items() if path is not None}
+    if 'yaml' in wanted and experiments:
+        wanted.setdefault('plan', wanted['yaml'].with_name(FILES['plan']))
+    for name, path in wanted.items():
+        if not path.parent.is_dir() or (name != 'bag' and path.is_dir()):
+            raise ParameterError(f'{path} must be in a folder that exists; make {path.parent}')
+        if name == 'bag' and path.exists():
+            raise ParameterError(
+                f'{path} exists; a recording is written to a new folder only: remove it, or name '
+                'another'
+            )
+    return wanted
+
+
+def _write(planned: Planned, outputs: dict[str, Path], options: argparse.Namespace) -> None:
+    if 'yaml' in outputs or 'bag' in outputs:
+        fields = trajectory_fields(planned.arm.joints, planned.path, options.approach)
+        if 'yaml' in outputs:
+            write_yaml(outputs['yaml'], fields)
+        if 'bag' in outputs:
+            write_bag(outputs['bag'], fields, options.topic)
+    if 'plan' in outputs and planned.plan is not None:
+        write_plan(outputs['plan'], planned.plan)
+    if 'report' in outputs:
+        try:
+            save(excitation_figure(planned), outputs['report'])
+        except (OSError, ValueError) as error:
+            raise ParameterError(f'--report {outputs["report"]}: {error}') from error
+
+
+def _run(options: argparse.Namespace, console: Console) -> None:
+    if not 0.0 < options.approach < np.inf:
+        raise ParameterError(f'--approach is {options.approach} s; it must be > 0')
+    urdf = _read(options.description)
+    outputs = _outputs(options, options.method != 'fourier')
+    arm = load_arm(urdf, options.tip, options.gravity)
+    progress = Console(stderr=True)
+    with progress.status('planning') as status:
+        planned = plan_motion(
+            arm,
+            urdf,
+            _request(options),
+            lambda condition: status.update(f'planning: condition {condition:.4g}'),
+        )
+    _write(planned, outputs, options)
+    console.print(summary(planned))
+    if planned.plan is not None:
+        console.print(experiment_table(planned.plan))
+    console.print(joint_table(planned))
+    for warning in planned.warnings:
+        console.print(f'Warning: {warning}', style='bold yellow')
+    for path in outputs.values():
+        console.print(f'written: {path}', soft_wrap=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        _run(options, Console(highlight=False, markup=False))
+    except LoadIdentificationError as error:
+        print(f'plan_excitation: error: {error}', file=sys.stderr)
+        return UNUSABLE
+    return PLANNED
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,130 @@
+"""A three-joint arm with friction that differs by direction, and recordings of it.
+
+All numbers are made up. The torques are Pinocchio's RNEA, so they owe nothing to the package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio
+
+from load_identification.arm.arm import Arm
+from load_identification.arm.base_parameters import BaseParameters, arm_base_parameters
+from load_identification.arm.exchange import exchange
+from load_identification.arm.excitation import MotionSettings
+from load_identification.arm.experiments import (
+    ExperimentPlan,
+    feasible_experiments,
+    ideal_blocks,
+    locked_postures,
+    plan_path,
+)
+from load_identification.arm.friction import DriveModel
+from load_identification.arm.joint_motion import JointMotion
+from load_identification.arm.limits import Limits, arm_limits
+from load_identification.arm.model import ArmModel
+from load_identification.arm.spectrum import TorqueRegressor, base_regressor
+from load_identification.typing_aliases import FloatArray
+
+
+def _link(name: str, mass: float, center: str, inertia: tuple[float, ...]) -> str:
+    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+    entries = ' '.join(f'{n}="{x}"' for n, x in zip(names, inertia, strict=True))
+    return (
+        f'<link name="{name}"><inertial><origin xyz="{center}"/><mass value="{mass}"/>'
+        f'<inertia {entries}/></inertial></link>'
+    )
+
+
+def _joint(number: int, xyz: str, axis: str, reach: float, velocity: float) -> str:
+    parent = f'link_{number - 1}' if number > 1 else 'base'
+    return (
+        f'<joint name="joint_{number}" type="revolute"><parent link="{parent}"/>'
+        f'<child link="link_{number}"/><origin xyz="{xyz}"/><axis xyz="{axis}"/>'
+        f'<limit lower="{-reach}" upper="{reach}" velocity="{velocity}" effort="150"/></joint>'
+    )
+
+
+LINKS = (
+    _link('link_1', 6.0, '0.01 0.02 0.1', (0.06, 0.002, -0.003, 0.05, 0.001, 0.04)),
+    _link('link_2', 5.0, '0.2 0.01 0.03', (0.02, 0.003, 0.004, 0.12, -0.002, 0.11)),
+    _link('link_3', 2.5, '0.15 -0.01 0.02', (0.005, 0.001, -0.002, 0.03, 0.0005, 0.028)),
+)
+JOINTS = (
+    _joint(1, '0 0 0.4', '0 0 1', 2.5, 2.0),
+    _joint(2, '0 0.1 0.1', '0 1 0', 1.5, 2.0),
+    _joint(3, '0.45 0 0', '0 1 0', 2.0, 3.0),
+)
+
+
+def description(joints: int) -> str:
+    """Write the description of the first joints of the arm."""
+    parts = ''.join(LINKS[:joints] + JOINTS[:joints])
+    return f'<robot name="arm"><link name="base"/>{parts}</robot>'
+
+
+COULOMB = np.array([[6.0, 4.0], [8.0, 5.0], [3.0, 1.8]])
+VISCOUS = np.array([[5.0, 3.0], [6.0, 3.5], [2.0, 1.2]])
+"""Of each joint, forward and backward [N m, N m s/rad]."""
+
+
+def friction(velocity: FloatArray) -> FloatArray:
+    """Return the friction (n, 3) at velocities (n, 3): Vandanjon et al., eq. 5."""
+    forward = COULOMB[:, 0] + VISCOUS[:, 0] * velocity
+    backward = -COULOMB[:, 1] + VISCOUS[:, 1] * velocity
+    return np.where(velocity > 0.0, forward, np.where(velocity < 0.0, backward, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """An arm, its limits, and the columns of its base parameters."""
+
+    arm: Arm
+    limits: Limits
+    base: BaseParameters
+    regressor: TorqueRegressor
+    truth: FloatArray
+
+
+def case(joints: int) -> Case:
+    """Return the arm of the first joints."""
+    arm = Arm(description(joints))
+    model = ArmModel(arm, DriveModel(coulomb='none', viscous='none'))
+    base = arm_base_parameters(model)
+    limits = arm_limits(arm).scaled(0.9, 0.9, 0.9)
+    truth = base.to_base(model.nominal)
+    return Case(arm, limits, base, base_regressor(model, base), truth)
+
+
+def planned(found: Case, size: int, periods: int = 6) -> ExperimentPlan:
+    """Choose experiments on a grid."""
+    postures = locked_postures(found.limits, (1, 3, 3), seed=0)
+    settings = MotionSettings(periods=periods)
+    experiments = feasible_experiments(found.arm, found.limits, settings, postures)
+    blocks = ideal_blocks(found.regressor, experiments, np.ones(len(found.arm.joints)))
+    chosen = exchange(blocks, size, seed=0, starts=2).chosen
+    return plan_path(found.arm.joints, [experiments[k] for k in chosen], found.limits)
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """A motion as it was, what the encoders said, and the torque of inertia and gravity."""
+
+    times: FloatArray
+    motion: JointMotion
+    position: FloatArray
+    frictionless: FloatArray
+
+
+def record(plan: ExperimentPlan, rate: float, lead: float = 0.0) -> Recording:
+    """Carry out a plan, after a rest of `lead` seconds; encoders have steps of 2e-5 rad."""
+    times = np.arange(0.0, lead + plan.path.duration + 1.0, 1.0 / rate)
+    motion = plan.path.sample(times - lead)
+    model = pinocchio.buildModelFromXML(description(len(plan.joints)))
+    model.gravity.linear = np.array([0.0, 0.0, -9.80665])
+    data = model.createData()
+    torque = [pinocchio.rnea(model, data, *sample) for sample in zip(*motion, strict=True)]
+    steps = 2e-5 * np.round(motion.position / 2e-5)
+    return Recording(times, motion, steps, np.array(torque))

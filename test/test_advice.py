@@ -1,0 +1,385 @@
+"""What motion would help: predicted, then made, and found to be so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from robots import SCARA, SEVEN_JOINTS, SIX_JOINTS, Arm, joint, robot
+
+from load_identification.estimation.advice import PLACES, Advice, advise
+from load_identification.estimation.excitation import Excitation, FastestMotion
+from load_identification.estimation.identification import (
+    CENTER_OF_MASS,
+    INERTIA,
+    MASS,
+    Judgement,
+    Requirements,
+    judge,
+)
+from load_identification.estimation.prospect import HOLD, Knowledge, predicted_std, swings
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.model.joint_axes import RotationAxis, joint_axes, sensor_axes
+from load_identification.model.regressor import wrench_regressor
+from load_identification.model.robot import Robot
+from load_identification.tools.simulation import aluminium_block, load_wrench
+from load_identification.tools.trajectories import JointMotion, quintic
+from load_identification.typing_aliases import FloatArray
+
+PUMA = Arm(
+    (Path(__file__).parents[1] / 'config' / 'puma.urdf').read_text(),
+    'ft_sensor',
+    tuple(f'joint_{k}' for k in range(1, 7)),
+)
+WRIST = Arm(
+    robot(
+        'base',
+        joint('about_x', 'continuous', 'base', 'first', axis='1 0 0'),
+        joint('about_y', 'continuous', 'first', 'second', axis='0 1 0'),
+        joint('about_z', 'continuous', 'second', 'sensor', axis='0 0 1'),
+    ),
+    'sensor',
+    ('about_x', 'about_y', 'about_z'),
+)
+"""At zero its joints turn the sensor about its own axes: an arm of which nothing is told."""
+
+BLOCK = aluminium_block()
+OFFSET = np.array([2.4, -1.7, 5.1, 0.06, -0.11, 0.03])
+RATE = 50.0
+NOISE = np.repeat([0.03, 0.0016], 3)
+"""What a filter of 20 Hz leaves of 0.1 N and 0.005 N·m per sample at 500 Hz."""
+
+PRIOR = np.array([1e3] * 10 + [1e5] * 3 + [1e4] * 3)
+REQUIRED = Requirements()
+
+
+def scaled(factor: float) -> InertialParameters:
+    return InertialParameters.from_vector(factor * BLOCK.to_vector())
+
+
+class Session:
+    """An arm that moves as advised, its load, and least squares over all rows at once."""
+
+    def __init__(
+        self, arm: Arm, payload: InertialParameters, seed: int = 0, noise: FloatArray = NOISE
+    ) -> None:
+        self.robot = Robot(arm.urdf, arm.sensor_frame)
+        self.fastest = FastestMotion()
+        self.pose = np.linspace(0.3, -0.4, len(arm.joints))
+        self._payload, self._noise = payload, noise
+        self._rng = np.random.default_rng(seed)
+        self._seconds = 10.0
+        self._rows: list[FloatArray] = []
+        self._wrenches: list[FloatArray] = []
+        self._specific_force = np.zeros(3)
+
+    def move(self, motion: JointMotion) -> None:
+        moved = self.robot.motion(*motion)
+        n = len(motion[0])
+        wrench = load_wrench(self._payload, moved) + OFFSET
+        wrench = wrench + self._noise * self._rng.standard_normal((n, 6))
+        stamps = np.round((self._seconds + np.arange(n) / RATE) * 1e9).astype(np.int64)
+        self._seconds += n / RATE
+        matrix = wrench_regressor(
+            moved.linear_acceleration, moved.angular_velocity, moved.angular_acceleration
+        )
+        self.fastest.update(
+            stamps,
+            -matrix[:, 3:, 1:],
+            wrench[:, 3:],
+            moved.angular_velocity,
+            moved.angular_acceleration,
+        )
+        self._rows.append(np.concatenate([-matrix, np.tile(np.eye(6), (n, 1, 1))], axis=2))
+        self._wrenches.append(wrench)
+        self.pose, self._specific_force = motion[0][-1], moved.linear_acceleration[-1]
+
+    def stand(self, seconds: float = HOLD) -> None:
+        position = np.tile(self.pose, (int(seconds * RATE), 1))
+        self.move((position, 0.0 * position, 0.0 * position))
+
+    def follow(self, advice: Advice) -> None:
+        """Do what is advised, as a robot does it: quintics from rest to rest."""
+        motion = advice.motion
+        assert motion is not None
+        name = motion.axis.name
+        number = (
+            self.robot.joints.index(name)
+            if name in self.robot.joints
+            else [axis.name for axis in sensor_axes()].index(name)
+        )
+        goal = self.pose + motion.angle * np.eye(len(self.pose))[number]
+        if motion.rate:
+            # The peak rate of a quintic is 15/8 of its mean.
+            duration = 15.0 / 8.0 * motion.angle / motion.rate
+            legs = [(self.pose, goal), (goal, self.pose)] * motion.swings
+        else:
+            duration, legs = 2.0, [(self.pose, goal)]
+        times = np.arange(1, int(duration * RATE) + 1) / RATE
+        for start, end in legs:
+            self.move(quintic(start, end, duration, times))
+        if not motion.rate:
+            self.pose = goal
+            self.stand()
+
+    def know(self) -> tuple[Knowledge, Judgement, FloatArray]:
+        """Return what is known, judged, and the standard deviations judged by."""
+        rows, wrenches = np.concatenate(self._rows), np.concatenate(self._wrenches)
+        noise = self._noise[[0, 3]]
+        for _ in range(2):
+            values = solved(rows, wrenches, noise)
+            residual = wrenches - rows @ values
+            noise = np.sqrt(np.mean(residual.reshape(-1, 2, 3) ** 2, axis=(0, 2)))
+        whole = len(rows) // 10 * 10
+        averages = rows[:whole].reshape(-1, 10, 6, 16).mean(axis=1) * np.sqrt(10.0)
+        excitation = self.fastest.excitation(values[:10])
+        unexplained = max(float(noise[1]), excitation.unexplained)
+        knowledge = Knowledge(
+            values[:10],
+            triangle_of(rows, noise),
+            triangle_of(averages, noise),
+            noise,
+            self._specific_force,
+            unexplained,
+        )
+        std = predicted_std(
+            knowledge, knowledge.information[None], knowledge.slow_information[None]
+        )[0]
+        judgement = judge(
+            to_message_order(values[:10]) if values[0] > 0.0 else values[:10],
+            std,
+            REQUIRED,
+            excitation.inertial_torque,
+            unexplained,
+            excitation.rate,
+        )
+        return knowledge, judgement, std
+
+    def advised(self, axes: tuple[RotationAxis, ...] | None = None) -> Advice:
+        knowledge, judgement, _ = self.know()
+        if axes is None:
+            axes = joint_axes(self.robot, self.pose)
+        return advise(knowledge, judgement, REQUIRED, axes)
+
+
+def solved(rows: FloatArray, wrenches: FloatArray, noise: FloatArray) -> FloatArray:
+    weight = 1.0 / np.repeat(noise, 3)
+    matrix = np.vstack([np.diag(1.0 / PRIOR), (rows * weight[:, None]).reshape(-1, 16)])
+    values = np.concatenate([np.zeros(16), (wrenches * weight).ravel()])
+    return np.asarray(np.linalg.lstsq(matrix, values, rcond=None)[0])
+
+
+def triangle_of(rows: FloatArray, noise: FloatArray) -> FloatArray:
+    weighted = rows / np.repeat(noise, 3)[:, None]
+    stacked = np.vstack([np.diag(1.0 / PRIOR), weighted.reshape(-1, 16)])
+    return np.asarray(np.linalg.qr(stacked, mode='r'))
+
+
+@pytest.mark.parametrize('scale', [0.3, 1.0, 3.0], ids=['light', 'block', 'heavy'])
+@pytest.mark.parametrize('arm', [SIX_JOINTS, PUMA, SEVEN_JOINTS], ids=['six', 'puma', 'seven'])
+def test_who_follows_the_advice_identifies_everything_stage_by_stage(
+    arm: Arm, scale: float
+) -> None:
+    session = Session(arm, scaled(scale))
+    session.stand(3.0)
+    stages = []
+    for _ in range(9):
+        advice = session.advised()
+        if not advice.text:
+            break
+        _, before, _ = session.know()
+        stages.append(before.lacking)
+        assert advice.motion is not None, advice.text
+        session.follow(advice)
+        _, _, reached = session.know()
+        # Of what is lacking, where it becomes known at all; the noise is learned meanwhile, and
+        # a quintic is not the sine that was thought of.
+        places = np.arange(10)[PLACES[before.lacking]]
+        near = places[advice.std[places] <= 10.0 * before.allowed[places]]
+        assert np.abs(np.log(advice.std[near] / reached[near])).max(initial=0.0) <= np.log(1.3)
+    assert session.advised().text == ''
+    assert stages[0] == MASS
+    order = [MASS, CENTER_OF_MASS, INERTIA]
+    assert [order.index(s) for s in stages] == sorted(order.index(s) for s in stages)
+    knowledge, judgement, std = session.know()
+    assert judgement.identified.all()
+    # And what is said to be known is so.
+    error = to_message_order(knowledge.parameters) - to_message_order(scaled(scale).to_vector())
+    assert np.all(np.abs(error) <= 4.0 * std)
+
+
+def test_without_a_robot_the_sensor_is_turned_about_its_own_axes() -> None:
+    session = Session(WRIST, BLOCK)
+    session.pose = np.zeros(3)
+    session.stand(3.0)
+    texts = []
+    for _ in range(9):
+        # After swings it is back at zero, after turns it is not: then its axes are others.
+        advice = session.advised(
+            () if not session.pose.any() else joint_axes(session.robot, session.pose)
+        )
+        if not advice.text:
+            break
+        texts.append(advice.text)
+        session.follow(advice)
+        if advice.motion is not None and not advice.motion.rate:
+            session.pose = np.zeros(3)
+            session.stand(1.0)
+    assert session.know()[1].identified.all()
+    assert texts[0].startswith('turn the sensor about its ')
+    assert any(text.startswith('rotate the sensor about its ') for text in texts)
+
+
+def test_advice_gives_numbers() -> None:
+    session = Session(SIX_JOINTS, scaled(0.3))
+    session.stand(3.0)
+    advice = session.advised()
+    assert advice.motion is not None
+    assert advice.text == (
+        f'turn {advice.motion.axis.name} by 20°, hold 2 s: '
+        f'mass ± {advice.std[0]:.2g} kg expected, 0.01 required'
+    )
+    assert advice.enough
+    session.follow(advice)
+    advice = session.advised()
+    assert 'centre of mass' in advice.text
+    assert 'mm expected, 2 required' in advice.text
+    session.follow(advice)
+    advice = session.advised()
+    assert 'rad/s or more' in advice.text
+    assert 'times to and fro' in advice.text
+    assert 'adds most about ' in advice.text
+
+
+def test_a_sensor_that_cannot_see_the_inertia_is_said_not_to() -> None:
+    """20 g on a sensor of 0.05 N·m noise."""
+    session = Session(SIX_JOINTS, scaled(0.02), noise=NOISE * np.repeat([0.1, 3.0], 3))
+    for pose in np.random.default_rng(3).uniform(-1.0, 1.0, (12, 6)):
+        session.pose = pose
+        session.stand()
+    knowledge, judgement, _ = session.know()
+    assert judgement.lacking in (CENTER_OF_MASS, INERTIA)
+    seen = Judgement(
+        np.arange(10) < 4, judgement.reasons, False, INERTIA, judgement.allowed
+    )  # as if the centre of mass were known
+    advice = advise(knowledge, seen, REQUIRED, joint_axes(session.robot, session.pose))
+    assert advice.motion is None
+    assert advice.text.endswith('unexplained: the sensor cannot see it')
+    assert ' N·m rms, ' in advice.text
+
+
+def test_where_gravity_stays_in_the_axis_no_turn_is_advised() -> None:
+    """At rest, turned about the vertical alone, mass and offset of force z stay one."""
+    session = Session(WRIST, BLOCK)
+    session.pose = np.zeros(3)
+    session.stand()
+    vertical = RotationAxis('table', np.array([0.0, 0.0, 1.0]), np.array([0.3, 0.0, 0.0]))
+    advice = session.advised((vertical,))
+    assert advice.motion is None
+    assert advice.text == 'mass: no turn about one axis helps in this pose'
+
+
+def test_nothing_is_advised_where_nothing_lacks() -> None:
+    session = Session(WRIST, BLOCK)
+    session.stand()
+    known, _, _ = session.know()
+    complete = Judgement(np.ones(10, dtype=bool), (), False, '', np.ones(10))
+    advice = advise(known, complete, REQUIRED)
+    assert (advice.text, advice.motion) == ('', None)
+
+
+def test_no_joint_is_asked_to_go_faster_than_it_can() -> None:
+    axes = tuple(RotationAxis(f'{v}', np.eye(3)[0], np.zeros(3), v) for v in (0.4, 1.5, 2.5, 9.0))
+    rates = {axis.name: {m.rate for m in swings(axes) if m.axis is axis} for axis in axes}
+    assert rates == {
+        '0.4': {0.4},
+        '1.5': {1.0, 1.5},
+        '2.5': {1.0, 2.0, 2.5},
+        '9.0': {1.0, 2.0, 3.0},
+    }
+
+
+@pytest.mark.parametrize('arm', [SIX_JOINTS, SCARA, SEVEN_JOINTS], ids=['six', 'scara', 'seven'])
+def test_joint_axes_are_those_about_which_the_sensor_turns(arm: Arm) -> None:
+    """Against finite rotations: S after a small turn, by Pinocchio's own kinematics."""
+    machine = Robot(arm.urdf, arm.sensor_frame)
+    pose = np.linspace(0.5, -0.2, len(arm.joints))
+    axes = joint_axes(machine, pose)
+    for axis in axes:
+        assert np.linalg.norm(axis.direction) == pytest.approx(1.0)
+        assert axis.direction @ axis.arm == pytest.approx(0.0, abs=1e-12)
+        speed = np.eye(len(pose))[[machine.joints.index(axis.name)]] * 2.0
+        motion = machine.motion(pose[None], speed, 3.0 / 2.0 * speed)
+        omega, alpha = 2.0 * axis.direction, 3.0 * axis.direction
+        expected = np.cross(alpha, axis.arm) + np.cross(omega, np.cross(omega, axis.arm))
+        np.testing.assert_allclose(
+            motion.linear_acceleration[0] + motion.gravity[0], expected, atol=1e-9
+        )
+    assert len(axes) == len(machine.joints) - (arm is SCARA)  # whose quill does not turn
+
+
+def moving(seconds: float, speed: float, seed: int) -> tuple[FloatArray, ...]:
+    """Return stamps, torque rows, torque of the block, and rotation, at 50 Hz."""
+    n = int(seconds * RATE)
+    times = np.arange(n) / RATE
+    phase = np.random.default_rng(seed).uniform(0.0, 6.28, 3)
+    frequency = np.array([3.0, 4.0, 5.0])
+    omega = speed * np.sin(np.outer(times, frequency) + phase)
+    alpha = speed * frequency * np.cos(np.outer(times, frequency) + phase)
+    matrix = -wrench_regressor(np.tile([0.0, 0.0, 9.8], (n, 1)), omega, alpha)[:, 3:, 1:]
+    torque = matrix @ BLOCK.to_vector()[1:] + OFFSET[3:]
+    return (times * 1e9).astype(np.int64), matrix, torque, omega, alpha
+
+
+def test_the_fastest_motion_is_not_forgotten_in_an_hour_of_rest() -> None:
+    fastest = FastestMotion()
+    stamps, matrix, torque, omega, alpha = moving(4.0, 2.0, 1)
+    noise = 0.002 * np.random.default_rng(2).standard_normal(torque.shape)
+    fastest.update(stamps, matrix, torque + noise, omega, alpha)
+    before = fastest.excitation(BLOCK.to_vector())
+    slow = moving(60.0, 0.1, 3)
+    # Another offset since: what is unexplained is not to grow by it.
+    fastest.update(slow[0] + int(3.6e12), slow[1], slow[2] + 0.5, *slow[3:])
+    fastest.update(slow[0] + int(3.7e12), slow[1], slow[2] + 0.5, 0 * slow[3], 0 * slow[4])
+    after = fastest.excitation(BLOCK.to_vector())
+    assert after.inertial_torque == pytest.approx(before.inertial_torque, rel=0.2)
+    # 2 s of 3 channels tell a standard deviation to 4 %.
+    assert after.unexplained == pytest.approx(0.002, rel=0.15)
+    assert after.rate == pytest.approx(np.linalg.norm(omega, axis=1).max(), rel=0.05)
+
+
+def test_torque_of_inertia_in_the_fastest_motion_is_what_it_is() -> None:
+    fastest = FastestMotion()
+    stamps, matrix, torque, omega, alpha = moving(2.0, 2.0, 1)
+    fastest.update(stamps, matrix, torque, omega, alpha)
+    fastest.update(stamps[-1:] + 1_000_000_000, *(v[:1] for v in (matrix, torque, omega, alpha)))
+    found = fastest.excitation(BLOCK.to_vector())
+    expected = np.sqrt(np.mean((matrix[:, :, 3:] @ BLOCK.to_vector()[4:]) ** 2))
+    assert found.inertial_torque == pytest.approx(expected, rel=1e-9)
+    assert found.unexplained == pytest.approx(0.0, abs=1e-7)
+
+
+def test_rest_excites_nothing_and_reset_forgets() -> None:
+    fastest = FastestMotion()
+    assert fastest.excitation(BLOCK.to_vector()) == Excitation(0.0, 0.0, 0.0)
+    stamps, matrix, torque, omega, alpha = moving(2.0, 2.0, 1)
+    fastest.update(stamps, matrix, torque, omega, alpha)
+    fastest.reset()
+    fastest.update(stamps + int(1e10), matrix, torque, 0 * omega, 0 * alpha)
+    assert fastest.excitation(BLOCK.to_vector()) == Excitation(0.0, 0.0, 0.0)
+
+
+def test_cutting_the_stream_and_missing_channels_change_nothing_else() -> None:
+    values = moving(3.0, 2.0, 1)
+    torque = values[2].copy()
+    torque[:, 1] = np.nan
+    whole, cut = FastestMotion(), FastestMotion()
+    whole.update(values[0], values[1], torque, *values[3:])
+    for start in range(0, len(torque), 7):
+        rows = slice(start, start + 7)
+        cut.update(values[0][rows], values[1][rows], torque[rows], *(v[rows] for v in values[3:]))
+    one, other = (f.excitation(BLOCK.to_vector()) for f in (whole, cut))
+    assert one.inertial_torque == pytest.approx(other.inertial_torque, rel=1e-9)
+    assert one.unexplained == pytest.approx(other.unexplained, abs=1e-7)
+    assert one.inertial_torque > 0.0

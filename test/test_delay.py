@@ -1,0 +1,305 @@
+"""The lag between wrench and joint stamps: found from motion, and nothing else taken for it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import fields, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from load_identification.estimation.delay import (
+    LARGEST,
+    UNKNOWN,
+    DelayEstimate,
+    DelayEstimator,
+    delay_warning,
+)
+from load_identification.model.robot import Robot
+from load_identification.signals.batches import FilteredBatch
+from load_identification.tools.simulation import SensorModel, load_wrench
+from load_identification.tools.trajectories import Trajectory, fourier_motion
+from load_identification.typing_aliases import FloatArray
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'benchmark'))
+from accuracy import MOUNTS, Case
+from delay import SENSORS, filtered, recovered, study
+
+CASE = Case(duration=14.0, sensors=SENSORS)
+OFFSET = np.array([2.4, -1.7, 5.1, 0.06, -0.11, 0.03])
+NOISE = np.repeat([0.03, 0.0016], 3)
+"""What a filter of 20 Hz leaves of 0.1 N and 0.005 N·m per sample at 500 Hz."""
+
+
+def ideal(
+    lag: float = 0.0,
+    duration: float = 14.0,
+    seed: int = 0,
+    noise: FloatArray = NOISE,
+    case: Case = CASE,
+    rate: float = 50.0,
+) -> FilteredBatch:
+    """Return what an ideal filter would: exact motion, and the wrench of `lag` seconds before."""
+    mount = MOUNTS[case.mount]
+    robot = Robot(mount.urdf, mount.sensor_frame)
+    lower, upper, limit = map(np.array, (mount.lower, mount.upper, mount.velocity_limit))
+    trajectory = Trajectory(
+        (fourier_motion((lower + upper) / 2.0, lower, upper, limit, duration, 1),)
+    )
+    times = np.arange(int(duration * rate)) / rate
+    motion = robot.motion(*trajectory.sample(times))
+    wrench = load_wrench(case.payload, robot.motion(*trajectory.sample(times - lag))) + OFFSET
+    wrench = wrench + noise * np.random.default_rng(seed).standard_normal(wrench.shape)
+    return FilteredBatch(
+        frame=mount.sensor_frame,
+        stamps=np.round((100.0 + times) * 1e9).astype(np.int64),
+        wrench=wrench,
+        linear_velocity=motion.linear_velocity,
+        angular_velocity=motion.angular_velocity,
+        linear_acceleration=motion.linear_acceleration,
+        angular_acceleration=motion.angular_acceleration,
+    )
+
+
+def rows(batch: FilteredBatch, kept: slice) -> FilteredBatch:
+    arrays = (f.name for f in fields(batch) if f.name != 'frame')
+    return replace(batch, **{name: getattr(batch, name)[kept] for name in arrays})
+
+
+def found(*batches: FilteredBatch) -> DelayEstimate:
+    estimator = DelayEstimator(0.05, 0.003)
+    for batch in batches:
+        estimator.update(batch)
+    return estimator.estimate
+
+
+@pytest.mark.parametrize('lag', [0.0, 0.004, 0.015, 0.027, 0.040])
+def test_a_lag_of_the_wrench_is_recovered_to_one_millisecond(lag: float) -> None:
+    outcome = study(CASE, CASE.record(), lag, runs=4, first_seed=round(1e5 * lag))
+    assert outcome.known.all()
+    # The issue allows 1 ms; here the error is the noise of 12 s, some 0.05 ms.
+    assert np.abs(outcome.error).max() <= 1e-3
+    assert abs(outcome.error.mean()) <= 3e-4
+    assert outcome.warned.all() == (lag > 0.010)
+
+
+def test_one_millisecond_is_not_worth_a_warning_and_fifteen_are() -> None:
+    recording = CASE.record()
+    assert not study(CASE, recording, 0.001, runs=4).warned.any()
+    outcome = study(CASE, recording, 0.015, runs=4)
+    assert outcome.warned.all()
+    assert 'ms older than the joint stamps: set wrench_delay to 0.015' in outcome.example
+
+
+@pytest.mark.parametrize('lag', [0.030, -0.030], ids=['wrench', 'joint states'])
+def test_stale_data_under_fresh_stamps_is_caught(lag: float) -> None:
+    """A driver that sends what it read 30 ms ago, stamped now."""
+    estimate = recovered(CASE, filtered(CASE, CASE.measured(CASE.record(), 1), lag))
+    assert estimate.known
+    assert abs(estimate.value_s - lag) <= 1e-3
+    sense = 'older' if lag > 0 else 'younger'
+    assert sense in delay_warning(estimate)
+
+
+def test_a_driver_that_repeats_its_last_wrench_lags_by_half_its_period() -> None:
+    """A value every 40 ms, each repeated under fresh stamps: 20 ms late on average."""
+    recording = CASE.measured(CASE.record(), 2)
+    held = np.arange(len(recording.stamps)) // 20 * 20
+    batch = filtered(CASE, replace(recording, wrench=recording.wrench[held]), 0.0)
+    estimate = recovered(CASE, batch)
+    # The mean of 0, 2, … 38 ms; the staircase itself is noise to the fit.
+    assert estimate.value_s == pytest.approx(0.019, abs=1e-3)
+    assert delay_warning(estimate)
+
+
+def test_the_advice_is_in_the_sense_of_the_parameter() -> None:
+    """Set as advised, the same recording shows no delay, and no warning, any more."""
+    recording = CASE.measured(CASE.record(), 3)
+    before = recovered(CASE, filtered(CASE, recording, 0.025))
+    parameters = replace(CASE.parameters, wrench_delay=before.value_s)
+    corrected = replace(CASE, parameters=parameters)
+    after = recovered(corrected, filtered(corrected, recording, 0.025))
+    # What is left is what rounding to stamps and the two estimates' noise leave.
+    assert abs(after.value_s) <= 2e-4
+    assert delay_warning(after, before.value_s) == ''
+
+
+def test_what_is_advised_adds_to_what_is_set() -> None:
+    words = delay_warning(DelayEstimate(0.0152, 0.00015, True), wrench_delay=0.004)
+    assert words == (
+        'wrench is 15.2 ± 0.3 ms older than the joint stamps: set wrench_delay to 0.0192'
+    )
+    younger = delay_warning(DelayEstimate(-0.0152, 0.00015, True))
+    assert 'younger' in younger
+    assert younger.endswith('set wrench_delay to -0.0152')
+
+
+def test_no_warning_without_significance() -> None:
+    assert delay_warning(UNKNOWN) == ''
+    assert delay_warning(DelayEstimate(0.03, 0.02, False)) == ''
+    assert delay_warning(DelayEstimate(0.0115, 0.001, True)) == ''  # may be less than 10 ms
+
+
+@pytest.mark.parametrize('rate', [100.0, 125.0, 250.0])
+def test_uneven_filtered_stamps_shift_nothing(rate: float) -> None:
+    """At 125 Hz the filter's outputs are 16 and 24 ms apart by turns."""
+    case = replace(CASE, rate=rate)
+    estimate = recovered(case, filtered(case, case.measured(case.record(), 4), 0.015))
+    assert abs(estimate.value_s - 0.015) <= 3e-4  # some 4 of its standard deviations
+
+
+@pytest.mark.parametrize('mount', ['six_joints', 'scara', 'seven_joints'])
+def test_any_arm_will_do(mount: str) -> None:
+    case = replace(CASE, mount=mount)
+    estimate = found(ideal(0.02, case=case))
+    assert estimate.known
+    assert abs(estimate.value_s - 0.02) <= 5e-4
+
+
+def test_a_stated_deviation_is_the_true_one() -> None:
+    noise = 10.0 * NOISE  # so much that noise, and nothing else, makes the error
+    estimates = [found(ideal(0.017, seed=seed, noise=noise)) for seed in range(30)]
+    errors = np.array([e.value_s for e in estimates]) - 0.017
+    stated = np.array([e.std_s for e in estimates])
+    # 30 draws tell a standard deviation to 13 %; the stated one is meant to be the larger.
+    assert 0.7 <= stated.mean() / errors.std() <= 2.0
+    assert np.mean(np.abs(errors) <= 1.96 * stated) >= 0.87
+
+
+def test_an_offset_that_steps_or_drifts_is_no_delay() -> None:
+    batch = ideal(0.005, duration=20.0)
+    seconds = (batch.stamps - batch.stamps[0]) * 1e-9
+    drift = seconds[:, None] * np.repeat([4.0 / 300.0, 2e-3], 3)
+    step = (seconds > 9.0)[:, None] * np.array([2.0, 1.0, -3.0, 0.05, 0.05, 0.0])
+    estimate = found(replace(batch, wrench=batch.wrench + drift + step))
+    assert estimate.known
+    assert abs(estimate.value_s - 0.005) <= 5e-4
+
+
+def test_another_load_is_no_delay() -> None:
+    """Whenever it is put on: each block of 2 s has a load of its own."""
+    first, then = (ideal(0.015, 20.0, case=replace(CASE, payload_scale=k)) for k in (1.0, 3.0))
+    later = np.arange(len(first.stamps)) >= 470
+    wrench = np.where(later[:, None], then.wrench, first.wrench)
+    estimate = found(replace(first, wrench=wrench))
+    assert estimate.known
+    assert abs(estimate.value_s - 0.015) <= 5e-4
+
+
+def test_a_push_is_no_delay() -> None:
+    batch = ideal(0.005, duration=20.0)
+    seconds = (batch.stamps - batch.stamps[0]) * 1e-9
+    pushed = np.clip(np.minimum(seconds - 9.0, 11.0 - seconds) / 0.2, 0.0, 1.0)
+    push = pushed[:, None] * np.array([20.0, -5.0, 3.0, 0.5, 1.0, -0.3])
+    estimate = found(replace(batch, wrench=batch.wrench + push))
+    assert estimate.known
+    assert abs(estimate.value_s - 0.005) <= 5e-4
+
+
+def test_nothing_is_said_before_there_is_motion_enough() -> None:
+    batch = ideal(0.015)
+    still = {
+        name: np.zeros_like(batch.linear_velocity)
+        for name in ('linear_velocity', 'angular_velocity', 'angular_acceleration')
+    }
+    assert found(replace(batch, **still)) == UNKNOWN
+    assert not found(rows(batch, slice(0, 350))).known
+
+
+def test_rest_takes_nothing_from_what_is_known() -> None:
+    batch = ideal(0.015)
+    rest = rows(batch, slice(0, 1))
+    n = 3000
+    standing = FilteredBatch(
+        rest.frame,
+        batch.stamps[-1] + 20_000_000 * np.arange(1, n + 1),
+        rest.wrench.repeat(n, axis=0),
+        *(np.zeros((n, 3)), np.zeros((n, 3))),
+        rest.linear_acceleration.repeat(n, axis=0),
+        np.zeros((n, 3)),
+    )
+    before, after = found(batch), found(batch, standing)
+    assert after.value_s == pytest.approx(before.value_s, abs=2e-4)  # one more block, half of it
+    assert after.known
+
+
+def test_a_lag_out_of_reach_is_said_to_be_that() -> None:
+    estimate = found(ideal(0.140))
+    assert estimate.beyond
+    assert not estimate.known
+    assert estimate.value_s == LARGEST
+    assert delay_warning(estimate).startswith('wrench is more than 90 ms older')
+
+
+def test_it_does_not_matter_how_the_stream_is_cut() -> None:
+    batch = ideal(0.012)
+    whole = found(batch)
+    rng = np.random.default_rng(6)
+    cuts = [0, *np.sort(rng.choice(len(batch.stamps), 300, replace=False)), len(batch.stamps)]
+    pieces = [rows(batch, slice(a, b)) for a, b in pairwise(cuts)]
+    cut = found(*pieces)
+    assert cut.value_s == pytest.approx(whole.value_s, abs=1e-12)
+
+
+def test_channels_that_are_not_there_and_samples_that_are_not_finite_do_no_harm() -> None:
+    batch = ideal(0.02)
+    wrench = batch.wrench.copy()
+    wrench[:, 3:] = np.nan  # a sensor of force alone
+    assert abs(found(replace(batch, wrench=wrench)).value_s - 0.02) <= 5e-4
+    wrench = batch.wrench.copy()
+    wrench[200:210, 1] = np.nan
+    motion = batch.angular_velocity.copy()
+    motion[320:330] = np.nan
+    spoilt = found(replace(batch, wrench=wrench, angular_velocity=motion))
+    assert abs(spoilt.value_s - 0.02) <= 5e-4
+    assert found(replace(batch, wrench=np.full_like(wrench, np.nan))) == UNKNOWN
+
+
+def test_gaps_and_stamps_that_jump_are_survived() -> None:
+    batch = ideal(0.02, duration=24.0)
+    year = 365 * 86_400_000_000_000
+    stamps = batch.stamps + np.where(np.arange(len(batch.stamps)) >= 600, year, 0)
+    kept = np.r_[0:300, 330:1200]
+    with_gap = FilteredBatch(
+        batch.frame,
+        stamps[kept],
+        *(getattr(batch, f.name)[kept] for f in fields(batch)[2:]),
+    )
+    assert abs(found(with_gap).value_s - 0.02) <= 3e-4
+    # A jump back starts afresh.
+    assert not found(batch, rows(batch, slice(0, 200))).known
+
+
+def test_memory_is_fixed() -> None:
+    estimator = DelayEstimator(0.05, 0.003)
+    batch = ideal(0.0)
+    sizes = []
+    for turn in range(6):
+        shift = turn * 15_000_000_000
+        for start in range(0, len(batch.stamps), 5):
+            piece = rows(batch, slice(start, start + 5))
+            estimator.update(replace(piece, stamps=piece.stamps + shift))
+        arrays = [v for v in vars(estimator).values() if isinstance(v, np.ndarray)]
+        sizes.append(sum(a.nbytes for a in arrays))
+        # Two seconds of samples and the margins, in whatever pieces they came.
+        assert sum(len(v) for v in estimator._waiting) <= 130
+    assert sizes[0] == sizes[-1] < 10_000
+
+
+def test_a_known_delay_is_followed_when_it_changes() -> None:
+    estimator = DelayEstimator(0.05, 0.003)
+    estimator.update(ideal(0.0, duration=20.0))
+    later = ideal(0.02, duration=90.0, seed=1)
+    estimator.update(replace(later, stamps=later.stamps + 21_000_000_000))
+    # Three time constants of forgetting.
+    assert estimator.estimate.value_s == pytest.approx(0.02, abs=3e-3)
+
+
+def test_a_sensor_model_without_noise_gives_the_lag_itself() -> None:
+    exact = SensorModel(0.0, None, 0.0, 0.0, force_step=0.0, torque_step=0.0)
+    case = replace(CASE, sensors=exact)
+    estimate = recovered(case, filtered(case, case.record(), 0.0137))
+    # The filter's own error and the parabola's.
+    assert estimate.value_s == pytest.approx(0.0137, abs=1e-4)

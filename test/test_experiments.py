@@ -1,0 +1,222 @@
+"""Planning of experiments: the exchange against every choice, and the path that comes of it."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from math import comb
+
+import numpy as np
+import pytest
+from excited_arm import Case, case, description, planned, record
+
+from load_identification.arm.exchange import (
+    design,
+    exchange,
+    exhaustive,
+    frobenius_condition,
+)
+from load_identification.arm.excitation import Experiment, MotionSettings
+from load_identification.arm.experiments import (
+    ExperimentPlan,
+    feasible_experiments,
+    ideal_blocks,
+    locked_postures,
+    plan_path,
+)
+from load_identification.arm.joint_motion import Path
+from load_identification.arm.limits import Limits, Workspace, arm_limits
+from load_identification.arm.spectrum import experiment_rows
+from load_identification.errors import FrameError, ParameterError
+from load_identification.typing_aliases import FloatArray
+
+SETTINGS = MotionSettings()
+
+
+@pytest.fixture(scope='module')
+def two_joints() -> Case:
+    return case(2)
+
+
+@pytest.fixture(scope='module')
+def three_joints() -> Case:
+    return case(3)
+
+
+def on_grid(found: Case, levels: tuple[int, ...]) -> list[Experiment]:
+    postures = locked_postures(found.limits, levels, seed=0)
+    return feasible_experiments(found.arm, found.limits, SETTINGS, postures)
+
+
+def blocks_of(found: Case, experiments: list[Experiment]) -> FloatArray:
+    return ideal_blocks(found.regressor, experiments, np.ones(len(found.arm.joints)))
+
+
+def condition(rows: FloatArray) -> float:
+    """Return eq. 15 by singular values: the information matrix is not formed."""
+    s = np.linalg.svd(rows, compute_uv=False)
+    return float(np.sqrt(np.sum(s**2) * np.sum(s**-2)))
+
+
+def test_condition_number_is_that_of_the_singular_values() -> None:
+    rows = np.random.default_rng(0).normal(size=(9, 5))
+    assert frobenius_condition(rows.T @ rows) == pytest.approx(condition(rows), rel=1e-9)
+    assert frobenius_condition(np.eye(5)) == pytest.approx(5.0)
+    assert np.isinf(frobenius_condition(rows[:4].T @ rows[:4]))
+
+
+def test_exchange_comes_within_5_per_cent_of_every_choice_and_is_20_times_faster(
+    two_joints: Case,
+) -> None:
+    blocks = blocks_of(two_joints, on_grid(two_joints, (1, 5)))
+    size = 7
+    assert comb(len(blocks), size) > 300_000
+    begin = time.perf_counter()
+    best = exhaustive(blocks, size)
+    middle = time.perf_counter()
+    found = exchange(blocks, size, seed=0)
+    end = time.perf_counter()
+    assert found.condition <= 1.05 * best.condition
+    assert (middle - begin) / (end - middle) > 20.0
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_exchange_comes_within_5_per_cent_of_the_best_of_random_rows(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    blocks = rng.normal(size=(14, 2, 4)) * rng.uniform(0.1, 3.0, (14, 1, 1))
+    blocks[::2, 1] = 0.0
+    assert exchange(blocks, 6, seed).condition <= 1.05 * exhaustive(blocks, 6).condition
+
+
+def test_no_single_exchange_makes_the_choice_better(three_joints: Case) -> None:
+    blocks = blocks_of(three_joints, on_grid(three_joints, (1, 2, 2)))
+    found = exchange(blocks, 16, seed=0, starts=1)
+    assert found.condition == pytest.approx(condition(blocks[found.chosen].reshape(-1, 15)))
+    for place in range(16):
+        for other in set(range(len(blocks))) - set(found.chosen.tolist()):
+            changed = found.chosen.copy()
+            changed[place] = other
+            # A gain of 1e-9 counts, and rounding is some 1e-12 times the condition squared.
+            assert design(blocks, changed).condition > found.condition * (1.0 - 1e-6)
+
+
+def test_planned_experiments_are_conditioned_better_than_any_drawn(three_joints: Case) -> None:
+    blocks = blocks_of(three_joints, on_grid(three_joints, (1, 3, 3)))
+    rng = np.random.default_rng(0)
+    drawn = [design(blocks, rng.choice(len(blocks), 20, replace=False)) for _ in range(200)]
+    found = exchange(blocks, 20, seed=0, starts=1)
+    assert found.condition < min(d.condition for d in drawn)
+
+
+def test_a_planned_row_is_that_of_the_recording(three_joints: Case) -> None:
+    plan = planned(three_joints, 16)
+    recording = record(plan, 250.0)
+    blocks = blocks_of(three_joints, list(plan.experiments))
+    for experiment, begin, block in zip(plan.experiments, plan.begins, blocks, strict=True):
+        near = slice(
+            *np.searchsorted(recording.times, [begin, begin + experiment.motion.duration])
+        )
+        rows, _, std, _ = experiment_rows(
+            three_joints.regressor,
+            experiment,
+            recording.times[near] - begin,
+            recording.motion.position[near],
+            recording.frictionless[near],
+        )
+        measured = rows / std[:, None]
+        # The mean square of a slow motion over 33 points, both ends counted, is 6 % more.
+        np.testing.assert_allclose(
+            measured.T @ measured, block.T @ block, rtol=0.1, atol=1e-3 * np.sum(block**2)
+        )
+
+
+def test_everything_on_a_grid_is_there_once(two_joints: Case) -> None:
+    experiments = on_grid(two_joints, (2, 3))
+    # Six postures: two inertial, one centrifugal, one coupling; and slow motions, three of
+    # joint 1 (levels of joint 2) and two of joint 2.
+    assert len(experiments) == 6 * 4 + 3 + 2
+
+
+def test_a_large_grid_is_drawn_from(three_joints: Case) -> None:
+    postures = locked_postures(three_joints.limits, 10, seed=3, most=50)
+    assert len(np.unique(postures, axis=0)) == 50
+    assert three_joints.limits.allow(postures).all()
+
+
+def test_feasible_experiments_stay_in_the_workspace(three_joints: Case) -> None:
+    arm = three_joints.arm
+    box = Workspace(
+        np.array([-0.2, -0.6, 0.2]), np.array([0.8, 0.6, 1.0]), 2, np.array([0.3, 0.0, 0.0])
+    )
+    postures = locked_postures(three_joints.limits, 3, seed=0)
+    everything = feasible_experiments(arm, three_joints.limits, SETTINGS, postures)
+    inside = feasible_experiments(arm, three_joints.limits, SETTINGS, postures, box)
+    assert 0 < len(inside) < len(everything)
+    for experiment in inside:
+        times = np.linspace(*experiment.motion.window, 500)
+        # Checked at 33 samples of a period: what lies between is off by 0.5 % of the amplitude.
+        assert box.outside(arm, experiment.motion.sample(times).position).max() < 1e-3
+
+
+def test_the_path_is_continuous_at_rest_between_experiments_and_within_limits(
+    three_joints: Case,
+) -> None:
+    plan = planned(three_joints, 16)
+    for piece, following in pairwise(plan.path.pieces):
+        before = piece.sample(np.array([piece.duration]))
+        after = following.sample(np.array([0.0]))
+        for end, start in zip(before, after, strict=True):
+            np.testing.assert_allclose(end, start, atol=1e-9)
+        np.testing.assert_allclose(after.velocity, 0.0, atol=1e-9)
+    motion = plan.path.sample(np.arange(0.0, plan.path.duration, 0.01))
+    limits = three_joints.limits
+    assert limits.allow(motion.position).all()
+    assert (np.abs(motion.velocity) <= limits.velocity * (1.0 + 1e-9)).all()
+    assert (np.abs(motion.acceleration) <= limits.acceleration * (1.0 + 1e-9)).all()
+    for experiment, begin in zip(plan.experiments, plan.begins, strict=True):
+        np.testing.assert_allclose(
+            plan.path.sample(np.array([begin])).position[0], experiment.start, atol=1e-9
+        )
+
+
+def test_choices_that_cannot_be_made_are_refused_with_numbers() -> None:
+    blocks = np.random.default_rng(0).normal(size=(40, 1, 5))
+    with pytest.raises(ParameterError, match='41 experiments are to be chosen out of 40'):
+        exchange(blocks, 41, seed=0)
+    with pytest.raises(ParameterError, match='no 4 of the 40 experiments determine all 5'):
+        exchange(blocks, 4, seed=0)
+    with pytest.raises(ParameterError, match='847660528 ways; at most 5000000'):
+        exhaustive(blocks, 10)
+    with pytest.raises(ParameterError, match='no 4 of the 40 experiments determine all 5'):
+        exhaustive(blocks, 4)
+
+
+def test_empty_plans_paths_and_grids_are_refused(two_joints: Case) -> None:
+    with pytest.raises(ParameterError, match='no experiments to plan'):
+        plan_path(two_joints.arm.joints, [], two_joints.limits)
+    with pytest.raises(ParameterError, match='a path has no pieces'):
+        Path(())
+    with pytest.raises(ParameterError, match='levels of the grid are 0'):
+        locked_postures(two_joints.limits, 0, seed=0)
+
+
+def test_limits_that_cannot_be_used_are_refused(two_joints: Case) -> None:
+    with pytest.raises(ParameterError, match=r'acceleration limits are \[1.0, 2.0, 3.0\]'):
+        arm_limits(two_joints.arm, [1.0, 2.0, 3.0])
+    limits = arm_limits(two_joints.arm, [4.0])
+    np.testing.assert_array_equal(limits.acceleration, [4.0, 4.0])
+    assert isinstance(limits, Limits)
+
+
+def test_a_workspace_for_no_moving_link_or_turned_inside_out_is_refused(two_joints: Case) -> None:
+    with pytest.raises(FrameError, match="'base' is not a link that the joints move"):
+        Workspace.of_frame(two_joints.arm, description(2), 'base', [0, 0, 0], [1, 1, 1])
+    with pytest.raises(ParameterError, match='workspace reaches from'):
+        Workspace.of_frame(two_joints.arm, description(2), 'link_2', [0, 0, 0], [1, -1, 1])
+
+
+def test_plans_hold_what_they_are_made_of(two_joints: Case) -> None:
+    experiments = on_grid(two_joints, (1, 3))
+    plan = plan_path(two_joints.arm.joints, experiments, two_joints.limits)
+    assert isinstance(plan, ExperimentPlan)
+    assert {id(e) for e in plan.experiments} == {id(e) for e in experiments}

@@ -1,0 +1,47 @@
+"""What the estimator stage says of missing motion and of delay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from robots import SIX_JOINTS
+from test_payload_estimator import estimate_of, part, poses, rich_motion, samples
+
+from load_identification.estimation.payload_estimator import EstimatorSettings, PayloadEstimator
+from load_identification.model.joint_axes import joint_axes
+from load_identification.model.robot import Robot
+
+
+def test_at_rest_a_turn_is_advised_by_the_name_of_a_joint_where_there_is_one() -> None:
+    estimator = PayloadEstimator(EstimatorSettings())
+    assert estimator.advice() == ''
+    estimator.update(samples(SIX_JOINTS, poses(SIX_JOINTS, 1), noise_seed=1))
+    estimator.estimate()
+    assert estimator.advice().startswith('turn the sensor about its ')
+    axes = joint_axes(Robot(SIX_JOINTS.urdf, SIX_JOINTS.sensor_frame), np.zeros(6))
+    assert any(f'turn {joint} by ' in estimator.advice(axes) for joint in SIX_JOINTS.joints)
+
+
+def test_with_everything_identified_nothing_is_advised() -> None:
+    batch = samples(SIX_JOINTS, rich_motion(SIX_JOINTS, 12.0), noise_seed=1)
+    assert estimate_of(batch).identified.all()
+    estimator = PayloadEstimator(EstimatorSettings())
+    estimator.update(batch)
+    estimator.estimate()
+    assert estimator.advice() == ''
+    assert estimator.delay.known
+    assert abs(estimator.delay.value_s) < 1e-3
+
+
+def test_inertia_stays_identified_after_a_push() -> None:
+    batch = samples(SIX_JOINTS, rich_motion(SIX_JOINTS, 14.0), noise_seed=1)
+    seconds = (batch.stamps - batch.stamps[0]) * 1e-9
+    pushed = ((seconds > 9.0) & (seconds < 10.0))[:, None] * np.array([20.0, 0, 0, 0, 1.0, 0])
+    batch = replace(batch, wrench=batch.wrench + pushed)
+    estimator = PayloadEstimator(EstimatorSettings())
+    for start in range(0, len(batch.stamps), 5):
+        estimator.update(part(batch, slice(start, start + 5)))
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert estimate.identified.all()

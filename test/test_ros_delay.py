@@ -1,0 +1,54 @@
+"""A lag between the streams, as the running nodes report it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
+from ros_helpers import BEST_EFFORT, Group, Pipeline, recording
+from sensor_msgs.msg import JointState
+
+DURATION = 16.0
+"""Seven blocks of 2 s [s]."""
+
+
+@pytest.fixture(scope='module')
+def group() -> Iterator[Group]:
+    with Group() as group:
+        group.publisher(JointState, '/joint_states')
+        group.publisher(WrenchStamped, '/wrench', BEST_EFFORT)
+        group.describe()
+        yield group
+
+
+@pytest.fixture(scope='module')
+def live(group: Group) -> Pipeline:
+    group.start()
+    pipeline = Pipeline(group)
+    pipeline.connect()
+    return pipeline
+
+
+def play_late(live: Pipeline, late: int) -> None:
+    """Play a recording whose wrench is of so many samples, 2 ms each, before its stamp."""
+    rich = recording(duration=DURATION)
+    live.play(replace(rich, wrench=rich.wrench[[0] * late + list(range(len(rich.wrench) - late))]))
+
+
+def test_fifteen_milliseconds_are_warned_of_with_the_value_to_set(live: Pipeline) -> None:
+    period = float(recording().stamps[1] - recording().stamps[0]) * 1e-9
+    play_late(live, round(0.015 / period))
+    lag = round(0.015 / period) * period
+    assert live.statuses[-1].level == DiagnosticStatus.WARN
+    assert 'older than the joint stamps: set wrench_delay to 0.0' in live.words
+    advised = float(live.words.partition('set wrench_delay to ')[2].split(';')[0])
+    assert advised == pytest.approx(lag, abs=1e-3)
+
+
+def test_streams_that_fit_are_not_warned_of(live: Pipeline) -> None:
+    play_late(live, 0)
+    assert live.statuses[-1].level == DiagnosticStatus.OK
+    assert 'wrench_delay' not in live.words

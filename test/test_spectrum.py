@@ -1,0 +1,270 @@
+"""Spectrum analysis: what a phase tells, what friction does not, and the bias that is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from excited_arm import Case, Recording, case, friction, planned, record
+
+from load_identification.arm.alignment import find_start
+from load_identification.arm.excitation import (
+    CENTRIFUGAL,
+    COUPLING,
+    GRAVITY,
+    INERTIAL,
+    KINDS,
+    Experiment,
+    MotionSettings,
+    exciting_motion,
+    exciting_motions,
+)
+from load_identification.arm.experiments import ExperimentPlan, plan_path
+from load_identification.arm.joint_motion import Oscillation
+from load_identification.arm.spectrum import (
+    SpectrumEstimate,
+    centered_rows,
+    identify_by_spectrum,
+    periodic_motion,
+    spectrum,
+)
+from load_identification.errors import ParameterError
+from load_identification.typing_aliases import FloatArray
+
+RATE = 250.0
+NOISE = 0.2
+"""Standard deviation of a torque sample [N m]."""
+
+TIMES = np.linspace(0.0, 3.0, 1501)
+"""Three periods of 1 Hz."""
+
+
+@pytest.fixture(scope='module')
+def arm() -> Case:
+    return case(3)
+
+
+@pytest.fixture(scope='module')
+def plan(arm: Case) -> ExperimentPlan:
+    return planned(arm, 24)
+
+
+@pytest.fixture(scope='module')
+def recording(plan: ExperimentPlan) -> Recording:
+    return record(plan, RATE)
+
+
+def identify(
+    arm: Case, plan: ExperimentPlan, recording: Recording, torque: FloatArray
+) -> SpectrumEstimate:
+    return identify_by_spectrum(
+        arm.regressor, plan.experiments, plan.begins, recording.times, recording.position, torque
+    )
+
+
+def swing(arm: Case, kind: str) -> Experiment:
+    found = exciting_motion(
+        kind, 0, 0 if kind == INERTIAL else 1, np.zeros(3), arm.limits, MotionSettings()
+    )
+    assert found is not None
+    return found
+
+
+def curved_friction(velocity: FloatArray) -> FloatArray:
+    """Return friction that no straight line describes: Stribeck's hump, other by direction."""
+    forward = 4.0 + 3.0 * np.exp(-((velocity / 0.05) ** 2)) + 2.0 * velocity + velocity**2
+    backward = -6.0 - 1.0 * np.exp(-((velocity / 0.1) ** 2)) + 5.0 * velocity
+    return np.where(velocity > 0.0, forward, backward)
+
+
+def test_projection_keeps_what_is_in_phase_and_drops_what_is_a_quarter_period_off() -> None:
+    angle = 2.0 * np.pi * TIMES
+    columns = np.column_stack(
+        [3.0 * np.cos(angle), np.sin(angle), np.cos(2.0 * angle), 7.0 + angle * 0]
+    )
+    found = spectrum(columns, -2.0 * np.cos(angle), TIMES, 1.0)
+    # Whole periods of a uniform grid: orthogonal but for rounding.
+    np.testing.assert_allclose(found, [-1.5, 0.0, 0.0, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize('kind', [INERTIAL, COUPLING, CENTRIFUGAL])
+def test_friction_of_any_shape_has_no_part_in_the_phase_that_is_read(arm: Case, kind: str) -> None:
+    experiment = swing(arm, kind)
+    # Times that no sample has its velocity at zero: there the sign would be a matter of rounding.
+    times, motion = experiment.ideal(20_001)
+    velocity = motion.velocity[:, experiment.measured]
+    torque = curved_friction(velocity)
+    read = spectrum(
+        torque[:, None],
+        experiment.reference(motion),
+        times,
+        experiment.harmonic * experiment.motion.frequency,
+    )
+    scale = np.abs(torque).max() / np.abs(experiment.reference(motion)).max()
+    # Friction jumps by 10 N m between two samples out of 20 000.
+    assert abs(read[0]) < 1e-3 * scale
+
+
+def test_in_phase_as_in_the_paper_asymmetric_viscous_friction_stays_at_twice_the_frequency(
+    arm: Case,
+) -> None:
+    experiment = swing(arm, CENTRIFUGAL)
+    in_phase = replace(experiment, motion=replace(experiment.motion, phase=np.zeros(3)))
+    times, motion = in_phase.ideal(2001)
+    torque = np.maximum(motion.velocity[:, 1], 0.0)
+    frequency = 2.0 * in_phase.motion.frequency
+    read = spectrum(torque[:, None], in_phase.reference(motion), times, frequency)
+    # Half-wave rectified, a sine has 2 / (3 pi) of its amplitude at 2 f; v^2 has half of its own.
+    amplitude, driven = motion.velocity[:, 1].max(), motion.velocity[:, 0].max()
+    assert read[0] == pytest.approx(4.0 / (3.0 * np.pi) * amplitude / driven**2, rel=1e-3)
+
+
+def test_centring_takes_constant_friction_off_and_keeps_gravity() -> None:
+    q = np.linspace(-1.0, 1.5, 400)
+    columns = np.column_stack([np.sin(q), np.cos(q), np.zeros_like(q)])
+    rows, right, left = centered_rows(columns, columns @ [3.0, -2.0, 5.0] + 9.0)
+    assert rows.shape == (2, 3)
+    np.testing.assert_allclose(np.linalg.solve(rows[:, :2], right), [3.0, -2.0], atol=1e-12)
+    assert left < 1e-12
+
+
+def test_a_measured_oscillation_is_differentiated_exactly(arm: Case) -> None:
+    experiment = swing(arm, CENTRIFUGAL)
+    times, motion = experiment.ideal(401)
+    fitted = periodic_motion(times, motion.position, (0, 1), experiment.motion.frequency)
+    for found, true in zip(fitted, motion, strict=True):
+        # Sums over 400 samples; accelerations are a hundred times the positions.
+        np.testing.assert_allclose(found, true, atol=1e-10)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_motions_keep_the_limits_begin_and_end_at_rest_and_have_true_derivatives(
+    arm: Case, kind: str
+) -> None:
+    for experiment in exciting_motions(
+        np.array([0.1, 0.4, -0.9]), arm.limits, MotionSettings(), [kind]
+    ):
+        step = 1e-4
+        times = np.arange(0.0, experiment.motion.duration + step, step)
+        motion = experiment.motion.sample(times)
+        assert arm.limits.allow(motion.position).all()
+        # Amplitudes are computed from the limits, so they may meet them: rounding.
+        assert (np.abs(motion.velocity) <= arm.limits.velocity * (1.0 + 1e-9)).all()
+        assert (np.abs(motion.acceleration) <= arm.limits.acceleration * (1.0 + 1e-9)).all()
+        np.testing.assert_allclose(motion.velocity[[0, -1]], 0.0, atol=1e-12)
+        np.testing.assert_allclose(motion.position[0], experiment.start, atol=1e-12)
+        np.testing.assert_allclose(motion.position[-1], experiment.goal, atol=1e-12)
+        for value, slope in pairwise(motion):
+            central = (value[2:] - value[:-2]) / (2.0 * step)
+            # step^2 / 6 of the third derivative, below 1e3 here, and a quarter of step times
+            # where the jerk jumps, at the ends of the swelling.
+            np.testing.assert_allclose(slope[1:-1], central, atol=1e-3)
+
+
+def test_torque_without_friction_and_noise_gives_the_base_parameters(
+    arm: Case, plan: ExperimentPlan, recording: Recording
+) -> None:
+    exact = replace(recording, position=recording.motion.position)
+    found = identify(arm, plan, exact, recording.frictionless)
+    # Windows end between samples: there torque and position are interpolated linearly.
+    np.testing.assert_allclose(found.parameters, arm.truth, atol=1e-5)
+
+
+def test_bias_by_unknown_asymmetric_friction_is_a_fifth_of_that_of_least_squares_at_most(
+    arm: Case, plan: ExperimentPlan, recording: Recording
+) -> None:
+    rng = np.random.default_rng(0)
+    torque = recording.frictionless + friction(recording.motion.velocity)
+    noisy = [torque + NOISE * rng.standard_normal(torque.shape) for _ in range(3)]
+    by_spectrum = np.mean([identify(arm, plan, recording, t).parameters for t in noisy], axis=0)
+    # Least squares gets true velocities and accelerations, and the torques of locked joints.
+    columns = arm.regressor(*recording.motion).reshape(-1, len(arm.truth))
+    by_squares = np.linalg.lstsq(columns, np.mean(noisy, axis=0).ravel(), rcond=None)[0]
+    errors = [np.abs(found - arm.truth) for found in (by_spectrum, by_squares)]
+    assert np.linalg.norm(errors[0]) < np.linalg.norm(errors[1]) / 5.0
+    # What the errors do to the torques of other motion counts, whatever their units.
+    other = [rng.normal(0.0, scale, (300, 3)) for scale in (1.0, 1.0, 2.0)]
+    wrong = [
+        np.sqrt(np.mean((arm.regressor(*other) @ (found - arm.truth)) ** 2))
+        for found in (by_spectrum, by_squares)
+    ]
+    assert wrong[0] < wrong[1] / 5.0
+
+
+def test_stated_deviations_are_those_of_the_errors(
+    arm: Case, plan: ExperimentPlan, recording: Recording
+) -> None:
+    rng = np.random.default_rng(1)
+    torque = recording.frictionless + friction(recording.motion.velocity)
+    scores = []
+    for _ in range(3):
+        found = identify(arm, plan, recording, torque + NOISE * rng.standard_normal(torque.shape))
+        scores.append((found.parameters - arm.truth) / np.sqrt(np.diag(found.covariance)))
+    # 45 scores, in part correlated, with some 9 degrees of freedom in each scale: of a true scale
+    # they lie outside once in a thousand draws, and this one is seeded.
+    assert 0.5 < np.sqrt(np.mean(np.square(scores))) < 1.6
+    assert np.abs(scores).max() < 5.0
+
+
+def test_start_of_a_plan_is_found_in_a_recording(plan: ExperimentPlan) -> None:
+    late = record(
+        ExperimentPlan(plan.joints, plan.experiments, plan.begins, plan.path), 50.0, 3.21
+    )
+    found = find_start(plan.path, late.times, late.position)
+    # Linear interpolation at 50 Hz of oscillations below 2 Hz.
+    assert found == pytest.approx(3.21, abs=1e-3)
+
+
+def test_a_recording_of_something_else_is_refused(plan: ExperimentPlan) -> None:
+    times = np.arange(0.0, plan.path.duration + 5.0, 0.02)
+    rest = np.tile([0.3, 0.2, 0.1], (len(times), 1))
+    with pytest.raises(ParameterError, match='no motion like the planned one'):
+        find_start(plan.path, times, rest)
+    with pytest.raises(ParameterError, match=r'lasts 10.0 s; the planned path takes'):
+        find_start(plan.path, times[:501], rest[:501])
+
+
+def test_a_recording_that_ends_too_early_is_refused(
+    arm: Case, plan: ExperimentPlan, recording: Recording
+) -> None:
+    half = len(recording.times) // 2
+    short = replace(recording, times=recording.times[:half], position=recording.position[:half])
+    with pytest.raises(ParameterError, match=r'the recording lasts|samples of the'):
+        identify(arm, plan, short, recording.frictionless[:half])
+
+
+def test_experiments_that_tell_too_little_are_refused_with_numbers(arm: Case) -> None:
+    few = plan_path(arm.arm.joints, [swing(arm, INERTIAL)], arm.limits)
+    recording = record(few, RATE)
+    with pytest.raises(ParameterError, match=r'1 equations .* determine 1 of 15 parameters'):
+        identify(arm, few, recording, recording.frictionless)
+
+
+def test_a_joint_in_a_corner_of_its_range_is_not_driven(arm: Case) -> None:
+    posture = arm.limits.upper.copy()
+    kinds = {e.kind for e in exciting_motions(posture, arm.limits, MotionSettings())}
+    assert kinds == {GRAVITY}
+
+
+@pytest.mark.parametrize(
+    ('settings', 'message'),
+    [({'periods': 2}, 'periods are 2'), ({'low_velocity': 0.0}, r'low_velocity is 0\.0')],
+)
+def test_settings_that_cannot_be_used_are_refused(
+    settings: dict[str, float], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        MotionSettings(**settings)
+
+
+def test_an_inertial_motion_takes_all_of_the_acceleration_and_half_of_the_velocity(
+    arm: Case,
+) -> None:
+    motion = swing(arm, INERTIAL).motion
+    assert isinstance(motion, Oscillation)
+    omega = 2.0 * np.pi * motion.frequency
+    assert omega * motion.amplitude[0] == pytest.approx(0.5 * arm.limits.velocity[0])
+    # The rest is kept for the swelling.
+    assert 0.95 < omega**2 * motion.amplitude[0] / arm.limits.acceleration[0] <= 1.0
