@@ -166,10 +166,10 @@ def test_what_is_not_identified_is_nan_never_a_guess(live: Pipeline) -> None:
 def test_inertia_comes_only_once_the_mass_is_identified(live: Pipeline) -> None:
     count = len(live.inertias)
     base = live.group.next_base()
-    live.group.play(feed(recording(), base, last=100))
+    live.group.play(feed(recording(), base, last=60))
     live.group.wait_for(lambda: live.status['state'] == 'estimating', 'state estimating')
     live.settle()
-    # 0.8 s, nearly at rest: weight and offset cannot be told apart.
+    # Half a second, nearly at rest: weight and offset cannot be told apart.
     assert live.status['mass.identified'] == 'false'
     assert live.status['mass'] == 'nan'
     assert [stamp_of(m) for m in live.inertias[count:] if stamp_of(m) >= base] == []

@@ -80,7 +80,6 @@ class EstimatorNode(Node):
         self._estimate: PayloadEstimate | None = None
         self._event = 'none'
         self._told: Event | None = None
-        self._inertia_known = False
         self._reported: dict[str, tuple[str, Counter[str]]] = {}
         self._status = StatusMessage(self.get_fully_qualified_name().lstrip('/'))
         self._make_outputs()
@@ -221,10 +220,7 @@ class EstimatorNode(Node):
         self.get_logger().info(f'{event.kind}, noticed at {event.stamp / NS:.3f} s')
 
     def _publish_estimate(self, estimate: PayloadEstimate) -> None:
-        # Once more after it is forgotten, all NaN: a late joiner must not take the old for true.
-        wanted = bool(estimate.identified[0]) or self._inertia_known
-        self._inertia_known = bool(estimate.identified[0])
-        if wanted:
+        if estimate.identified[0]:
             message = InertiaStamped()
             set_stamp(message.header, estimate.stamp)
             message.header.frame_id = estimate.frame
