@@ -59,11 +59,9 @@ def measure(count: int, bounded: bool) -> tuple[list[str], bool]:
     return row, fine
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
-    parser.add_argument('--cases', type=int, default=1000, help='of each kind')
-    count = parser.parse_args().cases
-    table = Table(title='Nearest consistent estimate')
+def table(count: int) -> tuple[Table, bool]:
+    """Return the results of `count` cases of each kind, and whether all are as they should be."""
+    result = Table(title='Nearest consistent estimate')
     for heading in (
         'bound',
         'cases',
@@ -75,12 +73,19 @@ def main() -> int:
         'median [ms]',
         '99 % [ms]',
     ):
-        table.add_column(heading, justify='right')
-    results = [measure(count, bounded) for bounded in (False, True)]
-    for row, _ in results:
-        table.add_row(*row)
-    Console().print(table)
-    return 0 if all(fine for _, fine in results) else 1
+        result.add_column(heading, justify='right')
+    rows = [measure(count, bounded) for bounded in (False, True)]
+    for row, _ in rows:
+        result.add_row(*row)
+    return result, all(fine for _, fine in rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split('\n', maxsplit=1)[0])
+    parser.add_argument('--cases', type=int, default=1000, help='of each kind')
+    result, fine = table(parser.parse_args().cases)
+    Console().print(result)
+    return 0 if fine else 1
 
 
 if __name__ == '__main__':

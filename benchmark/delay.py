@@ -38,6 +38,9 @@ LAGS = (0.0, 0.001, 0.005, 0.010, 0.015, 0.020, 0.025, 0.030, 0.035, 0.040, -0.0
 SENSORS = SensorModel(force_step=0.0, torque_step=0.0)
 """0.1 N and 0.005 N m white per sample, the encoders of a PUMA 560."""
 
+DURATION = 20.0
+"""Of the motion [s]."""
+
 
 def filtered(case: Case, recording: Recording, lag: float) -> FilteredBatch:
     """Return filtered samples of a recording, one stream's stamps late by the lag [s]."""
@@ -107,28 +110,22 @@ def study(case: Case, recording: Recording, lag: float, runs: int, first_seed: i
     )
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or '').partition('\n')[0])
-    parser.add_argument('--runs', type=int, default=100)
-    parser.add_argument('--duration', type=float, default=20.0, help='of the motion, s')
-    options = parser.parse_args()
-    console = Console()
-    case = Case(duration=options.duration, sensors=SENSORS)
+def table(runs: int, duration: float) -> tuple[Table, list[str]]:
+    """Return the results of so many runs for each lag, and words about them."""
+    case = Case(duration=duration, sensors=SENSORS)
     recording = case.record()
-    table = Table(title=f'{options.runs} runs each, {options.duration:g} s of motion')
+    result = Table(title=f'Delay: {runs} runs each, {duration:g} s of motion')
     for column in ('lag ms', 'mean error', 'largest', 'std stated', 'within 1 ms', 'covered'):
-        table.add_column(column, justify='right')
-    table.add_column('warned', justify='right')
+        result.add_column(column, justify='right')
+    result.add_column('warned', justify='right')
     seconds, example = [], ''
     for number, lag in enumerate(LAGS):
-        with console.status(f'{1e3 * lag:g} ms'):
-            outcome = study(case, recording, lag, options.runs, number * options.runs)
+        outcome = study(case, recording, lag, runs, number * runs)
         seconds.append(outcome.seconds)
         example = outcome.example or example
         error, std = 1e3 * outcome.error, 1e3 * outcome.std
         within = (np.abs(error) <= 1.0) & outcome.known
-        table.add_row(
+        result.add_row(
             f'{1e3 * lag:g}',
             f'{error.mean():+.3f} ms',
             f'{np.abs(error).max():.3f} ms',
@@ -137,9 +134,20 @@ def main() -> None:
             f'{100 * np.mean(np.abs(error) <= 1.96 * std):.0f} %',
             f'{100 * outcome.warned.mean():.0f} %',
         )
-    console.print(table)
-    console.print(f'for instance: {example}')
-    console.print(f'computing: {100 * np.mean(seconds):.3f} % of one core in real time')
+    computing = f'computing: {100 * np.mean(seconds):.3f} % of one core in real time'
+    return result, [f'for instance: {example}', computing]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').partition('\n')[0])
+    parser.add_argument('--runs', type=int, default=100)
+    parser.add_argument('--duration', type=float, default=DURATION, help='of the motion, s')
+    options = parser.parse_args()
+    result, words = table(options.runs, options.duration)
+    console = Console()
+    console.print(result)
+    console.print('\n'.join(words))
 
 
 if __name__ == '__main__':

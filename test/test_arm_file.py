@@ -63,7 +63,7 @@ def test_names_and_values_are_those_of_the_model_on_the_description() -> None:
     model = arm.model(URDF)
     assert model.names == arm.names
     motion = random_samples(np.random.default_rng(2), JOINTS)
-    q, qd, qdd = motion
+    _, qd, qdd = motion
     sign = np.tanh(qd / 0.02)
     forward, backward, viscous, rotor = arm.drives.T
     drives = forward * np.maximum(sign, 0) + backward * np.minimum(sign, 0) + viscous * qd
@@ -90,34 +90,41 @@ def test_the_file_names_every_number(tmp_path: Path) -> None:
 
 
 CASES = [
-    ("['version']", 2, r'version is 2; this program reads 1'),
-    ("['cutoff']", -1.0, r'cutoff is -1.0; it must be above 0'),
-    ("['cutoff']", True, r'cutoff is True; it must be a finite number'),
-    ("['gravity']", [0.0, 1.0], r'gravity must be a list of 3 numbers'),
-    ("['drive']['coulomb']", 'large', r"Coulomb friction is 'large'"),
-    ("['drive']['offset']", 'no', r"drive.offset is 'no'; it must be true or false"),
-    ("['joints']", {}, r'joints is \{\}; it must be a list'),
-    ("['joints'][1]['noise']", 0.0, r'noise of joint_1 is 0.0'),
-    ("['joints'][1]['parameters']['m']", 'heavy', r"joint_1.parameters.m is 'heavy'"),
-    ("['joints'][1]['parameters']['Ixx']", -1.0, r'parameters of link_1 are of no body'),
-    ("['joints'][2]['drive']", {'coulomb': 1.0}, r'joint_2.drive.viscous\+ is missing'),
-    ("['joints'][2]['name']", 'joint_1', r"'joint_1', 'joint_1'.*each must be there once"),
-    ("['covariance']['parameters'][0]", 'elbow.m', r'covariance.parameters has elbow.m'),
-    ("['covariance']['matrix'][3]", [1.0], r'covariance.matrix\[3\] must be a list of'),
-    ("['covariance']['matrix'][3][3]", float('nan'), r'covariance.matrix\[3\] is nan'),
-    ("['covariance']['matrix'][3][3]", -1.0, r'covariance has a variance below 0'),
-    ("['covariance']['matrix'][3][2]", 9.0, r'covariance is not symmetric'),
+    (('version',), 2, r'version is 2; this program reads 1'),
+    (('cutoff',), -1.0, r'cutoff is -1.0; it must be above 0'),
+    (('cutoff',), True, r'cutoff is True; it must be a finite number'),
+    (('gravity',), [0.0, 1.0], r'gravity must be a list of 3 numbers'),
+    (('drive', 'coulomb'), 'large', r"Coulomb friction is 'large'"),
+    (('drive', 'offset'), 'no', r"drive.offset is 'no'; it must be true or false"),
+    (('joints',), {}, r'joints is \{\}; it must be a list'),
+    (('joints', 1, 'noise'), 0.0, r'noise of joint_1 is 0.0'),
+    (('joints', 1, 'parameters', 'm'), 'heavy', r"joint_1.parameters.m is 'heavy'"),
+    (('joints', 1, 'parameters', 'Ixx'), -1.0, r'parameters of link_1 are of no body'),
+    (('joints', 2, 'drive'), {'coulomb': 1.0}, r'joint_2.drive.viscous\+ is missing'),
+    (
+        ('joints', 2, 'name'),
+        'joint_1',
+        r'joints are joint_0, joint_1, joint_1; each must be there once',
+    ),
+    (('covariance', 'parameters', 0), 'elbow.m', r'covariance.parameters has elbow.m'),
+    (('covariance', 'matrix', 3), [1.0], r'covariance.matrix\[3\] must be a list of'),
+    (('covariance', 'matrix', 3, 3), float('nan'), r'covariance.matrix\[3\] is nan'),
+    (('covariance', 'matrix', 3, 3), -1.0, r'covariance has a variance below 0'),
+    (('covariance', 'matrix', 3, 2), 9.0, r'covariance is not symmetric'),
 ]
 
 
 @pytest.mark.parametrize(('place', 'value', 'message'), CASES)
 def test_an_unusable_field_is_named_with_its_file(
-    tmp_path: Path, place: str, value: object, message: str
+    tmp_path: Path, place: tuple[str | int, ...], value: object, message: str
 ) -> None:
     path = tmp_path / 'arm.yaml'
     write_arm_model(path, identified(DRIVES[1]))
     content = yaml.safe_load(path.read_text())
-    exec(f'content{place} = value', {'content': content, 'value': value})
+    part = content
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
     path.write_text(yaml.safe_dump(content))
     with pytest.raises(ParameterError, match=rf'(?s)arm\.yaml.*{message}'):
         read_arm_model(path)

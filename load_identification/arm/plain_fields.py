@@ -1,4 +1,4 @@
-"""Numbers in and out of the plain values of a YAML file, each error with the place of its field."""
+"""Numbers in and out of the plain values of a YAML file; errors name the field."""
 
 from __future__ import annotations
 

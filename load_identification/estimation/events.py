@@ -56,7 +56,7 @@ ARM = 0.1
 RETURNED = float(scipy.stats.chi2.isf(1e-3, 6))
 """Below this deviation the newest samples are what they were before [-]."""
 
-RETURN_BLOCKS, LONG_RETURN_BLOCKS = 3, 9
+RETURN_BLOCKS, LONG_RETURN_BLOCKS = 3, 6
 """Whole blocks, all samples since included or the newest alone, that show a return."""
 
 PLAUSIBLE, EXCLUDED = 1e-3, 1e-6

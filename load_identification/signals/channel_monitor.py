@@ -31,33 +31,40 @@ class ChannelMonitor:
     as the arm stands still any channel may repeat itself, so that a run is as long as the way
     of the arm in it; for a channel that repeats itself seldom, also as long as other channels
     change. A channel that has been exactly zero from the start is one the sensor lacks.
+
+    Parameters
+    ----------
+    channels : int
+        Number k of them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, channels: int = 6) -> None:
+        self._channels = channels
         self.reset()
 
     def reset(self) -> None:
         """Forget what is known of every channel."""
+        k = self._channels
         self._last: FloatArray | None = None
-        self._alive = np.zeros(6, dtype=bool)
+        self._alive = np.zeros(k, dtype=bool)
         # As if 20 samples with 19 repeats had been seen: at first only a long run is too long.
-        self._samples, self._repeats = np.full(6, 20), np.full(6, 19)
+        self._samples, self._repeats = np.full(k, 20), np.full(k, 19)
         # Of the run that goes on: repeats, those while other channels changed, how many are too
         # many, whether it has come to that, and where the arm was at its start.
-        self._run, self._others = np.zeros(6, dtype=np.int64), np.zeros(6, dtype=np.int64)
-        self._longest: IntArray = np.zeros(6, dtype=np.int64)
-        self._found = np.zeros(6, dtype=bool)
-        self._start: FloatArray = np.empty((6, 0))
+        self._run, self._others = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
+        self._longest: IntArray = np.zeros(k, dtype=np.int64)
+        self._found = np.zeros(k, dtype=bool)
+        self._start: FloatArray = np.empty((k, 0))
 
     @property
     def absent(self) -> BoolArray:
-        """Channels that have never shown a value other than zero, (6,)."""
+        """Channels that have never shown a value other than zero, (k,)."""
         return ~self._alive
 
     @property
     def silent(self) -> BoolArray:
-        """Channels that are absent, or have been lost: the last value is not finite, (6,)."""
-        lost = np.zeros(6, dtype=bool) if self._last is None else ~np.isfinite(self._last)
+        """Channels that are absent, or have been lost: the last value is not finite, (k,)."""
+        lost = np.zeros(self._channels, dtype=bool) if self._last is None else ~np.isfinite(self._last)
         return self.absent | lost
 
     def update(self, position: FloatArray, wrench: FloatArray) -> BoolArray:
@@ -67,16 +74,16 @@ class ChannelMonitor:
         ----------
         position : (n, J) array
             Joint positions [rad or m].
-        wrench : (n, 6) array
-            Raw wrench [N, N m].
+        wrench : (n, k) array
+            Raw wrench, or forces of k joints [N, N m].
 
         Returns
         -------
-        (n, 6) bool array
+        (n, k) bool array
         """
         if self._last is None or self._start.shape[1] != position.shape[1]:
-            self._last = np.full(6, np.nan)
-            self._start = np.repeat(position[:1], 6, axis=0)
+            self._last = np.full(self._channels, np.nan)
+            self._start = np.repeat(position[:1], self._channels, axis=0)
         repeat: BoolArray = wrench == np.concatenate([self._last[None], wrench[:-1]])
         self._last = wrench[-1].copy()
         finite: BoolArray = np.isfinite(wrench)
