@@ -49,6 +49,9 @@ REST = 2.0
 STEP = 0.1
 """Between two looks at the estimate [s]."""
 
+OUTPUT_NS = 20_000_000
+"""Between two filtered samples [ns]."""
+
 DUE = {'moving': 0.3, 'resting': 0.6}
 """When a change should have been noticed [s]."""
 
@@ -313,8 +316,9 @@ def outcome(run: Run) -> Outcome:
         kind = stage.event.kind if stage.event is not None else ''
         if kind and now < run.changed:
             early = True
-        elif kind and np.isnan(noticed):
-            noticed = now - run.changed
+        elif stage.event is not None and np.isnan(noticed):
+            # With the first sample after the block that shows it.
+            noticed = (stage.event.stamp + OUTPUT_NS) * 1e-9 + run.delay - run.changed
         if kind == run.change.truth and np.isnan(told):
             told = now - run.moved
         wrong |= now < run.moved + 3.0 and kind in {LOAD, OFFSET} - {run.change.truth}

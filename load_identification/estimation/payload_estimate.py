@@ -84,6 +84,8 @@ class PayloadEstimate:
         What else makes the estimate doubtful.
     reversed_sign : bool
         The mass is clearly negative.
+    untold : bool
+        Something has changed, and it is not told what: nothing is claimed until it is.
     residual_rms, noise : (2,) arrays
         Force and torque [N, N m].
     """
@@ -101,6 +103,7 @@ class PayloadEstimate:
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
     reversed_sign: bool
+    untold: bool
     residual_rms: FloatArray
     noise: FloatArray
 

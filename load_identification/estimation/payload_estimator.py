@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from load_identification.estimation.consistency import nearest_consistent
 from load_identification.estimation.delay import DelayEstimate
+from load_identification.estimation.doubts import possible, second_opinion
 from load_identification.estimation.drift import DriftWatch
 from load_identification.estimation.events import (
     BOTH,
@@ -35,20 +35,21 @@ from load_identification.estimation.recursive_least_squares import (
     RecursiveLeastSquares,
     Solution,
 )
-from load_identification.estimation.total_least_squares import (
-    disagreement,
-    regressor_errors,
-    total_least_squares,
+from load_identification.estimation.wrist_rows import (
+    FORCE,
+    FORCE_COLUMNS,
+    GROUPS,
+    TORQUE,
+    TORQUE_COLUMNS,
+    all_rows,
+    robust_weights,
 )
-from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.joint_axes import RotationAxis
 from load_identification.model.regressor import wrench_regressor
 from load_identification.signals.batches import FilteredBatch
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 INERTIA = range(4, PARAMETERS)
-NAMES = ('mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-FORCE, TORQUE = 0, 1
 
 __all__ = [
     'PARAMETERS',
@@ -59,21 +60,12 @@ __all__ = [
     'regressor',
 ]
 
-FORCE_COLUMNS = (0, 1, 2, 3, 10, 11, 12)
-TORQUE_COLUMNS = (*range(1, PARAMETERS), 13, 14, 15)
-GROUPS = np.repeat([FORCE, TORQUE], 3)
-"""Group of each channel of the wrench."""
-
 BLOCK_NS = 100_000_000
 """Length of a block [ns]: a third of the time within which a change is to be noticed."""
 
 SCALES = (2, 5, 40)
 """Averages from which slow noise is measured, in blocks: the longer ones see noise below 1 Hz,
 where the motion is."""
-
-LEAST_WEIGHED = 5.0
-"""Deviation, in standard deviations, beyond which a sample has less weight: it has that influence
-and no more."""
 
 AT_REST = np.array([2e-3, 0.02])
 """Largest angular velocity and acceleration of a sensor at rest [rad/s, rad/s²]."""
@@ -101,6 +93,9 @@ class PayloadEstimator:
         self.dropped: Counter[str] = Counter()
         self._tool = np.zeros(PARAMETERS)
         self._tool_covariance = np.zeros((PARAMETERS, PARAMETERS))
+        self.besides: Callable[[FloatArray], FloatArray] = _nothing
+        """Covariance of the payload that no residual shows, for a noise of force and torque (2,):
+        that of whoever makes the wrench from something else."""
         self._seed: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self._solution: Solution | None = None
         self._judgement: Judgement | None = None
@@ -117,7 +112,12 @@ class PayloadEstimator:
     @property
     def event(self) -> Event | None:
         """What happened last to the load or the sensor, as far as samples tell."""
-        return self._watch.event
+        return self._watch.events[-1] if self._watch.events else None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The last events, newest last."""
+        return tuple(self._watch.events)
 
     def reset(self, keep_offset: bool = True) -> None:
         """Forget the payload, and where asked all that samples have told of the offset."""
@@ -283,33 +283,14 @@ class PayloadEstimator:
         self._still = True
 
     def _add(self, matrix: FloatArray, wrench: FloatArray, weight: FloatArray | None) -> None:
-        n = len(matrix)
-        rows = np.zeros((n, 6, UNKNOWNS))
-        np.negative(matrix, out=rows[:, :, :PARAMETERS])
-        rows[:, :, PARAMETERS:] = np.eye(6)
-        weights = self._weights(rows, wrench)
+        rows = all_rows(matrix)
+        weights = None if self._past is None else robust_weights(rows, wrench, self._past)
         if weight is not None:
             weights = [weight, weight] if weights is None else [weight * w for w in weights]
         force, torque = FORCE_COLUMNS, TORQUE_COLUMNS
         self._least_squares.add(
             [(rows[:, :3, force], wrench[:, :3]), (rows[:, 3:, torque], wrench[:, 3:])], weights
         )
-
-    def _weights(self, rows: FloatArray, wrench: FloatArray) -> list[FloatArray] | None:
-        """Return (n,) weights of force and torque rows: less where a deviation is too large.
-
-        w = (c/d)² beyond d = c, with d the deviation from what the past predicts, in units of
-        its standard deviation. None where there is no past to go by.
-        """
-        if self._past is None or not np.isfinite(self._past.residual_rms).all():
-            return None
-        residual = wrench - rows @ self._past.values
-        variance = np.einsum('nci,ij,ncj->nc', rows, self._past.covariance, rows)
-        variance += np.repeat(self._past.residual_rms**2, 3)
-        squared = np.nan_to_num(residual**2 / variance).reshape(-1, 2, 3).sum(axis=2)
-        if np.all(squared <= LEAST_WEIGHED**2):
-            return None
-        return list((LEAST_WEIGHED**2 / np.maximum(squared, LEAST_WEIGHED**2)).T)
 
     def estimate(self) -> PayloadEstimate | None:
         """Return what is known now, or None before the first sample."""
@@ -322,10 +303,11 @@ class PayloadEstimator:
         parameters = total - self._tool
         # Errors of tool and total are taken for independent.
         covariance = solution.covariance.copy()
-        covariance[body, body] += self._tool_covariance
+        other = self._tool_covariance + self.besides(solution.noise)
+        covariance[body, body] += other
         values, std = in_message_order(parameters, covariance[body, body])
         slow = self._least_squares.slow_covariance(solution.noise)
-        _, slow_std = in_message_order(parameters, slow[body, body] + self._tool_covariance)
+        _, slow_std = in_message_order(parameters, slow[body, body] + other)
         excitation = self._guidance.excitation(total, self._tool)
         self._unexplained = max(float(solution.residual_rms[TORQUE]), excitation.unexplained)
         judgement = self._judgement = judge(
@@ -336,9 +318,17 @@ class PayloadEstimator:
             self._unexplained,
             excitation.rate,
         )
-        warnings = self._second_opinion(solution, values, std)
+        warnings: tuple[str, ...] = ()
+        if self.settings.second_opinion and self._momentum is None:
+            tool = self._tool, self._tool_covariance
+            errors = self._motion_noise.covariance()
+            warnings += second_opinion(
+                self._least_squares, solution.noise, errors, tool, values, std
+            )
         if judgement.identified[INERTIA].any():
-            values, warning = self._possible(parameters, values, covariance[body, body])
+            values, warning = possible(
+                parameters, values, covariance[body, body], self.settings.bounding_ellipsoid
+            )
             warnings += warning
         return PayloadEstimate(
             stamp=self.newest,
@@ -354,42 +344,10 @@ class PayloadEstimator:
             reasons=judgement.reasons,
             warnings=warnings,
             reversed_sign=judgement.reversed_sign,
+            untold=False,
             residual_rms=solution.residual_rms,
             noise=solution.noise,
         )
-
-    def _possible(
-        self, parameters: FloatArray, values: FloatArray, covariance: FloatArray
-    ) -> tuple[FloatArray, tuple[str, ...]]:
-        """Return the values of the nearest body that can exist, and a word where that differs."""
-        nearest = nearest_consistent(parameters, covariance, self.settings.bounding_ellipsoid)
-        if not nearest.converged:
-            return values, ('no real body has these parameters, nor was a near one found',)
-        if not nearest.iterations:
-            return values, ()
-        words = (
-            f'no real body has the parameters estimated: the nearest one, {nearest.distance:.1f}'
-        )
-        return to_message_order(nearest.parameters), (f'{words} standard deviations away',)
-
-    def _second_opinion(
-        self, solution: Solution, values: FloatArray, std: FloatArray
-    ) -> tuple[str, ...]:
-        """Return where total least squares on the same rows disagrees, if it is asked."""
-        asked = self.settings.second_opinion and self._momentum is None
-        if not asked or not values[0] > 0.0:
-            return ()
-        body = slice(PARAMETERS)
-        errors = np.zeros((UNKNOWNS, UNKNOWNS))
-        each = regressor_errors(self._motion_noise.covariance())
-        rows = self._least_squares.telling_rows() / 3.0
-        for level, count, error in zip(solution.noise, rows, each, strict=True):
-            errors[body, body] += count / level**2 * error
-        found = total_least_squares(self._least_squares.stack(solution.noise).whole, errors)
-        other = in_message_order(
-            found.values[body] - self._tool, found.covariance[body, body] + self._tool_covariance
-        )
-        return tuple(disagreement(NAMES, (values, std), other))
 
     @property
     def delay(self) -> DelayEstimate:
@@ -427,7 +385,7 @@ class PayloadEstimator:
         self._solution, self._judgement = known, None
         total = known.values[:PARAMETERS]
         covariance = np.diag(PRIOR_STD**2)
-        event = self._watch.event
+        event = self.event
         return PayloadEstimate(
             stamp=self.newest,
             frame=self._frame,
@@ -442,6 +400,7 @@ class PayloadEstimator:
             reasons=(UNTOLD_REASONS.get(event.kind if event else '', ''),),
             warnings=(),
             reversed_sign=False,
+            untold=True,
             residual_rms=known.residual_rms,
             noise=known.noise,
         )
@@ -460,6 +419,10 @@ class PayloadEstimator:
         values = self._solution.values
         predicted = -regressor(batch) @ values[:PARAMETERS]
         return predicted, batch.wrench - values[PARAMETERS:] - predicted
+
+
+def _nothing(noise: FloatArray) -> FloatArray:
+    return np.zeros((PARAMETERS, PARAMETERS))
 
 
 def regressor(batch: FilteredBatch) -> FloatArray:

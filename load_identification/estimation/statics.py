@@ -172,8 +172,8 @@ class StaticMonitor:
         Raises
         ------
         NotAtRestError
-            If a joint has moved since, there are fewer than 10 samples, or the wrench wanders or is
-            unknown.
+            If a joint has moved since, there are fewer than 10 samples, or the wrench wanders or
+            is unknown.
         """
         if self.newest is None or self.since is None:
             raise NotAtRestError('no sample yet')

@@ -34,6 +34,11 @@ def hexapod_node() -> int:
     return _run('hexapod')
 
 
+def arm_estimator_node() -> int:
+    """Run the node of an arm that weighs with its joints, and the estimator."""
+    return _run('arm_estimator')
+
+
 def _run(module: str) -> int:
     """Run the main function of a module beside this one; return the exit status.
 

@@ -192,8 +192,8 @@ class PayloadMarkers:
         return self._text
 
     def _draw_force(self, scene: Scene) -> list[Marker]:
-        """Draw the external force, at the sensor's origin, once the mass is identified."""
-        if scene.force is None or not scene.estimate.identified[0]:
+        """Draw the external force, at the sensor's origin, once the mass is or was identified."""
+        if scene.force is None or not (scene.estimate.identified[0] or scene.estimate.untold):
             return []
         tip = scene.force / NEWTONS_PER_METRE
         # A dead channel makes it NaN, which is drawn no more than a short one.

@@ -21,8 +21,8 @@ from load_identification.signals.differentiator import Differentiator
 from load_identification.signals.motion_filter import CONVENTIONS, MotionFilter
 from load_identification.signals.synchronizer import Synchronizer
 
-FUSION, FILTER, ESTIMATOR, HEXAPOD = 'fusion', 'filter', 'estimator', 'hexapod'
-ALL = (FUSION, FILTER, ESTIMATOR, HEXAPOD)
+FUSION, FILTER, ESTIMATOR, HEXAPOD, ARM = 'fusion', 'filter', 'estimator', 'hexapod', 'arm'
+ALL = (FUSION, FILTER, ESTIMATOR, HEXAPOD, ARM)
 
 BESIDES = {
     'gravity': ', not all zero',
@@ -62,7 +62,7 @@ class Parameters:
     """The values of all parameters; the metadata of each field says the rest."""
 
     sensor_frame: str = _parameter(
-        '', 'Frame of the wrench; empty: the frame_id that the driver sends', (FUSION, FILTER)
+        '', 'Frame of the wrench; empty: the frame_id that the driver sends', (FUSION, FILTER, ARM)
     )
     wrench_convention: str = _parameter(
         'on_sensor',
@@ -78,7 +78,7 @@ class Parameters:
         (-30.0, 30.0),
     )
     robot_description: str = _parameter(
-        '', 'URDF text; empty: read from the topic /robot_description', (FILTER,)
+        '', 'URDF text; empty: read from the topic /robot_description', (FILTER, ARM)
     )
     wrench_delay: float = _parameter(
         0.0,
@@ -90,19 +90,19 @@ class Parameters:
     max_gap: float = _parameter(
         0.1,
         'A gap between samples longer than this is not bridged',
-        (FUSION, FILTER, HEXAPOD),
+        (FUSION, FILTER, HEXAPOD, ARM),
         's',
         (0.002, 10.0),
     )
     cutoff_frequency: float = _parameter(
         20.0,
         'Cutoff (-3 dB) of low-pass and differentiator',
-        (FILTER, HEXAPOD),
+        (FILTER, HEXAPOD, ARM),
         'Hz',
         (1.0, 200.0),
     )
     output_rate: float = _parameter(
-        50.0, 'Filtered samples per second at most', (FILTER, HEXAPOD), 'Hz', (1.0, 1000.0)
+        50.0, 'Filtered samples per second at most', (FILTER, HEXAPOD, ARM), 'Hz', (1.0, 1000.0)
     )
     force_noise: float = _parameter(
         0.05,
@@ -210,6 +210,7 @@ class Parameters:
         '', 'File of known objects that check_mass tells apart; empty: none', (ESTIMATOR,)
     )
     mechanism: str = _parameter('', 'Geometry file of a parallel machine', (HEXAPOD,))
+    arm_model: str = _parameter('', 'Model of an arm that weighs with its joints', (ARM,))
     poll_rate: float = _parameter(
         100.0, 'How often the input queues are drained', ALL, 'Hz', (1.0, 1000.0)
     )

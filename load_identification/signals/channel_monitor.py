@@ -64,8 +64,7 @@ class ChannelMonitor:
     @property
     def silent(self) -> BoolArray:
         """Channels that are absent, or have been lost: the last value is not finite, (k,)."""
-        lost = np.zeros(self._channels, dtype=bool) if self._last is None else ~np.isfinite(self._last)
-        return self.absent | lost
+        return self.absent if self._last is None else self.absent | ~np.isfinite(self._last)
 
     def update(self, position: FloatArray, wrench: FloatArray) -> BoolArray:
         """Return which values of a batch say nothing.

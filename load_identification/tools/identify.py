@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from load_identification.errors import LoadIdentificationError, ParameterError
+from load_identification.nodes.conversions import NS
 from load_identification.nodes.parameters import Parameters, from_yaml
 from load_identification.signals.motion_filter import CONVENTIONS
 from load_identification.tools.estimate_file import estimate_file
@@ -52,13 +53,10 @@ def print_report(console: Console, result: Identification, parameters: Parameter
             PARAMETERS, estimate.values, estimate.std, estimate.identified, 'not identified'
         )
     )
-    if estimate.reasons:
-        console.print('Not identified', style='bold yellow')
-        bullets = Table.grid(padding=(0, 1))
-        for reason in estimate.reasons:
-            bullets.add_row('-', reason)
-        console.print(bullets)
-        console.print()
+    _print_list(console, 'Not identified', estimate.reasons)
+    _print_list(console, 'Note', (*estimate.warnings, *result.remarks))
+    happened = [f'{event.stamp / NS:.3f} s  {event.kind}' for event in result.events]
+    _print_list(console, 'Events, by the stamps of the recording', happened)
     console.print('Offset of the raw wrench: corrected = raw − offset', style='bold')
     console.print(
         interval_table(OFFSETS, result.offset, result.offset_std, result.offset_known, 'not known')
@@ -70,6 +68,18 @@ def print_report(console: Console, result: Identification, parameters: Parameter
     rate = f'{parameters.output_rate:g} per second at most'
     console.print(f'Samples    {result.used} used, filtered, {rate}')
     console.print(f'Dropped    {in_words(result.dropped) or "none"}')
+
+
+def _print_list(console: Console, title: str, items: Sequence[str]) -> None:
+    """Print some sentences, a line or more each; nothing where there are none."""
+    if not items:
+        return
+    console.print(title, style='bold yellow')
+    bullets = Table.grid(padding=(0, 1))
+    for item in items:
+        bullets.add_row('-', item)
+    console.print(bullets)
+    console.print()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from load_identification.errors import FrameError, RecordingError
+from load_identification.estimation.delay import delay_warning
+from load_identification.estimation.events import Event
 from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.nodes.conversions import read_joint_states, read_wrenches
@@ -38,6 +40,10 @@ class Identification:
         Samples dropped, by reason.
     absent_channels : tuple of str
         Wrench channels that showed nothing.
+    events : tuple of Event
+        What happened to the load or the sensor, as far as samples tell; the last ones.
+    remarks : tuple of str
+        A delay between the streams, and what motion would have helped.
     """
 
     estimate: PayloadEstimate
@@ -45,6 +51,8 @@ class Identification:
     used: int
     dropped: Counter[str]
     absent_channels: tuple[str, ...]
+    events: tuple[Event, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def offset(self) -> FloatArray:
@@ -90,6 +98,7 @@ class Pipeline:
         self._filter = parameters.motion_filter()
         self._estimator = PayloadEstimator(parameters.estimator_settings())
         self._recorder = recorder
+        self._recorded: Event | None = None
         self._counted: Counter[str] = Counter()
         self._joints: set[str] = set()
         if parameters.sensor_frame:
@@ -117,6 +126,10 @@ class Pipeline:
             return
         for piece in self._recorder.pieces(batch):
             self._estimator.update(piece)
+            event = self._estimator.event
+            if event is not None and event is not self._recorded:
+                self._recorded = event
+                self._recorder.add_event(event.stamp, event.kind)
             self._recorder.add_samples(piece)
             if self._recorder.wants_snapshot(self._estimator.newest):
                 estimate = self._estimator.estimate()
@@ -148,12 +161,15 @@ class Pipeline:
             raise RecordingError(f'no sample could be used: {self._reason(dropped)}')
         if self._recorder is not None:
             self._recorder.add_snapshot(snapshot_of(estimate))
+        warning = delay_warning(self._estimator.delay, self._parameters.wrench_delay)
         return Identification(
             estimate=estimate,
             sign=CONVENTIONS[self._parameters.wrench_convention],
             used=self._estimator.used,
             dropped=dropped,
             absent_channels=self._filter.absent_channels,
+            events=self._estimator.events,
+            remarks=tuple(filter(None, (warning, self._estimator.advice()))),
         )
 
     def _reason(self, dropped: Counter[str]) -> str:

@@ -1,0 +1,57 @@
+"""Rows of the equations of a wrist sensor: w = -A phi + offset."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from load_identification.estimation.payload_estimate import PARAMETERS, UNKNOWNS
+from load_identification.estimation.recursive_least_squares import Solution
+from load_identification.typing_aliases import FloatArray
+
+FORCE, TORQUE = 0, 1
+"""The two groups of rows."""
+
+FORCE_COLUMNS = (0, 1, 2, 3, 10, 11, 12)
+TORQUE_COLUMNS = (*range(1, PARAMETERS), 13, 14, 15)
+"""Unknowns that a group involves."""
+
+GROUPS = np.repeat([FORCE, TORQUE], 3)
+"""Group of each channel of the wrench."""
+
+FULL_WEIGHT = 5.0
+"""Deviation, in standard deviations, beyond which a sample has less weight: it has that influence
+and no more."""
+
+
+def all_rows(matrix: FloatArray) -> FloatArray:
+    """Return the rows of all unknowns, (n, 6, 16), for a regressor (n, 6, 10)."""
+    rows = np.zeros((len(matrix), 6, UNKNOWNS))
+    np.negative(matrix, out=rows[:, :, :PARAMETERS])
+    rows[:, :, PARAMETERS:] = np.eye(6)
+    return rows
+
+
+def robust_weights(
+    rows: FloatArray, wrench: FloatArray, past: Solution
+) -> list[FloatArray] | None:
+    """Return weights of force and torque rows, (n,) each: less where a deviation is too large.
+
+    w = min(1, (c / d)²), with d the deviation from what the past predicts, in units of its
+    standard deviation. None where all are ones, or nothing is known of the noise.
+
+    Parameters
+    ----------
+    rows : (n, 6, 16) array
+    wrench : (n, 6) array
+        [N, N m]
+    past : Solution
+    """
+    if not np.isfinite(past.residual_rms).all():
+        return None
+    residual = wrench - rows @ past.values
+    variance = np.einsum('nci,ij,ncj->nc', rows, past.covariance, rows)
+    variance += np.repeat(past.residual_rms**2, 3)
+    squared = np.nan_to_num(residual**2 / variance).reshape(-1, 2, 3).sum(axis=2)
+    if np.all(squared <= FULL_WEIGHT**2):
+        return None
+    return list((FULL_WEIGHT**2 / np.maximum(squared, FULL_WEIGHT**2)).T)
