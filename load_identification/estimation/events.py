@@ -110,7 +110,8 @@ class Deviation:
         Mean innovation, squared in the metric of its covariance [-]: noise of the average,
         uncertainty of the prediction and errors of the model.
     size : float
-        Force or torque in units of a change that has to be noticed, the larger [-].
+        Force or torque in units of a change that has to be noticed, the larger [-]; 0 where it may
+        be chance.
     """
 
     squared: float
@@ -251,21 +252,23 @@ class EventWatch:
             parts = (wrench[mean.group == group] for group in (0, 1))
             return np.array([np.linalg.norm(part) for part in parts])
 
-        force, torque = lengths(load)
-        model = MODEL_ERROR * np.where(mean.group == 0, force, torque + ARM * force)
-        covariance = mean.matrix @ known[1] @ mean.matrix.T
-        limits = np.maximum(SIZE[0] * lengths(load), SIZE[1] * np.nan_to_num(level.residual_rms))
-        limits = np.maximum(limits, DOUBT * lengths(np.sqrt(np.abs(np.diag(covariance)))))
-        covariance += np.diag(level.short_noise[mean.group] ** 2 / mean.weight + model**2)
+        expected = lengths(load)
+        model = MODEL_ERROR * np.where(mean.group == 0, expected[0], expected @ [ARM, 1.0])
+        predicted = mean.matrix @ known[1] @ mean.matrix.T
+        noise = level.short_noise[mean.group] ** 2 / mean.weight
+        covariance = predicted + np.diag(noise + model**2)
+        squared = float(innovation @ np.linalg.solve(covariance, innovation)) / self._doubt
+        if squared < RETURNED:
+            return Deviation(squared, 0.0)
+        change = self._change(memory, window, known[0])
+        if len(change) == len(innovation):
+            covariance += LAG**2 * np.outer(change, change)
+            squared = float(innovation @ np.linalg.solve(covariance, innovation)) / self._doubt
+        limits = np.maximum(SIZE[0] * expected, SIZE[1] * np.nan_to_num(level.residual_rms))
+        limits = np.maximum(limits, DOUBT * lengths(np.sqrt(np.abs(np.diag(predicted)))))
         with np.errstate(divide='ignore', invalid='ignore'):
             size = np.nan_to_num(lengths(innovation) / limits)
-        squared = float(innovation @ np.linalg.solve(covariance, innovation))
-        if squared > RETURNED * self._doubt:
-            change = self._change(memory, window, known[0])
-            if len(change) == len(innovation):
-                covariance += LAG**2 * np.outer(change, change)
-                squared = float(innovation @ np.linalg.solve(covariance, innovation))
-        return Deviation(squared / self._doubt, float(size.max()))
+        return Deviation(squared, float(size.max()))
 
     def _change(
         self, memory: RecursiveLeastSquares, window: int, values: FloatArray

@@ -269,12 +269,15 @@ class GroupMemory:
         to be that of the next shorter one; the shortest only serves as that expectation.
         """
         x, covariance = x[self.columns], covariance[np.ix_(self.columns, self.columns)]
+        at = np.append(x, -1.0)
 
         def judge(memories: Sequence[SquareRootInformation]) -> tuple[float, float, float]:
-            factor = np.vstack([m.factor for m in memories])
-            leverage = np.sum((factor @ covariance) * factor) / self.noise**2
+            # All of [R z; 0 r], so the sum of squares is that of all rows.
+            whole = np.concatenate([m.whole for m in memories])
+            misfit, factor = whole @ at, whole[:, :-1]
+            leverage = float(np.vdot(factor @ covariance, factor)) / self.noise**2
             rows = sum(m.rows for m in memories)
-            return sum(m.cost(x) for m in memories), rows, max(rows - leverage, 0.0)
+            return float(misfit @ misfit), rows, max(rows - leverage, 0.0)
 
         total, rows, free = judge(parts)
         variance = (PRIOR_ROWS * self.group.noise**2 + total) / (PRIOR_ROWS + free)

@@ -111,14 +111,24 @@ class PayloadEstimate:
 def in_message_order(
     parameters: FloatArray, covariance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return mass, centre of mass and inertia about it, with standard deviations, (10,) each.
+    """Return mass, centre of mass and inertia about it, with standard deviations.
 
     With a mass not above zero the rest has no meaning: NaN, of infinite standard deviation.
+
+    Parameters
+    ----------
+    parameters : (10,) array
+    covariance : (..., 10, 10) array
+        One or several.
+
+    Returns
+    -------
+    values, std : (10,) and (..., 10) arrays
     """
     if parameters[0] <= 0.0:
-        values, std = np.full(PARAMETERS, np.nan), np.full(PARAMETERS, np.inf)
-        values[0], std[0] = parameters[0], np.sqrt(covariance[0, 0])
+        values, std = np.full(PARAMETERS, np.nan), np.full(covariance.shape[:-1], np.inf)
+        values[0], std[..., 0] = parameters[0], np.sqrt(covariance[..., 0, 0])
         return values, std
     jacobian = message_jacobian(parameters)
-    variance = np.einsum('ij,jk,ik->i', jacobian, covariance, jacobian)
+    variance = np.sum((jacobian @ covariance) * jacobian, axis=-1)
     return to_message_order(parameters), np.sqrt(np.maximum(variance, 0.0))

@@ -305,9 +305,9 @@ class PayloadEstimator:
         covariance = solution.covariance.copy()
         other = self._tool_covariance + self.besides(solution.noise)
         covariance[body, body] += other
-        values, std = in_message_order(parameters, covariance[body, body])
-        slow = self._least_squares.slow_covariance(solution.noise)
-        _, slow_std = in_message_order(parameters, slow[body, body] + other)
+        slow = self._least_squares.slow_covariance(solution.noise)[body, body]
+        both = np.array([covariance[body, body], slow + self._tool_covariance])
+        values, (std, slow_std) = in_message_order(parameters, both)
         excitation = self._guidance.excitation(total, self._tool)
         self._unexplained = max(float(solution.residual_rms[TORQUE]), excitation.unexplained)
         judgement = self._judgement = judge(
