@@ -1,0 +1,286 @@
+"""The arm model file: an identified arm, its drives, and how sure all of it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from load_identification.arm.arm import PARAMETERS, Arm
+from load_identification.arm.friction import DriveModel
+from load_identification.arm.model import ArmModel
+from load_identification.arm.plain_fields import field, line, number, numbers, rounded, vector
+from load_identification.errors import ParameterError
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.typing_aliases import FloatArray
+
+VERSION = 1
+
+HEADER = """\
+# An identified arm, as identify_arm writes it. SI units. Parameters of a link are about the origin
+# and in the axes of its frame, that of the joint which moves it. The covariance is of predictions:
+# all of it lies with the parameters kept of each combination (see docs/identifying_an_arm.md).
+"""
+
+LEAST_EIGENVALUE = -1e-6
+"""Of the correlations of a covariance that rounding has touched [-]."""
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifiedArm:
+    """An arm as a recording has shown it; its kinematics stay in the robot description.
+
+    Attributes
+    ----------
+    joints : tuple of str
+        Names of the J joints, in the order of `Arm.joints`.
+    links : tuple of str
+        The link that each moves, as `Arm.bodies`.
+    gravity : (3,) array
+        In the root frame of the description [m/s^2].
+    drive : DriveModel
+        Which k effects the drives have.
+    parameters : (J, 10) array
+        Of each link, in the package's order, all of links that could be built.
+    drives : (J, k) array
+        Columns as `drive.terms`, such as coulomb+, coulomb-, viscous, rotor_inertia, offset.
+    noise : (J,) array
+        Standard deviation of each joint's residuals behind the filter [N m, N].
+    cutoff : float
+        -3 dB frequency of the filter that motion and efforts went through [Hz].
+    covariance : (P, P) array
+        Of `values`, P = (10 + k) J, as far as torques show them: ``Y covariance Y^T`` is that of
+        predicted torques. Of a combination all of it lies with the parameter that is kept.
+    """
+
+    joints: tuple[str, ...]
+    links: tuple[str, ...]
+    gravity: FloatArray
+    drive: DriveModel
+    parameters: FloatArray
+    drives: FloatArray
+    noise: FloatArray
+    cutoff: float
+    covariance: FloatArray
+
+    def __post_init__(self) -> None:
+        J, k = len(self.joints), len(self.drive.terms)
+        size = (10 + k) * J
+        shapes = {
+            'gravity': (3,),
+            'parameters': (J, 10),
+            'drives': (J, k),
+            'noise': (J,),
+            'covariance': (size, size),
+        }
+        if not J or len(set(self.joints)) < J or len(self.links) != J:
+            raise ParameterError(
+                f'joints are {self.joints} and links {self.links}; each must be there once, '
+                'with its link'
+            )
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if np.shape(array) != shape or not np.isfinite(array).all():
+                raise ParameterError(f'{name} must be finite numbers of shape {shape}')
+        if not 0.0 < self.cutoff < np.inf:
+            raise ParameterError(f'cutoff is {self.cutoff}; it must be above 0 Hz')
+        for joint, noise in zip(self.joints, self.noise, strict=True):
+            if not noise > 0.0:
+                raise ParameterError(f'noise of {joint} is {noise}; it must be above 0')
+        for link, body in zip(self.links, self.parameters, strict=True):
+            if not InertialParameters.from_vector(body).is_consistent():
+                raise ParameterError(f'parameters of {link} are of no body that could be built')
+        _check_covariance(self.covariance)
+
+    @property
+    def values(self) -> FloatArray:
+        """Parameters of links and drives, (P,), as `ArmModel.names` of the arm and `drive`."""
+        return np.concatenate([self.parameters.ravel(), self.drives.ravel()])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of `values`, such as `link_3.mcx` or `joint_2.coulomb+`."""
+        links = tuple(f'{link}.{name}' for link in self.links for name in PARAMETERS)
+        return (*links, *self.drive.names(self.joints))
+
+    def model(self, urdf: str) -> ArmModel:
+        """Return the model of the arm on a robot description: `predict(values, motion)`.
+
+        Raises
+        ------
+        DescriptionError
+            Where the description lacks a joint.
+        ParameterError
+            Where a joint moves another link there than in the file.
+        """
+        arm = Arm(urdf, self.gravity, self.joints)
+        if (arm.joints, arm.bodies) != (self.joints, self.links):
+            raise ParameterError(
+                f'the arm model is of joints {", ".join(self.joints)} that move '
+                f'{", ".join(self.links)}; in the robot description {", ".join(arm.joints)} move '
+                f'{", ".join(arm.bodies)}'
+            )
+        return ArmModel(arm, self.drive)
+
+
+def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
+    """Write an identified arm as YAML, for a person to read as well.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be written.
+    """
+    fields = {
+        'coulomb': arm.drive.coulomb,
+        'viscous': arm.drive.viscous,
+        'rotor_inertia': arm.drive.rotor_inertia,
+        'offset': arm.drive.offset,
+        'transition_velocity': float(arm.drive.transition_velocity),
+    }
+    told = np.flatnonzero(np.diag(arm.covariance) > 0.0)
+    sections = [
+        _block({'version': VERSION, 'gravity': numbers(arm.gravity), 'cutoff': arm.cutoff}),
+        _block({'drive': fields}),
+        'joints:\n',
+        *(f'- {line(_joint(arm, j))}\n' for j in range(len(arm.joints))),
+        'covariance:\n',
+        f'  parameters: {line([arm.names[i] for i in told])}\n',
+        '  matrix:\n',
+        *(f'  - {line(numbers(arm.covariance[i, told]))}\n' for i in told),
+    ]
+    if not len(told):
+        sections[-1] = '  matrix: []\n'
+    try:
+        path.write_text(HEADER + ''.join(sections), encoding='utf-8')
+    except OSError as error:
+        raise ParameterError(f'arm model {path} cannot be written: {error.strerror}') from error
+
+
+def read_arm_model(path: Path) -> IdentifiedArm:
+    """Read an identified arm.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be read, or a field of it is missing or unusable; it names both.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding='utf-8'))
+    except OSError as error:
+        raise ParameterError(f'arm model {path} cannot be read: {error.strerror}') from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ParameterError(f'arm model {path} is no YAML: {error}') from error
+    try:
+        return _identified_arm(content)
+    except ParameterError as error:
+        raise ParameterError(f'arm model {path}: {error}') from error
+
+
+def _identified_arm(content: Any) -> IdentifiedArm:
+    """Return what the content of a file says."""
+    version = field(content, 'version')
+    if version != VERSION:
+        raise ParameterError(
+            f'version is {version!r}; this program reads {VERSION}: identify the arm again'
+        )
+    drive = _drive(field(content, 'drive'))
+    joints = field(content, 'joints')
+    if not isinstance(joints, list) or not joints:
+        raise ParameterError(f'joints is {joints!r}; it must be a list')
+    names = [str(field(j, 'name', f'joints[{i}].')) for i, j in enumerate(joints)]
+    if len(set(names)) < len(names):
+        raise ParameterError(f'joints are {", ".join(names)}; each must be there once')
+    rows = list(zip(joints, names, strict=True))
+    links = [str(field(j, 'link', f'{n}.')) for j, n in rows]
+    noise = [number(field(j, 'noise', f'{n}.'), f'{n}.noise') for j, n in rows]
+    bodies = [_by_name(j, 'parameters', n, PARAMETERS) for j, n in rows]
+    drives = [_by_name(j, 'drive', n, drive.terms) for j, n in rows]
+    order = [f'{link}.{p}' for link in links for p in PARAMETERS] + list(drive.names(names))
+    return IdentifiedArm(
+        joints=tuple(names),
+        links=tuple(links),
+        gravity=vector(field(content, 'gravity'), 'gravity', 3),
+        drive=drive,
+        parameters=np.array(bodies),
+        drives=np.array(drives).reshape(len(names), len(drive.terms)),
+        noise=np.array(noise),
+        cutoff=number(field(content, 'cutoff'), 'cutoff'),
+        covariance=_covariance(field(content, 'covariance'), order),
+    )
+
+
+def _joint(arm: IdentifiedArm, j: int) -> dict[str, Any]:
+    return {
+        'name': arm.joints[j],
+        'link': arm.links[j],
+        'noise': rounded(arm.noise[j]),
+        'parameters': dict(zip(PARAMETERS, map(float, arm.parameters[j]), strict=True)),
+        'drive': dict(zip(arm.drive.terms, numbers(arm.drives[j]), strict=True)),
+    }
+
+
+def _drive(fields: Any) -> DriveModel:
+    """Return the model of drives, which checks its shapes of friction itself."""
+    switches = {}
+    for name in ('rotor_inertia', 'offset'):
+        switches[name] = field(fields, name, 'drive.')
+        if not isinstance(switches[name], bool):
+            raise ParameterError(f'drive.{name} is {switches[name]!r}; it must be true or false')
+    velocity = field(fields, 'transition_velocity', 'drive.')
+    return DriveModel(
+        coulomb=str(field(fields, 'coulomb', 'drive.')),
+        viscous=str(field(fields, 'viscous', 'drive.')),
+        transition_velocity=number(velocity, 'drive.transition_velocity'),
+        **switches,
+    )
+
+
+def _covariance(fields: Any, names: Sequence[str]) -> FloatArray:
+    """Return the covariance of all parameters, zero for those that it does not name."""
+    told = field(fields, 'parameters', 'covariance.')
+    if not isinstance(told, list) or len({*map(str, told)}) < len(told):
+        raise ParameterError('covariance.parameters must be a list of names, each once')
+    strange = [str(name) for name in told if name not in names]
+    if strange:
+        raise ParameterError(
+            f'covariance.parameters has {", ".join(strange)}; that is of no joint of the file'
+        )
+    rows = field(fields, 'matrix', 'covariance.')
+    if not isinstance(rows, list) or len(rows) != len(told):
+        raise ParameterError(f'covariance.matrix must have {len(told)} rows, as parameters')
+    places = [names.index(name) for name in told]
+    covariance = np.zeros((len(names), len(names)))
+    for i, (place, row) in enumerate(zip(places, rows, strict=True)):
+        covariance[place, places] = vector(row, f'covariance.matrix[{i}]', len(told))
+    return covariance
+
+
+def _check_covariance(covariance: FloatArray) -> None:
+    variance = np.diag(covariance)
+    if np.any(variance < 0.0):
+        raise ParameterError('covariance has a variance below 0')
+    length = np.sqrt(np.where(variance > 0.0, variance, 1.0))
+    correlation = covariance / length / length[:, None]
+    if not np.allclose(correlation, correlation.T, rtol=0.0, atol=1e-6):
+        raise ParameterError('covariance is not symmetric')
+    least = float(np.linalg.eigvalsh(correlation)[0])
+    if least < LEAST_EIGENVALUE * len(variance):
+        raise ParameterError(
+            f'covariance has the eigenvalue {least:.2g} as correlations; none may be negative'
+        )
+
+
+def _by_name(joint: Any, part: str, name: str, terms: Sequence[str]) -> list[float]:
+    """Return the numbers of a part of a joint in the order of their names."""
+    where = f'{name}.{part}'
+    values = field(joint, part, f'{name}.')
+    return [number(field(values, term, f'{where}.'), f'{where}.{term}') for term in terms]
+
+
+def _block(fields: Mapping[str, Any]) -> str:
+    return ''.join(f'{name}: {line(value)}\n' for name, value in fields.items())

@@ -1,0 +1,321 @@
+"""From joint states with efforts to the filtered motion and wrench of a frame of the arm."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from load_identification.arm.arm import PARAMETERS
+from load_identification.arm.arm_file import IdentifiedArm
+from load_identification.arm.joint_wrench import (
+    check_visible,
+    random_poses,
+    sensor_jacobian,
+    torque_to_wrench,
+    unseen_parameters,
+)
+from load_identification.arm.model import ArmModel
+from load_identification.errors import DescriptionError
+from load_identification.model.robot import FrameMotion, Robot
+from load_identification.parallel.friction import least_speed, smoothed_sign
+from load_identification.parallel.hexapod_filter import step_response
+from load_identification.parallel.leg_batch import LegBatch
+from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
+from load_identification.signals.channel_monitor import ChannelMonitor
+from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
+from load_identification.signals.stamp_gate import StampGate
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+LEAST_SPEED = 0.01
+"""Below this, or the arm's transition velocity, nothing is known of a joint's friction; from three
+times that on all is [rad/s, m/s]."""
+
+FULL_WEIGHT = 0.25
+"""A sample whose wrench has this share of the usual variance, or less, has weight one [-]."""
+
+USABLE = 4.0
+"""The same, up to which a sample counts where weights are yes or no: twice the usual noise [-]."""
+
+MOST = 25.0
+"""The same, beyond which a sample is left out: five times the usual noise [-]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Efforts:
+    """Filtered efforts and what the arm alone explains of them.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The J joints of the arm.
+    stamps : (n,) int array
+        [ns].
+    position : (n, J) array
+        [rad, m].
+    predicted, residual : (n, J) arrays
+        Of links and drives; measured less predicted: what holds the payload [N m, N].
+    """
+
+    names: tuple[str, ...]
+    stamps: IntArray
+    position: FloatArray
+    predicted: FloatArray
+    residual: FloatArray
+
+
+class EffortFilter:
+    """The stage before the estimator where the joints weigh, in place of `MotionFilter`.
+
+    ``tau - tau_arm = J^T f``, f being the wrench that the arm exerts on the load.
+
+    Parameters
+    ----------
+    arm : IdentifiedArm
+        Without the payload.
+    differentiator : Differentiator
+        For positions, velocities and efforts alike: one kernel, one delay.
+    max_gap : float
+        A gap between samples longer than this is not bridged [s].
+    """
+
+    def __init__(self, arm: IdentifiedArm, differentiator: Differentiator, max_gap: float) -> None:
+        self.arm = arm
+        self.dropped: Counter[str] = Counter()
+        self.waiting_for = 'the robot description'
+        """What keeps samples from being used; empty when nothing does."""
+        self.robot: Robot | None = None
+        self.unseen: tuple[str, ...] = ()
+        """Parameters of a payload that the torques of this arm never tell."""
+        self.efforts: Efforts | None = None
+        """Those of the last update, if it has completed any."""
+        self.sensitivity: FloatArray = np.empty((0, 6, 0))
+        """By how much the wrench of each sample of the last update is off for an error of the arm
+        of one standard deviation, in each of its k independent directions, (n, 6, k)."""
+        self._differentiator = differentiator
+        self._gate = StampGate(round(max_gap * 1e9), 'joint_states', self.dropped)
+        self._monitor = ChannelMonitor(len(arm.joints))
+        self._step = step_response(differentiator.delay)
+        self._root = _root(arm.covariance)
+        self._model: ArmModel | None = None
+        self._columns: list[int] = []
+        self._usual: FloatArray = np.ones(6)
+        self._usable_joints: SynchronizedBatch | None = None
+        self._reason = ''
+
+    @property
+    def delay(self) -> float:
+        """By how much an output is older than the last sample it rests on [s]."""
+        return self._differentiator.delay
+
+    def set_description(self, description: str, sensor_frame: str = '') -> None:
+        """Use a robot description; without a sensor frame, that of the last link.
+
+        Raises
+        ------
+        DescriptionError
+            If it cannot be used: it is not of the arm in the model, or the torques of its joints
+            do not show a whole wrench. The one in use stays.
+        ParameterError
+            If a joint moves another link in it than in the arm model.
+        """
+        model = self.arm.model(description)
+        robot = Robot(description, sensor_frame or self.arm.links[-1], self.arm.gravity)
+        strangers = [name for name in robot.joints if name not in self.arm.joints]
+        if strangers:
+            raise DescriptionError(
+                f'joint {", ".join(strangers)} moves {robot.sensor_frame} and is not in the arm '
+                f'model, which has {", ".join(self.arm.joints)}'
+            )
+        check_visible(robot, PARAMETERS)
+        self.unseen = unseen_parameters(robot, PARAMETERS)
+        self._model, self.robot = model, robot
+        self._columns = [self.arm.joints.index(name) for name in robot.joints]
+        self._usual = self._usual_variance(robot)
+        self.waiting_for = 'the first joint states'
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every sample."""
+        self._differentiator.reset()
+        self._monitor.reset()
+
+    def update(self, batch: LegBatch) -> FilteredBatch | None:
+        """Take in joint states and return the samples they complete with their weights, or None.
+
+        A sample of weight zero has a wrench of NaN.
+        """
+        self._reason, self.efforts, self._usable_joints = '', None, None
+        if self.robot is None or self._model is None:
+            self.dropped['no_robot'] += len(batch.stamps)
+            return None
+        usable = self._usable_joints = self._usable(batch)
+        out = None if usable is None else self._differentiator.update(usable)
+        result = None if out is None else self._resolve(out, self.robot, self._model)
+        if self._reason or result is not None:
+            self.waiting_for = self._reason
+        return result
+
+    def raw(self) -> SynchronizedBatch | None:
+        """Return joint states and the unfiltered wrench of the last update, or None.
+
+        For whoever weighs at rest. There nobody knows the friction of the joints, so that the
+        wrench is NaN where the arm has any.
+        """
+        joints, robot, model = self._usable_joints, self.robot, self._model
+        if joints is None or robot is None or model is None:
+            return None
+        wrench = np.full((len(joints.stamps), 6), np.nan)
+        if not self._coulomb().any():
+            still = np.zeros_like(joints.position)
+            arm = model.predict(self.arm.values, (joints.position, still, still))
+            residual = (joints.wrench - arm)[:, self._columns]
+            q = joints.position[:, self._columns]
+            variance = np.broadcast_to(self._noise() ** 2, q.shape)
+            gain = torque_to_wrench(sensor_jacobian(robot, q), variance).gain
+            wrench = -np.einsum('nij,nj->ni', gain, residual)
+        return replace(joints, frame=robot.sensor_frame, wrench=wrench)
+
+    def _usable(self, batch: LegBatch) -> SynchronizedBatch | None:
+        """Return the samples that say something, joints in the order of the arm."""
+        joints = self.arm.joints
+        missing = [name for name in joints if name not in batch.names]
+        if missing:
+            # Messages of other joints are none of ours.
+            if len(missing) < len(joints):
+                every = np.ones(len(batch.stamps), dtype=bool)
+                self._count('joint_missing', every, f'joint {", ".join(missing)} in one message')
+            return None
+        columns = [batch.names.index(name) for name in joints]
+        position, velocity = batch.position[:, columns], batch.velocity[:, columns]
+        effort = batch.effort[:, columns]
+        finite = np.isfinite(position).all(axis=1)
+        self._count('joint_state_not_finite', ~finite, 'finite joint positions')
+        known = np.isfinite(effort)
+        dumb = [name for k, name in enumerate(joints) if not known[:, k].any()]
+        self._count(
+            'effort_missing',
+            finite & ~known.all(axis=1),
+            f'the effort of {", ".join(dumb) if dumb else "every joint"}',
+        )
+        keep = finite & known.all(axis=1)
+        rows = np.hstack([position, np.where(np.isfinite(velocity), velocity, np.nan), effort])
+        stamps, rows, restarted = self._gate.update(batch.stamps[keep], rows[keep])
+        if restarted:
+            self.reset()
+        if not stamps.size:
+            return None
+        position, velocity, effort = np.hsplit(rows, 3)
+        stuck = self._monitor.update(position, effort)
+        dumb = [name for k, name in enumerate(joints) if stuck[:, k].any()]
+        self._count('effort_stuck', stuck.any(axis=1), f'a live effort of {", ".join(dumb)}')
+        effort = np.where(stuck, np.nan, effort)
+        return SynchronizedBatch(joints, '', stamps, position, velocity, effort)
+
+    def _resolve(self, out: DifferentiatedBatch, robot: Robot, model: ArmModel) -> FilteredBatch:
+        """Find motion and wrench of the frame."""
+        motion = (out.position, out.velocity, out.acceleration)
+        rows = model.regressor(*motion)
+        predicted = rows @ self.arm.values
+        residual = out.wrench - predicted
+        self.efforts = Efforts(self.arm.joints, out.stamps, out.position, predicted, residual)
+        mine = self._columns
+        jacobian = sensor_jacobian(robot, out.position[:, mine])
+        found = torque_to_wrench(jacobian, self._variance(out)[:, mine])
+        wrench = -np.einsum('nij,nj->ni', found.gain, residual[:, mine])
+        self.sensitivity = found.gain @ (rows[:, mine] @ self._root)
+        noise = np.broadcast_to(self._noise() ** 2, jacobian[:, 0].shape)
+        pose = self._share(torque_to_wrench(jacobian, noise).covariance)
+        share = self._share(found.covariance)
+        finite = np.isfinite(wrench).all(axis=1)
+        singular = finite & ~(pose <= MOST)
+        self._count('near_singular', singular, 'a pose farther from a singularity')
+        slow = finite & ~singular & ~(share <= MOST)
+        moving = 'joints that move: the friction of slow ones is unknown'
+        self._count('friction_unknown', slow, moving)
+        good = finite & ~singular & ~slow
+        with np.errstate(divide='ignore'):
+            weight = np.where(good, np.minimum(1.0, FULL_WEIGHT / share), 0.0)
+        frame_motion = robot.motion(*(array[:, mine] for array in motion))
+        return _filtered(robot.sensor_frame, out.stamps, wrench, frame_motion, weight)
+
+    def _share(self, covariance: FloatArray) -> FloatArray:
+        """Return the variance of wrenches in units of the usual one, (n,), mean of all six."""
+        variance = np.diagonal(covariance, axis1=1, axis2=2)
+        share: FloatArray = np.mean(variance / self._usual, axis=1)
+        return share
+
+    def _usual_variance(self, robot: Robot) -> FloatArray:
+        """Return the variance of forces and torques, median over random poses, (6,)."""
+        jacobian = sensor_jacobian(robot, random_poses(robot))
+        noise = np.broadcast_to(self._noise() ** 2, jacobian[:, 0].shape)
+        covariance = torque_to_wrench(jacobian, noise).covariance
+        variance = np.diagonal(covariance, axis1=1, axis2=2).reshape(-1, 2, 3).mean(axis=2)
+        return np.repeat(np.median(variance, axis=0), 3)
+
+    def _noise(self) -> FloatArray:
+        """Return the noise of the joints that move the frame, (C,)."""
+        noise: FloatArray = self.arm.noise[self._columns]
+        return noise
+
+    def _coulomb(self) -> FloatArray:
+        """Return the level of each joint's Coulomb friction, (J,) [N m, N]."""
+        terms = [k for k, name in enumerate(self.arm.drive.terms) if name.startswith('coulomb')]
+        level: FloatArray = np.abs(self.arm.drives[:, terms]).max(axis=1, initial=0.0)
+        return level
+
+    def _variance(self, out: DifferentiatedBatch) -> FloatArray:
+        """Return the variance of each effort, (n, J): noise, and friction where it is not known.
+
+        A joint that turns round has friction of either sign, smeared by the low-pass.
+        """
+        low = max(LEAST_SPEED, self.arm.drive.transition_velocity)
+        speed = least_speed(out.velocity, out.acceleration, self.delay)
+        s = np.clip((speed - low) / (2.0 * low), 0.0, 1.0)
+        unknown = 1.0 - s**2 * (3.0 - 2.0 * s)
+        sign = smoothed_sign(out.velocity, out.acceleration, self._step)
+        unknown = np.maximum(unknown, np.abs(sign - np.sign(out.velocity)))
+        return self.arm.noise**2 + (self._coulomb() * unknown) ** 2
+
+    def _count(self, reason: str, bad: npt.ArrayLike, wanted: str) -> None:
+        """Count samples that cannot be used; where that is all of them, say what is wanted."""
+        count = int(np.sum(bad))
+        self.dropped[reason] += count
+        if count and np.all(bad):
+            self._reason = wanted
+
+
+def counting(batch: FilteredBatch) -> FilteredBatch:
+    """Return the samples with weights of one or zero, a wrench of NaN, as topics carry them."""
+    counts: BoolArray = batch.weight >= FULL_WEIGHT / USABLE
+    return replace(
+        batch,
+        wrench=np.where(counts[:, None], batch.wrench, np.nan),
+        weight=np.ones(len(batch.stamps)),
+    )
+
+
+def _filtered(
+    frame: str, stamps: IntArray, wrench: FloatArray, motion: FrameMotion, weight: FloatArray
+) -> FilteredBatch:
+    return FilteredBatch(
+        frame=frame,
+        stamps=stamps,
+        wrench=np.where(weight[:, None] > 0.0, wrench, np.nan),
+        linear_velocity=motion.linear_velocity,
+        angular_velocity=motion.angular_velocity,
+        linear_acceleration=motion.linear_acceleration,
+        angular_acceleration=motion.angular_acceleration,
+        weight=weight,
+    )
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """Return R (P, k) with ``R R^T`` the covariance, k its rank."""
+    length = np.sqrt(np.diag(covariance))
+    safe = np.where(length > 0.0, length, 1.0)
+    spread, basis = np.linalg.eigh(covariance / safe / safe[:, None])
+    kept = spread > 1e-12 * max(float(spread[-1]), 0.0)
+    return np.asarray(length[:, None] * basis[:, kept] * np.sqrt(spread[kept]))

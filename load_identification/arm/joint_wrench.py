@@ -1,0 +1,142 @@
+"""The wrench at a frame of an arm, from the torques of its joints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.errors import DescriptionError
+from load_identification.model.regressor import wrench_regressor
+from load_identification.model.robot import Robot
+from load_identification.typing_aliases import FloatArray
+
+COMPONENTS = 6
+PARAMETERS = 10
+
+POSES = 200
+"""Random ones from which an arm is judged."""
+
+LEAST_SHARE = 1e-6
+"""Singular value, as a share of the largest, below which a direction is not there [-]."""
+
+LEAST_SEEN = 1e-6
+"""Share of a parameter's own effect that the effects of the others must leave [-]."""
+
+
+def sensor_jacobian(robot: Robot, q: FloatArray) -> FloatArray:
+    """Return the Jacobian of the sensor frame, in its own axes about its own origin.
+
+    ``(v, omega) = J q_dot``, so the torques ``J^T f`` hold a wrench f that the frame exerts.
+
+    Parameters
+    ----------
+    robot : Robot
+    q : (n, C) array
+        Positions of the robot's joints [rad, m].
+
+    Returns
+    -------
+    (n, 6, C) array
+    """
+    n, joints = q.shape
+    unit = np.tile(np.eye(joints), (n, 1))
+    each = np.repeat(q, joints, axis=0)
+    motion = robot.motion(each, unit, np.zeros_like(each))
+    twists = np.hstack([motion.linear_velocity, motion.angular_velocity])
+    return twists.reshape(n, joints, COMPONENTS).swapaxes(1, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueToWrench:
+    """The best linear estimate of a wrench from torques, ``f = K tau``, and what it is worth.
+
+    Attributes
+    ----------
+    gain : (n, 6, C) array
+        K = (J W J^T)^-1 J W, with W the inverse of the torques' variances.
+    covariance : (n, 6, 6) array
+        (J W J^T)^-1: of the errors of f [N^2, N^2 m, N^2 m^2].
+    """
+
+    gain: FloatArray
+    covariance: FloatArray
+
+
+def torque_to_wrench(jacobian: FloatArray, variance: FloatArray) -> TorqueToWrench:
+    """Solve ``tau = J^T f`` for f by least squares, each joint weighted by its variance.
+
+    Parameters
+    ----------
+    jacobian : (n, 6, C) array
+    variance : (n, C) array
+        Of the torques [N^2 m^2; N^2].
+    """
+    weight = 1.0 / np.sqrt(variance)
+    rows = (jacobian * weight[:, None]).swapaxes(1, 2)
+    left, scale, right = np.linalg.svd(rows, full_matrices=False)
+    # What no torque shows has the variance of all the world, not that of rounding.
+    scale = np.maximum(scale, np.finfo(float).eps * scale[:, :1])
+    root = right.swapaxes(1, 2) / scale[:, None]
+    gain = root @ left.swapaxes(1, 2) * weight[:, None]
+    return TorqueToWrench(gain, root @ root.swapaxes(1, 2))
+
+
+def random_poses(robot: Robot, seed: int = 0) -> FloatArray:
+    """Return positions (n, C) all around, prismatic joints within a metre [rad, m]."""
+    return np.random.default_rng(seed).uniform(-np.pi, np.pi, (POSES, len(robot.joints)))
+
+
+def visible_components(robot: Robot) -> int:
+    """Return how many of the six components of a wrench joint torques show in most poses."""
+    scale = np.linalg.svd(sensor_jacobian(robot, random_poses(robot)), compute_uv=False)
+    return int(np.median(np.sum(scale > LEAST_SHARE * scale[:, :1], axis=1)))
+
+
+def unseen_parameters(robot: Robot, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return which of a payload's ten parameters joint torques never tell by themselves.
+
+    A parameter is told if its effect on the torques, in rich motion, is none that the others
+    have as well.
+
+    Parameters
+    ----------
+    robot : Robot
+    names : tuple of ten str
+        In the package's order.
+    """
+    rng = np.random.default_rng(1)
+    q = random_poses(robot)
+    qd, qdd = rng.normal(0.0, 3.0, (2, *q.shape))
+    motion = robot.motion(q, qd, qdd)
+    wrench = wrench_regressor(
+        motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
+    )
+    rows = (sensor_jacobian(robot, q).swapaxes(1, 2) @ wrench).reshape(-1, PARAMETERS)
+    unseen = []
+    for k, name in enumerate(names):
+        own = rows[:, k]
+        others = np.delete(rows, k, axis=1)
+        left = own - others @ np.linalg.lstsq(others, own, rcond=LEAST_SEEN)[0]
+        if np.linalg.norm(left) <= LEAST_SEEN * max(float(np.linalg.norm(own)), 1.0):
+            unseen.append(name)
+    return tuple(unseen)
+
+
+def check_visible(robot: Robot, names: tuple[str, ...]) -> None:
+    """Refuse an arm whose joint torques never show the whole wrench.
+
+    Raises
+    ------
+    DescriptionError
+        With the number of components they show, and what they cannot tell of a payload.
+    """
+    visible = visible_components(robot)
+    if visible == COMPONENTS:
+        return
+    unseen = ', '.join(unseen_parameters(robot, names))
+    raise DescriptionError(
+        f'the torques of the {len(robot.joints)} joints before {robot.sensor_frame} show '
+        f'{visible} of the 6 components of a wrench, all are needed'
+        + (f'; of a payload they never tell {unseen}' if unseen else '')
+    )

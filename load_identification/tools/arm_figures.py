@@ -1,0 +1,133 @@
+"""Figures of an identified arm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+
+from load_identification.errors import ParameterError
+from load_identification.tools.arm_found import NORMAL_95, Found, Prediction
+from load_identification.tools.report_style import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    STYLE,
+    VERMILLION,
+    broken,
+    new_figure,
+    save,
+)
+
+PREDICTION, PARAMETERS, SINGULAR_VALUES = (
+    'prediction.png',
+    'parameters.png',
+    'singular_values.png',
+)
+
+HIGHEST = 12.0
+"""Of the figure of parameters [in]."""
+
+
+def write_figures(folder: Path, found: Found, prediction: Prediction) -> list[Path]:
+    """Draw all figures into a folder that exists, and return their paths.
+
+    Raises
+    ------
+    ParameterError
+        If one cannot be written.
+    """
+    with mpl.rc_context(STYLE):
+        try:
+            draw_prediction(folder / PREDICTION, prediction)
+            draw_parameters(folder / PARAMETERS, found)
+            draw_singular_values(folder / SINGULAR_VALUES, found)
+        except OSError as error:
+            raise ParameterError(
+                f'--report {folder} cannot be written: {error.strerror}'
+            ) from error
+    return [folder / name for name in (PREDICTION, PARAMETERS, SINGULAR_VALUES)]
+
+
+def draw_prediction(path: Path, prediction: Prediction) -> None:
+    """Draw what was measured, what was predicted, and what is left, channel by channel."""
+    count = len(prediction.channels)
+    with new_figure(10.0, 1.0 + 1.35 * count) as figure:
+        axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
+        left = prediction.measured - prediction.predicted
+        series = (
+            ('measured', prediction.measured, GREY, 3.0),
+            ('predicted', prediction.predicted, BLUE, 1.2),
+            ('measured − predicted', left, VERMILLION, 1.0),
+        )
+        rms = prediction.rms(left)
+        for i, (ax, channel) in enumerate(zip(axes, prediction.channels, strict=True)):
+            for label, values, color, width in series:
+                x, y = broken(prediction.seconds, values[:, i])
+                ax.plot(x, y, color=color, linewidth=width, label=label)
+            unit = prediction.units[i]
+            ax.set_ylabel(f'[{unit}]')
+            ax.set_title(
+                f'{channel}: {rms[i]:.2g} {unit} rms left', fontsize=10, fontweight='normal'
+            )
+            ax.margins(x=0.01)
+        axes[-1].set_xlabel('time [s]')
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc='outside upper left', ncols=3)
+        figure.suptitle(f'Not fitted: {prediction.source}', x=0.99, ha='right', fontsize=10)
+        save(figure, path)
+
+
+def draw_parameters(path: Path, found: Found) -> None:
+    """Draw the combinations with their 95 % intervals, one panel for each unit."""
+    kept = found.base.independent
+    present = {found.units[i] for i in kept}
+    units = [unit for unit in dict.fromkeys(found.units) if unit in present]
+    panels = {u: [r for r in np.argsort(kept) if found.units[kept[r]] == u] for u in units}
+    rows = max(len(panel) for panel in panels.values())
+    with new_figure(3.6 * len(units), min(HIGHEST, 1.2 + 0.24 * rows)) as figure:
+        axes = figure.subplots(1, len(units), squeeze=False)[0]
+        for ax, (unit, panel) in zip(axes, panels.items(), strict=True):
+            _draw_panel(ax, found, panel)
+            ax.set_xlabel(f'[{unit}]')
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc='outside upper left', ncols=3)
+        save(figure, path)
+
+
+def _draw_panel(ax: Axes, found: Found, panel: list[int]) -> None:
+    places = np.arange(len(panel))
+    nominal = found.base.to_base(found.nominal)[panel]
+    told = np.isfinite(found.std[panel])
+    half = NORMAL_95 * np.where(told, found.std[panel], 0.0)
+    ax.plot(nominal, places, 'o', color=ORANGE, markerfacecolor='none', label='nominal')
+    ax.errorbar(
+        np.where(told, found.values[panel], np.nan),
+        places,
+        xerr=half,
+        fmt='.',
+        color=BLUE,
+        capsize=2.5,
+        label='identified, 95 % interval',
+    )
+    many = np.count_nonzero(found.base.matrix[panel], axis=1) > 1
+    names = [found.names[i] for i in found.base.independent[panel]]
+    ax.set_yticks(places, [f'{n} …' if more else n for n, more in zip(names, many, strict=True)])
+    ax.tick_params(axis='y', labelsize=8)
+    ax.set_ylim(len(panel) - 0.4, -0.6)
+    ax.axvline(0.0, color=BLACK, linewidth=0.6)
+
+
+def draw_singular_values(path: Path, found: Found) -> None:
+    """Draw the singular values of the rows, as shares of the largest."""
+    shares = found.singular_values / found.singular_values[0]
+    with new_figure(7.0, 3.4) as figure:
+        ax = figure.subplots()
+        ax.semilogy(np.arange(1, len(shares) + 1), shares, 'o', color=BLUE, markersize=4)
+        ax.set_xlabel('direction of the parameters, best told first')
+        ax.set_ylabel('singular value / largest [-]')
+        ax.set_title(f'Rows weighted, columns of length one: condition {found.condition:.3g}')
+        save(figure, path)

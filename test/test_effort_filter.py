@@ -1,0 +1,367 @@
+"""The wrench from joint torques: true to Pinocchio, honest about what it does not know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio
+import pytest
+from robots import SCARA, SEVEN_JOINTS, SIX_JOINTS, Arm
+from weighing_arm import (
+    FRAME,
+    JOINTS,
+    MAX_GAP,
+    NOISE,
+    NS,
+    PAYLOAD,
+    RATE,
+    Identifier,
+    Run,
+    differentiator,
+    exact_arm,
+    friction,
+    link_torque,
+    run,
+)
+
+from load_identification.arm.arm_errors import ArmErrors
+from load_identification.arm.arm_file import IdentifiedArm
+from load_identification.arm.effort_filter import EffortFilter, counting
+from load_identification.arm.joint_wrench import (
+    check_visible,
+    random_poses,
+    sensor_jacobian,
+    torque_to_wrench,
+    unseen_parameters,
+    visible_components,
+)
+from load_identification.errors import DescriptionError
+from load_identification.estimation.payload_estimator import (
+    EstimatorSettings,
+    PayloadEstimate,
+    PayloadEstimator,
+)
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.regressor import wrench_regressor
+from load_identification.model.robot import Robot
+from load_identification.parallel.leg_batch import LegBatch
+from load_identification.signals.batches import FilteredBatch
+from load_identification.typing_aliases import FloatArray
+
+NAMES = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
+BENT = [0.2, 0.7, -0.3, 1.2, 0.4, 1.1, 0.6]
+STRETCHED = [0.2, 0.7, -0.3, 0.0, 0.4, 0.0, 0.6]
+"""Poses of the seven-joint arm [rad]."""
+TRUTH = to_message_order(PAYLOAD.to_vector())
+PLANAR = """<robot name="planar"><link name="base"/>
+<joint name="a" type="continuous"><parent link="base"/><child link="x"/><axis xyz="0 0 1"/></joint>
+<link name="x"/>
+<joint name="b" type="continuous"><parent link="x"/><child link="y"/><origin xyz="0.4 0 0"/>
+<axis xyz="0 0 1"/></joint><link name="y"/></robot>"""
+
+
+@pytest.fixture(scope='module')
+def loaded() -> Run:
+    """Return 20 s with the payload."""
+    return run(15.0, 5, PAYLOAD)
+
+
+def stage(arm: IdentifiedArm | None = None) -> EffortFilter:
+    found = EffortFilter(arm or exact_arm(), differentiator(), MAX_GAP)
+    found.set_description(SEVEN_JOINTS.urdf, FRAME)
+    return found
+
+
+def frictionless() -> IdentifiedArm:
+    arm = exact_arm()
+    return replace(arm, drives=np.zeros_like(arm.drives))
+
+
+def at_rest(pose: list[float], seconds: float = 2.0) -> LegBatch:
+    """Return an arm that stands still under the payload; its joints feel no friction."""
+    count = round(seconds * RATE)
+    q = np.tile(pose, (count, 1))
+    still = np.zeros_like(q)
+    torque = link_torque(q[:1], still[:1], still[:1], PAYLOAD)
+    noise = NOISE * np.random.default_rng(3).standard_normal(q.shape)
+    stamps = NS + np.arange(count) * round(NS / RATE)
+    return LegBatch(JOINTS, stamps, q, still, torque + noise)
+
+
+def smooth(exact: Run) -> LegBatch:
+    """Return the joint states of a run as they are in truth, but for friction: there is none."""
+    torque = exact.torque - friction(exact.velocity)
+    joints = replace(exact, torque=torque).measured(0, noise=0.0)
+    return replace(joints, position=exact.position, velocity=exact.velocity)
+
+
+@pytest.mark.parametrize('arm', [SEVEN_JOINTS, SIX_JOINTS, SCARA], ids=['seven', 'six', 'scara'])
+def test_the_jacobian_is_pinocchios(arm: Arm) -> None:
+    robot = Robot(arm.urdf, arm.sensor_frame)
+    whole = pinocchio.buildModelFromXML(arm.urdf)
+    locked = [k for k in range(1, whole.njoints) if whole.names[k] not in robot.joints]
+    model = pinocchio.buildReducedModel(whole, locked, pinocchio.neutral(whole))
+    frame = model.getFrameId(arm.sensor_frame, pinocchio.FrameType.BODY)
+    poses = random_poses(robot)[:5]
+    for q, found in zip(poses, sensor_jacobian(robot, poses), strict=True):
+        parts = [
+            [np.cos(x), np.sin(x)] if joint.nq == 2 else [x]
+            for x, joint in zip(q, list(model.joints)[1:], strict=True)
+        ]
+        expected = pinocchio.computeFrameJacobian(
+            model, model.createData(), np.concatenate(parts), frame, pinocchio.LOCAL
+        )
+        # Rounding of a few products.
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_the_wrench_is_the_best_linear_estimate() -> None:
+    robot = Robot(SEVEN_JOINTS.urdf, FRAME)
+    rng = np.random.default_rng(2)
+    jacobian = sensor_jacobian(robot, random_poses(robot)[:4])
+    variance = rng.uniform(0.01, 1.0, (4, 7))
+    found = torque_to_wrench(jacobian, variance)
+    for k in range(4):
+        information = jacobian[k] / variance[k] @ jacobian[k].T
+        np.testing.assert_allclose(found.gain[k] @ jacobian[k].T, np.eye(6), atol=1e-9)
+        np.testing.assert_allclose(found.covariance[k] @ information, np.eye(6), atol=1e-9)
+        np.testing.assert_allclose(
+            found.gain[k] * variance[k] @ found.gain[k].T,
+            found.covariance[k],
+            rtol=1e-9,
+            atol=1e-12,
+        )
+
+
+def test_what_torques_do_not_show_is_said() -> None:
+    for arm in (SEVEN_JOINTS, SIX_JOINTS):
+        robot = Robot(arm.urdf, arm.sensor_frame)
+        assert visible_components(robot) == 6
+        assert unseen_parameters(robot, NAMES) == ()
+    scara = Robot(SCARA.urdf, SCARA.sensor_frame)
+    with pytest.raises(DescriptionError, match='the 5 joints before wrist show 5 of the 6'):
+        check_visible(scara, NAMES)
+    # Two vertical axes: neither weight nor what turns about another axis makes a torque.
+    planar = Robot(PLANAR, 'y')
+    assert unseen_parameters(planar, NAMES) == ('mcz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz')
+    with pytest.raises(DescriptionError, match=r'2 of the 6 .* never tell mcz, Ixx'):
+        check_visible(planar, NAMES)
+
+
+def test_without_noise_the_wrench_is_that_of_the_load() -> None:
+    samples = stage(frictionless()).update(smooth(run(6.0, 2, PAYLOAD)))
+    assert samples is not None
+    expected = -regressor(samples) @ PAYLOAD.to_vector()
+    assert samples.weight.min() > 0.0
+    error = np.abs(samples.wrench - expected)
+    # What the low-pass takes off the products of motion up to 0.7 Hz: a few 1e-5 of 20 N
+    # and 2 N m; a hundred times that where the motion has swelled and jerks.
+    assert (np.quantile(error, 0.9, axis=0) < np.repeat([1e-3, 2e-4], 3)).all()
+    assert (error.max(axis=0) < np.repeat([0.15, 0.03], 3)).all()
+
+
+def test_joints_that_turn_round_hardly_disturb_the_wrench() -> None:
+    exact = run(6.0, 2, PAYLOAD)
+    joints = replace(exact.measured(0, noise=0.0), position=exact.position)
+    careful, careless = (
+        stage(replace(exact_arm(), noise=np.full(7, noise))).update(joints)
+        for noise in (0.02, 20.0)
+    )
+    assert careful is not None
+    assert careless is not None
+    expected = -regressor(careful) @ PAYLOAD.to_vector()
+
+    def error(samples: FilteredBatch) -> float:
+        used = samples.weight > 0.0
+        squares = np.sum((samples.wrench - expected)[used][:, :3] ** 2, axis=1)
+        return float(np.sqrt(np.average(squares, weights=samples.weight[used])))
+
+    # With noise beside which friction is nothing, all joints count alike.
+    assert error(careless) > 0.5
+    assert error(careful) < 0.2 * error(careless)
+
+
+def test_the_residual_is_the_torque_of_the_load_and_the_prediction_that_of_the_arm() -> None:
+    alone, loaded = run(6.0, 2), run(6.0, 2, PAYLOAD)
+    filtering = stage()
+    joints = replace(loaded.measured(0, noise=0.0), position=loaded.position)
+    filtering.update(joints)
+    efforts = filtering.efforts
+    assert efforts is not None
+    assert efforts.names == JOINTS
+    index = np.searchsorted(joints.stamps, efforts.stamps)
+    np.testing.assert_array_equal(joints.stamps[index], efforts.stamps)
+    # No joint turns round while the low-pass, 29 samples long, looks at it.
+    window = np.lib.stride_tricks.sliding_window_view(np.sign(loaded.velocity), 31, axis=0)
+    steady = np.abs(window.sum(axis=2))[index - 15] == 31
+    assert steady.sum() > 500
+    held = (loaded.torque - alone.torque)[index]
+    # What the low-pass takes off: 1e-3 of 40 N m while the motion swells in a second.
+    np.testing.assert_allclose(efforts.residual[steady], held[steady], atol=0.04)
+    np.testing.assert_allclose(efforts.predicted[steady], alone.torque[index][steady], atol=0.04)
+
+
+def regressor(samples: FilteredBatch) -> FloatArray:
+    return wrench_regressor(
+        samples.linear_acceleration, samples.angular_velocity, samples.angular_acceleration
+    )
+
+
+def test_at_rest_friction_may_be_anything_and_nothing_is_weighed() -> None:
+    filtering = stage()
+    samples = filtering.update(at_rest(BENT))
+    assert samples is not None
+    assert (samples.weight == 0.0).all()
+    assert np.isnan(samples.wrench).all()
+    assert filtering.dropped['friction_unknown'] == len(samples.stamps)
+    assert 'joints that move' in filtering.waiting_for
+    raw = filtering.raw()
+    assert raw is not None
+    assert np.isnan(raw.wrench).all()
+
+
+def test_an_arm_without_friction_weighs_at_rest() -> None:
+    filtering = stage(frictionless())
+    samples = filtering.update(at_rest(BENT))
+    raw = filtering.raw()
+    assert samples is not None
+    assert raw is not None
+    expected = -regressor(samples)[0] @ PAYLOAD.to_vector()
+    # 500 samples of 0.1 N m at a lever of some decimetres; four standard deviations.
+    np.testing.assert_allclose(raw.wrench.mean(axis=0), expected, atol=0.2)
+    assert (samples.weight > 0.0).all()
+
+
+def test_a_stretched_arm_is_near_singular() -> None:
+    filtering = stage(frictionless())
+    samples = filtering.update(at_rest(STRETCHED))
+    assert samples is not None
+    assert filtering.dropped['near_singular'] == len(samples.stamps)
+    assert 'singularity' in filtering.waiting_for
+
+
+def test_weights_even_out_what_poses_do_to_the_noise(loaded: Run) -> None:
+    """Normalized by the weights, wrenches of any pose scatter alike."""
+    arm = exact_arm()
+    filtering = stage(arm)
+    clean = filtering.update(loaded.measured(0, noise=0.0))
+    noisy = stage(arm).update(loaded.measured(0))
+    assert clean is not None
+    assert noisy is not None
+    used = clean.weight > 0.0
+    error = (noisy.wrench - clean.wrench)[used] * np.sqrt(clean.weight[used])[:, None]
+    force = np.sqrt(np.mean(error[:, :3] ** 2, axis=1))
+    low = clean.weight[used] < np.quantile(clean.weight[used], 0.3)
+    ratio = np.sqrt(np.mean(force[low] ** 2) / np.mean(force[~low] ** 2))
+    raw = np.sqrt(np.mean((noisy.wrench - clean.wrench)[used][:, :3] ** 2, axis=1))
+    plain = np.sqrt(np.mean(raw[low] ** 2) / np.mean(raw[~low] ** 2))
+    # One weight for six components cannot do it all.
+    assert 0.5 < ratio < 1.6
+    assert plain > 2.0
+
+
+def test_topics_carry_samples_that_count_and_nothing_of_the_others(loaded: Run) -> None:
+    samples = stage().update(loaded.measured(0))
+    assert samples is not None
+    told = counting(samples)
+    counts = np.isfinite(told.wrench).all(axis=1)
+    np.testing.assert_array_equal(counts, samples.weight >= 1.0 / 16.0)
+    assert (told.weight == 1.0).all()
+    assert 0.5 < counts.mean() < 1.0
+
+
+def test_how_the_stream_is_cut_changes_nothing(loaded: Run) -> None:
+    joints = loaded.measured(4)
+    whole = stage().update(joints)
+    assert whole is not None
+    filtering, parts = stage(), []
+    for first in range(0, len(joints.stamps), 137):
+        mine = slice(first, first + 137)
+        part = LegBatch(
+            *(joints.names, joints.stamps[mine], joints.position[mine]),
+            *(joints.velocity[mine], joints.effort[mine]),
+        )
+        samples = filtering.update(part)
+        if samples is not None:
+            parts.append(samples)
+    np.testing.assert_array_equal(np.concatenate([p.stamps for p in parts]), whole.stamps)
+    # Rounding, for windows are fitted together.
+    for name in ('wrench', 'weight'):
+        cut = np.concatenate([getattr(p, name) for p in parts])
+        np.testing.assert_allclose(cut, getattr(whole, name), rtol=1e-6, atol=1e-9)
+
+
+def test_bad_joint_states_are_counted_and_the_reason_is_said(loaded: Run) -> None:
+    joints = loaded.measured(0)
+    filtering = stage()
+    no_effort = joints.effort.copy()
+    no_effort[:, 2] = np.nan
+    assert filtering.update(replace(joints, effort=no_effort)) is None
+    assert filtering.dropped['effort_missing'] == len(joints.stamps)
+    assert filtering.waiting_for == 'the effort of left_3'
+    five = np.zeros((5, 5))
+    assert filtering.update(LegBatch(JOINTS[:5], joints.stamps[:5], five, five, five)) is None
+    assert filtering.waiting_for == 'joint left_6, left_7 in one message'
+    assert filtering.dropped['joint_missing'] == 5
+    dead = joints.effort.copy()
+    dead[:, 4] = 0.0
+    filtering = stage()
+    samples = filtering.update(replace(joints, effort=dead))
+    assert samples is not None
+    assert np.isnan(samples.wrench).all()
+    assert filtering.dropped['effort_stuck'] == len(joints.stamps)
+    bad = joints.position.copy()
+    bad[7, 1] = np.nan
+    filtering = stage()
+    assert filtering.update(replace(joints, position=bad)) is not None
+    assert filtering.dropped['joint_state_not_finite'] == 1
+
+
+def test_a_frame_that_a_joint_without_a_model_moves_is_refused() -> None:
+    filtering = EffortFilter(exact_arm(), differentiator(), MAX_GAP)
+    with pytest.raises(DescriptionError, match='right_1 moves right_link_1 and is not in the arm'):
+        filtering.set_description(SEVEN_JOINTS.urdf, 'right_link_1')
+    assert filtering.waiting_for == 'the robot description'
+    filtering.set_description(SEVEN_JOINTS.urdf)
+    assert filtering.robot is not None
+    assert filtering.robot.sensor_frame == 'left_link_7'
+
+
+def estimate(arm: IdentifiedArm, joints: LegBatch) -> PayloadEstimate:
+    """Weigh as the node does."""
+    filtering, errors = stage(arm), ArmErrors()
+    estimator = PayloadEstimator(EstimatorSettings(force_noise=0.5, torque_noise=0.1))
+    estimator.besides = errors.covariance
+    samples = filtering.update(joints)
+    assert samples is not None
+    estimator.update(samples)
+    errors.add(samples, filtering.sensitivity)
+    found = estimator.estimate()
+    assert found is not None
+    return found
+
+
+def test_intervals_of_a_payload_weighed_by_an_identified_arm_hold(loaded: Run) -> None:
+    # The table of benchmark/joint_torque.py, small: six arms, ten parameters each.
+    identifier = Identifier(run(25.0, 0))
+    found = [estimate(identifier.arm(seed), loaded.measured(100 + seed)) for seed in range(6)]
+    scores = np.array([(e.values - TRUTH) / e.std for e in found])
+    assert all(e.identified[:4].all() for e in found)
+    # 95 % of 60, correlated: 85 % and more; and as wide as they need be, not wider than thrice.
+    assert np.mean(np.abs(scores) < 1.96) > 0.85
+    assert 0.3 < np.sqrt(np.mean(scores**2)) < 1.3
+    assert found[0].std[0] < 0.01
+
+
+def test_errors_of_the_arm_that_no_residual_shows_widen_the_interval(loaded: Run) -> None:
+    arm = exact_arm()
+    doubt = np.zeros_like(arm.covariance)
+    # The mass of the link that carries the load: it cannot be told from the load's own.
+    mass = 6 * 10
+    doubt[mass, mass] = 0.05**2
+    joints = loaded.measured(1)
+    sure, unsure = estimate(arm, joints), estimate(replace(arm, covariance=doubt), joints)
+    added = np.sqrt(unsure.std[0] ** 2 - sure.std[0] ** 2)
+    assert added == pytest.approx(0.05, rel=1e-3)
+    np.testing.assert_allclose(unsure.values, sure.values, rtol=1e-9)

@@ -1,0 +1,166 @@
+"""An arm that weighs with its joints, over real topics: estimate, residuals, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
+from robots import SCARA, SEVEN_JOINTS
+from ros_helpers import NAMESPACE, Group, Message, NodeProcess, Pipeline, stamped
+from sensor_msgs.msg import JointState
+from weighing_arm import FRAME, JOINTS, PAYLOAD, exact_arm, identified, run
+
+from load_identification.arm.arm import Arm
+from load_identification.arm.arm_file import write_arm_model
+from load_identification.arm.friction import DriveModel
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.nodes.conversions import stamp_of
+from load_identification.nodes.status import PARAMETER_KEYS
+from load_identification.parallel.leg_batch import LegBatch
+
+NOISE = {'force_noise': 0.5, 'torque_noise': 0.1}
+"""As docs/weighing_by_joint_torque.md says [N, N m]."""
+TRUTH = to_message_order(PAYLOAD.to_vector())
+MASS_STD = 0.03
+"""By how much the mass of the last link is uncertain [kg]."""
+
+
+@pytest.fixture(scope='module')
+def joints() -> LegBatch:
+    """Return 14 s of joint states under the payload."""
+    return run(14.0, 3, PAYLOAD, rate=125.0).measured(1)
+
+
+@pytest.fixture(scope='module')
+def arm_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of the arm: exact, but for a doubt about its last link."""
+    arm = exact_arm()
+    doubt = np.zeros_like(arm.covariance)
+    doubt[60, 60] = MASS_STD**2
+    path = tmp_path_factory.mktemp('arm') / 'arm.yaml'
+    write_arm_model(path, replace(arm, covariance=doubt))
+    return path
+
+
+@pytest.fixture
+def group() -> Iterator[Group]:
+    with Group() as group:
+        yield group
+
+
+def messages(joints: LegBatch, efforts: bool = True) -> list[Message]:
+    out = []
+    for k, stamp in enumerate(joints.stamps.tolist()):
+        state = stamped(JointState(), stamp)
+        state.name = ['gripper', *joints.names]
+        state.position = [0.01, *joints.position[k].tolist()]
+        state.effort = [0.0, *(joints.effort[k] if efforts else 0 * joints.effort[k] + np.nan)]
+        out.append(Message(stamp, '/joint_states', state))
+    return out
+
+
+def start(
+    group: Group, arm_model: Path, urdf: str = SEVEN_JOINTS.urdf, sensor_frame: str = FRAME
+) -> NodeProcess:
+    publisher = group.publisher(JointState, '/joint_states')
+    parameters = {'arm_model': str(arm_model), 'sensor_frame': sensor_frame} | NOISE
+    node = group.start('arm_estimator', parameters)
+    group.wait_for(publisher.get_subscription_count, 'a reader of the joint states')
+    group.describe(urdf)
+    return node
+
+
+def details(diagnostics: list[DiagnosticArray]) -> dict[str, str]:
+    """Return keys and values of the arm node's last status, its sentence as `says`."""
+    found: list[Any] = [
+        status
+        for array in diagnostics
+        for status in array.status
+        if status.name.endswith('arm_estimator_node')
+    ]
+    if not found:
+        return {}
+    return {item.key: item.value for item in found[-1].values} | {'says': found[-1].message}
+
+
+def test_the_payload_is_weighed_by_the_joints(
+    group: Group, joints: LegBatch, arm_model: Path
+) -> None:
+    pipeline = Pipeline(group)
+    diagnostics = group.record(DiagnosticArray, '/diagnostics')
+    kinds = (WrenchStamped, TwistStamped, AccelStamped)
+    filtered = [
+        group.record(kind, f'{NAMESPACE}/filtered/{name}')
+        for kind, name in zip(kinds, ('wrench', 'twist', 'accel'), strict=True)
+    ]
+    predicted = group.record(JointState, f'{NAMESPACE}/effort_predicted')
+    residual = group.record(JointState, f'{NAMESPACE}/effort_residual')
+    node = start(group, arm_model)
+    group.wait_for(
+        lambda: 'robot description' not in details(diagnostics).get('says', 'robot description'),
+        'the description to be used',
+    )
+    # Without efforts nothing can be weighed, which is said.
+    mute = replace(joints, stamps=joints.stamps - 50_000_000_000)
+    group.play(messages(mute, efforts=False)[:200])
+    group.wait_for(
+        lambda: details(diagnostics).get('samples.dropped.effort_missing') == '200',
+        'missing efforts to be counted',
+    )
+    group.play(messages(joints), speed=5.0)
+    end = int(joints.stamps[-1])
+    group.wait_for(lambda: pipeline.newest > end - 120_000_000, 'an estimate of the last samples')
+    assert pipeline.status['state'] in ('identified', 'waiting'), pipeline.words
+    values = pipeline.numbers(PARAMETER_KEYS[:4])
+    std = pipeline.numbers(f'{key}.std' for key in PARAMETER_KEYS[:4])
+    # One run: four standard deviations; that of the mass contains the doubt about the arm.
+    assert (np.abs(values - TRUTH[:4]) < 4.0 * std).all(), (values, std)
+    assert MASS_STD < std[0] < 1.1 * MASS_STD
+    assert abs(values[0] - TRUTH[0]) < 0.01
+
+    stamps = [[stamp_of(m) for m in topic] for topic in filtered]
+    assert stamps[0] == stamps[1] == stamps[2]
+    assert len(stamps[0]) > 600
+    assert filtered[0][-1].header.frame_id == FRAME
+    assert [stamp_of(m) for m in residual] == [stamp_of(m) for m in predicted] == stamps[0]
+    assert list(residual[0].name) == list(JOINTS)
+    index = np.searchsorted(joints.stamps, stamps[0])
+    total = np.array([m.effort for m in residual]) + np.array([m.effort for m in predicted])
+    # Filtered against raw, noise of 0.1 N m and friction that jumps.
+    assert np.sqrt(np.mean((total - joints.effort[index]) ** 2)) < 0.5
+    group.wait_for(lambda: details(diagnostics).get('residual_rms.left_1') != 'nan', 'residuals')
+    assert details(diagnostics)['never_told'] == ''
+    assert node.alive
+    assert 'unknown parameter' not in node.output
+
+
+def test_an_arm_whose_joints_do_not_show_a_wrench_is_refused_in_words(
+    group: Group, tmp_path: Path
+) -> None:
+    arm = Arm(SCARA.urdf, joints=SCARA.joints)
+    nothing = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
+    rigid = identified(
+        arm, DriveModel('none', 'none'), arm.nominal.ravel(), np.full(5, 0.1), *nothing
+    )
+    write_arm_model(tmp_path / 'arm.yaml', rigid)
+    diagnostics = group.record(DiagnosticArray, '/diagnostics')
+    node = start(group, tmp_path / 'arm.yaml', SCARA.urdf, SCARA.sensor_frame)
+    group.wait_for(lambda: 'a usable' in details(diagnostics).get('says', ''), 'the reason')
+    assert 'show 5 of the 6 components of a wrench' in details(diagnostics)['says']
+    assert node.alive
+
+
+def test_without_a_model_the_node_says_what_it_needs(group: Group, tmp_path: Path) -> None:
+    nothing = group.start('arm_estimator')
+    missing = group.start('arm_estimator', {'arm_model': str(tmp_path / 'none.yaml')})
+    assert nothing.wait() == 2
+    assert "parameter arm_model is ''; it must name a file" in nothing.output
+    assert missing.wait() == 2
+    assert 'cannot be read' in missing.output
+    assert 'Traceback' not in nothing.output + missing.output

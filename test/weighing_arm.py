@@ -1,0 +1,193 @@
+"""A simulated seven-joint arm that weighs with its joints: recordings with and without a load.
+
+Torques of links and load are Pinocchio's RNEA, so they owe nothing to the package. All numbers are
+made up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio
+from robots import SEVEN_JOINTS
+
+from load_identification.arm.arm import Arm
+from load_identification.arm.arm_file import IdentifiedArm
+from load_identification.arm.consistent import consistent_parameters
+from load_identification.arm.estimation import joint_equations, solve
+from load_identification.arm.friction import DriveModel
+from load_identification.arm.identification import Options, identify
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.parallel.leg_batch import LegBatch
+from load_identification.signals.batches import SynchronizedBatch
+from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
+from load_identification.tools.trajectories import fourier_motion
+from load_identification.typing_aliases import FloatArray
+
+JOINTS = SEVEN_JOINTS.joints
+FRAME = SEVEN_JOINTS.sensor_frame
+PAYLOAD = InertialParameters.from_center_of_mass(
+    2.0,
+    np.array([0.03, -0.02, 0.08]),
+    np.array([[0.012, 0.001, -0.002], [0.001, 0.014, 0.0015], [-0.002, 0.0015, 0.008]]),
+)
+NOISE = 0.1
+"""Standard deviation of each torque sample [N m]."""
+ENCODER_STEP = 1e-5
+"""[rad]."""
+COULOMB = np.array(
+    [[2.1, 1.7], [2.4, 2.0], [1.6, 1.3], [1.5, 1.8], [0.9, 0.7], [0.7, 0.8], [0.5, 0.4]]
+)
+VISCOUS = np.array([3.0, 3.5, 2.0, 2.2, 1.0, 0.9, 0.6])
+"""Of each joint, forward and backward [N m]; [N m s/rad]."""
+CUTOFF, OUTPUT_RATE, MAX_GAP = 20.0, 50.0, 0.1
+RATE = 250.0
+"""Of the joint states [Hz]."""
+CENTER = np.array([0.0, 0.5, 0.0, 1.4, 0.0, 1.4, 0.0])
+"""Elbow and wrist bent: far from a singularity [rad]."""
+NS = 1_000_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A motion and the exact torques of the drives."""
+
+    stamps: FloatArray
+    position: FloatArray
+    velocity: FloatArray
+    torque: FloatArray
+
+    def measured(self, seed: int, noise: float = NOISE, begin: float = 0.0) -> LegBatch:
+        """Return joint states with the noise of a seed, from a time on [s]."""
+        torque = self.torque + noise * np.random.default_rng(seed).standard_normal(
+            self.torque.shape
+        )
+        position = np.round(self.position / ENCODER_STEP) * ENCODER_STEP
+        stamps = (np.round((self.stamps + begin) * NS)).astype(np.int64)
+        return LegBatch(JOINTS, stamps, position, np.full_like(position, np.nan), torque)
+
+
+def friction(velocity: FloatArray) -> FloatArray:
+    """Return the torque that friction takes (n, 7), of another height in each direction."""
+    level = np.where(velocity > 0.0, COULOMB[:, 0], -COULOMB[:, 1])
+    return level * (velocity != 0.0) + VISCOUS * velocity
+
+
+def run(
+    duration: float, seed: int, payload: InertialParameters | None = None, rate: float = RATE
+) -> Run:
+    """Move richly from rest to rest."""
+    times = np.arange(round(duration * rate) + 1) / rate + 100.0
+    reach = np.array([2.2, 1.2, 1.5, 1.1, 2.2, 1.2, 2.8])
+    motion = fourier_motion(
+        CENTER, CENTER - reach, CENTER + reach, np.full(7, 2.2), duration, seed, 0.7
+    )
+    q, qd, qdd = motion.sample(times - 100.0)
+    torque = link_torque(q, qd, qdd, payload) + friction(qd)
+    return Run(times, q, qd, torque)
+
+
+def link_torque(
+    q: FloatArray, qd: FloatArray, qdd: FloatArray, payload: InertialParameters | None
+) -> FloatArray:
+    """Return the torque (n, 7) of links and payload."""
+    whole = pinocchio.buildModelFromXML(SEVEN_JOINTS.urdf)
+    locked = [k for k in range(1, whole.njoints) if whole.names[k] not in JOINTS]
+    model = pinocchio.buildReducedModel(whole, locked, pinocchio.neutral(whole))
+    model.gravity.linear = np.array([0.0, 0.0, -9.80665])
+    if payload is not None:
+        frame = model.frames[model.getFrameId(FRAME)]
+        body = pinocchio.Inertia(
+            payload.mass, payload.center_of_mass, payload.inertia_about_center_of_mass
+        )
+        model.appendBodyToJoint(frame.parentJoint, body, frame.placement)
+    data = model.createData()
+    samples = zip(q, qd, qdd, strict=True)
+    return np.array([pinocchio.rnea(model, data, *sample) for sample in samples])
+
+
+def differentiator() -> Differentiator:
+    """Return the filter that everything here goes through."""
+    return Differentiator(CUTOFF, OUTPUT_RATE, MAX_GAP)
+
+
+def filtered(batch: LegBatch) -> DifferentiatedBatch:
+    """Filter joint states and efforts."""
+    out = differentiator().update(
+        SynchronizedBatch(JOINTS, '', batch.stamps, batch.position, batch.velocity, batch.effort)
+    )
+    assert out is not None
+    return out
+
+
+class Identifier:
+    """Identifies the arm from one motion without a load, with noise of any seed.
+
+    The motion, and with it the regressor, is the same each time; so is the transition velocity,
+    chosen once.
+    """
+
+    def __init__(self, unloaded: Run, seed: int = 0) -> None:
+        arm = Arm(SEVEN_JOINTS.urdf, joints=JOINTS)
+        self._run = unloaded
+        first = filtered(unloaded.measured(seed))
+        motion = (first.position, first.velocity, first.acceleration)
+        self._found = identify(arm, *motion, first.wrench, Options(drive=DRIVE))
+        self._rows = self._found.model.joint_rows(motion, self._found.base.independent)
+        self._motion = motion
+
+    def arm(self, seed: int) -> IdentifiedArm:
+        """Return what the recording with the noise of a seed shows."""
+        found, model = self._found, self._found.model
+        effort = model.measured(self._motion, filtered(self._run.measured(seed)).wrench)
+        about = found.base.to_base(model.nominal)
+        equations = joint_equations(self._rows, effort)
+        solution = solve(equations, len(about), about=about)
+        from load_identification.arm.intervals import honest_covariance
+
+        covariance = honest_covariance(self._rows, effort, solution)
+        information = np.linalg.solve(covariance, np.eye(len(about)))
+        values = consistent_parameters(
+            found.base, solution.values, (information + information.T) / 2.0, model.nominal, 7
+        ).values
+        return identified(
+            model.arm, model.drive, values, solution.noise, found.base.independent, covariance
+        )
+
+
+DRIVE = DriveModel('symmetric', 'symmetric', offset=True)
+
+
+def identified(
+    arm: Arm,
+    drive: DriveModel,
+    values: FloatArray,
+    noise: FloatArray,
+    places: FloatArray,
+    covariance: FloatArray,
+) -> IdentifiedArm:
+    """Put an identified arm together."""
+    joints, whole = len(arm.joints), np.zeros((len(values), len(values)))
+    whole[np.ix_(places, places)] = covariance
+    return IdentifiedArm(
+        joints=arm.joints,
+        links=arm.bodies,
+        gravity=arm.gravity,
+        drive=drive,
+        parameters=values[: 10 * joints].reshape(joints, 10),
+        drives=values[10 * joints :].reshape(joints, len(drive.terms)),
+        noise=noise,
+        cutoff=CUTOFF,
+        covariance=whole,
+    )
+
+
+def exact_arm() -> IdentifiedArm:
+    """Return the arm as it is in truth, without a doubt."""
+    arm = Arm(SEVEN_JOINTS.urdf, joints=JOINTS)
+    drive = replace(DRIVE, transition_velocity=0.0)
+    drives = np.column_stack([COULOMB.mean(axis=1), VISCOUS, (COULOMB @ [0.5, -0.5])])
+    values = np.concatenate([arm.nominal.ravel(), drives.ravel()])
+    noise = np.full(7, NOISE * np.sqrt(4.785 / (RATE * 1.16 / CUTOFF)))
+    return identified(arm, drive, values, noise, np.zeros(0, dtype=int), np.zeros((0, 0)))
