@@ -136,7 +136,7 @@ def test_an_ellipsoid_reaches_the_estimator_and_none_does_not() -> None:
 def test_yes_or_no_is_nothing_else() -> None:
     assert check('second_opinion', True) is True
     for value in (1, 0.0, 'true', None):
-        with pytest.raises(ParameterError, match='second_opinion is .* true or false'):
+        with pytest.raises(ParameterError, match=r'second_opinion is .* true or false'):
             check('second_opinion', value)
 
 

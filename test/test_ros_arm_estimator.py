@@ -124,6 +124,7 @@ def test_the_payload_is_weighed_by_the_joints(
     assert MASS_STD < std[0] < 1.1 * MASS_STD
     assert abs(values[0] - TRUTH[0]) < 0.01
 
+    group.wait_for_all(residual, predicted, *filtered, until=end - 120_000_000)
     stamps = [[stamp_of(m) for m in topic] for topic in filtered]
     assert stamps[0] == stamps[1] == stamps[2]
     assert len(stamps[0]) > 600

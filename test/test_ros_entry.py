@@ -23,6 +23,7 @@ EXECUTABLES = (
     'filter_node',
     'estimator_node',
     'hexapod_node',
+    'arm_estimator_node',
 )
 IMPORTED = ('', '_multiarray_umath', '_rclpy_pybind11', 'pinocchio')
 """Parts of the names of what is loaded on the way, in order; first nothing but the handlers."""

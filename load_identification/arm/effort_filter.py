@@ -36,8 +36,9 @@ times that on all is [rad/s, m/s]."""
 FULL_WEIGHT = 0.25
 """A sample whose wrench has this share of the usual variance, or less, has weight one [-]."""
 
-USABLE = 4.0
-"""The same, up to which a sample counts where weights are yes or no: twice the usual noise [-]."""
+USABLE = 1.0
+"""The same, up to which a sample counts where weights are yes or no. Beyond, a few samples that
+are noisier than the others look like a change of the load [-]."""
 
 MOST = 25.0
 """The same, beyond which a sample is left out: five times the usual noise [-]."""

@@ -52,6 +52,7 @@ class StaticMonitor:
         self._count = 0
         self._place: FloatArray = np.full(len(self._names), np.nan)
         self._tail: FloatArray = np.empty((0, len(self._names)))
+        self._unread: list[FloatArray] = []
         self._seconds: FloatArray = np.empty((0, len(self._names)))
         self._noise: FloatArray = np.zeros(len(self._names))
         self._recent: deque[tuple[int, FloatArray]] = deque()
@@ -117,8 +118,13 @@ class StaticMonitor:
 
         By their median: a jump, as after a gap in the stream, is no noise.
         """
-        track = np.vstack([self._tail, position])
+        self._unread.append(position)
+        fresh_samples = sum(len(piece) for piece in self._unread)
+        if fresh_samples < NOISE_SAMPLES and len(self._seconds) == NOISE_SAMPLES:
+            return
+        track = np.vstack([self._tail, *self._unread])
         self._tail = track[-2:]
+        self._unread.clear()
         second = np.abs(track[2:] - 2.0 * track[1:-1] + track[:-2])
         self._seconds = np.vstack([self._seconds, second])[-NOISE_SAMPLES:]
         if not len(self._seconds):
