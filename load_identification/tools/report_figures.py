@@ -168,7 +168,6 @@ def offset_figure(recorder: Recorder, outcome: Outcome) -> Figure:
                 _draw_truth(ax, float(outcome.truth[10 + k]))
             ax.set_ylabel(f'{("force", "torque")[k // 3]} {channel} [{unit}]')
         axes[0, 0].set_xlim(*_span(recorder))
-        figure.align_ylabels(axes)
         words = 'offset and its 95 % band' + (
             ', dashed: truth' if outcome.truth is not None else ''
         )
@@ -191,8 +190,10 @@ def _draw_band(
         return
     ax.fill_between(seconds, low, high, color=BLUE, alpha=0.25, linewidth=0.0)
     ax.plot(seconds, shown, color=BLUE)
-    # Much wider bands, of the beginning, may leave the picture.
-    near = finite & (half <= SHOWN_WIDTH * half[np.flatnonzero(finite)[-1]])
+    # Much wider bands, of the beginning and after each change, may leave the picture.
+    ends = np.flatnonzero(finite & ~np.append(finite[1:], False))
+    final = half[ends[np.minimum(np.searchsorted(ends, np.arange(len(half))), len(ends) - 1)]]
+    near = finite & (half <= SHOWN_WIDTH * final)
     bottom, top = float(low[near].min()), float(high[near].max())
     room = MARGIN * max(top - bottom, 1e-12)
     ax.set_ylim(bottom - room, top + room)
