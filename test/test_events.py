@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from load_identification.estimation.events import CONTACT, LOAD, OFFSET, RETURN, UNTOLD
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import Robot
 from load_identification.nodes.parameters import Parameters
-from load_identification.tools.simulation import measure, simulate
+from load_identification.signals.batches import FilteredBatch
+from load_identification.tools.simulation import load_wrench, measure, simulate
 from load_identification.tools.trajectories import Quintic, Trajectory, fourier_motion
+from load_identification.typing_aliases import FloatArray
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / 'benchmark'))
 from event_runs import (
@@ -34,6 +38,7 @@ from event_runs import (
     drawn_load,
     drifting,
     filtered,
+    moves,
     nominal,
     outcome,
     pieces,
@@ -241,3 +246,146 @@ def test_a_spike_leaves_the_estimate_alone() -> None:
     assert second is not None
     assert second.identified[0]
     assert abs(second.values[0] - first.values[0]) < 2.0 * first.std[0]
+
+
+def grasped(
+    trajectory: Trajectory, seed: int, at: float, noise: FloatArray | None = None
+) -> tuple[FilteredBatch, InertialParameters]:
+    """Simulate a grasp; return all samples, filtered, and the load after it."""
+    rng = np.random.default_rng(seed)
+    held = drawn_load(rng, 1.0)
+    more = held + drawn_load(rng, 0.7)
+    base = simulate(Robot(URDF, FRAME), trajectory, held, SENSORS, RATE, seed)
+    later = (base.stamps * 1e-9 >= at)[:, None]
+    wrench = np.where(later, load_wrench(more, base.motion), base.exact_wrench)
+    if noise is not None:
+        wrench = wrench + noise
+    return filtered(measure(replace(base, exact_wrench=wrench), SENSORS, seed))[0], more
+
+
+def lively(seed: int, duration: float = 12.0) -> Trajectory:
+    start = np.random.default_rng(seed).uniform(-0.5, 0.5, 6)
+    return Trajectory((fourier_motion(start, LOWER, UPPER, FASTEST, duration, seed),))
+
+
+@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize('slowness', [4.0, 20.0])
+def test_a_grasp_before_the_first_motion_is_not_stuck_and_not_taken_back(
+    seed: int, slowness: float
+) -> None:
+    """What is known at rest, in one pose, fits everything in others: that is no return."""
+    p = moves(seed)
+    path = [Quintic(p[0], p[0], 15.0), *(Quintic(a, b, slowness) for a, b in pairwise(p))]
+    batch, load = grasped(Trajectory(tuple(path)), seed, 10.0)
+    estimator = stage()
+    for piece in pieces(batch):
+        estimator.update(piece)
+        estimator.estimate()
+    assert RETURN not in {event.kind for event in estimator.events}
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert not estimate.untold
+    assert estimate.identified[0]
+    assert abs(estimate.values[0] - load.mass) < 4.0 * estimate.std[0]
+
+
+@pytest.mark.parametrize('absent', [(0,), (2,), (4,), (0, 1, 2), (3, 4, 5)])
+def test_a_change_is_told_without_some_channels(absent: tuple[int, ...]) -> None:
+    batch, _ = grasped(lively(3), 3, 6.0)
+    wrench = batch.wrench.copy()
+    wrench[:, list(absent)] = np.nan
+    estimator = stage()
+    estimator.update(replace(batch, wrench=wrench))
+    assert [event.kind for event in estimator.events] == [UNTOLD, LOAD]
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert 'nan' not in ' '.join(estimate.reasons)
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_slow_noise_does_not_hide_a_large_step(seed: int) -> None:
+    """Force noise of 1 N that lasts seconds, and a step of 40 N: each sample has little weight."""
+    rng = np.random.default_rng(seed)
+    load, motion = drawn_load(rng, 1.0), lively(seed, 18.0)
+    base = simulate(Robot(URDF, FRAME), motion, load, SENSORS, RATE, seed)
+    times = base.stamps * 1e-9
+    slow = np.zeros((len(times), 6))
+    for lasting in (0.03, 0.1, 0.3, 1.0, 3.0, 10.0):
+        kept = np.exp(-1.0 / (RATE * lasting))
+        white = np.sqrt(1.0 - kept**2) * rng.standard_normal(slow.shape)
+        slow += lfilter([1.0], [1.0, -kept], white, axis=0) / np.sqrt(6.0)
+    step = np.zeros(6)
+    step[:3] = 40.0 / np.sqrt(3.0)
+    wrench = base.wrench + slow * np.repeat([1.0, 0.03], 3) + (times >= 12.0)[:, None] * step
+    batch, delay = filtered(replace(base, wrench=wrench))
+    estimator = stage()
+    estimator.update(batch)
+    assert [event.kind for event in estimator.events] == [UNTOLD, OFFSET]
+    assert estimator.events[0].stamp * 1e-9 + delay < 12.0 + DUE['moving']
+
+
+def test_how_the_stream_is_cut_into_batches_makes_no_difference() -> None:
+    batch, _ = grasped(lively(3), 3, 6.0)
+    at_once, cut = stage(), stage()
+    at_once.update(batch)
+    for piece in pieces(batch):
+        cut.update(piece)
+    one, other = at_once.estimate(), cut.estimate()
+    assert one is not None
+    assert other is not None
+    assert at_once.events == cut.events
+    np.testing.assert_allclose(one.values, other.values, rtol=1e-9)
+    np.testing.assert_allclose(one.std, other.std, rtol=1e-9)
+    first, second = (astuple(e._guidance.excitation(one.total)) for e in (at_once, cut))
+    np.testing.assert_allclose(first, second, rtol=1e-9)
+
+
+def test_reset_forgets_what_the_fastest_motion_showed_of_another_load() -> None:
+    first, _ = grasped(lively(1), 1, 99.0)
+    second, _ = grasped(lively(1), 2, 0.0)
+    later = replace(second, stamps=second.stamps + 14_000_000_000)
+    known, fresh = stage(), stage()
+    known.update(first)
+    known.estimate()
+    known.reset()
+    unexplained = []
+    for estimator in (known, fresh):
+        estimator.update(later)
+        estimate = estimator.estimate()
+        assert estimate is not None
+        unexplained.append(estimator._guidance.excitation(estimate.total).unexplained)
+    assert unexplained[0] < 1.2 * unexplained[1]
+
+
+def test_samples_of_no_weight_do_not_count_for_the_noise() -> None:
+    batch, _ = grasped(lively(2), 2, 99.0)
+    some = np.random.default_rng(0).random(len(batch.stamps)) < 0.1
+    everything, part = stage(), stage()
+    everything.update(batch)
+    part.update(replace(batch, weight=some.astype(float)))
+    one, other = everything.estimate(), part.estimate()
+    assert one is not None
+    assert other is not None
+    np.testing.assert_allclose(other.residual_rms, one.residual_rms, rtol=0.2)
+
+
+def test_a_stale_offset_from_outside_is_noticed_and_dropped() -> None:
+    """Re-zeroed while nobody looked: the offset of before a restart is 4 N off."""
+    start = np.random.default_rng(1).uniform(-0.5, 0.5, 6)
+    motion = Trajectory((fourier_motion(start, LOWER, UPPER, FASTEST, 12.0, 1),))
+    load = drawn_load(np.random.default_rng(1), 1.0)
+    batch, _ = filtered(simulate(Robot(URDF, FRAME), motion, load, SENSORS, RATE, 1))
+    covariance = np.diag(np.repeat([0.003, 0.0002], 3) ** 2)
+    truth, noise = np.array(SENSORS.offset), np.array([0.04, 0.002])
+    stale, right = stage(), stage()
+    stale.set_offset(truth + np.array([3.0, -2.0, 1.7, 0.05, 0.0, -0.08]), covariance, noise)
+    right.set_offset(truth, covariance, noise)
+    for estimator in (stale, right):
+        for piece in pieces(batch):
+            estimator.update(piece)
+        estimate = estimator.estimate()
+        assert estimate is not None
+        assert estimate.identified.all()
+        assert abs(estimate.values[0] - load.mass) < 4.0 * estimate.std[0]
+    assert [event.kind for event in stale.events] == [OFFSET]
+    assert right.events == ()

@@ -51,6 +51,11 @@ class DriftWatch:
         self._sums = np.zeros((4, len(channels)))
         self.interrupt()
 
+    @property
+    def seen(self) -> bool:
+        """Whether there is drift beyond what is expected."""
+        return bool(np.any(self.walk > self._least) or self.rate.any())
+
     def interrupt(self) -> None:
         """The sensor moves, or something has changed."""
         self._means: list[FloatArray] = []

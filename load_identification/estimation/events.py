@@ -6,6 +6,7 @@ import copy
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.stats
@@ -14,7 +15,7 @@ from load_identification.estimation.recursive_least_squares import (
     RecursiveLeastSquares,
     Solution,
 )
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 WINDOWS = (1, 3, 6)
 """Lengths of the newest averages that are compared with the past, in blocks: the shortest for a
@@ -83,6 +84,7 @@ REMEMBERED_EVENTS = 100
 UNTOLD = 'load or offset changed'
 LOAD, OFFSET, BOTH = 'load changed', 'offset changed', 'load and offset changed'
 CONTACT, RETURN = 'contact', 'load and offset as before'
+ANEW = 'load or offset changed, begun anew'
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,7 @@ class EventWatch:
     def _start_anew(self, stamp: int) -> None:
         self._noticed = stamp
         self._pending = 0.0
+        self._moved = False
         self._surprises: deque[float] = deque()
         self._restart()
 
@@ -185,7 +188,13 @@ class EventWatch:
         self._turned = False
 
     def end_block(
-        self, memory: RecursiveLeastSquares, past: Solution, elapsed: float, stamp: int
+        self,
+        memory: RecursiveLeastSquares,
+        past: Solution,
+        elapsed: float,
+        stamp: int,
+        specific_force: FloatArray,
+        still: bool,
     ) -> RecursiveLeastSquares:
         """Judge the block that has just ended; return the memory to go on with.
 
@@ -198,11 +207,19 @@ class EventWatch:
             Since the last call [s].
         stamp : int
             Of the newest sample [ns].
+        specific_force : (3,) array
+            Acceleration of the sensor less gravity, of any length, over the block.
+        still : bool
+            It has stood still.
         """
         if self._earlier is not None:
             self._earlier.wander(elapsed)
             self._earlier_age += elapsed
         if self.before is not None and self.known is not None:
+            self._pending += elapsed
+            self._steady += elapsed
+            self._moved |= not still
+            self._watch_direction(specific_force)
             return self._look_into(memory, self.before, self.known, elapsed)
         if self._earlier_age > REMEMBERED:
             self._earlier = None
@@ -248,10 +265,7 @@ class EventWatch:
         load = mean.matrix[:, self._load] @ known[0][self._load]
         innovation = mean.values - mean.matrix @ known[0]
 
-        def lengths(wrench: FloatArray) -> FloatArray:
-            parts = (wrench[mean.group == group] for group in (0, 1))
-            return np.array([np.linalg.norm(part) for part in parts])
-
+        lengths = partial(_lengths, mean.group)
         expected = lengths(load)
         model = MODEL_ERROR * np.where(mean.group == 0, expected[0], expected @ [ARM, 1.0])
         predicted = mean.matrix @ known[1] @ mean.matrix.T
@@ -264,11 +278,25 @@ class EventWatch:
         if len(change) == len(innovation):
             covariance += LAG**2 * np.outer(change, change)
             squared = float(innovation @ np.linalg.solve(covariance, innovation)) / self._doubt
-        limits = np.maximum(SIZE[0] * expected, SIZE[1] * np.nan_to_num(level.residual_rms))
+        limits = _worth_noticing(expected, level)
         limits = np.maximum(limits, DOUBT * lengths(np.sqrt(np.abs(np.diag(predicted)))))
         with np.errstate(divide='ignore', invalid='ignore'):
             size = np.nan_to_num(lengths(innovation) / limits)
         return Deviation(squared, float(size.max()))
+
+    def _tells(
+        self,
+        memory: RecursiveLeastSquares,
+        window: int,
+        known: tuple[FloatArray, FloatArray],
+        level: Solution,
+    ) -> bool:
+        """Whether enough is known for a deviation of the newest blocks to be seen."""
+        mean = memory.newest(window)
+        expected = _lengths(mean.group, mean.matrix[:, self._load] @ known[0][self._load])
+        spread = np.sqrt(np.einsum('ci,ij,cj->c', mean.matrix, known[1], mean.matrix))
+        limits = BACK_SIZE * _worth_noticing(expected, level)
+        return bool(np.all(_lengths(mean.group, spread) <= limits))
 
     def _change(
         self, memory: RecursiveLeastSquares, window: int, values: FloatArray
@@ -300,9 +328,6 @@ class EventWatch:
     ) -> RecursiveLeastSquares:
         """Find out what the samples since the change tell of its cause."""
         before.wander(elapsed)
-        self._pending += elapsed
-        self._steady += elapsed
-        self._watch_direction(memory)
         for window in WINDOWS[:2]:
             own = memory.solve_in(known.noise, window)
             if self._deviation(memory, window, own, known).noticed:
@@ -323,18 +348,20 @@ class EventWatch:
             return self._settle(memory, before, cause)
         return memory
 
+    def tell(self, kind: str, stamp: int) -> None:
+        """Remember an event that somebody else has found."""
+        self.events.append(Event(kind, stamp))
+
     def _say(self, kind: str) -> None:
         if not self.events or self.events[-1].kind != kind:
             self.events.append(Event(kind, self._noticed))
 
-    def _watch_direction(self, memory: RecursiveLeastSquares) -> None:
+    def _watch_direction(self, specific_force: FloatArray) -> None:
         """See whether the sensor turns against gravity: what a mass causes turns with it."""
-        mean = memory.newest(1)
-        weight = mean.matrix[mean.group == 0, self._load[0]]
-        length = np.linalg.norm(weight)
-        if len(weight) < 3 or not length:
+        length = np.linalg.norm(specific_force)
+        if not length:
             return
-        direction = weight / length
+        direction = specific_force / length
         if self._first_direction is None:
             self._first_direction = direction
         self._turned |= bool(direction @ self._first_direction < TURNED)
@@ -348,7 +375,11 @@ class EventWatch:
         expected = old.solve_in(known.noise)
         near = self._deviation(memory, RETURN_BLOCKS, expected, known).nothing
         if old is self.before:
-            self._returned = self._returned + 1 if near else 0
+            # In motion an old memory may know so little that all is as it expects.
+            told = near and (
+                not self._moved or self._tells(memory, RETURN_BLOCKS, expected, known)
+            )
+            self._returned = self._returned + 1 if told else 0
             if self._returned >= LONG_RETURN_BLOCKS:
                 return True
         everything = range(memory.size)
@@ -367,25 +398,51 @@ class EventWatch:
             costs.append(conflict(before, memory, shared, noise))
             chances.append(float(scipy.stats.chi2.sf(costs[-1], len(shared))))
         if max(chances) < EXCLUDED:
-            return BOTH if self._steady > BOTH_AFTER and self._turned else CONTACT
+            return BOTH if self._explained else CONTACT
         best = int(np.argmin(costs))
         other = 1 - best
         told = chances[best] > PLAUSIBLE and chances[other] < EXCLUDED
-        if not (told and costs[other] - costs[best] > MARGIN and self._turned):
-            return ''
-        return (LOAD, OFFSET)[best]
+        if told and costs[other] - costs[best] > MARGIN and self._turned:
+            return (LOAD, OFFSET)[best]
+        # Who knew next to nothing before can neither be contradicted nor lose anything.
+        nothing_lost = self._explained and self._knows_more(memory, before, noise)
+        return ANEW if nothing_lost else ''
+
+    @property
+    def _explained(self) -> bool:
+        """Whether what came since has been that of one load and offset for long enough."""
+        return self._turned and self._steady > BOTH_AFTER
+
+    def _knows_more(
+        self, memory: RecursiveLeastSquares, before: RecursiveLeastSquares, noise: FloatArray
+    ) -> bool:
+        """Whether mass and offset are known better since than they were before."""
+        places = [self._load[0], *self._offset]
+        now, then = (np.diag(m.solve_in(noise)[1])[places] for m in (memory, before))
+        return bool(np.all(now <= then))
 
     def _settle(
         self, memory: RecursiveLeastSquares, before: RecursiveLeastSquares, cause: str
     ) -> RecursiveLeastSquares:
         """Forget what has changed, keep the rest, and go on with what came since."""
         self._earlier, self._earlier_age = copy.deepcopy(before), self._pending
-        changed = {LOAD: self._load, OFFSET: self._offset, BOTH: self._load + self._offset}
-        before.forget(changed[cause])
+        changed = {LOAD: self._load, OFFSET: self._offset}
+        before.forget(changed.get(cause, self._load + self._offset))
         before.absorb(memory)
         self.before = None
         self._say(cause)
         return before
+
+
+def _lengths(group: IntArray, wrench: FloatArray) -> FloatArray:
+    """Return the lengths of force and torque, (2,), of some channels."""
+    return np.array([np.linalg.norm(wrench[group == each]) for each in (0, 1)])
+
+
+def _worth_noticing(expected: FloatArray, level: Solution) -> FloatArray:
+    """Return the change that has to be noticed, (2,), for a load's force and torque."""
+    noise: FloatArray = np.nan_to_num(level.residual_rms)
+    return np.asarray(np.maximum(SIZE[0] * expected, SIZE[1] * noise), dtype=float)
 
 
 def conflict(

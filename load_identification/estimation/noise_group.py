@@ -80,8 +80,13 @@ class Block:
         """Of regressor, value and weight, for each channel."""
 
     def add(self, matrix: FloatArray, values: FloatArray, weight: FloatArray | None) -> None:
-        """Take in samples (n, channels, size) and (n, channels); NaN has weight zero."""
+        """Take in samples (n, channels, size) and (n, channels); NaN has weight zero.
+
+        What has weight zero is no row: it must not make the others look less noisy.
+        """
         usable = np.isfinite(values)
+        if weight is not None and not weight.all():
+            usable &= (weight > 0.0)[:, None]
         rows = np.concatenate([matrix, values[..., None], np.ones((*values.shape, 1))], axis=2)
         everything = usable.all()
         if not everything:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 
 import numpy as np
+import scipy.stats
 
 from load_identification.estimation.delay import DelayEstimate
 from load_identification.estimation.doubts import possible, second_opinion
 from load_identification.estimation.drift import DriftWatch
 from load_identification.estimation.events import (
+    ANEW,
     BOTH,
     CONTACT,
     HELD,
     LOAD,
+    OFFSET,
     UNTOLD,
     Event,
     EventWatch,
@@ -47,7 +51,7 @@ from load_identification.estimation.wrist_rows import (
 from load_identification.model.joint_axes import RotationAxis
 from load_identification.model.regressor import wrench_regressor
 from load_identification.signals.batches import FilteredBatch
-from load_identification.typing_aliases import BoolArray, FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 INERTIA = range(4, PARAMETERS)
 
@@ -67,11 +71,20 @@ SCALES = (2, 5, 40)
 """Averages from which slow noise is measured, in blocks: the longer ones see noise below 1 Hz,
 where the motion is."""
 
+BROKEN = float(scipy.stats.chi2.isf(1e-6, 6))
+"""Squared deviation from an offset set from outside, in its metric, that ends the trust in it."""
+
+BROKEN_SIZE = 5.0
+"""Least such deviation, in standard deviations of a sample."""
+
 AT_REST = np.array([2e-3, 0.02])
 """Largest angular velocity and acceleration of a sensor at rest [rad/s, rad/s²]."""
 
 UNTOLD_REASONS = {
-    UNTOLD: 'load or offset changed: turn the sensor against gravity to tell which',
+    UNTOLD: (
+        'load or offset changed: turn the sensor against gravity to tell which, or call reset if '
+        'the load has'
+    ),
     CONTACT: 'contact: an external wrench that no load and no offset explains',
 }
 
@@ -121,7 +134,8 @@ class PayloadEstimator:
 
     def reset(self, keep_offset: bool = True) -> None:
         """Forget the payload, and where asked all that samples have told of the offset."""
-        self._solution = None
+        self._solution = self._judgement = None
+        self._guidance.reset()
         if self._momentum is not None:
             (self._momentum.begin_rows if keep_offset else self._momentum.reset)()
         if keep_offset and self._block is not None:
@@ -167,6 +181,7 @@ class PayloadEstimator:
         self._least_squares = self._empty(np.array([s.force_noise, s.torque_noise]))
         self._past: Solution | None = None
         self._still = True
+        self._specific_force = np.zeros(3)
         self._motion_noise = MotionNoise()
         self._watch.forget()
         if self._seed is None:
@@ -251,20 +266,36 @@ class PayloadEstimator:
             mine = blocks == block
             speed = np.nan_to_num(np.abs(motion[mine, 6:])).reshape(-1, 2, 3).max(axis=(0, 2))
             self._still &= bool(np.all(speed < AT_REST))
+            self._specific_force += motion[mine, 3:6].sum(axis=0)
             rows = matrix[mine], wrench[mine]
             if self._momentum is not None:
                 rows = self._momentum.update(stamps[mine], motion[mine, :9], wrench[mine])
             self._add(*rows, None if weight is None else weight[mine])
             self._seen = int(stamps[mine][-1])
-        self._guidance.update(batch, usable, np.nan_to_num(matrix))
+            self._guide(batch, np.flatnonzero(usable)[mine], np.nan_to_num(matrix[mine]))
         self.used += len(stamps)
+
+    def _guide(self, batch: FilteredBatch, places: IntArray, matrix: FloatArray) -> None:
+        """Take in those samples of a batch that belong to one block."""
+        if len(places) < len(batch.stamps):
+            arrays = (f.name for f in fields(batch) if f.name != 'frame')
+            batch = replace(batch, **{name: getattr(batch, name)[places] for name in arrays})
+        self._guidance.update(batch, np.ones(len(places), dtype=bool), matrix)
 
     def _end_block(self, elapsed_ns: int) -> None:
         """Learn the noise, watch for events and drift; `elapsed_ns` is more after a pause."""
         elapsed, pause = elapsed_ns * 1e-9, elapsed_ns > BLOCK_NS
         memory = self._least_squares
         past = memory.end_block(elapsed, pause)
-        self._least_squares = self._watch.end_block(memory, past, elapsed, self._seen)
+        if self._trust_is_broken(past):
+            self._seed = None
+            self._begin()
+            self._watch.tell(OFFSET, self._seen)
+            return
+        self._least_squares = self._watch.end_block(
+            memory, past, elapsed, self._seen, self._specific_force, self._still
+        )
+        self._specific_force = np.zeros(3)
         if self._momentum is not None and self._least_squares is not memory:
             # Its memory reaches across what has changed.
             self._momentum.begin_rows()
@@ -272,7 +303,11 @@ class PayloadEstimator:
         if self._watch.before is not None:
             self._guidance.begin_doubt()
         else:
-            self._guidance.end_doubt(self.event is not None and self.event.kind in (LOAD, BOTH))
+            kind = self.event.kind if self.event is not None else ''
+            self._guidance.end_doubt(kind in (LOAD, BOTH, ANEW))
+            if kind in (OFFSET, BOTH, ANEW) and self._least_squares is not memory:
+                # What was set from outside is not the offset any more.
+                self._seed = None
         if self._still and not pause and self._past is not None:
             mean = memory.newest(1)
             if len(mean.values) == len(GROUPS):
@@ -281,6 +316,18 @@ class PayloadEstimator:
         else:
             self._drift.interrupt()
         self._still = True
+
+    def _trust_is_broken(self, past: Solution) -> bool:
+        """Whether samples contradict an offset that was set from outside: re-zeroed since?"""
+        if self._seed is None or self._watch.before is not None or self._drift.seen:
+            return False
+        offset, covariance, noise = self._seed
+        moved = past.values[PARAMETERS:] - offset
+        age = (self._seen - self._start) * 1e-9
+        wandered = np.repeat(self._drift.walk**2 * age, 3)
+        squared = float(moved @ np.linalg.solve(covariance + np.diag(wandered), moved))
+        size = np.linalg.norm(moved.reshape(2, 3), axis=1) / noise
+        return squared > BROKEN and bool(size.max() > BROKEN_SIZE)
 
     def _add(self, matrix: FloatArray, wrench: FloatArray, weight: FloatArray | None) -> None:
         rows = all_rows(matrix)
@@ -309,7 +356,9 @@ class PayloadEstimator:
         both = np.array([covariance[body, body], slow + self._tool_covariance])
         values, (std, slow_std) = in_message_order(parameters, both)
         excitation = self._guidance.excitation(total, self._tool)
-        self._unexplained = max(float(solution.residual_rms[TORQUE]), excitation.unexplained)
+        # Without a row of torque nothing is known of its residual.
+        residual = float(np.nan_to_num(solution.residual_rms[TORQUE]))
+        self._unexplained = max(residual, excitation.unexplained)
         judgement = self._judgement = judge(
             values,
             np.maximum(std, slow_std),

@@ -37,7 +37,9 @@ def robust_weights(
     """Return weights of force and torque rows, (n,) each: less where a deviation is too large.
 
     w = min(1, (c / d)²), with d the deviation from what the past predicts, in units of its
-    standard deviation. None where all are ones, or nothing is known of the noise.
+    standard deviation: in slow noise that of a sample that counts as independent, for the mean
+    of many such samples is to remain one that is noticed. None where all are ones, or nothing is
+    known of the noise. Rows of a group of which nothing is known have full weight.
 
     Parameters
     ----------
@@ -46,11 +48,11 @@ def robust_weights(
         [N, N m]
     past : Solution
     """
-    if not np.isfinite(past.residual_rms).all():
+    if not np.isfinite(past.residual_rms).any():
         return None
     residual = wrench - rows @ past.values
     variance = np.einsum('nci,ij,ncj->nc', rows, past.covariance, rows)
-    variance += np.repeat(past.residual_rms**2, 3)
+    variance += np.repeat(np.maximum(past.residual_rms, past.short_noise) ** 2, 3)
     squared = np.nan_to_num(residual**2 / variance).reshape(-1, 2, 3).sum(axis=2)
     if np.all(squared <= FULL_WEIGHT**2):
         return None

@@ -18,7 +18,7 @@ from load_identification.arm.arm_errors import ArmErrors
 from load_identification.arm.arm_file import read_arm_model
 from load_identification.arm.effort_filter import EffortFilter, Efforts, counting
 from load_identification.errors import LoadIdentificationError, ParameterError
-from load_identification.estimation.events import BOTH, LOAD, Event
+from load_identification.estimation.events import ANEW, BOTH, LOAD, Event
 from load_identification.model.joint_axes import RotationAxis, joint_axes
 from load_identification.nodes.batch_publisher import (
     BatchPublisher,
@@ -200,7 +200,7 @@ class WeighingEstimatorNode(EstimatorNode):
         event = self.stage.event
         if event is not self._seen:
             self._seen = event
-            if event is not None and event.kind in (LOAD, BOTH):
+            if event is not None and event.kind in (LOAD, BOTH, ANEW):
                 self.errors.reset()
         self.errors.add(batch, sensitivity)
 

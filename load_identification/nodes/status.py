@@ -115,7 +115,7 @@ class StatusMessage:
         self._set('samples.used', str(used))
         for reason, count in dropped.items():
             self._set(DROPPED + reason, str(count))
-        doubtful = warning or (estimate is not None and estimate.warnings)
+        doubtful = warning or (estimate is not None and (estimate.warnings or estimate.untold))
         least = DiagnosticStatus.WARN if doubtful else DiagnosticStatus.OK
         self.message.level = max(LEVELS[self.state], least)
         words = _words(estimate, waiting)

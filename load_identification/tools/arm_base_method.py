@@ -147,6 +147,11 @@ def identify_from_base(
     values = base.to_base(np.concatenate([estimate.parameters, estimate.offset]))
     covariance = base.matrix @ estimate.covariance @ base.matrix.T
     told = _told(weighted, base)
+    information = inverse(covariance)
+    if not told.all():
+        # Of what is not told the covariance has rounding errors, whose inverse is huge.
+        kept = weighted[:, base.independent]
+        information = kept.T @ kept
     found = Found(
         arm=arm,
         base=base,
@@ -156,7 +161,7 @@ def identify_from_base(
         covariance=covariance,
         nominal=nominal,
         consistent=consistent_parameters(
-            base, values, inverse(covariance), nominal, len(arm.joints)
+            base, values, information, nominal, len(arm.joints)
         ).values,
         units=(*LINK_UNITS * len(arm.joints), *UNITS),
         singular_values=estimate.singular_values[: estimate.rank],

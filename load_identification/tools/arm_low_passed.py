@@ -20,7 +20,12 @@ from load_identification.arm.base_parameters import (
     find_base_parameters,
     preference,
 )
-from load_identification.arm.estimation import BatchSolution, joint_equations, solve
+from load_identification.arm.estimation import (
+    BatchSolution,
+    information,
+    joint_equations,
+    solve,
+)
 from load_identification.arm.friction import DriveModel
 from load_identification.arm.identification import EXCITATION_TOLERANCE, TRANSITION_VELOCITIES
 from load_identification.arm.intervals import honest_covariance
@@ -81,6 +86,7 @@ def identify_without_accelerations(
         (fitted(velocity) for velocity in TRANSITION_VELOCITIES),
         key=lambda each: float(np.sum(np.log(each[2].noise))),
     )
+    equations = joint_equations(rows, measured)
     told = outcome(
         model,
         (base, _excitation(model, base, rows, solution)),
@@ -88,8 +94,8 @@ def identify_without_accelerations(
         honest_covariance(rows, measured, solution),
         solution.noise,
         solution.unknown,
+        information(equations, size, solution.noise)[0] if solution.unknown.any() else None,
     )
-    equations = joint_equations(rows, measured)
     return TorqueIdentification(told, singular_values(equations, size, solution.noise))
 
 

@@ -71,6 +71,7 @@ def outcome(
     covariance: FloatArray,
     noise: FloatArray,
     unknown: BoolArray | None = None,
+    weight: FloatArray | None = None,
 ) -> ArmIdentification:
     """Return an identification, with links that could be built.
 
@@ -85,6 +86,9 @@ def outcome(
         [N m, N].
     unknown : (b,) bool array, optional
         Which of the values the motion does not tell.
+    weight : (b, b) array, optional
+        Information by which links that could be built are found, that of the covariance by
+        default: of what is not told a covariance has rounding errors, whose inverse is huge.
     """
     lost = np.zeros(len(values), dtype=bool) if unknown is None else unknown
     return ArmIdentification(
@@ -99,7 +103,7 @@ def outcome(
         consistent=consistent_parameters(
             structure[0],
             values,
-            inverse(covariance),
+            inverse(covariance) if weight is None else weight,
             model.nominal,
             len(model.arm.joints),
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,9 @@ from load_identification.typing_aliases import FloatArray
 
 UNTOLD_STD = 10.0
 """Written for what a recording does not tell: more than it is of any arm [SI units]."""
+
+SILENT = 1e-5
+"""Noise of a joint, as a share of the largest, up to which it has shown none [-]."""
 
 
 def torque_session(request: Request) -> Session:
@@ -128,11 +132,21 @@ def _by_rows(
     test = joined([filtered(log, request.cutoff) for log in rest])
     seconds = sum(1e-9 * float(log.stamps[-1] - log.stamps[0]) for log in fit)
     fitted = f'{sum(len(log.stamps) for log in fit)} joint states in {seconds:.1f} s'
-    if request.method == 'acceleration_free':
-        return identify_without_accelerations(arm, fit, drive), test, fitted
     log = without_reversals(joined([filtered(log, request.cutoff) for log in fit]), request.cutoff)
+    if request.method == 'acceleration_free':
+        told = identify_without_accelerations(arm, fit, drive)
+        outcome = replace(told.outcome, noise=_noise_behind(told.outcome, log))
+        return replace(told, outcome=outcome), test, fitted
     options = Options(drive, 'sequential' if request.method == 'sequential' else 'batch')
     return identify_with_accelerations(arm, log, options), test, fitted
+
+
+def _noise_behind(told: ArmIdentification, log: FilteredLog) -> FloatArray:
+    """Return the rms of the residuals behind the filter that the arm model is used with, (J,)."""
+    residual = told.model.measured(log.motion, log.effort) - told.predict(*log.motion)
+    present = np.isfinite(residual)
+    power = np.sum(np.where(present, residual, 0.0) ** 2, axis=0)
+    return np.asarray(np.sqrt(power / np.maximum(present.sum(axis=0), 1)), dtype=np.float64)
 
 
 def _split(logs: Sequence[JointLog]) -> tuple[list[JointLog], list[JointLog]]:
@@ -211,6 +225,9 @@ def _arm_model(told: ArmIdentification, cutoff: float) -> IdentifiedArm:
     covariance[np.ix_(kept, kept)] = 0.5 * (told.covariance + told.covariance.T)
     untold = kept[~np.isfinite(told.std)]
     covariance[untold, untold] += UNTOLD_STD**2
+    # A joint without a row has shown no noise, and must not pass for one that has none.
+    noise = np.where(np.isfinite(told.noise), told.noise, 0.0)
+    noise = np.where(noise > SILENT * noise.max(), noise, noise.max())
     return IdentifiedArm(
         joints=arm.joints,
         links=arm.bodies,
@@ -218,7 +235,7 @@ def _arm_model(told: ArmIdentification, cutoff: float) -> IdentifiedArm:
         drive=told.model.drive,
         parameters=values[:links].reshape(-1, 10),
         drives=values[links:].reshape(len(arm.joints), -1),
-        noise=told.noise,
+        noise=noise,
         cutoff=cutoff,
         covariance=covariance,
     )
