@@ -199,6 +199,8 @@ class EstimatorNode(Node):
         self._scene.publish(estimate if streaming else None, self._status.state, self.stage)
 
     def _advice_now(self, now: float) -> str:
+        if self._estimate is not None and self._estimate.identified.all():
+            return ''
         if now >= self._advice_due:
             self._advice_due = now + ADVICE_PERIOD
             streaming = now - self._last_sample <= SILENCE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -135,6 +136,9 @@ def _words(estimate: PayloadEstimate | None, waiting: str) -> str:
     parts = [waiting] if waiting else []
     if estimate is not None:
         if estimate.identified[0]:
-            parts.append(f'mass {estimate.values[0]:.3f} ± {1.96 * estimate.std[0]:.3f} kg')
+            half = max(1.96 * float(estimate.std[0]), 1e-9)
+            # Two digits of what is uncertain.
+            digits = max(1 - math.floor(math.log10(half)), 0)
+            parts.append(f'mass {estimate.values[0]:.{digits}f} ± {half:.{digits}f} kg')
         parts.extend((*estimate.reasons, *estimate.warnings))
     return '; '.join(parts) or 'no sample yet'
