@@ -96,8 +96,8 @@ def test_an_offset_step_is_calibrated_away_and_the_mass_right_after_two_seconds(
     pipeline.settle()
     assert pipeline.status['mass.identified'] == 'true', pipeline.words
     mass, std = pipeline.number('mass'), pipeline.number('mass.std')
-    # One in a hundred sound intervals would not reach so far.
-    assert abs(mass - PAYLOAD.mass) < 2.576 * std, pipeline.status['event']
+    # One in two thousand sound intervals would not reach so far.
+    assert abs(mass - PAYLOAD.mass) < 3.5 * std, pipeline.status['event']
     assert std < 0.01
 
 
@@ -151,7 +151,7 @@ def test_an_object_held_off_its_place_is_named_and_a_mismatch(
     )
     arm.run()
     answer = arm.call('check_mass')
-    assert answer.says['object'] == 'block', answer.says
+    assert answer.says.get('object') == 'block', answer.says
     assert answer.says['verdict'] == 'mismatch'
     assert answer.reason.startswith('block: held 1')
     np.testing.assert_allclose(

@@ -52,7 +52,6 @@ class StaticMonitor:
         self._count = 0
         self._place: FloatArray = np.full(len(self._names), np.nan)
         self._tail: FloatArray = np.empty((0, len(self._names)))
-        self._unread: list[FloatArray] = []
         self._seconds: FloatArray = np.empty((0, len(self._names)))
         self._noise: FloatArray = np.zeros(len(self._names))
         self._recent: deque[tuple[int, FloatArray]] = deque()
@@ -118,18 +117,16 @@ class StaticMonitor:
 
         By their median: a jump, as after a gap in the stream, is no noise.
         """
-        self._unread.append(position)
-        fresh_samples = sum(len(piece) for piece in self._unread)
-        if fresh_samples < NOISE_SAMPLES and len(self._seconds) == NOISE_SAMPLES:
-            return
-        track = np.vstack([self._tail, *self._unread])
+        track = np.vstack([self._tail, position])
         self._tail = track[-2:]
-        self._unread.clear()
         second = np.abs(track[2:] - 2.0 * track[1:-1] + track[:-2])
         self._seconds = np.vstack([self._seconds, second])[-NOISE_SAMPLES:]
         if not len(self._seconds):
             return
-        median = np.median(self._seconds, axis=0)
+        # As np.median, but for its checks, which take most of its time.
+        middle = len(self._seconds) // 2
+        median = np.partition(self._seconds, middle, axis=0)[middle]
+        median[np.isnan(self._seconds).any(axis=0)] = np.nan
         for joint in np.flatnonzero(np.isnan(median)):
             carried = self._seconds[~np.isnan(self._seconds[:, joint]), joint]
             # A joint that is not carried now keeps the noise it had.
