@@ -134,7 +134,7 @@ def test_calibration_refuses_an_identified_payload_with_its_mass(
     )
 
 
-def test_with_an_offset_not_calibrated_the_mass_is_wrong_or_unknown(
+def test_an_offset_that_has_gone_stale_is_found_out_by_motion(
     arm: Arm, live: tuple[Arm, Pipeline]
 ) -> None:
     arm.calibrated()
@@ -144,8 +144,10 @@ def test_with_an_offset_not_calibrated_the_mass_is_wrong_or_unknown(
     arm.call('reset')
     arm.run(SHORT)
     live[1].settle()
-    wrong = abs(live[1].number('mass') - PAYLOAD.mass) > 3.0 * live[1].number('mass.std')
-    assert wrong or live[1].status['mass.identified'] == 'false'
+    # Trusting it would put the mass off by tenths of a kilogram.
+    if live[1].status['mass.identified'] == 'true':
+        error = abs(live[1].number('mass') - PAYLOAD.mass)
+        assert error < 4.0 * live[1].number('mass.std') < 0.1
 
 
 def expecting(arm: Arm, mass: float, tolerance: float, center_tolerance: float = 0.0) -> None:

@@ -216,7 +216,7 @@ def demonstrate(
     degrees = ', '.join(f'{a:.1f}' for a in np.rad2deg(motion.amplitude))
     console.print(f'Sinusoids of {degrees} degrees in roll, pitch and yaw, within the limits')
     machine = Machine(node, speed)
-    _refuse_others(node, machine)
+    _look_out(node, machine)
     noise = {'force_noise': FORCE_NOISE, 'torque_noise': TORQUE_NOISE}
     with (
         tempfile.TemporaryDirectory(prefix='hexapod_demo-') as home,
@@ -230,7 +230,7 @@ def demonstrate(
 
         machine.check = check
         with console.status('waiting for the nodes'):
-            _wait(machine)
+            _wait(node, machine)
         with console.status('the platform moves alone'):
             machine.play(leg_states(mechanism, PLATFORM, motion, seed), ('save_tool', 'reset'))
         platform = machine.two_step
@@ -239,20 +239,27 @@ def demonstrate(
     return _verdict(machine, platform, console)
 
 
-def _refuse_others(node: Node, machine: Machine) -> None:
+def _refuse_others(node: Node, estimates: int = 0) -> None:
+    """Refuse a domain where another machine, or so many estimators, are heard."""
+    if node.count_publishers(JOINT_STATES) > 1 or estimates:
+        raise HexapodDemoError(
+            f'somebody else publishes {JOINT_STATES} or an estimate on ROS domain '
+            f'{node.context.get_domain_id()}: choose another with ROS_DOMAIN_ID'
+        )
+
+
+def _look_out(node: Node, machine: Machine) -> None:
     end = time.monotonic() + DISCOVERY
     while time.monotonic() < end:
-        if node.count_publishers(JOINT_STATES) > 1 or machine.monitor.sources:
-            raise HexapodDemoError(
-                f'somebody else publishes {JOINT_STATES} or an estimate on ROS domain '
-                f'{node.context.get_domain_id()}: choose another with ROS_DOMAIN_ID'
-            )
+        _refuse_others(node, machine.monitor.sources)
         time.sleep(0.05)
 
 
-def _wait(machine: Machine) -> None:
+def _wait(node: Node, machine: Machine) -> None:
     end = time.monotonic() + DEADLINE
     while not machine.heard:
+        # On a busy machine others are heard no sooner than our own nodes.
+        _refuse_others(node)
         machine.check()
         if time.monotonic() > end:
             raise HexapodDemoError(f'the nodes are not there after {DEADLINE:.0f} s')
