@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from load_identification.tools.report_prediction import predict
 from load_identification.tools.report_recorder import Recorder, Samples
@@ -61,6 +62,8 @@ def wrench_figure(
         # Above the panels, where no curve can run through it.
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc='outside upper right', ncols=3)
         figure.align_ylabels(axes)
+        # Late in a long recording the labels are long.
+        axes[0, 0].xaxis.set_major_locator(MaxNLocator(6))
         if marks:
             mark_events([*axes[:, 0], *axes[:, 1]], recorder)
     return figure
@@ -188,12 +191,12 @@ def _draw_band(
         _say(ax, 'not identified')
         ax.set_yticks([])
         return
-    ax.fill_between(seconds, low, high, color=BLUE, alpha=0.25, linewidth=0.0)
-    ax.plot(seconds, shown, color=BLUE)
     # Much wider bands, of the beginning and after each change, may leave the picture.
     ends = np.flatnonzero(finite & ~np.append(finite[1:], False))
     final = half[ends[np.minimum(np.searchsorted(ends, np.arange(len(half))), len(ends) - 1)]]
     near = finite & (half <= SHOWN_WIDTH * final)
+    ax.fill_between(seconds, low, high, color=BLUE, alpha=0.25, linewidth=0.0)
+    ax.plot(seconds, np.where(near, shown, np.nan), color=BLUE)
     bottom, top = float(low[near].min()), float(high[near].max())
     room = MARGIN * max(top - bottom, 1e-12)
     ax.set_ylim(bottom - room, top + room)
