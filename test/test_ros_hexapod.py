@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -252,17 +253,22 @@ def test_impossible_leg_lengths_are_reported_and_the_node_goes_on(
     wrenches = group.record(WrenchStamped, f'{NAMESPACE}/filtered/wrench')
     node, _ = start(group)
     bad = LegBatch(legs.names, legs.stamps, legs.position + 1.0, legs.velocity, legs.effort)
-    group.play(messages(bad, 0, 500), speed=4.0)
+    # The first ones may come before the two have met, and are lost.
+    stream = iter(messages(bad, 0, 2500))
 
     def said() -> bool:
         status = hexapod_status(diagnostics)
         values = {item.key: item.value for item in status.values} if status is not None else {}
-        return values.get('samples.dropped.leg_length_impossible') == '500'
+        return int(values.get('samples.dropped.leg_length_impossible', '0')) >= 500
 
-    group.wait_for(said, 'all samples to be counted')
+    group.wait_for(
+        said,
+        '500 samples to be counted',
+        meanwhile=lambda: group.play(itertools.islice(stream, 50), speed=4.0),
+    )
     assert 'leg lengths from 0.55 to 0.95 m' in hexapod_status(diagnostics).message
     assert not wrenches
-    group.play(messages(legs, 500, 1500), speed=20.0)
+    group.play(messages(legs, 2500, 3500), speed=20.0)
     group.wait_for(lambda: len(wrenches) > 150, 'filtered wrenches')
     assert node.alive
 

@@ -425,6 +425,9 @@ def test_three_processes_and_the_other_sign_do_the_same() -> None:
         arm.ready()
         # The estimator alone is not told which joints carry the sensor; it learns.
         arm.fidgeting = True
+        group.wait_for(
+            lambda: pipeline.used, 'the estimator to hear the filter', meanwhile=lambda: arm.rest(0.2)
+        )
         arm.rest(1.5)
         arm.call('clear_tool')
         calibration = arm.calibrated()

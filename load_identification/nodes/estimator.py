@@ -168,6 +168,10 @@ class EstimatorNode(Node):
         if self._predicted_publisher.wanted or self._external_publisher.wanted:
             self._publish_wrenches(batch)
 
+    def due_within(self, period: float) -> bool:
+        """Tell whether an estimate is to be published within a period [s] from now."""
+        return time.monotonic() >= self._due - period
+
     def publish_if_due(self) -> None:
         """Serve requests; publish when it is time and there is something new to say."""
         self._desk.tick()

@@ -15,6 +15,10 @@ from load_identification.nodes.fusion import FusionNode
 from load_identification.nodes.runtime import run
 from load_identification.signals.batches import SynchronizedBatch
 
+IDLE_TICKS = 1
+"""So many ticks in a row nothing is drained where no estimate is due: a batch costs much the same
+however many samples are in it."""
+
 
 class Pipeline:
     """Drives the three nodes in turn."""
@@ -26,6 +30,7 @@ class Pipeline:
         self._estimator.upstream = self._upstream
         self._estimator.axes = self._axes
         self._samples: SynchronizedBatch | None = None
+        self._idle = 0
         self.period = self._fusion.period
 
     @property
@@ -34,6 +39,15 @@ class Pipeline:
         return self._fusion, self._filter, self._estimator
 
     def tick(self) -> None:
+        """Carry what has come through all three stages when it is time, and serve requests."""
+        if self._idle >= IDLE_TICKS or self._estimator.due_within(self.period):
+            self._idle = 0
+            self._carry()
+        else:
+            self._idle += 1
+        self._estimator.publish_if_due()
+
+    def _carry(self) -> None:
         """Carry what has come through all three stages, and publish it in one go.
 
         The first message after a pause wakes whoever listens, which costs as much as ten more.
@@ -50,7 +64,6 @@ class Pipeline:
                 self._estimator.process(filtered)
                 self._filter.publish(filtered)
             self._fusion.publish(samples)
-        self._estimator.publish_if_due()
 
     def _axes(self) -> Sequence[RotationAxis]:
         """Return the axes of the joints in the present pose, none where it is not known."""

@@ -40,7 +40,7 @@ NAMESPACE = 'load_identification'
 QUEUE = 2000
 """Messages that may wait: two seconds of a 1 kHz topic."""
 
-SERVE_PERIOD = 0.05
+SERVE_PERIOD = 0.1
 """How often services, timers and ordinary subscriptions are served [s]."""
 
 FAST_DDS_PROFILES = Path(__file__).with_name('fastdds.xml')
