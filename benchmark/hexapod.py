@@ -8,6 +8,9 @@ For every weighting and both procedures it prints how far the load is from the t
 mean square and at worst, and in what share of the runs the 95 % intervals hold.
 
     python benchmark/hexapod.py [--runs 100] [--duration 60] [--first 0]
+        [--weighting none 'slowest leg'] [--recordings FOLDER]
+
+What MuJoCo has simulated is kept in the folder, for the next time.
 """
 
 from __future__ import annotations
@@ -19,11 +22,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from rich.box import MARKDOWN
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from load_identification.estimation.payload_estimator import EstimatorSettings, PayloadEstimator
+from load_identification.estimation.payload_estimate import EstimatorSettings
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.body_estimate import BodyEstimate
 from load_identification.parallel.excitation import plan_sines
@@ -50,6 +55,9 @@ GRAVITY = (0.0, 0.0, -9.80665)
 AMPLITUDE = np.deg2rad([20.0, 16.0, 20.0])
 FREQUENCY = np.array([0.82, 1.05, 0.64])
 """Of roll, pitch and yaw [rad, Hz]; the plan shrinks the amplitudes to the machine's limits."""
+
+WIDTH = 130
+"""Of the tables [characters]."""
 
 PROCEDURES = ('one-step', 'two-step')
 QUANTITIES = (
@@ -100,17 +108,25 @@ class Trial:
     loaded: Run
 
 
-def draw_trial(geometry: Geometry, seed: int, duration: float) -> Trial:
-    """Draw load, friction and phases, and simulate both motions."""
+def draw_trial(
+    geometry: Geometry, seed: int, duration: float, folder: Path | None = None
+) -> Trial:
+    """Draw load, friction and phases, and simulate both motions where the folder lacks them."""
     mechanism, rng = Mechanism(geometry), np.random.default_rng(seed)
     load, friction = draw_load(rng), draw_friction(rng)
     runs = []
-    for body in (PLATFORM, PLATFORM + load):
+    for name, body in (('alone', PLATFORM), ('loaded', PLATFORM + load)):
         phase = rng.uniform(0.0, 2.0 * np.pi, 3)
-        motion = plan_sines(mechanism, AMPLITUDE, FREQUENCY, duration, phase)
         # The second motion is some time after the first.
         now = replace(friction, phase=rng.uniform(0.0, 2.0 * np.pi, 6))
+        path = folder / f'{seed}-{duration:g}-{name}.npz' if folder is not None else None
+        if path is not None and path.exists():
+            runs.append(Run(**np.load(path)))
+            continue
+        motion = plan_sines(mechanism, AMPLITUDE, FREQUENCY, duration, phase)
         runs.append(simulate(mechanism, body, motion, now))
+        if path is not None:
+            np.savez(path, **vars(runs[-1]))
     return Trial(load, *runs)
 
 
@@ -194,11 +210,15 @@ def gather(loads: Sequence[InertialParameters], runs: Sequence[Found]) -> Outcom
 def tables(outcome: Outcome) -> Iterator[Table]:
     """Return the tables of errors and of coverage."""
     runs = len(outcome.truth)
-    errors = Table(title=f'Error of the load in {runs} runs: rms, and worst of all runs')
-    coverage = Table(title=f'Share of {runs} runs in which the 95 % interval holds [%]')
+    errors = Table(
+        title=f'Error of the load in {runs} runs, and the standard deviation claimed', box=MARKDOWN
+    )
+    coverage = Table(
+        title=f'Share of {runs} runs in which the 95 % interval holds [%]', box=MARKDOWN
+    )
     columns = ('weighting', 'procedure')
     units = ('m %', 'cx mm', 'cy mm', 'cz mm', 'I1 %', 'I2 %', 'I3 %')
-    for name in (*columns, '', *units, 'runs within goals'):
+    for name in (*columns, '', *units, 'within goals'):
         errors.add_column(name, justify='left' if name in columns else 'right')
     for name in (*columns, *QUANTITIES, 'all'):
         coverage.add_column(name, justify='left' if name in columns else 'right')
@@ -206,10 +226,18 @@ def tables(outcome: Outcome) -> Iterator[Table]:
     unit = goals(outcome.truth) / [1.0, 2.0, 2.0, 2.0, 5.0, 5.0, 5.0]
     for key, error in outcome.errors.items():
         scaled = error[:, :7] / unit
-        rms, worst = np.sqrt(np.mean(scaled**2, axis=0)), np.abs(scaled).max(axis=0)
+        claimed = outcome.deviations[key][:, :7] / unit
         within = f'{np.sum(outcome.within(key))} of {runs}'
-        errors.add_row(*key, 'rms', *(f'{value:.2f}' for value in rms), within)
-        errors.add_row('', '', 'worst', *(f'{value:.2f}' for value in worst), '')
+        rows = {
+            'rms': np.sqrt(np.mean(scaled**2, axis=0)),
+            'mean': np.mean(scaled, axis=0),
+            'worst': np.abs(scaled).max(axis=0),
+            'std': np.sqrt(np.mean(claimed**2, axis=0)),
+        }
+        for name, values in rows.items():
+            first = (*key, name) if name == 'rms' else ('', '', name)
+            last = within if name == 'rms' else ''
+            errors.add_row(*first, *(_number(value) for value in values), last)
         held = outcome.held(key)
         share = [*held.mean(axis=0), held.mean()]
         coverage.add_row(*key, *(f'{100.0 * s:.0f}' for s in share))
@@ -217,21 +245,32 @@ def tables(outcome: Outcome) -> Iterator[Table]:
     yield coverage
 
 
+def _number(value: float) -> str:
+    """Return a number, or a dash for a deviation as wide as a prior: nothing is claimed."""
+    return f'{value:.2f}' if abs(value) < 1000.0 else '-'
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
+    geometry = read_geometry(ROOT / 'config' / 'hexapod.yaml')
+    settings = weightings(geometry)
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument('--runs', type=int, default=100)
     parser.add_argument('--first', type=int, default=0, help='seed of the first run')
     parser.add_argument('--duration', type=float, default=60.0, help='of each of two motions, s')
+    parser.add_argument('--weighting', nargs='+', choices=settings, default=list(settings))
+    parser.add_argument('--recordings', type=Path, help='folder for what is simulated')
     options = parser.parse_args(arguments)
-    console = Console()
-    geometry = read_geometry(ROOT / 'config' / 'hexapod.yaml')
-    settings, loads, runs = weightings(geometry), [], []
+    console = Console(width=WIDTH)
+    settings = {name: settings[name] for name in options.weighting}
+    if options.recordings is not None:
+        options.recordings.mkdir(parents=True, exist_ok=True)
+    loads, runs = [], []
     seeds = range(options.first, options.first + options.runs)
     for seed in track(seeds, 'running', console=console, transient=True):
-        trial = draw_trial(geometry, seed, options.duration)
+        trial = draw_trial(geometry, seed, options.duration, options.recordings)
         loads.append(trial.load)
         runs.append(compare(geometry, settings, trial, seed, Sensors()))
     for table in tables(gather(loads, runs)):

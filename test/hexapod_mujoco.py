@@ -9,8 +9,8 @@ import numpy as np
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import OrientationSines
-from load_identification.parallel.leg_batch import LegBatch
 from load_identification.parallel.mechanism import Mechanism, rotation_exponential
+from load_identification.signals.batches import EffortBatch
 from load_identification.typing_aliases import FloatArray, IntArray
 
 STEP = 5e-4
@@ -148,7 +148,7 @@ class Sensors:
     force: float = 2.0
 
 
-def leg_batch(mechanism: Mechanism, run: Run, sensors: Sensors, seed: int) -> LegBatch:
+def leg_batch(mechanism: Mechanism, run: Run, sensors: Sensors, seed: int) -> EffortBatch:
     """Return what the sensors make of a run."""
     rng = np.random.default_rng(seed)
     parts = [
@@ -159,7 +159,7 @@ def leg_batch(mechanism: Mechanism, run: Run, sensors: Sensors, seed: int) -> Le
             (run.force, sensors.force),
         )
     ]
-    return LegBatch(mechanism.geometry.legs, run.stamps, *parts)
+    return EffortBatch(mechanism.geometry.legs, run.stamps, *parts)
 
 
 def simulate(

@@ -10,7 +10,6 @@ import pinocchio
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.geometry import read_geometry
-from load_identification.parallel.leg_batch import LegBatch
 from load_identification.parallel.mechanism import (
     Mechanism,
     PlatformMotion,
@@ -18,7 +17,7 @@ from load_identification.parallel.mechanism import (
     in_sensor_frame,
     rotation_exponential,
 )
-from load_identification.signals.batches import FilteredBatch
+from load_identification.signals.batches import EffortBatch, FilteredBatch
 from load_identification.typing_aliases import FloatArray
 
 GEOMETRY_FILE = Path(__file__).resolve().parents[1] / 'config' / 'hexapod.yaml'
@@ -107,7 +106,7 @@ def exact_samples(
 
 def exact_legs(
     mechanism: Mechanism, body: InertialParameters, duration: float, rate: float
-) -> LegBatch:
+) -> EffortBatch:
     """Return leg states of a machine without friction and noise on the planned sinusoids."""
     motion = plan_sines(mechanism, AMPLITUDE, FREQUENCY, duration)
     times = np.arange(int(duration * rate)) / rate
@@ -115,4 +114,4 @@ def exact_legs(
     lengths, rates, _ = mechanism.leg_motion(pose, platform)
     forces = leg_forces(mechanism, pose, body_force(body, pose, platform))
     stamps = BASE + np.round(times * 1e9).astype(np.int64)
-    return LegBatch(mechanism.geometry.legs, stamps, lengths, rates, forces)
+    return EffortBatch(mechanism.geometry.legs, stamps, lengths, rates, forces)

@@ -10,18 +10,13 @@ from hexapods import AMPLITUDE, FREQUENCY, GEOMETRY, body_force, leg_forces
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import plan_sines
-from load_identification.parallel.friction import (
-    FrictionTracker,
-    least_speed,
-    smoothed_sign,
-    weighting,
-)
+from load_identification.parallel.friction import FrictionTracker, weighting
 from load_identification.parallel.geometry import FrictionSettings
-from load_identification.parallel.hexapod_filter import HexapodFilter, step_response
-from load_identification.parallel.leg_batch import LegBatch
+from load_identification.parallel.hexapod_filter import REACH, HexapodFilter
 from load_identification.parallel.mechanism import Mechanism
-from load_identification.signals.batches import SynchronizedBatch
+from load_identification.signals.batches import EffortBatch, SynchronizedBatch
 from load_identification.signals.differentiator import Differentiator
+from load_identification.signals.turning import least_speed, smoothed_sign, step_response
 
 SETTINGS = FrictionSettings(coulomb=20.0, viscous=60.0, drift=0.5, low_speed=0.03, full_speed=0.05)
 MECHANISM = Mechanism(GEOMETRY)
@@ -76,6 +71,14 @@ def test_one_slow_leg_counts_for_the_slowest_but_not_for_the_mean() -> None:
     assert weighting(speed, replace(SETTINGS, measure='mean'))[0] == 1.0
 
 
+def test_a_turn_beyond_the_reach_shows_by_less_than_a_twentieth_and_within_it_by_more() -> None:
+    times, response = step_response(1.0)
+    missing = np.abs(response - 1.0)
+    assert missing[times >= REACH].max() < 0.05
+    # The ripple before, which a shorter reach lets in.
+    assert missing[(times > 0.3) & (times < REACH)].max() > 0.08
+
+
 def test_tracker_follows_a_wandering_coulomb_level_and_the_force_left_is_the_bodys() -> None:
     duration = 40.0
     motion = plan_sines(MECHANISM, AMPLITUDE, FREQUENCY, duration)
@@ -94,7 +97,7 @@ def test_tracker_follows_a_wandering_coulomb_level_and_the_force_left_is_the_bod
     errors = []
     for part in np.array_split(np.arange(len(times)), 160):
         stage.update(
-            LegBatch(GEOMETRY.legs, stamps[part], lengths[part], rates[part], measured[part])
+            EffortBatch(GEOMETRY.legs, stamps[part], lengths[part], rates[part], measured[part])
         )
         if stage.friction is not None and times[part[-1]] > 10.0:
             errors.append(stage.friction.coulomb - level[part[-1]])
@@ -138,7 +141,9 @@ def test_after_a_rest_another_load_is_not_taken_for_friction() -> None:
         worst = 0.0
         for part in np.array_split(np.arange(len(times)), 60):
             stage.update(
-                LegBatch(GEOMETRY.legs, stamps[part], lengths[part], rates[part], measured[part])
+                EffortBatch(
+                    GEOMETRY.legs, stamps[part], lengths[part], rates[part], measured[part]
+                )
             )
             if run and 2.0 < times[part[-1]] < duration:
                 worst = max(worst, float(np.abs(stage.friction.coulomb - 22.0).max()))

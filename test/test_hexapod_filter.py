@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hexapods import BASE, GEOMETRY, exact_legs
 
-from load_identification.estimation.payload_estimator import EstimatorSettings, PayloadEstimator
+from load_identification.estimation.payload_estimate import EstimatorSettings
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.geometry import Geometry
 from load_identification.parallel.hexapod_filter import HexapodFilter, counting
-from load_identification.parallel.leg_batch import LegBatch
 from load_identification.parallel.mechanism import Mechanism, rotation_exponential
-from load_identification.signals.batches import FilteredBatch
+from load_identification.signals.batches import EffortBatch, FilteredBatch
 from load_identification.signals.differentiator import Differentiator
 
 IDEAL = replace(GEOMETRY, friction=None)
@@ -28,7 +28,7 @@ def make_stage(geometry: Geometry = IDEAL) -> HexapodFilter:
     return HexapodFilter(Mechanism(geometry), Differentiator(20.0, 50.0, 0.1), GRAVITY, 0.1)
 
 
-def feed(stage: HexapodFilter, batch: LegBatch, parts: int = 60) -> list[FilteredBatch]:
+def feed(stage: HexapodFilter, batch: EffortBatch, parts: int = 60) -> list[FilteredBatch]:
     """Return what comes of a batch fed in parts."""
     out = [
         stage.update(cut(batch, part))
@@ -37,8 +37,8 @@ def feed(stage: HexapodFilter, batch: LegBatch, parts: int = 60) -> list[Filtere
     return [filtered for filtered in out if filtered is not None]
 
 
-def cut(batch: LegBatch, part: object) -> LegBatch:
-    return LegBatch(
+def cut(batch: EffortBatch, part: object) -> EffortBatch:
+    return EffortBatch(
         batch.names,
         batch.stamps[part],
         batch.position[part],
@@ -56,8 +56,8 @@ def mass(batches: list[FilteredBatch]) -> float:
     return float(estimate.values[0])
 
 
-def spoilt(change: Callable[[LegBatch], None]) -> LegBatch:
-    copy = LegBatch(
+def spoilt(change: Callable[[EffortBatch], None]) -> EffortBatch:
+    copy = EffortBatch(
         LEGS.names,
         LEGS.stamps.copy(),
         LEGS.position.copy(),
@@ -79,7 +79,7 @@ def test_load_comes_out_of_legs_without_noise() -> None:
 
 
 def test_rates_need_not_be_published() -> None:
-    def no_rates(batch: LegBatch) -> None:
+    def no_rates(batch: EffortBatch) -> None:
         batch.velocity[:] = np.nan
 
     assert mass(feed(make_stage(), spoilt(no_rates))) == pytest.approx(31.26, rel=1e-3)
@@ -88,7 +88,7 @@ def test_rates_need_not_be_published() -> None:
 def test_legs_in_another_order_among_other_joints_are_found_by_name() -> None:
     order = [3, 1, 5, 0, 2, 4]
     other = np.full((len(LEGS.stamps), 1), np.nan)
-    mixed = LegBatch(
+    mixed = EffortBatch(
         ('gripper', *(LEGS.names[k] for k in order)),
         LEGS.stamps,
         *(
@@ -110,19 +110,19 @@ def test_the_platforms_own_body_is_subtracted_where_it_is_given() -> None:
     assert mass(feed(stage, LEGS)) == pytest.approx(31.26 - 9.0, rel=1e-3)
 
 
-def impossible_length(batch: LegBatch) -> None:
+def impossible_length(batch: EffortBatch) -> None:
     batch.position[1000:1010, 2] = 1.5
 
 
-def not_finite(batch: LegBatch) -> None:
+def not_finite(batch: EffortBatch) -> None:
     batch.position[1000:1010, 2] = np.nan
 
 
-def no_effort(batch: LegBatch) -> None:
+def no_effort(batch: EffortBatch) -> None:
     batch.effort[1000:1010] = np.nan
 
 
-def backwards(batch: LegBatch) -> None:
+def backwards(batch: EffortBatch) -> None:
     batch.stamps[1000:1010] = batch.stamps[990:1000]
 
 
@@ -136,7 +136,7 @@ def backwards(batch: LegBatch) -> None:
     ],
 )
 def test_bad_samples_are_dropped_counted_and_change_nothing(
-    change: Callable[[LegBatch], None], reason: str
+    change: Callable[[EffortBatch], None], reason: str
 ) -> None:
     stage = make_stage()
     found = mass(feed(stage, spoilt(change)))
@@ -153,7 +153,7 @@ def test_bad_samples_are_dropped_counted_and_change_nothing(
     ],
 )
 def test_input_that_stays_bad_is_waited_out_in_words(
-    change: Callable[[LegBatch], None], words: str
+    change: Callable[[EffortBatch], None], words: str
 ) -> None:
     stage = make_stage()
     assert not feed(stage, spoilt(change))
@@ -171,7 +171,7 @@ def test_lengths_that_each_leg_could_have_but_no_pose_has_are_dropped() -> None:
     lengths[400:700] = [0.31, 0.94, 0.94, 0.31, 0.31, 0.94]
     stamps = BASE + 2_000_000 * np.arange(1000)
     rng = np.random.default_rng(1)
-    batch = LegBatch(
+    batch = EffortBatch(
         wide.legs, stamps, lengths, np.zeros((1000, 6)), rng.normal(50.0, 1.0, (1000, 6))
     )
     stage = make_stage(wide)
@@ -191,7 +191,7 @@ def test_poses_near_a_singularity_are_dropped_and_the_rest_goes_on() -> None:
     rotation = rotation_exponential(yaw[:, None] * [0.0, 0.0, 1.0])
     lengths = mechanism.lengths(np.repeat(wide.home[None], 3000, axis=0), rotation)
     rng = np.random.default_rng(2)
-    batch = LegBatch(
+    batch = EffortBatch(
         wide.legs,
         BASE + np.round(times * 1e9).astype(np.int64),
         lengths,
@@ -212,7 +212,7 @@ def test_poses_near_a_singularity_are_dropped_and_the_rest_goes_on() -> None:
 
 def test_a_missing_leg_is_named() -> None:
     stage = make_stage()
-    five = LegBatch(
+    five = EffortBatch(
         LEGS.names[:5],
         LEGS.stamps,
         LEGS.position[:, :5],
@@ -226,13 +226,13 @@ def test_a_missing_leg_is_named() -> None:
 
 def test_other_joints_on_the_topic_are_no_concern() -> None:
     stage = make_stage()
-    gripper = LegBatch(('gripper',), LEGS.stamps, *(x[:, :1] for x in (LEGS.position,) * 3))
+    gripper = EffortBatch(('gripper',), LEGS.stamps, *(x[:, :1] for x in (LEGS.position,) * 3))
     assert stage.update(gripper) is None
     assert not +stage.dropped
 
 
 def test_a_frozen_force_sensor_is_noticed() -> None:
-    def frozen(batch: LegBatch) -> None:
+    def frozen(batch: EffortBatch) -> None:
         batch.effort[1500:, 4] = batch.effort[1500, 4]
 
     stage = make_stage()
@@ -253,7 +253,7 @@ def test_a_recording_played_again_starts_afresh() -> None:
 
 def test_at_standstill_friction_keeps_every_sample_from_counting() -> None:
     stage = make_stage(GEOMETRY)
-    still = LegBatch(
+    still = EffortBatch(
         LEGS.names,
         LEGS.stamps,
         np.tile(LEGS.position[:1], (3000, 1)),
@@ -308,7 +308,7 @@ def test_a_machine_that_stays_in_a_singularity_is_waited_for() -> None:
     stamps = BASE + np.round(times * 1e9).astype(np.int64)
     rng = np.random.default_rng(3)
     effort = rng.normal(50.0, 1.0, (1500, 6))
-    batch = LegBatch(wide.legs, stamps, lengths, np.full((1500, 6), np.nan), effort)
+    batch = EffortBatch(wide.legs, stamps, lengths, np.full((1500, 6), np.nan), effort)
     stage = make_stage(wide)
     out = feed(stage, batch, parts=50)
     assert stage.dropped['near_singular'] + stage.dropped['pose_not_found'] > 40

@@ -12,8 +12,8 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.parallel.leg_batch import LegBatch
 from load_identification.parallel.mechanism import Mechanism
+from load_identification.signals.batches import EffortBatch
 from load_identification.tools import identify
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -21,7 +21,7 @@ JOINT_STATE = 'sensor_msgs/msg/JointState'
 BODY = InertialParameters.from_center_of_mass(31.26, [0.02, -0.01, 0.0], np.diag([0.4, 0.5, 0.8]))
 
 
-def record(path: Path, legs: LegBatch, effort: bool = True) -> Path:
+def record(path: Path, legs: EffortBatch, effort: bool = True) -> Path:
     """Write leg states to a recording that has no other topic."""
     kind = STORE.types
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
@@ -41,17 +41,17 @@ def record(path: Path, legs: LegBatch, effort: bool = True) -> Path:
 
 
 @pytest.fixture(scope='module')
-def legs() -> LegBatch:
+def legs() -> EffortBatch:
     clean = exact_legs(Mechanism(GEOMETRY), BODY, duration=16.0, rate=250.0)
     friction = 22.0 * np.sign(clean.velocity) + 55.0 * clean.velocity
     noise = np.random.default_rng(1).standard_normal(clean.effort.shape)
-    return LegBatch(
+    return EffortBatch(
         clean.names, clean.stamps, clean.position, clean.velocity, clean.effort + friction + noise
     )
 
 
 def test_a_recording_of_leg_states_alone_gives_the_platforms_body(
-    legs: LegBatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    legs: EffortBatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / 'estimate.yaml'
     path = record(tmp_path / 'bag', legs)
@@ -67,7 +67,7 @@ def test_a_recording_of_leg_states_alone_gives_the_platforms_body(
 
 
 def test_a_recording_without_efforts_says_so(
-    legs: LegBatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    legs: EffortBatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = record(tmp_path / 'bag', legs, effort=False)
     assert identify.main([str(path), '--mechanism', str(GEOMETRY_FILE)]) == identify.UNUSABLE
@@ -75,7 +75,7 @@ def test_a_recording_without_efforts_says_so(
 
 
 def test_a_bad_geometry_is_one_line_and_status_2(
-    legs: LegBatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    legs: EffortBatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = record(tmp_path / 'bag', legs)
     assert identify.main([str(path), '--mechanism', str(tmp_path / 'no.yaml')]) == 2

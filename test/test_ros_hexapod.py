@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,8 +26,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.nodes.conversions import stamp_of
-from load_identification.parallel.leg_batch import LegBatch
 from load_identification.parallel.mechanism import Mechanism
+from load_identification.signals.batches import EffortBatch
 
 BODY = InertialParameters.from_center_of_mass(31.26, [0.02, -0.01, 0.0], np.diag([0.4, 0.5, 0.8]))
 PLATFORM = InertialParameters.from_center_of_mass(
@@ -40,18 +41,18 @@ ON_BODY = ('mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz',
 
 def leg_states(
     body: InertialParameters, begin: float = 0.0, seed: int = 1, noise: float = 1.0
-) -> LegBatch:
+) -> EffortBatch:
     """Return 16 s of leg states: friction of the assumed kind, and the noise of sensors."""
     clean = exact_legs(Mechanism(GEOMETRY), body, duration=16.0, rate=250.0)
     rng = np.random.default_rng(seed)
     friction = 22.0 * np.sign(clean.velocity) + 55.0 * clean.velocity
     stamps = clean.stamps + round(begin * NS)
     effort = clean.effort + friction + noise * rng.standard_normal(clean.effort.shape)
-    return LegBatch(clean.names, stamps, clean.position, clean.velocity, effort)
+    return EffortBatch(clean.names, stamps, clean.position, clean.velocity, effort)
 
 
 @pytest.fixture(scope='module')
-def legs() -> LegBatch:
+def legs() -> EffortBatch:
     """Return leg states under platform and load."""
     return leg_states(BODY)
 
@@ -62,7 +63,7 @@ def group() -> Iterator[Group]:
         yield group
 
 
-def messages(legs: LegBatch, first: int = 0, last: int | None = None) -> list[Message]:
+def messages(legs: EffortBatch, first: int = 0, last: int | None = None) -> list[Message]:
     out = []
     for k in range(len(legs.stamps))[first:last]:
         state = stamped(JointState(), int(legs.stamps[k]))
@@ -100,7 +101,7 @@ def hexapod_status(diagnostics: list[DiagnosticArray]) -> Any:
 
 
 def test_the_unchanged_estimator_identifies_the_platforms_body(
-    group: Group, legs: LegBatch
+    group: Group, legs: EffortBatch
 ) -> None:
     pipeline = Pipeline(group)
     wrenches = group.record(WrenchStamped, f'{NAMESPACE}/filtered/wrench')
@@ -152,7 +153,7 @@ def test_a_load_is_what_comes_upon_the_platform_that_was_saved_as_the_tool(group
     alone = leg_states(PLATFORM, noise=0.3)
     loaded = leg_states(BODY, begin=20.0, seed=2, noise=0.3)
 
-    def play(legs: LegBatch, last: int | None = None) -> None:
+    def play(legs: EffortBatch, last: int | None = None) -> None:
         group.play(messages(legs, 0, last), speed=6.0)
         end = int(legs.stamps[:last][-1])
         # Half a window of the filter, 58 ms, an output every 20 ms.
@@ -198,14 +199,14 @@ def answer(
     return future.result().success, json.loads(future.result().message)
 
 
-def at_rest(body: InertialParameters, after: LegBatch, duration: float) -> list[Message]:
+def at_rest(body: InertialParameters, after: EffortBatch, duration: float) -> list[Message]:
     """Return messages of legs that stand still at home under a body, after some others."""
     count = int(250 * duration)
     stamps = after.stamps[-1] + 4_000_000 * np.arange(1, count + 1)
     home = exact_legs(Mechanism(GEOMETRY), body, duration=4.0, rate=250.0)
     position, effort = (np.repeat(x[:1], count, axis=0) for x in (home.position, home.effort))
     effort += 0.3 * np.random.default_rng(8).standard_normal((count, 6))
-    return messages(LegBatch(after.names, stamps, position, np.zeros((count, 6)), effort))
+    return messages(EffortBatch(after.names, stamps, position, np.zeros((count, 6)), effort))
 
 
 def test_legs_without_friction_are_calibrated_and_weighed_at_rest(
@@ -247,12 +248,12 @@ def details(diagnostics: list[DiagnosticArray]) -> dict[str, str]:
 
 
 def test_impossible_leg_lengths_are_reported_and_the_node_goes_on(
-    group: Group, legs: LegBatch
+    group: Group, legs: EffortBatch
 ) -> None:
     diagnostics = group.record(DiagnosticArray, '/diagnostics')
     wrenches = group.record(WrenchStamped, f'{NAMESPACE}/filtered/wrench')
     node, _ = start(group)
-    bad = LegBatch(legs.names, legs.stamps, legs.position + 1.0, legs.velocity, legs.effort)
+    bad = EffortBatch(legs.names, legs.stamps, legs.position + 1.0, legs.velocity, legs.effort)
     # The first ones may come before the two have met, and are lost.
     stream = iter(messages(bad, 0, 2500))
 
@@ -319,8 +320,11 @@ def run_demo(group: Group, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_demo_finds_its_load_over_topics(group: Group) -> None:
-    run = run_demo(group, str(GEOMETRY_FILE), '--duration', '14', '--speed', '2')
+    run = run_demo(group, str(GEOMETRY_FILE), '--duration', '24', '--speed', '2.5')
     assert run.returncode == 0, run.stdout + run.stderr
+    # No terminal, so a line every few seconds.
+    assert 'platform alone: 0 of 27 s' in run.stdout
+    assert re.search(r'with the load: \d+ of 27 s, mass 22\.\d+ ± 0\.\d+ kg', run.stdout)
     assert 'The estimate holds' in run.stdout
     assert '22.26' in run.stdout
     assert 'two steps (the paper)' in run.stdout

@@ -17,7 +17,8 @@ from hexapods import (
 )
 
 from load_identification.errors import ParameterError
-from load_identification.estimation.payload_estimator import EstimatorSettings, PayloadEstimator
+from load_identification.estimation.payload_estimate import EstimatorSettings
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.body_estimate import BodyEstimate
 from load_identification.parallel.excitation import plan_sines

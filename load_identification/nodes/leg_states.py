@@ -14,8 +14,8 @@ from load_identification.nodes.conversions import stamp_of
 from load_identification.nodes.parameters import Parameters
 from load_identification.parallel.geometry import read_geometry
 from load_identification.parallel.hexapod_filter import HexapodFilter
-from load_identification.parallel.leg_batch import LegBatch
 from load_identification.parallel.mechanism import Mechanism
+from load_identification.signals.batches import EffortBatch
 from load_identification.signals.differentiator import Differentiator
 from load_identification.typing_aliases import FloatArray
 
@@ -41,7 +41,7 @@ def hexapod_filter(path: Path, parameters: Parameters) -> HexapodFilter:
     return HexapodFilter(mechanism, differentiator, parameters.gravity, max_gap)
 
 
-def read_leg_states(messages: Iterable[Any], dropped: Counter[str]) -> Iterator[LegBatch]:
+def read_leg_states(messages: Iterable[Any], dropped: Counter[str]) -> Iterator[EffortBatch]:
     """Turn sensor_msgs/JointState messages into batches of one layout each.
 
     Parameters
@@ -63,7 +63,7 @@ def read_leg_states(messages: Iterable[Any], dropped: Counter[str]) -> Iterator[
             else:
                 dropped['joint_state_length'] += 1
         if whole:
-            yield LegBatch(
+            yield EffortBatch(
                 names,
                 np.array([stamp_of(message) for message in whole]),
                 np.array([message.position for message in whole], dtype=float),

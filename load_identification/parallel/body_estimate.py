@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.estimation.payload_estimator import PayloadEstimate, in_message_order
+from load_identification.estimation.payload_estimate import PayloadEstimate, in_message_order
 from load_identification.model.inertial_parameters import InertialParameters, message_jacobian
 from load_identification.typing_aliases import FloatArray
 

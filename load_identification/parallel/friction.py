@@ -30,49 +30,8 @@ REST_NS = 1_000_000_000
 FORCE_NOISE = 1.0
 """Expected noise of a filtered leg force, until the residuals show it [N]."""
 
-REACH = 0.4
-"""Share of half a window that matters: farther out the low-pass only ripples, within a tenth."""
-
 KNOWN = 0.1
 """Friction is known once its standard deviation is less than this share of what is expected."""
-
-
-def smoothed_sign(
-    rate: FloatArray, acceleration: FloatArray, step: tuple[FloatArray, FloatArray]
-) -> FloatArray:
-    """Return what the low-pass leaves of the sign of a leg's rate.
-
-    Coulomb friction jumps where a leg turns round, and the measured force has gone through the
-    low-pass. Within its window the rate is rate + acceleration t, so the sign changes once, at
-    t = -rate / acceleration, and the low-pass of a step is its step response.
-
-    Parameters
-    ----------
-    rate, acceleration : (n, 6) arrays
-        At the centre of the window [m/s, m/s²].
-    step : (k,) and (k,) arrays
-        Times [s] from one end of the window to the other, and the step response there: from 0
-        to 1.
-    """
-    times, response = step
-    slope = np.where(np.abs(acceleration) > 0.0, acceleration, np.finfo(float).tiny)
-    with np.errstate(over='ignore'):
-        turn = np.clip(-rate / slope, times[0], times[-1])
-    sign: FloatArray = np.sign(slope) * (1.0 - 2.0 * np.interp(turn, times, response))
-    return np.where(acceleration == 0.0, np.sign(rate), sign)
-
-
-def least_speed(rate: FloatArray, acceleration: FloatArray, half_window: float) -> FloatArray:
-    """Return the least speed of each leg while the low-pass looks at it, (n, 6) [m/s].
-
-    Parameters
-    ----------
-    rate, acceleration : (n, 6) arrays
-        At the centre of the window [m/s, m/s²].
-    half_window : float
-        Half of the low-pass's window [s].
-    """
-    return np.maximum(np.abs(rate) - REACH * half_window * np.abs(acceleration), 0.0)
 
 
 def weighting(speed: FloatArray, settings: FrictionSettings) -> FloatArray:

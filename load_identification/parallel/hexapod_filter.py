@@ -10,34 +10,31 @@ import numpy as np
 import numpy.typing as npt
 
 from load_identification.model.regressor import wrench_regressor
-from load_identification.parallel.friction import (
-    FrictionTracker,
-    least_speed,
-    smoothed_sign,
-    weighting,
-)
-from load_identification.parallel.leg_batch import LegBatch
+from load_identification.parallel.friction import FrictionTracker, weighting
 from load_identification.parallel.mechanism import (
     Mechanism,
     PlatformMotion,
     PlatformPose,
     in_sensor_frame,
 )
-from load_identification.signals.batches import CHANNELS, FilteredBatch, SynchronizedBatch
-from load_identification.signals.channel_monitor import ChannelMonitor
-from load_identification.signals.differentiator import (
-    DifferentiatedBatch,
-    Differentiator,
-    polynomial_kernels,
+from load_identification.signals.batches import (
+    CHANNELS,
+    EffortBatch,
+    FilteredBatch,
+    SynchronizedBatch,
 )
+from load_identification.signals.channel_monitor import ChannelMonitor
+from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
 from load_identification.signals.stamp_gate import StampGate
+from load_identification.signals.turning import least_speed, smoothed_sign, step_response
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 COUNTS = 0.5
 """A sample of less weight is left out where weights are yes or no."""
 
-STEPS = 400
-"""Points at which the low-pass's step response is tabulated."""
+REACH = 0.6
+"""Share of half a window in which a turning leg spoils the sample: up to where the low-pass's step
+response crosses its final value again. Within, it is off by up to a tenth; beyond, a twentieth."""
 
 
 class HexapodFilter:
@@ -94,7 +91,7 @@ class HexapodFilter:
         if self.friction is not None:
             self.friction.reset()
 
-    def update(self, batch: LegBatch) -> FilteredBatch | None:
+    def update(self, batch: EffortBatch) -> FilteredBatch | None:
         """Take in leg states and return the samples they complete with their weights, or None.
 
         A sample of weight zero, in which a leg is too slow, has a wrench of NaN.
@@ -138,7 +135,7 @@ class HexapodFilter:
         good = pose.found & ~singular
         return self._platform(*_select(legs, pose, good)) if good.any() else None
 
-    def _usable(self, batch: LegBatch) -> SynchronizedBatch | None:
+    def _usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
         """Return the samples that say something, legs in the order of the geometry."""
         geometry = self.mechanism.geometry
         missing = [name for name in geometry.legs if name not in batch.names]
@@ -235,7 +232,7 @@ class HexapodFilter:
         rows = in_sensor_frame(pose.rotation, jacobian.reshape(len(jacobian), -1))
         forces = np.linalg.solve(rows.reshape(jacobian.shape).swapaxes(1, 2), _regressor(filtered))
         body = np.asarray(forces, dtype=np.float64)
-        speed = least_speed(legs.velocity, legs.acceleration, self.delay)
+        speed = least_speed(legs.velocity, legs.acceleration, self.delay, REACH)
         sign = smoothed_sign(legs.velocity, legs.acceleration, self._step)
         friction, known = tracker.update(
             legs.stamps, body, sign, legs.velocity, legs.wrench, speed < settings.low_speed
@@ -257,15 +254,6 @@ def counting(batch: FilteredBatch) -> FilteredBatch:
         wrench=np.where(counts, batch.wrench, np.nan),
         weight=np.ones(len(batch.stamps)),
     )
-
-
-def step_response(half_window: float) -> tuple[FloatArray, FloatArray]:
-    """Return times and step response of the differentiator's low-pass, densely sampled."""
-    times = np.linspace(-half_window, half_window, STEPS)
-    kernel = polynomial_kernels(times[None], np.ones((1, STEPS)))[0, :, 0]
-    response = np.cumsum(kernel) - 0.5 * kernel
-    response[0], response[-1] = 0.0, 1.0
-    return times, response
 
 
 def _regressor(batch: FilteredBatch) -> FloatArray:

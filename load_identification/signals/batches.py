@@ -33,6 +33,28 @@ class JointBatch:
 
 
 @dataclass(frozen=True)
+class EffortBatch:
+    """States of joints, or of legs, with their efforts, as they came.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The J joints, in the order of the columns.
+    stamps : (n,) int array
+        Header stamps [ns].
+    position, velocity, effort : (n, J) arrays
+        [rad or m, per s; N m or N], effort positive where a leg pushes; NaN where a message does
+        not carry the value.
+    """
+
+    names: tuple[str, ...]
+    stamps: IntArray
+    position: FloatArray
+    velocity: FloatArray
+    effort: FloatArray
+
+
+@dataclass(frozen=True)
 class WrenchBatch:
     """Wrenches as the sensor's driver sent them.
 

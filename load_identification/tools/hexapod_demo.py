@@ -6,16 +6,15 @@ The platform moves alone, becomes the tool, and moves again with a load on it.
 from __future__ import annotations
 
 import argparse
+import io
 import json
-import os
-import subprocess
+import signal
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from types import FrameType
 
 import numpy as np
 import rclpy
@@ -28,16 +27,15 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from load_identification.errors import LoadIdentificationError
-from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.nodes.conversions import NS, set_stamp
 from load_identification.nodes.leg_states import FORCE_NOISE, TORQUE_NOISE
 from load_identification.nodes.runtime import NAMESPACE, STREAM_QOS, DrainedSubscription
-from load_identification.nodes.status import PARAMETER_KEYS
 from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.geometry import read_geometry
-from load_identification.parallel.leg_batch import LegBatch
 from load_identification.parallel.mechanism import Mechanism
+from load_identification.signals.batches import EffortBatch
 from load_identification.tools.demo_monitor import Monitor
+from load_identification.tools.demo_pipeline import NodeProcess
 from load_identification.tools.hexapod_machine import (
     AMPLITUDE,
     FREQUENCY,
@@ -46,10 +44,9 @@ from load_identification.tools.hexapod_machine import (
     REST,
     leg_states,
 )
-from load_identification.tools.tables import PARAMETERS, interval_table
-from load_identification.typing_aliases import FloatArray
+from load_identification.tools.hexapod_view import Progress, print_verdict
 
-HOLDS, DOES_NOT_HOLD, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 130
+HOLDS, DOES_NOT_HOLD, CANNOT_RUN, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 JOINT_STATES = '/joint_states'
 
@@ -62,59 +59,9 @@ DISCOVERY = 1.5
 PERIOD = 0.005
 """Between two looks at what is due [s]."""
 
-SURE = 4.0
-"""Largest error of a good estimate [std]: ten 95 % intervals seldom all hold the truth."""
-
-MASS_GOAL = 0.01
-"""Largest relative error of a good mass."""
-
 
 class HexapodDemoError(LoadIdentificationError):
     """The demonstration cannot run, or not go on."""
-
-
-class NodeProcess:
-    """A node in a process of its own, ended on leaving the context."""
-
-    def __init__(self, module: str, parameters: Mapping[str, object], home: str) -> None:
-        self._module = module
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed in __exit__
-        name = f'load_identification.nodes.{module}'
-        arguments = [part for k, v in parameters.items() for part in ('-p', f'{k}:={v}')]
-        self._process = subprocess.Popen(
-            [sys.executable, '-m', name, '--ros-args', *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            # Offset and tool of a real robot are not to be read, nor written over.
-            env=os.environ | {'ROS_HOME': home},
-        )
-
-    def __enter__(self) -> NodeProcess:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(3.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._log.close()
-
-    def check(self) -> None:
-        """Raise HexapodDemoError if it has ended."""
-        status = self._process.poll()
-        if status is not None:
-            size = os.fstat(self._log.fileno()).st_size
-            # Not read: the process writes where the file's position is.
-            wrote = os.pread(self._log.fileno(), size, 0).decode(errors='replace').strip()
-            raise HexapodDemoError(f'{self._module} has ended with status {status}: {wrote}')
 
 
 class Machine:
@@ -146,8 +93,18 @@ class Machine:
         joined = node.count_publishers(between) and node.count_subscribers(between)
         return bool(self._publisher.get_subscription_count() and joined and self.monitor.sources)
 
-    def play(self, legs: LegBatch, services: Sequence[str] = ()) -> None:
-        """Publish leg states when due; once the motion is over, call services in turn."""
+    def play(
+        self, legs: EffortBatch, show: Callable[[float], None], services: Sequence[str] = ()
+    ) -> None:
+        """Publish leg states when due; once the motion is over, call services in turn.
+
+        Parameters
+        ----------
+        legs : EffortBatch
+        show : callable
+            Told again and again how far it has come [s].
+        services : sequence of str
+        """
         message = JointState(name=list(legs.names))
         waiting = list(services)
         begin, done, future = time.monotonic(), 0, None
@@ -163,6 +120,7 @@ class Machine:
                 self._publisher.publish(message)
             done = due
             self.listen(clock / NS)
+            show(clock / NS)
             # Half of the rest is for the last samples of the motion to arrive.
             if future is None and waiting and clock > still + round(0.5 * REST * NS):
                 future = self._call(waiting.pop(0))
@@ -219,24 +177,26 @@ def demonstrate(
     _look_out(node, machine)
     noise = {'force_noise': FORCE_NOISE, 'torque_noise': TORQUE_NOISE}
     with (
-        tempfile.TemporaryDirectory(prefix='hexapod_demo-') as home,
-        NodeProcess('hexapod', {'mechanism': path.resolve()}, home) as legs,
-        NodeProcess('estimator', noise, home) as estimator,
+        NodeProcess('hexapod', {'mechanism': path.resolve()}) as hexapod,
+        NodeProcess('estimator', noise) as estimator,
     ):
 
         def check() -> None:
-            legs.check()
+            hexapod.check()
             estimator.check()
 
         machine.check = check
         with console.status('waiting for the nodes'):
             _wait(node, machine)
-        with console.status('the platform moves alone'):
-            machine.play(leg_states(mechanism, PLATFORM, motion, seed), ('save_tool', 'reset'))
+        whole = motion.duration + REST
+        with Progress(console, machine.monitor, 'platform alone', whole) as progress:
+            legs = leg_states(mechanism, PLATFORM, motion, seed)
+            machine.play(legs, progress.show, ('save_tool', 'reset'))
         platform = machine.two_step
-        with console.status('the platform moves with the load'):
-            machine.play(leg_states(mechanism, PLATFORM + LOAD, motion, seed + 1))
-    return _verdict(machine, platform, console)
+        with Progress(console, machine.monitor, 'with the load', whole) as progress:
+            machine.play(leg_states(mechanism, PLATFORM + LOAD, motion, seed + 1), progress.show)
+    held = print_verdict(console, machine.monitor, platform, machine.two_step)
+    return HOLDS if held else DOES_NOT_HOLD
 
 
 def _refuse_others(node: Node, estimates: int = 0) -> None:
@@ -266,42 +226,9 @@ def _wait(node: Node, machine: Machine) -> None:
         time.sleep(0.05)
 
 
-def _verdict(machine: Machine, platform: dict[str, float], console: Console) -> int:
-    """Print what was found beside the truth, and return the exit status."""
-    truth, found = to_message_order(LOAD.to_vector()), machine.monitor.estimate
-    used = f'{machine.monitor.used} samples; {machine.monitor.words}'
-    console.print(f'Load by estimator_node, one step, platform as the tool: {used}', style='bold')
-    console.print(
-        interval_table(
-            PARAMETERS, found.values, found.std, found.identified, 'not identified', truth
-        )
-    )
-    good = bool(found.identified.all() and (abs(found.values - truth) <= SURE * found.std).all())
-    good &= bool(abs(found.values[0] / LOAD.mass - 1.0) <= MASS_GOAL)
-    loaded = machine.two_step
-    if not platform or not loaded:
-        console.print('hexapod_node has given no estimate in two steps', style='bold red')
-        return DOES_NOT_HOLD
-    load = _body(loaded) - _body(platform)
-    std = float(np.hypot(loaded['mass.std'], platform['mass.std']))
-    center = ', '.join(f'{1e3 * c:.1f}' for c in load.center_of_mass)
-    moments = ', '.join(f'{m:.3f}' for m in load.principal().moments)
-    console.print(
-        f'Load by hexapod_node, two steps (the paper), as a difference: '
-        f'{load.mass:.3f} ± {1.96 * std:.3f} kg, centre of mass ({center}) mm, '
-        f'principal moments {moments} kg·m²',
-        soft_wrap=True,
-    )
-    good &= abs(load.mass / LOAD.mass - 1.0) <= MASS_GOAL
-    console.print('The estimate ' + ('holds' if good else 'DOES NOT HOLD'), style='bold')
-    return HOLDS if good else DOES_NOT_HOLD
-
-
-def _body(two_step: dict[str, float]) -> InertialParameters:
-    values: FloatArray = np.array([two_step[key] for key in PARAMETER_KEYS])
-    xx, xy, xz, yy, yz, zz = values[4:]
-    inertia = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-    return InertialParameters.from_center_of_mass(values[0], values[1:4], inertia)
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """Leave by the way of an exception, so that the nodes are ended."""
+    raise SystemExit(TERMINATED)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -319,9 +246,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         '--speed', type=float, default=1.0, help='times faster than real time (default: 1)'
     )
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A locale that has no ± is no reason to fail.
+        sys.stdout.reconfigure(errors='replace')
     argv = sys.argv[1:] if arguments is None else list(arguments)
     options = parser.parse_args(remove_ros_args(argv))
     console = Console(highlight=False)
+    signal.signal(signal.SIGTERM, _terminate)
     rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
     node = Node('hexapod_demo', namespace=NAMESPACE, start_parameter_services=False)
     try:

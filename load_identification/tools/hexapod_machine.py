@@ -8,8 +8,8 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import wrench_regressor
 from load_identification.nodes.parameters import Parameters
 from load_identification.parallel.excitation import OrientationSines
-from load_identification.parallel.leg_batch import LegBatch
 from load_identification.parallel.mechanism import Mechanism, in_sensor_frame
+from load_identification.signals.batches import EffortBatch
 
 PLATFORM = InertialParameters.from_center_of_mass(
     9.0, [0.002, -0.001, -0.015], np.diag([0.19, 0.20, 0.38])
@@ -37,7 +37,7 @@ REST = 3.0
 
 def leg_states(
     mechanism: Mechanism, body: InertialParameters, motion: OrientationSines, seed: int
-) -> LegBatch:
+) -> EffortBatch:
     """Return what the sensors in the legs tell while a body follows a motion.
 
     Inverse dynamics, legs without mass, plus friction and noise; `REST` after the motion.
@@ -67,4 +67,4 @@ def leg_states(
         clean + std * rng.standard_normal(clean.shape)
         for clean, std in ((length, LENGTH_NOISE), (rate, RATE_NOISE), (force, FORCE_NOISE))
     ]
-    return LegBatch(mechanism.geometry.legs, stamps, *noisy)
+    return EffortBatch(mechanism.geometry.legs, stamps, *noisy)

@@ -1,0 +1,127 @@
+"""What `hexapod_demo` shows: one line while the platform moves, then what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+
+import numpy as np
+from rich.console import Console
+from rich.status import Status
+
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.nodes.status import PARAMETER_KEYS
+from load_identification.tools.demo_monitor import STAGES, Monitor
+from load_identification.tools.hexapod_machine import LOAD
+from load_identification.tools.tables import INTERVAL, PARAMETERS, interval_table
+from load_identification.typing_aliases import FloatArray
+
+REFRESH, LINES = 0.25, 5.0
+"""Time between two looks on a terminal, and between two lines elsewhere [s]."""
+
+SURE = 4.0
+"""Largest error of a good estimate [std]: ten 95 % intervals seldom all hold the truth."""
+
+MASS_GOAL = 0.01
+"""Largest relative error of a good mass."""
+
+
+class Progress:
+    """Says how a motion goes: in a line that is renewed on a terminal, in lines elsewhere.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    monitor : Monitor
+    phase : str
+        What happens, in words.
+    duration : float
+        How long it takes [s].
+    """
+
+    def __init__(self, console: Console, monitor: Monitor, phase: str, duration: float) -> None:
+        self._console, self._monitor = console, monitor
+        self._phase, self._duration = phase, duration
+        self._status = Status(phase, console=console)
+        self._due = 0.0
+
+    def __enter__(self) -> Progress:
+        self._status.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._status.stop()
+
+    def show(self, elapsed: float) -> None:
+        """Show the present state where it is time to [s]."""
+        if elapsed < self._due:
+            return
+        if self._console.is_terminal:
+            self._due = elapsed + REFRESH
+            self._status.update(self._line(elapsed))
+        else:
+            self._due = elapsed + LINES
+            self._console.print(self._line(elapsed), soft_wrap=True)
+
+    def _line(self, elapsed: float) -> str:
+        estimate = self._monitor.estimate
+        parts = [f'{self._phase}: {min(elapsed, self._duration):.0f} of {self._duration:.0f} s']
+        if estimate.identified[0]:
+            half = INTERVAL * estimate.std[0]
+            parts.append(f'mass {estimate.values[0]:.2f} ± {half:.2f} kg')
+        missing = [stage for stage, its in STAGES.items() if not estimate.identified[its].all()]
+        parts.append(f'{missing[0]} not yet' if missing else 'all identified')
+        return ', '.join(parts)
+
+
+def print_verdict(
+    console: Console, monitor: Monitor, platform: Mapping[str, float], loaded: Mapping[str, float]
+) -> bool:
+    """Print what was found beside the truth, and return whether it holds.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    monitor : Monitor
+        Has heard the one-step estimate of the load.
+    platform, loaded : mappings
+        Values and deviations of the two steps, of the platform alone and with the load.
+    """
+    truth, found = to_message_order(LOAD.to_vector()), monitor.estimate
+    used = f'{monitor.used} samples; {monitor.words}'
+    console.print(f'Load by estimator_node, one step, platform as the tool: {used}', style='bold')
+    console.print(
+        interval_table(
+            PARAMETERS, found.values, found.std, found.identified, 'not identified', truth
+        )
+    )
+    good = bool(found.identified.all() and (abs(found.values - truth) <= SURE * found.std).all())
+    good &= bool(abs(found.values[0] / LOAD.mass - 1.0) <= MASS_GOAL)
+    if not platform or not loaded:
+        console.print('hexapod_node has given no estimate in two steps', style='bold red')
+        return False
+    load = _body(loaded) - _body(platform)
+    std = float(np.hypot(loaded['mass.std'], platform['mass.std']))
+    center = ', '.join(f'{1e3 * c:.1f}' for c in load.center_of_mass)
+    moments = ', '.join(f'{m:.3f}' for m in load.principal().moments)
+    console.print(
+        f'Load by hexapod_node, two steps (the paper), as a difference: '
+        f'{load.mass:.3f} ± {INTERVAL * std:.3f} kg, centre of mass ({center}) mm, '
+        f'principal moments {moments} kg·m²',
+        soft_wrap=True,
+    )
+    good &= abs(load.mass / LOAD.mass - 1.0) <= MASS_GOAL
+    console.print('The estimate ' + ('holds' if good else 'DOES NOT HOLD'), style='bold')
+    return good
+
+
+def _body(two_step: Mapping[str, float]) -> InertialParameters:
+    values: FloatArray = np.array([two_step[key] for key in PARAMETER_KEYS])
+    xx, xy, xz, yy, yz, zz = values[4:]
+    inertia = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    return InertialParameters.from_center_of_mass(values[0], values[1:4], inertia)
