@@ -1,6 +1,6 @@
 """A payload weighed by the torques of seven joints: error, and how often the interval holds.
 
-    python benchmark/joint_torque.py [--runs N] [--duration S] [--identification S]
+    python benchmark/joint_torque.py [--runs N] [--duration S] [--identification S] [--data FOLDER]
 
 Every run draws a motion, and the noise of the torques, anew: 0.1 N m in each sample at 250 Hz,
 encoders of 1e-5 rad, Coulomb friction of 0.4 to 2.4 N m, of another height in each direction; 2 kg
@@ -11,12 +11,16 @@ Printed for each parameter: root mean square error, mean standard deviation said
 the runs in which the 95 % interval holds, of those in which the parameter was identified: with the
 arm known; with the arm identified and its errors carried on, as `arm_estimator_node` does; with
 these left out; and with samples counted or not besides, as over topics to an estimator elsewhere.
+Where FOLDER holds the recordings of a KUKA LWR4+: what it weighs with nothing in its hand.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,12 +33,17 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from load_identification.arm.arm import PARAMETERS
 from load_identification.arm.arm_errors import ArmErrors
-from load_identification.arm.arm_file import IdentifiedArm
+from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
 from load_identification.arm.effort_filter import EffortFilter, counting
-from load_identification.estimation.payload_estimator import EstimatorSettings, PayloadEstimator
+from load_identification.estimation.payload_estimate import EstimatorSettings, PayloadEstimate
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import to_message_order
-from load_identification.parallel.leg_batch import LegBatch
+from load_identification.signals.batches import EffortBatch
+from load_identification.tools.arm_recording import read_efforts
+from load_identification.tools.identify_arm import main as identify_arm
+from load_identification.tools.recording import Topics, open_recording
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / 'test'))
@@ -62,6 +71,8 @@ class Outcome:
     errors: list[FloatArray] = field(default_factory=list)
     std: list[FloatArray] = field(default_factory=list)
     identified: list[BoolArray] = field(default_factory=list)
+    changes: int = 0
+    """Runs in which noise was taken for a change of load or offset, for a while at least."""
 
     def holds(self) -> FloatArray:
         """Return for each parameter how often its interval holds where identified."""
@@ -71,10 +82,17 @@ class Outcome:
         return shares
 
 
-def weigh(arm: IdentifiedArm, joints: LegBatch, carry: bool, topics: bool, into: Outcome) -> None:
-    """Estimate the payload of a recording."""
+def estimate(
+    arm: IdentifiedArm,
+    joints: EffortBatch,
+    urdf: str,
+    frame: str,
+    carry: bool = True,
+    topics: bool = False,
+) -> tuple[PayloadEstimate, bool]:
+    """Estimate the payload of a recording; return whether a change of it was seen, too."""
     stage = EffortFilter(arm, differentiator(), MAX_GAP)
-    stage.set_description(SEVEN_JOINTS.urdf, FRAME)
+    stage.set_description(urdf, frame)
     estimator = PayloadEstimator(EstimatorSettings(force_noise=0.5, torque_noise=0.1))
     errors = ArmErrors()
     if carry:
@@ -85,21 +103,77 @@ def weigh(arm: IdentifiedArm, joints: LegBatch, carry: bool, topics: bool, into:
     samples = counting(samples) if topics else samples
     errors.add(samples, stage.sensitivity)
     estimator.update(samples)
-    estimate = estimator.estimate()
-    if estimate is None:
+    found = estimator.estimate()
+    if found is None:
         raise SystemExit('no estimate')
-    into.errors.append(estimate.values - to_message_order(PAYLOAD.to_vector()))
-    into.std.append(estimate.std)
-    into.identified.append(estimate.identified)
+    return found, bool(estimator.events)
+
+
+def weigh(
+    arm: IdentifiedArm, joints: EffortBatch, carry: bool, topics: bool, into: Outcome
+) -> None:
+    """Estimate the payload of a simulation."""
+    found, changed = estimate(arm, joints, SEVEN_JOINTS.urdf, FRAME, carry, topics)
+    into.changes += changed
+    into.errors.append(found.values - to_message_order(PAYLOAD.to_vector()))
+    into.std.append(found.std)
+    into.identified.append(found.identified)
+
+
+def nothing_in_hand(folder: Path) -> tuple[PayloadEstimate, PayloadEstimate]:
+    """Identify a real arm on its run 1, and weigh what it has in its hand in both runs: nothing.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        With `run_1`, `run_2` and `kuka_lwr4.urdf`.
+    """
+    description = folder / 'kuka_lwr4.urdf'
+    urdf = description.read_text(encoding='utf-8')
+    runs = [folder / 'run_1', folder / 'run_2']
+    with tempfile.TemporaryDirectory() as place, contextlib.redirect_stdout(io.StringIO()):
+        model = Path(place) / 'arm.yaml'
+        options = ('--held-out', runs[1], '--description', description, '--model', model)
+        identify_arm([str(option) for option in (runs[0], *options)])
+        arm = read_arm_model(model)
+    found = []
+    for path in runs:
+        with open_recording(path, Topics(wrench='')) as recording:
+            log = read_efforts(recording.chunks(), arm.joints, path)
+        joints = EffortBatch(log.names, log.stamps, log.position, log.velocity, log.effort)
+        found.append(estimate(arm, joints, urdf, arm.links[-1])[0])
+    return found[0], found[1]
+
+
+def show_nothing_in_hand(console: Console, folder: Path) -> None:
+    """Print the table of `nothing_in_hand`."""
+    table = Table(title='KUKA LWR4+, identified on run 1, nothing in its hand: estimate ± 95 %')
+    for name in ('about S', 'run 1', 'run 2', 'off by std, run 1', 'run 2'):
+        table.add_column(name, justify='right')
+    found = nothing_in_hand(folder)
+    std = [np.sqrt(np.diag(each.covariance)[:10]) for each in found]
+    for k, name in enumerate(PARAMETERS):
+        both = [(e.parameters[k], s[k]) for e, s in zip(found, std, strict=True)]
+        table.add_row(
+            name,
+            *(f'{value:.3f} ± {NORMAL_95 * own:.3f}' for value, own in both),
+            *(f'{value / own:.1f}' for value, own in both),
+        )
+    console.print(table)
 
 
 def main() -> None:
     """Run, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or '').partition('\n')[0])
-    parser.add_argument('--runs', type=int, default=100)
+    parser.add_argument('--runs', type=int, default=100, help='0 leaves the simulation out')
     parser.add_argument('--duration', type=float, default=30.0, help='with the payload [s]')
     parser.add_argument('--identification', type=float, default=60.0, help='without it [s]')
+    parser.add_argument('--data', type=Path, help='folder of the recordings of a KUKA LWR4+')
     arguments = parser.parse_args()
+    if arguments.data:
+        show_nothing_in_hand(Console(width=100), arguments.data)
+    if not arguments.runs:
+        return
     identifier = Identifier(run(arguments.identification, 0))
     outcomes = {way: Outcome() for way in WAYS}
     for seed in track(range(1, arguments.runs + 1), 'weighing', console=Console(stderr=True)):
@@ -125,6 +199,7 @@ def main() -> None:
                 *(f'{identified[k]:.0f}', f'{100.0 * holds[k]:.0f}'),
             )
         table.add_row('all', '', '', '', '', f'{100.0 * np.nanmean(holds):.1f}')
+        table.caption = f'noise taken for a change, if for a while, in {outcome.changes} runs'
         console.print(table)
 
 

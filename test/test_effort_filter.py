@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pinocchio
@@ -37,18 +39,18 @@ from load_identification.arm.joint_wrench import (
     visible_components,
 )
 from load_identification.errors import DescriptionError
-from load_identification.estimation.payload_estimator import (
-    EstimatorSettings,
-    PayloadEstimate,
-    PayloadEstimator,
-)
+from load_identification.estimation.payload_estimate import EstimatorSettings, PayloadEstimate
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
-from load_identification.parallel.leg_batch import LegBatch
-from load_identification.signals.batches import FilteredBatch
+from load_identification.signals.batches import EffortBatch, FilteredBatch
 from load_identification.typing_aliases import FloatArray
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'benchmark'))
+from joint_torque import nothing_in_hand
+
+DATA = Path(__file__).resolve().parents[2] / 'shared' / 'data' / 'kuka_lwr4'
 NAMES = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 BENT = [0.2, 0.7, -0.3, 1.2, 0.4, 1.1, 0.6]
 STRETCHED = [0.2, 0.7, -0.3, 0.0, 0.4, 0.0, 0.6]
@@ -78,7 +80,7 @@ def frictionless() -> IdentifiedArm:
     return replace(arm, drives=np.zeros_like(arm.drives))
 
 
-def at_rest(pose: list[float], seconds: float = 2.0) -> LegBatch:
+def at_rest(pose: list[float], seconds: float = 2.0) -> EffortBatch:
     """Return an arm that stands still under the payload; its joints feel no friction."""
     count = round(seconds * RATE)
     q = np.tile(pose, (count, 1))
@@ -86,10 +88,10 @@ def at_rest(pose: list[float], seconds: float = 2.0) -> LegBatch:
     torque = link_torque(q[:1], still[:1], still[:1], PAYLOAD)
     noise = NOISE * np.random.default_rng(3).standard_normal(q.shape)
     stamps = NS + np.arange(count) * round(NS / RATE)
-    return LegBatch(JOINTS, stamps, q, still, torque + noise)
+    return EffortBatch(JOINTS, stamps, q, still, torque + noise)
 
 
-def smooth(exact: Run) -> LegBatch:
+def smooth(exact: Run) -> EffortBatch:
     """Return the joint states of a run as they are in truth, but for friction: there is none."""
     torque = exact.torque - friction(exact.velocity)
     joints = replace(exact, torque=torque).measured(0, noise=0.0)
@@ -278,7 +280,7 @@ def test_how_the_stream_is_cut_changes_nothing(loaded: Run) -> None:
     filtering, parts = stage(), []
     for first in range(0, len(joints.stamps), 137):
         mine = slice(first, first + 137)
-        part = LegBatch(
+        part = EffortBatch(
             *(joints.names, joints.stamps[mine], joints.position[mine]),
             *(joints.velocity[mine], joints.effort[mine]),
         )
@@ -301,7 +303,7 @@ def test_bad_joint_states_are_counted_and_the_reason_is_said(loaded: Run) -> Non
     assert filtering.dropped['effort_missing'] == len(joints.stamps)
     assert filtering.waiting_for == 'the effort of left_3'
     five = np.zeros((5, 5))
-    assert filtering.update(LegBatch(JOINTS[:5], joints.stamps[:5], five, five, five)) is None
+    assert filtering.update(EffortBatch(JOINTS[:5], joints.stamps[:5], five, five, five)) is None
     assert filtering.waiting_for == 'joint left_6, left_7 in one message'
     assert filtering.dropped['joint_missing'] == 5
     dead = joints.effort.copy()
@@ -328,7 +330,7 @@ def test_a_frame_that_a_joint_without_a_model_moves_is_refused() -> None:
     assert filtering.robot.sensor_frame == 'left_link_7'
 
 
-def estimate(arm: IdentifiedArm, joints: LegBatch) -> PayloadEstimate:
+def estimate(arm: IdentifiedArm, joints: EffortBatch) -> PayloadEstimate:
     """Weigh as the node does."""
     filtering, errors = stage(arm), ArmErrors()
     estimator = PayloadEstimator(EstimatorSettings(force_noise=0.5, torque_noise=0.1))
@@ -365,3 +367,14 @@ def test_errors_of_the_arm_that_no_residual_shows_widen_the_interval(loaded: Run
     added = np.sqrt(unsure.std[0] ** 2 - sure.std[0] ** 2)
     assert added == pytest.approx(0.05, rel=1e-3)
     np.testing.assert_allclose(unsure.values, sure.values, rtol=1e-9)
+
+
+@pytest.mark.skipif(not DATA.exists(), reason='the recordings of the real arm are not here')
+def test_a_real_arm_with_nothing_in_its_hand_weighs_nothing() -> None:
+    fitted, other = nothing_in_hand(DATA)
+    for found, most in ((fitted, 2.0), (other, 3.0)):
+        scores = found.parameters / np.sqrt(np.diag(found.covariance)[:10])
+        # What cannot be built of the estimate counts; what friction does from run to run is more
+        # than noise, but all in the mass.
+        assert (np.abs(scores[1:]) < 2.0).all()
+        assert abs(scores[0]) < most

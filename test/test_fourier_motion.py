@@ -9,11 +9,8 @@ import pinocchio
 import pytest
 from excited_arm import Case, case, description
 
-from load_identification.arm.fourier_motion import (
-    FourierSettings,
-    OptimisedMotion,
-    optimise_fourier_motion,
-)
+from load_identification.arm.fourier_motion import OptimisedMotion, optimise_fourier_motion
+from load_identification.arm.fourier_series import FourierSettings
 from load_identification.arm.joint_motion import JointMotion
 from load_identification.arm.limits import Workspace
 from load_identification.errors import ParameterError

@@ -21,6 +21,7 @@ from test_identify import START, Recorded, description, header, make, write
 
 from load_identification.arm.arm import Arm
 from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
+from load_identification.arm.model import JointMotion
 from load_identification.errors import DescriptionError
 from load_identification.tools.arm_description import with_bodies
 from load_identification.tools.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE, main
@@ -195,7 +196,7 @@ def test_where_the_data_leave_a_link_open_it_is_that_of_the_other_description(
     _, out, _ = command(bag, '--nominal', path)
     # The first link turns about the vertical: nothing tells its mass.
     (row,) = re.findall(r'^ ?link_1\.m .*', out, re.M)
-    assert row.split()[1] == '9'
+    assert float(row.split()[1]) == 9.0
     assert float(row.split()[2]) == pytest.approx(9.0, rel=0.2)
 
 
@@ -289,36 +290,82 @@ def wrenches(times: FloatArray, wrench: FloatArray, frame: str) -> Iterator[Reco
         yield Recorded('/wrench', WRENCH, stamp, message)
 
 
-@pytest.mark.parametrize('method', ['acceleration_free', 'ls'])
-def test_a_sensor_under_the_arm_tells_the_links_whatever_the_friction(
-    folder: Path, tmp_path: Path, command: Command, method: str
-) -> None:
-    urdf = NOMINAL.replace('</robot>', f'{SENSOR}</robot>')
-    path = folder / f'base_{method}'
-    rng = np.random.default_rng(7)
-    motion = smooth_motion(rng, 3, 4000, 1.0 / RATE)
-    times = np.arange(4000) / RATE
-    root = pinocchio.Force(np.zeros(6))
+def on_a_base_sensor(
+    path: Path, motion: JointMotion, rate: float, seed: int, offset: FloatArray
+) -> Path:
+    """Write a recording of the arm on a sensor that is not where the root is."""
     model = pinocchio.buildModelFromXML(TRUTH.replace('</robot>', f'{SENSOR}</robot>'))
     placement = model.frames[model.getFrameId('under')].placement
+    root = pinocchio.Force(np.zeros(6))
     felt = []
     for vector in PinocchioArm(TRUTH, GRAVITY).base_wrench(motion):
         root.vector = vector
         felt.append(-placement.actInv(root).vector)
-    wrench = np.array(felt) + BASE_OFFSET + rng.normal(0.0, 0.02, (4000, 6))
+    wrench = np.array(felt) + offset
+    wrench += np.random.default_rng(seed).normal(0.0, 0.02, wrench.shape)
+    times = np.arange(len(wrench)) / rate
     q, qd, _ = motion
+    urdf = NOMINAL.replace('</robot>', f'{SENSOR}</robot>')
     messages = [*efforts(times, q, qd, np.empty(0)), *wrenches(times, wrench, 'under')]
-    write(path, [description(urdf), *messages])
-    output = tmp_path / 'identified.urdf'
-    _, out, _ = command(path, '--sensor', 'base', '--method', method, '--output', output)
-    assert 'sensor at under' in out
+    return write(path, [description(urdf), *messages])
+
+
+def largest_share(out: str) -> float:
+    """Return the largest error of a channel in per cent of its range."""
     shares = [float(s) for s in re.findall(r'^ ?[ft][xyz] .*?([\d.]+) %', out, re.M)]
     assert len(shares) == 6
+    return max(shares)
+
+
+def part_of(motion: JointMotion, samples: slice) -> JointMotion:
+    q, qd, qdd = (array[samples] for array in motion)
+    return q, qd, qdd
+
+
+@pytest.mark.parametrize('method', ['acceleration_free', 'ls', 'static replay'])
+def test_a_sensor_under_the_arm_tells_the_links_whatever_the_friction(
+    folder: Path, tmp_path: Path, command: Command, method: str
+) -> None:
+    motion = smooth_motion(np.random.default_rng(7), 3, 4000, 1.0 / RATE)
+    path = on_a_base_sensor(folder / f'base_{method}', motion, RATE, 7, BASE_OFFSET)
+    output = tmp_path / 'identified.urdf'
+    options = ('--method', method)
+    if method == 'static replay':
+        # Ten times as slow; that it stands still makes no difference that the test could see.
+        still = (motion[0], 0.0 * motion[1], 0.0 * motion[2])
+        options = ('--static', on_a_base_sensor(folder / 'slow', still, 20.0, 8, BASE_OFFSET))
+    _, out, _ = command(path, '--sensor', 'base', *options, '--output', output)
+    assert 'sensor at under' in out
+    assert ('offset.fx' in out) == (method != 'static replay')
     # Noise of 0.02 N, N m behind the filter, of ranges of 20 and more; an offset of the sensor.
-    assert max(shares) < 1.0
+    assert largest_share(out) < 1.0
     own = PinocchioArm(output.read_text(), GRAVITY).torque(motion)
     truth = PinocchioArm(TRUTH, GRAVITY).torque(motion)
     assert np.linalg.norm(own - truth) < 0.05 * np.linalg.norm(truth)
+
+
+def test_of_several_recordings_on_a_base_sensor_the_last_third_is_not_fitted(
+    folder: Path, command: Command
+) -> None:
+    motion = smooth_motion(np.random.default_rng(7), 3, 6000, 1.0 / RATE)
+    pieces = [slice(0, 3500), slice(3500, 5500), slice(5500, 6000)]
+    # Whoever fits the last third sees that the sensor reads otherwise there.
+    paths = [
+        on_a_base_sensor(folder / f'piece_{k}', part_of(motion, piece), RATE, k, offset)
+        for k, (piece, offset) in enumerate(
+            zip(pieces, (BASE_OFFSET, BASE_OFFSET, BASE_OFFSET + 10.0), strict=True)
+        )
+    ]
+    _, out, _ = command(*paths, '--sensor', 'base')
+    assert 'Fitted     4000 wrenches in 20.0 s' in out
+    assert 'not fitted: the last third of the data' in out
+    (row,) = re.findall(r'^ ?fx .*', out[out.index('Prediction') :], re.M)
+    # 500 of the 2000 samples tested read 10 N more, less what the filters take to settle.
+    assert float(row.split()[2]) == pytest.approx(5.0, abs=1.0)
+    _, out, _ = command(*paths[:2], '--held-out', paths[2], '--sensor', 'base')
+    assert 'Fitted     5500 wrenches in 27.5 s' in out
+    (row,) = re.findall(r'^ ?fx .*', out[out.index('Prediction') :], re.M)
+    assert float(row.split()[2]) == pytest.approx(10.0, abs=1.0)
 
 
 @pytest.mark.parametrize(
@@ -330,6 +377,7 @@ def test_a_sensor_under_the_arm_tells_the_links_whatever_the_friction(
             'which a sensor under the arm does not feel',
         ),
         (('--sensor', 'base'), 'no topic /wrench'),
+        (('--static', 'slow'), '--static has 1 for 1 recordings; it takes one for each'),
         (('--method', 'spectrum'), '--method spectrum and --plan go together'),
         (('--cutoff', '-3'), '--cutoff is -3.0 Hz; it must be above 0'),
         (('--output', '/nowhere/arm.urdf'), 'must be a file in a folder that exists'),

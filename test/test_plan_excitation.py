@@ -15,6 +15,7 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from load_identification.errors import ParameterError
+from load_identification.tools.excitation_planner import Request, load_arm, plan_motion
 from load_identification.tools.joint_trajectory import MESSAGE, TOPIC
 from load_identification.tools.plan_excitation import PLANNED, UNUSABLE, main
 from load_identification.tools.plan_file import plan_fields, read_plan
@@ -168,6 +169,22 @@ def test_spectrum_takes_experiments_as_they_come_and_postures_choose_better_ones
     assert found[1] < found[0]
 
 
+@pytest.mark.parametrize(
+    ('method', 'words'),
+    [
+        ('fourier', r'condition number \d+.* after 1 steps'),
+        ('postures', r'start 1 of 3, 0 places'),
+    ],
+)
+def test_planning_tells_how_far_it_has_come(urdf: Path, method: str, words: str) -> None:
+    text = urdf.read_text()
+    told: list[str] = []
+    request = Request(method, duration=8.0 if method == 'fourier' else None, experiments=16)
+    plan_motion(load_arm(text, 'link_2', (0.0, 0.0, -9.80665)), text, request, told.append)
+    assert len(told) > 3
+    assert any(re.search(words, each) for each in told)
+
+
 def test_a_duration_bounds_the_experiments(urdf: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ['--method', 'postures', *FAST[:2], '--periods', '3', '--duration', '220']
     assert main([str(urdf), *options]) == PLANNED
@@ -185,7 +202,8 @@ def test_a_duration_bounds_the_experiments(urdf: Path, capsys: pytest.CaptureFix
         (['--position-scale', '1.5'], r'--position-scale is 1\.5; it must be > 0 and at most 1'),
         (['--duration', '-3'], r'--duration is -3\.0 s'),
         (['--acceleration', '1', '2'], r'acceleration limits are \[1\.0, 2\.0\]'),
-        (['--tip', 'hand'], "'hand' is not a link"),
+        (['--tip', 'hand'], "--tip is 'hand'; it must be a link that a joint moves, link_1, "),
+        (['--tip', 'base'], "--tip is 'base'; it must be a link that a joint moves"),
         (['--workspace', '0', '1', '0', '1', '0', '1', '--frame', 'base'], "'base' is not a link"),
         (
             ['--workspace', '8', '9', '8', '9', '8', '9'],

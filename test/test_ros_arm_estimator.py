@@ -22,7 +22,7 @@ from load_identification.arm.friction import DriveModel
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.nodes.conversions import stamp_of
 from load_identification.nodes.status import PARAMETER_KEYS
-from load_identification.parallel.leg_batch import LegBatch
+from load_identification.signals.batches import EffortBatch
 
 NOISE = {'force_noise': 0.5, 'torque_noise': 0.1}
 """As docs/weighing_by_joint_torque.md says [N, N m]."""
@@ -32,7 +32,7 @@ MASS_STD = 0.03
 
 
 @pytest.fixture(scope='module')
-def joints() -> LegBatch:
+def joints() -> EffortBatch:
     """Return 14 s of joint states under the payload."""
     return run(14.0, 3, PAYLOAD, rate=125.0).measured(1)
 
@@ -54,7 +54,7 @@ def group() -> Iterator[Group]:
         yield group
 
 
-def messages(joints: LegBatch, efforts: bool = True) -> list[Message]:
+def messages(joints: EffortBatch, efforts: bool = True) -> list[Message]:
     out = []
     for k, stamp in enumerate(joints.stamps.tolist()):
         state = stamped(JointState(), stamp)
@@ -90,7 +90,7 @@ def details(diagnostics: list[DiagnosticArray]) -> dict[str, str]:
 
 
 def test_the_payload_is_weighed_by_the_joints(
-    group: Group, joints: LegBatch, arm_model: Path
+    group: Group, joints: EffortBatch, arm_model: Path
 ) -> None:
     pipeline = Pipeline(group)
     diagnostics = group.record(DiagnosticArray, '/diagnostics')
@@ -139,6 +139,7 @@ def test_the_payload_is_weighed_by_the_joints(
     assert details(diagnostics)['never_told'] == ''
     assert node.alive
     assert 'unknown parameter' not in node.output
+    assert 'was identified at a cutoff' not in node.output
 
 
 def test_an_arm_whose_joints_do_not_show_a_wrench_is_refused_in_words(
@@ -149,11 +150,13 @@ def test_an_arm_whose_joints_do_not_show_a_wrench_is_refused_in_words(
     rigid = identified(
         arm, DriveModel('none', 'none'), arm.nominal.ravel(), np.full(5, 0.1), *nothing
     )
-    write_arm_model(tmp_path / 'arm.yaml', rigid)
+    write_arm_model(tmp_path / 'arm.yaml', replace(rigid, cutoff=12.5))
     diagnostics = group.record(DiagnosticArray, '/diagnostics')
     node = start(group, tmp_path / 'arm.yaml', SCARA.urdf, SCARA.sensor_frame)
     group.wait_for(lambda: 'a usable' in details(diagnostics).get('says', ''), 'the reason')
     assert 'show 5 of the 6 components of a wrench' in details(diagnostics)['says']
+    # Nor is it silent about a filter other than that of the identification.
+    assert 'a cutoff of 12.5 Hz, and cutoff_frequency is 20 Hz' in node.output
     assert node.alive
 
 

@@ -23,13 +23,8 @@ from load_identification.arm.excitation import (
 )
 from load_identification.arm.experiments import ExperimentPlan, plan_path
 from load_identification.arm.joint_motion import Oscillation
-from load_identification.arm.spectrum import (
-    SpectrumEstimate,
-    centered_rows,
-    identify_by_spectrum,
-    periodic_motion,
-    spectrum,
-)
+from load_identification.arm.projection import centered_rows, periodic_motion, spectrum
+from load_identification.arm.spectrum import SpectrumEstimate, identify_by_spectrum
 from load_identification.errors import ParameterError
 from load_identification.typing_aliases import FloatArray
 

@@ -14,13 +14,13 @@ from robots import SEVEN_JOINTS
 
 from load_identification.arm.arm import Arm
 from load_identification.arm.arm_file import IdentifiedArm
-from load_identification.arm.consistent import consistent_parameters
+from load_identification.arm.consistent import consistent_parameters, covariance_about
 from load_identification.arm.estimation import joint_equations, solve
 from load_identification.arm.friction import DriveModel
 from load_identification.arm.identification import Options, identify
+from load_identification.arm.intervals import honest_covariance
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.parallel.leg_batch import LegBatch
-from load_identification.signals.batches import SynchronizedBatch
+from load_identification.signals.batches import EffortBatch, SynchronizedBatch
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
 from load_identification.tools.trajectories import fourier_motion
 from load_identification.typing_aliases import FloatArray
@@ -58,14 +58,14 @@ class Run:
     velocity: FloatArray
     torque: FloatArray
 
-    def measured(self, seed: int, noise: float = NOISE, begin: float = 0.0) -> LegBatch:
+    def measured(self, seed: int, noise: float = NOISE, begin: float = 0.0) -> EffortBatch:
         """Return joint states with the noise of a seed, from a time on [s]."""
         torque = self.torque + noise * np.random.default_rng(seed).standard_normal(
             self.torque.shape
         )
         position = np.round(self.position / ENCODER_STEP) * ENCODER_STEP
         stamps = (np.round((self.stamps + begin) * NS)).astype(np.int64)
-        return LegBatch(JOINTS, stamps, position, np.full_like(position, np.nan), torque)
+        return EffortBatch(JOINTS, stamps, position, np.full_like(position, np.nan), torque)
 
 
 def friction(velocity: FloatArray) -> FloatArray:
@@ -112,7 +112,7 @@ def differentiator() -> Differentiator:
     return Differentiator(CUTOFF, OUTPUT_RATE, MAX_GAP)
 
 
-def filtered(batch: LegBatch) -> DifferentiatedBatch:
+def filtered(batch: EffortBatch) -> DifferentiatedBatch:
     """Filter joint states and efforts."""
     out = differentiator().update(
         SynchronizedBatch(JOINTS, '', batch.stamps, batch.position, batch.velocity, batch.effort)
@@ -144,13 +144,12 @@ class Identifier:
         about = found.base.to_base(model.nominal)
         equations = joint_equations(self._rows, effort)
         solution = solve(equations, len(about), about=about)
-        from load_identification.arm.intervals import honest_covariance
-
         covariance = honest_covariance(self._rows, effort, solution)
         information = np.linalg.solve(covariance, np.eye(len(about)))
         values = consistent_parameters(
             found.base, solution.values, (information + information.T) / 2.0, model.nominal, 7
         ).values
+        covariance = covariance_about(found.base, values, solution.values, covariance)
         return identified(
             model.arm, model.drive, values, solution.noise, found.base.independent, covariance
         )

@@ -54,7 +54,8 @@ class IdentifiedArm:
         -3 dB frequency of the filter that motion and efforts went through [Hz].
     covariance : (P, P) array
         Of `values`, P = (10 + k) J, as far as torques show them: ``Y covariance Y^T`` is that of
-        predicted torques. Of a combination all of it lies with the parameter that is kept.
+        predicted torques. Of a combination all of it lies with the parameter that is kept. What
+        separates the links that could be built from the estimate is part of it.
     """
 
     joints: tuple[str, ...]

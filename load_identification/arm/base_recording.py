@@ -15,6 +15,9 @@ from load_identification.signals.batches import CHANNELS, SynchronizedBatch
 from load_identification.signals.motion_filter import CONVENTIONS
 from load_identification.typing_aliases import FloatArray, IntArray
 
+STOP = 0.01
+"""Way over which readings of a slow replay are averaged to one stop [rad or m]."""
+
 
 @dataclass(frozen=True, eq=False)
 class BaseRecording:
@@ -114,6 +117,20 @@ class RestWrenches:
             part = share[near]
             between[k] = (1.0 - part) * self.wrench[near] + part * self.wrench[near + 1]
         return between
+
+
+def rest_wrenches(replay: BaseRecording) -> RestWrenches:
+    """Make a static replay of a recording of the motion replayed so slowly that nothing counts.
+
+    Readings of a piece of the way are averaged, however long the arm took or stood there.
+    """
+    way = np.linalg.norm(np.diff(replay.position, axis=0, prepend=replay.position[:1]), axis=1)
+    _, stop, count = np.unique(np.cumsum(way) // STOP, return_inverse=True, return_counts=True)
+    both = np.hstack([replay.position, replay.wrench])
+    mean = np.zeros((len(count), both.shape[1]))
+    np.add.at(mean, stop, both / count[stop, None])
+    position, wrench = np.hsplit(mean, [replay.position.shape[1]])
+    return RestWrenches(position, wrench)
 
 
 def base_recording(

@@ -135,6 +135,26 @@ def consistent_parameters(
     return ConsistentParameters(values, float(np.sqrt(np.mean(misfit**2))), count)
 
 
+def covariance_about(
+    base: BaseParameters, consistent: FloatArray, estimate: FloatArray, covariance: FloatArray
+) -> FloatArray:
+    """Return the covariance (b, b) of the base parameters that a consistent set has.
+
+    That of the estimate, and one standard deviation along what separates the two: either the
+    estimate has errors beyond its noise, or the links of the set are not those of the arm.
+
+    Parameters
+    ----------
+    base : BaseParameters
+    consistent : (P,) array
+    estimate : (b,) array
+    covariance : (b, b) array
+        Of the estimate.
+    """
+    away = estimate - base.to_base(consistent)
+    return covariance + np.outer(away, away)
+
+
 class _Problem:
     """Minimise ``||A x - y||^2 / 2 + weight sum (tr X - log det (1 + X))``."""
 

@@ -20,13 +20,11 @@ from load_identification.arm.joint_wrench import (
 from load_identification.arm.model import ArmModel
 from load_identification.errors import DescriptionError
 from load_identification.model.robot import FrameMotion, Robot
-from load_identification.parallel.friction import least_speed, smoothed_sign
-from load_identification.parallel.hexapod_filter import step_response
-from load_identification.parallel.leg_batch import LegBatch
-from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
+from load_identification.signals.batches import EffortBatch, FilteredBatch, SynchronizedBatch
 from load_identification.signals.channel_monitor import ChannelMonitor
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
 from load_identification.signals.stamp_gate import StampGate
+from load_identification.signals.turning import least_speed, smoothed_sign, step_response
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 LEAST_SPEED = 0.01
@@ -143,7 +141,7 @@ class EffortFilter:
         self._differentiator.reset()
         self._monitor.reset()
 
-    def update(self, batch: LegBatch) -> FilteredBatch | None:
+    def update(self, batch: EffortBatch) -> FilteredBatch | None:
         """Take in joint states and return the samples they complete with their weights, or None.
 
         A sample of weight zero has a wrench of NaN.
@@ -179,7 +177,7 @@ class EffortFilter:
             wrench = -np.einsum('nij,nj->ni', gain, residual)
         return replace(joints, frame=robot.sensor_frame, wrench=wrench)
 
-    def _usable(self, batch: LegBatch) -> SynchronizedBatch | None:
+    def _usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
         """Return the samples that say something, joints in the order of the arm."""
         joints = self.arm.joints
         missing = [name for name in joints if name not in batch.names]

@@ -251,7 +251,8 @@ def _solve_once(
     """Solve with given weights."""
     matrix, right = information(equations, len(start), noise)
     length = np.sqrt(np.diag(matrix))
-    length[length == 0.0] = 1.0
+    absent = length == 0.0
+    length[absent] = 1.0
     spread, basis = np.linalg.eigh(matrix / length / length[:, None])
     spread = np.maximum(spread, 0.0)
     largest = spread[-1]
@@ -267,6 +268,7 @@ def _solve_once(
         gain[kept] = 1.0 / spread[kept]
     correction = basis @ (gain * (basis.T @ ((right - matrix @ start) / length)))
     root = basis * (gain * np.sqrt(spread)) / length[:, None]
+    root[absent] = 0.0  # not rounding: whoever inverts the covariance would take that for sure
     return BatchSolution(
         values=start + correction / length,
         covariance=root @ root.T,

@@ -5,7 +5,7 @@ Vandanjon, Gautier and Desbats 1995, section 3.3, after Mitchell 1974 and Fedoro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
@@ -68,7 +68,13 @@ def frobenius_condition(information: FloatArray) -> FloatArray:
     return np.asarray(np.where(regular, np.sqrt(product), np.inf))
 
 
-def exchange(blocks: FloatArray, size: int, seed: int, starts: int = STARTS) -> Design:
+def exchange(
+    blocks: FloatArray,
+    size: int,
+    seed: int,
+    starts: int = STARTS,
+    progress: Callable[[str], None] | None = None,
+) -> Design:
     """Choose experiments by exchanging one at a time.
 
     First for the largest determinant of F = W^T W, then, from there, for the least Frobenius
@@ -84,6 +90,8 @@ def exchange(blocks: FloatArray, size: int, seed: int, starts: int = STARTS) -> 
     seed : int
         Of the random starts.
     starts : int
+    progress : callable, optional
+        Told in words how far it has come, at every step.
 
     Raises
     ------
@@ -93,12 +101,20 @@ def exchange(blocks: FloatArray, size: int, seed: int, starts: int = STARTS) -> 
     _check(blocks, size)
     rng = np.random.default_rng(seed)
     best: Design | None = None
-    for _ in range(starts):
+    for start in range(starts):
+
+        def report(step: int, start: int = start) -> None:
+            if progress is not None:
+                progress(
+                    f'choosing {size} of {len(blocks)}, start {start + 1} of {starts}, '
+                    f'{step} places looked at'
+                )
+
         chosen = rng.choice(len(blocks), size, replace=False).astype(np.int64)
-        chosen = _improved(blocks, chosen, by_condition=False)
+        chosen = _improved(blocks, chosen, False, report)
         if not np.isfinite(design(blocks, chosen).condition):
             continue
-        found = design(blocks, _improved(blocks, chosen, by_condition=True))
+        found = design(blocks, _improved(blocks, chosen, True, report))
         if best is None or found.condition < best.condition:
             best = found
     if best is None:
@@ -175,11 +191,14 @@ def _information(blocks: FloatArray) -> FloatArray:
     return np.asarray(rows.T @ rows)
 
 
-def _improved(blocks: FloatArray, chosen: IntArray, by_condition: bool) -> IntArray:
+def _improved(
+    blocks: FloatArray, chosen: IntArray, by_condition: bool, report: Callable[[int], None]
+) -> IntArray:
     """Exchange one experiment after another until none gains."""
     chosen = chosen.copy()
     idle = 0
     for step in range(MOST_ROUNDS * len(chosen)):
+        report(step)
         place = step % len(chosen)
         gain, other = _best_exchange(blocks, chosen, place, by_condition)
         idle += 1

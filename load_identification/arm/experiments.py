@@ -19,7 +19,8 @@ from load_identification.arm.excitation import (
 )
 from load_identification.arm.joint_motion import JointMotion, Move, Oscillation, Path, Piece
 from load_identification.arm.limits import Limits, Workspace
-from load_identification.arm.spectrum import TorqueRegressor, centered_rows, spectrum, transform
+from load_identification.arm.projection import centered_rows, spectrum, transform
+from load_identification.arm.spectrum import TorqueRegressor
 from load_identification.errors import ParameterError
 from load_identification.typing_aliases import FloatArray
 

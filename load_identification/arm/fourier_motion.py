@@ -12,21 +12,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.optimize
-import scipy.special
 
 from load_identification.arm.arm import Arm
 from load_identification.arm.exchange import frobenius_condition
-from load_identification.arm.joint_motion import JointMotion
+from load_identification.arm.fourier_series import (
+    CHECKS,
+    FourierSeries,
+    FourierSettings,
+    LimitedSeries,
+    fourier_basis,
+)
 from load_identification.arm.limits import Limits, Workspace
 from load_identification.arm.spectrum import TorqueRegressor
 from load_identification.errors import ParameterError
 from load_identification.typing_aliases import FloatArray
-
-CHECKS = 40
-"""Samples per period of the highest harmonic at which limits are checked."""
-
-MARGIN = 0.995
-"""Part of the limits that is used: what lies between the checks is at most 0.3 % more."""
 
 OBSERVATIONS = 8
 """Samples per period of the highest harmonic at which the regressor is evaluated."""
@@ -44,84 +43,6 @@ BOX_WEIGHTS = (10.0, 1000.0)
 STEP = 1e-6
 """Of the difference quotients [-]."""
 
-LEAST_LEVEL = 0.05
-"""Part of its limits that a joint moves by at least [-]."""
-
-
-@dataclass(frozen=True)
-class FourierSettings:
-    """What is optimised, and how long.
-
-    Attributes
-    ----------
-    duration : float
-        Of the whole motion [s].
-    period : float
-        About the period; a whole number of them makes the duration [s].
-    harmonics : int
-        Of the frequency 1 / period.
-    draws, descents, iterations : int
-        Random motions, how many of the best are improved, and steps of the optimiser.
-    seed : int
-        Of the draws.
-    """
-
-    duration: float = 20.0
-    period: float = 10.0
-    harmonics: int = 5
-    draws: int = 30
-    descents: int = 3
-    iterations: int = 100
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        for name in ('duration', 'period'):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0.0):
-                raise ParameterError(f'{name} is {value} s; it must be > 0')
-        for name, least in (('harmonics', 3), ('draws', 1), ('descents', 1), ('iterations', 0)):
-            value = getattr(self, name)
-            if value < least:
-                raise ParameterError(f'{name} is {value}; it must be at least {least}')
-
-
-@dataclass(frozen=True, eq=False)
-class FourierSeries:
-    """Sums of sines and cosines about a posture, at rest where each period begins and ends.
-
-    q = center + sum_k sine_k sin(2 pi k t / period) + cosine_k cos(2 pi k t / period)
-
-    Attributes
-    ----------
-    center : (J,) array
-        Mean of the positions [rad, m].
-    sine, cosine : (J, K) arrays
-        [rad, m].
-    period : float
-        [s].
-    cycles : int
-    """
-
-    center: FloatArray
-    sine: FloatArray
-    cosine: FloatArray
-    period: float
-    cycles: int
-
-    @property
-    def duration(self) -> float:
-        """[s]."""
-        return self.cycles * self.period
-
-    def sample(self, times: FloatArray) -> JointMotion:
-        """Return the motion at times (n,) since the beginning, at rest outside [s]."""
-        t = np.clip(times, 0.0, self.duration)
-        waves = _basis(t, self.period, self.sine.shape[1])
-        amplitude = np.hstack([self.sine, self.cosine])
-        q, qd, qdd = (wave @ amplitude.T for wave in waves)
-        return JointMotion(self.center + q, qd, qdd)
-
 
 @dataclass(frozen=True, eq=False)
 class OptimisedMotion:
@@ -138,82 +59,6 @@ class OptimisedMotion:
     motion: FourierSeries
     condition: float
     drawn_condition: float
-
-
-def _basis(times: FloatArray, period: float, harmonics: int) -> tuple[FloatArray, ...]:
-    """Return sines and cosines (n, 2 K), and their first and second derivatives."""
-    omega = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
-    angle = times[:, None] * omega
-    sine, cosine = np.sin(angle), np.cos(angle)
-    return (
-        np.hstack([sine, cosine]),
-        np.hstack([omega * cosine, -omega * sine]),
-        np.hstack([-(omega**2) * sine, -(omega**2) * cosine]),
-    )
-
-
-class _Design:
-    """From free numbers (size,) to a motion that keeps the joints' limits.
-
-    Per joint: 2 K - 2 coordinates of the amplitudes, in the space in which velocity and
-    acceleration vanish at t = 0; then where the centre lies, and how much of the limits is used.
-    """
-
-    def __init__(self, limits: Limits, settings: FourierSettings) -> None:
-        self.limits = limits
-        self.harmonics = settings.harmonics
-        self.cycles = max(1, round(settings.duration / settings.period))
-        self.period = settings.duration / self.cycles
-        order = np.arange(1.0, self.harmonics + 1.0)
-        zero = np.zeros((self.harmonics, self.harmonics - 1))
-        at_rest = [_orthogonal_to(order), _orthogonal_to(order**2)]
-        self._free = np.block([[at_rest[0], zero], [zero, at_rest[1]]])
-        samples = CHECKS * self.harmonics
-        self._checks = _basis(np.arange(samples) * self.period / samples, self.period, len(order))
-        self.width = self._free.shape[1] + 2
-        self.size = self.width * len(limits.lower)
-
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        """Draw numbers: amplitudes fall with the frequency, so that velocities are alike."""
-        x = rng.standard_normal((len(self.limits.lower), self.width))
-        decay = np.tile(1.0 / np.arange(1.0, self.harmonics + 1.0), 2)
-        x[:, :-2] = (decay * rng.standard_normal((len(x), len(decay)))) @ self._free
-        x[:, -2:] = np.column_stack([0.5 * x[:, -2], 2.0 + 0.5 * x[:, -1]])
-        return np.asarray(x.ravel())
-
-    def amplitudes(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return center (..., J) and amplitudes (..., J, 2 K) for numbers (..., size)."""
-        limits = self.limits
-        x = x.reshape(*x.shape[:-1], len(limits.lower), self.width)
-        shape = x[..., :-2] @ self._free.T
-        q, qd, qdd = (shape @ wave.T for wave in self._checks)
-        high, low = q.max(axis=-1), q.min(axis=-1)
-        half = MARGIN * (limits.upper - limits.lower) / 2.0
-        largest = np.minimum(
-            half / ((high - low) / 2.0),
-            MARGIN
-            * np.minimum(
-                limits.velocity / np.abs(qd).max(axis=-1),
-                limits.acceleration / np.abs(qdd).max(axis=-1),
-            ),
-        )
-        level = LEAST_LEVEL + (1.0 - LEAST_LEVEL) * scipy.special.expit(x[..., -1])
-        scale = level * largest
-        room = half - scale * (high - low) / 2.0
-        middle = limits.center + np.tanh(x[..., -2]) * room
-        return middle - scale * (high + low) / 2.0, scale[..., None] * shape
-
-    def motion(self, x: FloatArray) -> FourierSeries:
-        """Return the motion for numbers (size,)."""
-        center, amplitude = self.amplitudes(x)
-        k = self.harmonics
-        return FourierSeries(center, amplitude[:, :k], amplitude[:, k:], self.period, self.cycles)
-
-
-def _orthogonal_to(vector: FloatArray) -> FloatArray:
-    """Return a basis (n, n - 1) of what is orthogonal to a vector (n,)."""
-    q, _ = np.linalg.qr(vector[:, None], mode='complete')
-    return np.asarray(q[:, 1:])
 
 
 def optimise_fourier_motion(
@@ -249,10 +94,10 @@ def optimise_fourier_motion(
     ParameterError
         Where no motion is found that determines all parameters, or none within the workspace.
     """
-    plan = _Design(limits, settings)
+    plan = LimitedSeries(limits, settings)
     times = np.arange(OBSERVATIONS * plan.harmonics) * plan.period
     times = times / len(times)
-    basis = _basis(times, plan.period, plan.harmonics)
+    basis = fourier_basis(times, plan.period, plan.harmonics)
 
     def judged(x: FloatArray, weight: float) -> tuple[FloatArray, FloatArray]:
         """Return condition and penalised logarithm of it for numbers (b, size)."""

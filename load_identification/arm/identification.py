@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,8 +15,6 @@ from load_identification.arm.base_parameters import (
 )
 from load_identification.arm.consistent import ConsistentParameters, consistent_parameters
 from load_identification.arm.estimation import (
-    BatchSolution,
-    JointEquations,
     Solver,
     arm_equations,
     information,
@@ -177,15 +174,15 @@ def identify(
         told = sequential(model, base, Run(motion, effort), nominal, SEQUENTIAL_SHARE)
         values, covariance, noise, condition = told.values, told.covariance, told.noise, np.nan
         unknown = ~told.known
-    if unknown.any():
-        weight, _ = information(equations, len(values), solution.noise)
-    else:
+    weight, _ = information(equations, len(values), solution.noise)
+    excitation = excited_parameters(model, base, weight)
+    if not unknown.any():
         inverse = np.linalg.solve(covariance, np.eye(len(values)))
         weight = np.asarray(0.5 * (inverse + inverse.T), dtype=np.float64)
     return ArmIdentification(
         model=model,
         base=base,
-        excitation=_excitation(model, base, equations, solution),
+        excitation=excitation,
         values=values,
         std=np.where(unknown, np.inf, np.sqrt(np.diag(covariance))),
         covariance=covariance,
@@ -234,17 +231,23 @@ def _log_noise(
     return float(np.sum(np.log(solution.noise)))
 
 
-def _excitation(
-    model: ArmModel,
-    base: BaseParameters,
-    equations: Sequence[JointEquations],
-    solution: BatchSolution,
+def excited_parameters(
+    model: ArmModel, base: BaseParameters, matrix: FloatArray
 ) -> BaseParameters:
-    """Class the parameters by what the weighted rows of a recording tell."""
-    matrix, _ = information(equations, len(base.independent), solution.noise)
+    """Class the parameters by what a recording tells.
+
+    Parameters
+    ----------
+    model : ArmModel
+    base : BaseParameters
+        What any motion tells.
+    matrix : (b, b) array
+        Information that the recording has of the base parameters.
+    """
     length = np.sqrt(np.diag(matrix))
     length[length == 0.0] = 1.0
     spread, basis = np.linalg.eigh(matrix / length / length[:, None])
     root = np.sqrt(np.maximum(spread, 0.0))[:, None] * basis.T * length
-    rows = root @ base.matrix
-    return find_base_parameters(rows, model.names, preference(model), EXCITATION_TOLERANCE)
+    return find_base_parameters(
+        root @ base.matrix, model.names, preference(model), EXCITATION_TOLERANCE
+    )

@@ -12,19 +12,22 @@ import numpy as np
 
 from load_identification.arm.base_parameters import BaseParameters
 from load_identification.arm.excitation import Experiment
-from load_identification.arm.joint_motion import JointMotion, Oscillation
+from load_identification.arm.joint_motion import Oscillation
 from load_identification.arm.model import ArmModel
+from load_identification.arm.projection import (
+    HARMONICS,
+    centered_rows,
+    cut,
+    periodic_motion,
+    slow_motion,
+    spectrum,
+    transform,
+)
 from load_identification.errors import ParameterError
 from load_identification.typing_aliases import FloatArray, IntArray
 
 TorqueRegressor = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 """From joint motion, (n, J) each, to the columns of the joint torques (n, J, p)."""
-
-HARMONICS = 6
-"""Of the frequency of an experiment, kept of a measured oscillation."""
-
-GRAVITY_RANK = 1e-9
-"""Directions of a centred slow motion below this part of the strongest are rounding errors."""
 
 SAMPLES_PER_HARMONIC = 4
 """Least rate of a recording, in samples per period of the highest harmonic kept."""
@@ -75,128 +78,6 @@ def base_regressor(model: ArmModel, base: BaseParameters) -> TorqueRegressor:
         return np.asarray(model.regressor(q, qd, qdd)[:, :, base.independent])
 
     return columns
-
-
-def integration_weights(times: FloatArray) -> FloatArray:
-    """Return weights (n,) of the trapezoidal rule, which sum to 1."""
-    steps = np.diff(times)
-    weights = np.concatenate([steps, [0.0]]) + np.concatenate([[0.0], steps])
-    return np.asarray(weights / np.sum(weights))
-
-
-def transform(columns: FloatArray, times: FloatArray, frequency: float) -> FloatArray:
-    """Return the component (...,) of columns (n, ...) at a frequency, complex amplitude halved.
-
-    M(f) = 1/T integral of M exp(-2 pi i f t); over whole periods of a uniformly sampled signal
-    this is its discrete Fourier transform.
-    """
-    turning = integration_weights(times) * np.exp(-2j * np.pi * frequency * times)
-    return np.asarray(np.tensordot(turning, columns, axes=1))
-
-
-def spectrum(
-    columns: FloatArray, reference: FloatArray, times: FloatArray, frequency: float
-) -> FloatArray:
-    """Project columns on the phase of a reference, in units of the reference.
-
-    Sp(M, v, f)_k = |M_k(f)| cos(arg M_k(f) - arg v(f)) / |v(f)|
-
-    Parameters
-    ----------
-    columns : (n, k) array
-    reference : (n,) array
-        v.
-    times : (n,) array
-        Over whole periods of the frequency [s].
-    frequency : float
-        [Hz].
-
-    Section 3.2, notation.
-    """
-    v = complex(transform(reference, times, frequency))
-    return np.asarray(np.real(transform(columns, times, frequency) * np.conj(v)) / abs(v) ** 2)
-
-
-def cut(
-    times: FloatArray, values: FloatArray, begin: float, end: float
-) -> tuple[FloatArray, FloatArray]:
-    """Cut samples (n, k) to an interval exactly, its ends interpolated linearly."""
-    inside = (times > begin) & (times < end)
-    edges = np.array([begin, end])
-    at_edges = np.stack([np.interp(edges, times, column) for column in values.T], axis=1)
-    kept = np.concatenate([at_edges[:1], values[inside], at_edges[1:]])
-    return np.concatenate([[begin], times[inside], [end]]), kept
-
-
-def periodic_motion(
-    times: FloatArray, position: FloatArray, moving: Sequence[int], frequency: float
-) -> JointMotion:
-    """Fit a Fourier series to the positions of the moving joints, and differentiate it exactly.
-
-    Locked joints keep the mean of their positions and have no velocity. So neither steps of an
-    encoder nor a differentiated noise enter the regressor.
-
-    Parameters
-    ----------
-    times : (n,) array
-        Over whole periods [s].
-    position : (n, J) array
-        Measured [rad, m].
-    moving : sequence of int
-    frequency : float
-        [Hz].
-    """
-    q = np.broadcast_to(position.mean(axis=0), position.shape).copy()
-    qd, qdd = np.zeros_like(q), np.zeros_like(q)
-    joints = list(moving)
-    omega = 2.0 * np.pi * frequency * np.arange(1, HARMONICS + 1)
-    angle = times[:, None] * omega
-    sine, cosine = np.sin(angle), np.cos(angle)
-    # By least squares, not by projection: it is exact wherever the samples lie.
-    basis = np.column_stack([np.ones_like(times), cosine, sine])
-    fitted = np.linalg.solve(basis.T @ basis, basis.T @ position[:, joints])
-    a, b = fitted[1 : HARMONICS + 1], fitted[HARMONICS + 1 :]
-    q[:, joints] = basis @ fitted
-    w = omega[:, None]
-    qd[:, joints] = cosine @ (w * b) - sine @ (w * a)
-    qdd[:, joints] = -cosine @ (w**2 * a) - sine @ (w**2 * b)
-    return JointMotion(q, qd, qdd)
-
-
-def slow_motion(times: FloatArray, position: FloatArray, joint: int) -> JointMotion:
-    """Return a motion at constant velocity: one joint as measured, the others at their mean."""
-    q = np.broadcast_to(position.mean(axis=0), position.shape).copy()
-    q[:, joint] = position[:, joint]
-    qd = np.zeros_like(q)
-    qd[:, joint] = np.polyfit(times - times[0], position[:, joint], 1)[0]
-    return JointMotion(q, qd, np.zeros_like(q))
-
-
-def centered_rows(columns: FloatArray, torque: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Take the means off, and reduce what is left to as many rows as it has rank.
-
-    D^c X = Y^c; its normal equations (eq. 14) are those of the rows returned, whose condition is
-    not squared.
-
-    Parameters
-    ----------
-    columns : (n, p) array
-    torque : (n,) array
-
-    Returns
-    -------
-    tuple of (r, p) array, (r,) array, and float
-        Rows, right-hand sides, and the rms of the torque that the columns do not reach.
-
-    Equations 13 and 14.
-    """
-    d, y = columns - columns.mean(axis=0), torque - torque.mean()
-    u, s, vt = np.linalg.svd(d, full_matrices=False)
-    strong = s > GRAVITY_RANK * max(float(s[0]), 1e-3)
-    projected = u[:, strong].T @ y
-    free = max(len(y) - 1 - int(np.sum(strong)), 1)
-    left = y - u[:, strong] @ projected
-    return s[strong, None] * vt[strong], projected, float(np.sqrt(left @ left / free))
 
 
 def experiment_rows(

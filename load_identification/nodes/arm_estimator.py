@@ -46,6 +46,9 @@ from load_identification.typing_aliases import FloatArray
 SILENCE = 1.0
 """Without joint states for so long they are reported missing [s]."""
 
+SAME_CUTOFF = 0.01
+"""By how much two cutoff frequencies that count as the same may differ, as a share [-]."""
+
 RECENT = 50
 """Filtered samples whose residual efforts are summed up in the diagnostics."""
 
@@ -89,6 +92,13 @@ class ArmNode(Node):
             parameters.cutoff_frequency, parameters.output_rate, parameters.max_gap
         )
         arm = read_arm_model(Path(parameters.arm_model))
+        cutoff = parameters.cutoff_frequency
+        if abs(arm.cutoff - cutoff) > SAME_CUTOFF * cutoff:
+            self.get_logger().warning(
+                f'{parameters.arm_model} was identified at a cutoff of {arm.cutoff:g} Hz, and '
+                f'cutoff_frequency is {cutoff:g} Hz: its noise and friction hold for the former; '
+                'set the parameter to that, or identify the arm again with --cutoff'
+            )
         self.stage = EffortFilter(arm, differentiator, parameters.max_gap)
         self._sensor_frame = parameters.sensor_frame
         self._description = self._bad_description = ''

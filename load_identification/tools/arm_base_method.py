@@ -17,7 +17,7 @@ from load_identification.arm.base_parameters import (
     preference,
     random_motion,
 )
-from load_identification.arm.base_recording import BaseRecording
+from load_identification.arm.base_recording import BaseRecording, RestWrenches
 from load_identification.arm.base_sensor import (
     BaseEstimate,
     BaseSettings,
@@ -118,34 +118,65 @@ def cut(recording: BaseRecording, samples: slice) -> BaseRecording:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A recording, or a part of one, and its static replay, if there is one."""
+
+    recording: BaseRecording
+    rest: RestWrenches | None = None
+
+    def cut(self, samples: slice) -> Part:
+        """Return some of the samples."""
+        return Part(cut(self.recording, samples), self.rest)
+
+
 def identify_from_base(
-    arm: Arm, recordings: Sequence[BaseRecording], settings: BaseSettings, placement: Placement
+    arm: Arm, fit: Sequence[Part], settings: BaseSettings, placement: Placement
 ) -> tuple[BaseEstimate, Found]:
     """Identify the links, and class their parameters by what a base sensor can tell.
+
+    With static replays weight and offset are gone from both sides.
+
+    Parameters
+    ----------
+    arm : Arm
+    fit : sequence of Part
+        All with a static replay, or none.
+    settings : BaseSettings
+    placement : Placement
+        Of the sensor.
 
     Raises
     ------
     RecordingError
         If there is too little to identify from.
     """
-    estimate = identify_base(arm, recordings, settings, placement)
-    names = (*arm.parameter_names, *(f'offset.{channel}' for channel in CHANNELS))
+    rests = [part.rest for part in fit if part.rest is not None]
+    recordings = [part.recording for part in fit]
+    estimate = identify_base(arm, recordings, settings, placement, rests or None)
+    offsets = () if rests else CHANNELS
+    names = (*arm.parameter_names, *(f'offset.{channel}' for channel in offsets))
     links = arm.nominal.size
     # Offsets first: what a link does to the wrench in every pose alike is theirs.
     order = np.concatenate(
-        [links + np.arange(len(CHANNELS)), preference(ArmModel(arm, DriveModel('none', 'none')))]
+        [links + np.arange(len(offsets)), preference(ArmModel(arm, DriveModel('none', 'none')))]
     )
     motion = random_motion(len(arm.joints), len(names))
     anywhere = arm.base_wrench_regressor(*motion, placement)
-    structure = _with_offsets(anywhere, np.ones(len(anywhere)))
+    if rests:
+        still = np.zeros_like(motion[0])
+        anywhere = anywhere - arm.base_wrench_regressor(motion[0], still, still, placement)
+    structure = _with_offsets(anywhere, np.ones(len(anywhere)))[..., : len(names)]
     base = find_base_parameters(structure.reshape(-1, len(names)), names, order)
-    parts = [base_rows(arm, recording, settings, placement) for recording in recordings]
+    parts = [base_rows(arm, part.recording, settings, placement, part.rest) for part in fit]
     rows = np.concatenate([_with_offsets(part.matrix, part.gain) for part in parts])
+    rows = rows[..., : len(names)]
     weighted = triangle((rows / estimate.noise[:, None]).reshape(-1, len(names)))
     excitation = find_base_parameters(weighted, names, order, EXCITATION_TOLERANCE)
-    nominal = np.concatenate([arm.nominal.ravel(), np.zeros(len(CHANNELS))])
-    values = base.to_base(np.concatenate([estimate.parameters, estimate.offset]))
-    covariance = base.matrix @ estimate.covariance @ base.matrix.T
+    nominal = np.concatenate([arm.nominal.ravel(), np.zeros(len(offsets))])
+    values = base.to_base(np.append(estimate.parameters, estimate.offset)[: len(names)])
+    own = estimate.covariance[: len(names), : len(names)]
+    covariance = base.matrix @ own @ base.matrix.T
     told = _told(weighted, base)
     information = inverse(covariance)
     if not told.all():
@@ -163,7 +194,7 @@ def identify_from_base(
         consistent=consistent_parameters(
             base, values, information, nominal, len(arm.joints)
         ).values,
-        units=(*LINK_UNITS * len(arm.joints), *UNITS),
+        units=(*LINK_UNITS * len(arm.joints), *UNITS[: len(offsets)]),
         singular_values=estimate.singular_values[: estimate.rank],
     )
     return estimate, found
@@ -172,33 +203,48 @@ def identify_from_base(
 def predicted_wrench(
     found: Found,
     estimate: BaseEstimate,
-    recording: BaseRecording,
+    test: Sequence[Part],
     settings: BaseSettings,
     placement: Placement,
     source: str,
 ) -> Prediction:
-    """Predict a recording that was not fitted.
+    """Predict what was not fitted, one part after the other.
 
     The nominal links get the offset with which they fit best: that of a sensor is nowhere in a
     description.
     """
 
-    def with_links(parameters: FloatArray, offset: FloatArray) -> FloatArray:
-        other = replace(estimate, parameters=parameters, offset=offset)
-        return predict_base(found.arm, other, recording, settings, placement).predicted
+    def predicted(by: BaseEstimate) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return seconds (n,), wrenches predicted and measured (n, 6)."""
+        each = [
+            predict_base(found.arm, by, part.recording, settings, placement, part.rest)
+            for part in test
+        ]
+        seconds = [
+            1e-9 * (own.stamps - part.recording.stamps[0]).astype(np.float64)
+            for own, part in zip(each, test, strict=True)
+        ]
+        return (
+            np.concatenate(seconds),
+            np.concatenate([own.predicted for own in each]),
+            np.concatenate([own.measured for own in each]),
+        )
 
-    own = predict_base(found.arm, estimate, recording, settings, placement)
+    def with_links(parameters: FloatArray, offset: FloatArray) -> FloatArray:
+        return predicted(replace(estimate, parameters=parameters, offset=offset))[1]
+
+    seconds, own, measured = predicted(estimate)
     links = found.arm.nominal.size
     nominal = with_links(found.nominal[:links], np.zeros(len(CHANNELS)))
     return Prediction(
         source=source,
         channels=CHANNELS,
         units=UNITS,
-        seconds=1e-9 * (own.stamps - recording.stamps[0]).astype(np.float64),
-        measured=own.measured,
-        predicted=own.predicted,
+        seconds=seconds,
+        measured=measured,
+        predicted=own,
         consistent=with_links(found.consistent[:links], found.consistent[links:]),
-        nominal=nominal + np.mean(own.measured - nominal, axis=0),
+        nominal=nominal + np.mean(measured - nominal, axis=0),
     )
 
 

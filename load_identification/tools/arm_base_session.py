@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.arm.base_recording import BaseRecording, base_recording, sensor_placement
+from load_identification.arm.arm import Arm
+from load_identification.arm.base_recording import (
+    RestWrenches,
+    base_recording,
+    rest_wrenches,
+    sensor_placement,
+)
 from load_identification.arm.base_sensor import BaseSettings
+from load_identification.errors import RecordingError
 from load_identification.tools.arm_base_method import (
     BaseLog,
-    cut,
+    Part,
     identify_from_base,
     predicted_wrench,
     read_wrench_log,
@@ -25,8 +32,11 @@ from load_identification.tools.arm_session import (
     verdict,
     working,
 )
-from load_identification.tools.recording import RecordingReader
+from load_identification.tools.recording import RecordingReader, open_recording
 from load_identification.tools.static_frames import with_frame
+
+SHORTEST_PIECE = 2.0
+"""Of a recording, to be fitted or predicted [s]."""
 
 
 def base_session(request: Request) -> Session:
@@ -47,9 +57,12 @@ def base_session(request: Request) -> Session:
         cutoff_frequency=request.cutoff,
         output_rate=OUTPUTS_PER_CUTOFF * request.cutoff,
     )
-    fit = [base_recording(log.samples, arm, request.wrench_convention) for log in logs]
+    fit = [
+        Part(base_recording(log.samples, arm, request.wrench_convention), rest)
+        for log, rest in zip(logs, _replays(request, arm, frame), strict=True)
+    ]
     if held is not None:
-        test = base_recording(held.samples, arm, request.wrench_convention)
+        test = [Part(base_recording(held.samples, arm, request.wrench_convention))]
     else:
         fit, test = _split(fit)
     source = request.held_out.name if request.held_out else 'the last third of the data'
@@ -57,8 +70,8 @@ def base_session(request: Request) -> Session:
         estimate, found = identify_from_base(arm, fit, settings, placement)
         prediction = predicted_wrench(found, estimate, test, settings, placement, source)
     identified, reasons = verdict(found, prediction)
-    count = sum(len(recording.stamps) for recording in fit)
-    seconds = sum(1e-9 * float(r.stamps[-1] - r.stamps[0]) for r in fit)
+    stamps = [part.recording.stamps for part in fit]
+    seconds = sum(1e-9 * float(each[-1] - each[0]) for each in stamps)
     low_pass = f'cutoff {request.cutoff:g} Hz'
     if request.method == 'acceleration_free':
         low_pass = f'low-passes of {settings.bandwidth:g} and {settings.second_bandwidth:g} rad/s'
@@ -67,19 +80,44 @@ def base_session(request: Request) -> Session:
         prediction=prediction,
         arm_model=None,
         description=description,
-        fitted=f'{count} wrenches in {seconds:.1f} s',
-        method=f'{request.method}, sensor at {frame}, {low_pass}',
+        fitted=f'{sum(map(len, stamps))} wrenches in {seconds:.1f} s',
+        method=f'{request.method}, sensor at {frame}, {low_pass}'
+        + (', weight and offset by static replay' if request.static else ''),
         identified=identified,
         warnings=tuple(reasons),
     )
 
 
-def _split(recordings: Sequence[BaseRecording]) -> tuple[list[BaseRecording], BaseRecording]:
-    """Split off the last third of the data, as far as the last recording has it."""
-    *whole, last = recordings
-    total = sum(len(recording.stamps) for recording in recordings)
-    rest = min(round((1.0 - FITTED_SHARE) * total), len(last.stamps))
-    count = len(last.stamps) - rest
-    if count < 2:
-        return list(whole), last
-    return [*whole, cut(last, slice(0, count))], cut(last, slice(count, None))
+def _replays(request: Request, arm: Arm, frame: str) -> list[RestWrenches | None]:
+    """Read the static replay of each recording, where they are given."""
+    out: list[RestWrenches | None] = []
+    for path in request.static:
+        with open_recording(path, request.topics) as recording:
+            chunks = watched(recording, path.name)
+            log = read_wrench_log(chunks, arm.joints, frame, path)
+        out.append(rest_wrenches(base_recording(log.samples, arm, request.wrench_convention)))
+    return out or [None] * len(request.recordings)
+
+
+def _split(parts: Sequence[Part]) -> tuple[list[Part], list[Part]]:
+    """Split all samples in the order of the recordings: what is fitted, and what is not.
+
+    A piece too short for the filters to settle is in neither.
+    """
+    left = round(FITTED_SHARE * sum(len(part.recording.stamps) for part in parts))
+    fit: list[Part] = []
+    rest: list[Part] = []
+    for part in parts:
+        total = len(part.recording.stamps)
+        count = min(left, total)
+        left -= count
+        stamps = part.recording.stamps
+        for kept, first, last in ((fit, 0, count), (rest, count, total)):
+            if last > first and 1e-9 * float(stamps[last - 1] - stamps[first]) > SHORTEST_PIECE:
+                kept.append(part.cut(slice(first, last)))
+    if not fit or not rest:
+        raise RecordingError(
+            f'two thirds to identify from and one third to predict must last {SHORTEST_PIECE:g} s '
+            'each at least; record longer, or give --held-out'
+        )
+    return fit, rest

@@ -76,6 +76,11 @@ class Found:
         """Return which of the b combinations a parameter is part of."""
         return np.flatnonzero(self.base.matrix[:, parameter]).tolist()
 
+    @property
+    def combined(self) -> list[int]:
+        """Which of the b combinations have more than one parameter."""
+        return np.flatnonzero(np.count_nonzero(self.base.matrix, axis=1) > 1).tolist()
+
     def class_of(self, parameter: int) -> str:
         """Return the class of a parameter in words, what this recording lacks included."""
         able, told = self.base.classes[parameter], self.excitation.classes[parameter]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy.ndimage
 
 from load_identification.arm.acceleration_free import (
     AccelerationFree,
@@ -14,12 +15,7 @@ from load_identification.arm.acceleration_free import (
     joint_torque_terms,
 )
 from load_identification.arm.arm import CHUNK, Arm
-from load_identification.arm.base_parameters import (
-    BaseParameters,
-    arm_base_parameters,
-    find_base_parameters,
-    preference,
-)
+from load_identification.arm.base_parameters import BaseParameters, arm_base_parameters
 from load_identification.arm.estimation import (
     BatchSolution,
     information,
@@ -27,16 +23,28 @@ from load_identification.arm.estimation import (
     solve,
 )
 from load_identification.arm.friction import DriveModel
-from load_identification.arm.identification import EXCITATION_TOLERANCE, TRANSITION_VELOCITIES
+from load_identification.arm.identification import TRANSITION_VELOCITIES, excited_parameters
 from load_identification.arm.intervals import honest_covariance
 from load_identification.arm.model import ArmModel, JointRows
 from load_identification.errors import RecordingError
+from load_identification.signals.low_pass import LowPass
 from load_identification.tools.arm_methods import TorqueIdentification, outcome, singular_values
 from load_identification.tools.arm_recording import JointLog
 from load_identification.typing_aliases import FloatArray, IntArray
 
 BANDWIDTHS = (5.0, 50.0)
 """l and d of the low-passes [rad/s]."""
+
+RESTING = 0.01
+"""A joint slower than this for longer than `TURNING` is taken to stand, where friction may be
+anything [rad/s, m/s]."""
+
+TURNING = 0.2
+"""Time that turning round may take [s]."""
+
+REST_SHARE = 0.02
+"""Part of what the filters remember that a joint may have stood: 0.8 s after a rest, on their
+slower time constant of 0.2 s [-]."""
 
 ROWS_PER_BANDWIDTH = 4.0
 """Rows kept per second, in units of d / 2 pi [-]."""
@@ -49,6 +57,8 @@ def identify_without_accelerations(
     arm: Arm, logs: Sequence[JointLog], drive: DriveModel
 ) -> TorqueIdentification:
     """Identify from positions and velocities alone, both sides through two low-passes.
+
+    Rows of a joint that has stood within the memory of the filters have weight zero.
 
     Parameters
     ----------
@@ -70,7 +80,12 @@ def identify_without_accelerations(
     size = len(base.independent)
     links = base.independent[base.independent < arm.nominal.size]
     of_links = [_link_rows(arm, links, each) for each in inputs]
-    measured = np.concatenate([values for _, values in of_links])
+    measured = np.concatenate(
+        [
+            np.where(_rest_share(each) > REST_SHARE, np.nan, values)
+            for each, (_, values) in zip(inputs, of_links, strict=True)
+        ]
+    )
 
     def fitted(velocity: float) -> tuple[ArmModel, list[JointRows], BatchSolution]:
         model = ArmModel(arm, replace(drive, transition_velocity=velocity))
@@ -87,27 +102,17 @@ def identify_without_accelerations(
         key=lambda each: float(np.sum(np.log(each[2].noise))),
     )
     equations = joint_equations(rows, measured)
+    weight, _ = information(equations, size, solution.noise)
     told = outcome(
         model,
-        (base, _excitation(model, base, rows, solution)),
+        (base, excited_parameters(model, base, weight)),
         solution.values,
         honest_covariance(rows, measured, solution),
         solution.noise,
         solution.unknown,
-        information(equations, size, solution.noise)[0] if solution.unknown.any() else None,
+        weight if solution.unknown.any() else None,
     )
     return TorqueIdentification(told, singular_values(equations, size, solution.noise))
-
-
-def _excitation(
-    model: ArmModel, base: BaseParameters, rows: Sequence[JointRows], solution: BatchSolution
-) -> BaseParameters:
-    """Class the parameters by what the weighted rows tell."""
-    parts = []
-    for part, noise in zip(rows, solution.noise, strict=True):
-        parts.append(part.matrix.T / noise @ base.matrix[part.columns])
-    whole = np.concatenate(parts)
-    return find_base_parameters(whole, model.names, preference(model), EXCITATION_TOLERANCE)
 
 
 def _inputs(log: JointLog) -> Inputs:
@@ -132,6 +137,21 @@ def _link_rows(arm: Arm, columns: IntArray, inputs: Inputs) -> tuple[FloatArray,
         return Terms(both.momentum[..., columns], both.rest[..., columns])
 
     return _low_passed(inputs, terms)
+
+
+def _rest_share(inputs: Inputs) -> FloatArray:
+    """Return which part of each low-passed row comes from when its joint stood, (n, J)."""
+    stamps, _, velocity, _ = inputs
+    # Noise of single velocities must not pass for motion.
+    smooth = LowPass(BANDWIDTHS[1], from_first=True).update(stamps, velocity)
+    length = max(1, round(TURNING * 1e9 / float(np.median(np.diff(stamps)))))
+    slow = np.abs(smooth) < RESTING
+    resting = scipy.ndimage.binary_opening(slow, np.ones((length, 1))).astype(np.float64)
+
+    def nothing(_: FloatArray, qd: FloatArray) -> Terms:
+        return Terms(np.empty((*qd.shape, 0)), np.empty((*qd.shape, 0)))
+
+    return _low_passed((*inputs[:3], resting), nothing)[1]
 
 
 def _with_drives(

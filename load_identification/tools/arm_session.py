@@ -33,6 +33,8 @@ class Request:
     Attributes
     ----------
     recordings : tuple of pathlib.Path
+    static : tuple of pathlib.Path
+        Of each of them the motion replayed slowly, on a sensor under the arm; or none.
     description, nominal, held_out, plan : pathlib.Path or None
     method : str
     joints : tuple of str
@@ -49,6 +51,7 @@ class Request:
     """
 
     recordings: tuple[Path, ...]
+    static: tuple[Path, ...]
     description: Path | None
     nominal: Path | None
     held_out: Path | None
@@ -154,16 +157,17 @@ def nominal_arm(request: Request, description: str, joints: tuple[str, ...]) -> 
     return arm
 
 
-def verdict(found: Found, prediction: Prediction) -> tuple[bool, list[str]]:
-    """Tell whether an arm is identified, and if not, why."""
+def verdict(
+    found: Found, prediction: Prediction, cure: str = 'plan a motion by plan_excitation'
+) -> tuple[bool, list[str]]:
+    """Tell whether an arm is identified, and if not, why and what to do."""
     warnings = []
     untold = [found.names[i] for i in found.base.independent[~np.isfinite(found.std)]]
     if untold:
         more = f' and {len(untold) - MOST_NAMED} more' if len(untold) > MOST_NAMED else ''
         warnings.append(
             f'of {len(found.values)} combinations {len(untold)} are not told by this motion and '
-            f'method, those of {", ".join(untold[:MOST_NAMED])}{more}; plan a motion by '
-            'plan_excitation'
+            f'method, those of {", ".join(untold[:MOST_NAMED])}{more}; {cure}'
         )
     measured, own = prediction.measured, prediction.predicted
     worse = prediction.rms(measured - own) > prediction.rms(measured - prediction.nominal)

@@ -12,7 +12,7 @@ from load_identification.arm.base_parameters import BaseParameters, arm_base_par
 from load_identification.arm.estimation import BatchSolution, joint_equations, solve
 from load_identification.arm.experiments import ExperimentPlan
 from load_identification.arm.friction import DriveModel
-from load_identification.arm.identification import TRANSITION_VELOCITIES
+from load_identification.arm.identification import TRANSITION_VELOCITIES, excited_parameters
 from load_identification.arm.intervals import honest_covariance
 from load_identification.arm.model import ArmModel
 from load_identification.arm.spectrum import (
@@ -21,7 +21,7 @@ from load_identification.arm.spectrum import (
     identify_by_spectrum,
 )
 from load_identification.errors import RecordingError
-from load_identification.tools.arm_methods import TorqueIdentification, outcome
+from load_identification.tools.arm_methods import TorqueIdentification, inverse, outcome
 from load_identification.tools.arm_recording import FilteredLog, JointLog
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -129,7 +129,16 @@ def _with_drives(
     places = np.concatenate([rigid.independent, drives])
     to_base = base.matrix[:, places]
     covariance = to_base @ carried @ to_base.T
-    found = outcome(model, (base, base), base.to_base(phi), covariance, solution.noise)
+    weight = inverse(covariance)
+    found = outcome(
+        model,
+        (base, excited_parameters(model, base, weight)),
+        base.to_base(phi),
+        covariance,
+        solution.noise,
+        np.asarray(base.matrix[:, drives[solution.unknown]].any(axis=1)),
+        weight,
+    )
     scaled = told.rows.matrix / told.rows.std[:, None]
     spread = np.linalg.svd(scaled / np.linalg.norm(scaled, axis=0), compute_uv=False)
     return TorqueIdentification(found, spread)

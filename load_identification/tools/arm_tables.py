@@ -8,14 +8,17 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from load_identification.arm.base_parameters import IDENTIFIABLE
+from load_identification.arm.base_parameters import IDENTIFIABLE, IN_COMBINATION
 from load_identification.tools.arm_found import NORMAL_95, Found, Prediction
 from load_identification.tools.tables import decimals
+
+ROUNDING = 1e-9
+"""Nothing of an arm is as small [SI units]."""
 
 
 def link_table(found: Found) -> Table:
     """Make the table of every link's ten parameters, in SI units."""
-    table = _table('', ('nominal', 'buildable', 'estimate', '± 95 %'))
+    table = _table('parameter', ('nominal', 'buildable', 'estimate', '± 95 %'))
     return _filled(table, found, range(10 * len(found.arm.joints)), 10, nominal=True)
 
 
@@ -23,7 +26,7 @@ def other_table(found: Found) -> Table:
     """Make the table of all other parameters: friction and offsets, in SI units."""
     first, joints = 10 * len(found.arm.joints), len(found.arm.joints)
     others = range(first, len(found.names))
-    table = _table('', ('buildable', 'estimate', '± 95 %'))
+    table = _table('parameter', ('buildable', 'estimate', '± 95 %'))
     return _filled(table, found, others, max(1, len(others) // joints), nominal=False)
 
 
@@ -32,19 +35,21 @@ def _filled(
 ) -> Table:
     """Add a row for each of some parameters, with a line after every section."""
     table.add_column('unit', no_wrap=True)
-    table.add_column('class: combination', min_width=len(IDENTIFIABLE))
+    table.add_column('told', min_width=len(IDENTIFIABLE))
+    number = {row: str(k) for k, row in enumerate(found.combined, start=1)}
     for count, i in enumerate(parameters, start=1):
         rows = found.combinations_of(i)
         kind = found.class_of(i)
         alone = len(rows) == 1 and np.count_nonzero(found.base.matrix[rows[0]]) == 1
-        numbers = '' if alone or not rows else f': {", ".join(str(r + 1) for r in rows)}'
+        if kind == IN_COMBINATION and not alone:
+            kind = f'in no. {", ".join(number[row] for row in rows)}'
         table.add_row(
             found.names[i],
-            *([f'{found.nominal[i]:.3g}'] if nominal else []),
-            f'{found.consistent[i]:.3g}',
+            *([_three(found.nominal[i])] if nominal else []),
+            _three(found.consistent[i]),
             *(_value(found.values[rows[0]], found.std[rows[0]]) if alone else ('', '')),
             found.units[i],
-            f'{kind}{numbers}',
+            kind,
             end_section=count % section == 0,
         )
     return table
@@ -60,18 +65,17 @@ def combination_table(found: Found) -> Table:
     table.add_column('unit', no_wrap=True)
     nominal = found.base.to_base(found.nominal)
     texts = found.base.combinations
-    for i, (text, kept) in enumerate(zip(texts, found.base.independent, strict=True)):
-        if np.count_nonzero(found.base.matrix[i]) == 1:
-            continue
+    for k, i in enumerate(found.combined, start=1):
         cells = _value(found.values[i], found.std[i])
-        table.add_row(str(i + 1), text, f'{nominal[i]:.3g}', *cells, found.units[kept])
+        unit = found.units[found.base.independent[i]]
+        table.add_row(str(k), texts[i], _three(nominal[i]), *cells, unit)
     return table
 
 
 def error_table(prediction: Prediction) -> Table:
     """Make the table of prediction errors on data that were not fitted."""
     headings = ('measured', 'error', 'of range', 'buildable', 'nominal')
-    table = _table('rms', headings)
+    table = _table('rms of', headings)
     table.add_column('unit', no_wrap=True)
     measured = prediction.measured
     level = prediction.rms(measured)
@@ -82,10 +86,10 @@ def error_table(prediction: Prediction) -> Table:
     span = [float(np.ptp(column)) if column.size else 0.0 for column in columns]
     for i, channel in enumerate(prediction.channels):
         share = f'{100.0 * errors[0][i] / span[i]:.1f} %' if span[i] > 0.0 else ''
-        cells = [f'{error[i]:.3g}' for error in errors]
+        cells = [_three(error[i]) for error in errors]
         table.add_row(
             channel,
-            f'{level[i]:.3g}',
+            _three(level[i]),
             cells[0],
             share,
             *cells[1:],
@@ -104,6 +108,11 @@ def _table(first: str, headings: Sequence[str]) -> Table:
     for heading in headings:
         table.add_column(heading, justify='right', no_wrap=True)
     return table
+
+
+def _three(value: float) -> str:
+    """Return a number with three digits; rounding errors are zero."""
+    return '0' if abs(value) < ROUNDING else f'{value:#.3g}'.rstrip('.')
 
 
 def _value(value: float, std: float) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from load_identification.arm.arm import Arm
 from load_identification.arm.arm_file import IdentifiedArm
+from load_identification.arm.consistent import covariance_about
 from load_identification.arm.experiments import ExperimentPlan
 from load_identification.arm.friction import DriveModel
 from load_identification.arm.identification import ArmIdentification, Options
@@ -68,7 +69,10 @@ def torque_session(request: Request) -> Session:
     units = effort_units(description, arm)
     found = told.found(units)
     prediction = _predicted(told.outcome, test, units, _source(request))
-    identified, reasons = verdict(found, prediction)
+    cure = 'plan a motion by plan_excitation'
+    if request.method == 'sequential':
+        cure = f'take --method ls, which asks all joints at once, or {cure}'
+    identified, reasons = verdict(found, prediction, cure)
     drives = told.outcome.model.drive
     return Session(
         found=found,
@@ -222,7 +226,8 @@ def _arm_model(told: ArmIdentification, cutoff: float) -> IdentifiedArm:
     links = told.model.links.stop
     covariance: FloatArray = np.zeros((len(values),) * 2)
     kept = told.base.independent
-    covariance[np.ix_(kept, kept)] = 0.5 * (told.covariance + told.covariance.T)
+    both = covariance_about(told.base, values, told.values, told.covariance)
+    covariance[np.ix_(kept, kept)] = 0.5 * (both + both.T)
     untold = kept[~np.isfinite(told.std)]
     covariance[untold, untold] += UNTOLD_STD**2
     # A joint without a row has shown no noise, and must not pass for one that has none.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -19,13 +20,14 @@ from load_identification.arm.experiments import (
     locked_postures,
     plan_path,
 )
-from load_identification.arm.fourier_motion import FourierSettings, optimise_fourier_motion
+from load_identification.arm.fourier_motion import optimise_fourier_motion
+from load_identification.arm.fourier_series import FourierSettings
 from load_identification.arm.friction import DriveModel
 from load_identification.arm.joint_motion import JointMotion, Piece
 from load_identification.arm.limits import Limits, Workspace, arm_limits
 from load_identification.arm.model import ArmModel
 from load_identification.arm.spectrum import TorqueRegressor, base_regressor
-from load_identification.errors import ParameterError
+from load_identification.errors import FrameError, ParameterError
 from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray
 
@@ -140,15 +142,23 @@ def load_arm(urdf: str, tip: str | None, gravity: Sequence[float]) -> Arm:
     Raises
     ------
     DescriptionError
-        Where it cannot be used; FrameError where the link is not in it.
+        Where it cannot be used; FrameError where no joint moves the link.
     """
-    joints = None if tip is None else Robot(urdf, tip).joints
+    if tip is None:
+        return Arm(urdf, gravity)
+    try:
+        joints = Robot(urdf, tip).joints
+    except FrameError:
+        joints = ()
+    if not joints:
+        moved = ', '.join(Arm(urdf, gravity).bodies)
+        raise FrameError(
+            f'--tip is {tip!r}; it must be a link that a joint moves, {moved}, or one fixed to it'
+        )
     return Arm(urdf, gravity, joints)
 
 
-def plan_motion(
-    arm: Arm, urdf: str, request: Request, progress: Callable[[float], None]
-) -> Planned:
+def plan_motion(arm: Arm, urdf: str, request: Request, progress: Callable[[str], None]) -> Planned:
     """Plan a motion.
 
     Parameters
@@ -158,7 +168,7 @@ def plan_motion(
         Its description, for the frame of the workspace.
     request : Request
     progress : callable
-        Called with the condition number from time to time.
+        Told in words how far it has come, several times a second.
 
     Raises
     ------
@@ -176,13 +186,18 @@ def plan_motion(
         regressor, parameters = _regressor(arm)
         duration = request.duration or FOURIER_DURATION
         settings = FourierSettings(duration=duration, seed=request.seed)
+        steps = itertools.count(1)
+
+        def report(condition: float) -> None:
+            progress(f'condition number {condition:.4g} after {next(steps)} steps')
+
         found = optimise_fourier_motion(
-            arm, regressor, limits, settings, _noise(arm), workspace, progress
+            arm, regressor, limits, settings, _noise(arm), workspace, report
         )
         return _planned(
             arm, limits, found.motion, None, parameters, found.condition, found.drawn_condition, 0
         )
-    return _plan_experiments(arm, limits, request, workspace)
+    return _plan_experiments(arm, limits, request, workspace, progress)
 
 
 def _check_reach(arm: Arm, limits: Limits, workspace: Workspace, frame: str) -> None:
@@ -214,10 +229,15 @@ def _noise(arm: Arm) -> FloatArray:
 
 
 def _plan_experiments(
-    arm: Arm, limits: Limits, request: Request, workspace: Workspace | None
+    arm: Arm,
+    limits: Limits,
+    request: Request,
+    workspace: Workspace | None,
+    progress: Callable[[str], None],
 ) -> Planned:
     regressor, parameters = _regressor(arm)
     postures = locked_postures(limits, request.levels, request.seed)
+    progress(f'moving at {len(postures)} postures')
     feasible = feasible_experiments(arm, limits, request.settings, postures, workspace)
     if not feasible:
         raise ParameterError(
@@ -225,6 +245,7 @@ def _plan_experiments(
             + ('' if workspace is None else ' and the workspace')
             + '; allow more of them, or a finer grid by --levels'
         )
+    progress(f'judging {len(feasible)} experiments')
     blocks = ideal_blocks(regressor, feasible, _noise(arm))
     everything = design(blocks, np.arange(len(blocks)))
     if not np.isfinite(everything.condition):
@@ -236,7 +257,7 @@ def _plan_experiments(
     if request.method == 'spectrum':
         chosen = _as_they_come(blocks, request.experiments or 2 * parameters, request.seed)
     else:
-        chosen = _choice(arm, limits, feasible, blocks, request)
+        chosen = _choice(arm, limits, feasible, blocks, request, progress)
     plan = plan_path(arm.joints, [feasible[k] for k in chosen.chosen], limits)
     if request.duration is not None and plan.path.duration > request.duration:
         raise ParameterError(
@@ -270,12 +291,13 @@ def _choice(
     experiments: Sequence[Experiment],
     blocks: FloatArray,
     request: Request,
+    progress: Callable[[str], None],
 ) -> Design:
     """Choose experiments, as many as are asked for, or as the duration has room for."""
     parameters = blocks.shape[2]
     size = min(request.experiments or 2 * parameters, len(experiments))
     while True:
-        found = exchange(blocks, size, request.seed, STARTS)
+        found = exchange(blocks, size, request.seed, STARTS, progress)
         if request.duration is None:
             return found
         took = plan_path(arm.joints, [experiments[k] for k in found.chosen], limits).path.duration

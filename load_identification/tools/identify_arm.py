@@ -34,8 +34,8 @@ METHODS = ('ls', 'sequential', 'spectrum', 'acceleration_free')
 EPILOG = """\
 exit status:
   0  all that such measurements can tell is identified
-  1  it is not: the output says what the motion does not tell, or that data that were not fitted
-     are predicted no better than by the description
+  1  it is not: the output says what the motion does not tell, or that data
+     that were not fitted are predicted no better than by the description
   2  nothing could be done: one line on standard error says why
 """
 
@@ -116,6 +116,14 @@ def _add_details(parser: argparse.ArgumentParser) -> None:
         '--rotor-inertia', action='store_true', help='efforts are of motors: identify rotors too'
     )
     group.add_argument(
+        '--static',
+        metavar='RECORDING',
+        type=Path,
+        nargs='+',
+        help='of --sensor base: each motion again, replayed slowly, which takes off weight and '
+        'offset',
+    )
+    group.add_argument(
         '--sensor-frame', metavar='LINK', default='', help='of --sensor base, if not the frame_id'
     )
     group.add_argument('--wrench-convention', choices=tuple(CONVENTIONS), default='on_sensor')
@@ -142,6 +150,13 @@ def _request(arguments: argparse.Namespace) -> Request:
         raise ParameterError(
             '--model holds drives, which a sensor under the arm does not feel; use --output'
         )
+    if arguments.static and not (
+        base and len(arguments.static) == len(arguments.recordings) and not arguments.held_out
+    ):
+        raise ParameterError(
+            f'--static has {len(arguments.static)} for {len(arguments.recordings)} recordings; it '
+            'takes one for each, with --sensor base and without --held-out, which has no replay'
+        )
     if (method == 'spectrum') != (arguments.plan is not None):
         raise ParameterError(
             '--method spectrum and --plan go together: the plan says when which experiment was; '
@@ -153,6 +168,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         raise ParameterError(f'--cutoff is {arguments.cutoff} Hz; it must be above 0')
     return Request(
         recordings=tuple(arguments.recordings),
+        static=tuple(arguments.static or ()),
         description=arguments.description,
         nominal=arguments.nominal,
         held_out=arguments.held_out,
@@ -195,10 +211,12 @@ def print_session(console: Console, session: Session) -> None:
     console.print(f'Condition  {found.condition:.3g} (rows weighted, columns of length one)\n')
     console.print('Links, about the origin and in the axes of their frames', style='bold')
     console.print(link_table(found))
-    console.print('Friction and offsets' if session.arm_model else 'Offsets', style='bold')
-    console.print(other_table(found))
-    console.print('What is told only in combination', style='bold')
-    console.print(combination_table(found))
+    if len(found.names) > found.arm.nominal.size:
+        console.print('Friction and offsets' if session.arm_model else 'Offsets', style='bold')
+        console.print(other_table(found))
+    if found.combined:
+        console.print('What is told only in combination, by its number', style='bold')
+        console.print(combination_table(found))
     console.print(f'Prediction of data that were not fitted: {prediction.source}', style='bold')
     console.print(error_table(prediction))
     for warning in session.warnings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,8 +44,8 @@ exit status:
   0  the motion is planned
   2  nothing could be planned: one line on standard error says why
 
-Collisions of the arm with itself and with what stands around it are not checked: run the
-motion slowly first, or in simulation.
+Collisions of the arm with itself and with what stands around it are not
+checked: run the motion slowly first, or in simulation.
 """
 
 FILES = {'yaml': 'trajectory.yaml', 'bag': 'trajectory', 'plan': 'experiments.yaml'}
@@ -228,16 +229,17 @@ def _run(options: argparse.Namespace, console: Console) -> None:
     urdf = _read(options.description)
     outputs = _outputs(options, options.method != 'fourier')
     arm = load_arm(urdf, options.tip, options.gravity)
-    progress = Console(stderr=True)
-    with progress.status('planning') as status:
+    begin = time.monotonic()
+    with Console(stderr=True).status('planning') as status:
         planned = plan_motion(
             arm,
             urdf,
             _request(options),
-            lambda condition: status.update(f'planning: condition {condition:.4g}'),
+            lambda words: status.update(f'planning: {words}'),
         )
     _write(planned, outputs, options)
     console.print(summary(planned))
+    console.print(f'Planned in {time.monotonic() - begin:.0f} s.')
     if planned.plan is not None:
         console.print(experiment_table(planned.plan))
     console.print(joint_table(planned))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from load_identification.arm.joint_motion import Move
 from load_identification.errors import ParameterError
 from load_identification.typing_aliases import FloatArray
 
@@ -32,13 +33,7 @@ def quintic(
     """
     if not duration > 0.0:
         raise ParameterError(f'duration is {duration} s; it must be > 0')
-    s = np.clip(np.asarray(times, dtype=np.float64) / duration, 0.0, 1.0)[:, None]
-    way = goal - start
-    return (
-        start + way * (s**3 * (10.0 - 15.0 * s + 6.0 * s**2)),
-        way * (30.0 * s**2 * (1.0 - s) ** 2) / duration,
-        way * (60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)) / duration**2,
-    )
+    return Move(start, goal, duration).sample(times)
 
 
 @dataclass(frozen=True, eq=False)
