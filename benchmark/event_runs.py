@@ -13,7 +13,8 @@ import load_identification  # noqa: F401  (before NumPy: one thread)
 import numpy as np
 
 from load_identification.estimation.events import LOAD, OFFSET, RETURN
-from load_identification.estimation.payload_estimator import PayloadEstimate, PayloadEstimator
+from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.nodes.parameters import Parameters
@@ -66,12 +67,14 @@ class Change:
         Before and after.
     offset : tuple of two (6,) arrays
         Before and after [N, N m].
+    truth : str
+        What has changed.
     push : (n, 6) array function of motion, or None
         External wrench on the sensor while it lasts [N, N m].
     lasts : float
         Of the push [s].
-    truth : str
-        What has changed.
+    takes : float
+        From before to after, steadily [s].
     """
 
     load: tuple[InertialParameters, InertialParameters]
@@ -79,6 +82,7 @@ class Change:
     truth: str
     push: Callable[[FrameMotion], FloatArray] | None = None
     lasts: float = 0.0
+    takes: float = 0.0
 
 
 def drawn_load(rng: np.random.Generator, mass: float) -> InertialParameters:
@@ -127,6 +131,11 @@ def rezero(rng: np.random.Generator) -> Change:
     return Change((held, held), (offset, offset + step), OFFSET)
 
 
+def slowly(draw: Callable[[np.random.Generator], Change]) -> Callable[..., Change]:
+    """Let a change take half a second: a gripper that closes slowly, a driver's slow zeroing."""
+    return lambda rng: replace(draw(rng), takes=0.5)
+
+
 def push_in_world(rng: np.random.Generator) -> Change:
     """Push with 20 N for 2 s in one direction of the world, at a point of the tool."""
     held = drawn_load(rng, rng.uniform(0.5, 2.0))
@@ -156,6 +165,8 @@ SCENARIOS: dict[str, tuple[Callable[[np.random.Generator], Change], str]] = {
     'release, moving': (release, 'moving'),
     '5 %, moving': (small_change, 'moving'),
     're-zero, moving': (rezero, 'moving'),
+    'grasp in 0.5 s, moving': (slowly(grasp), 'moving'),
+    're-zero in 0.5 s, moving': (slowly(rezero), 'moving'),
     'grasp, at rest': (grasp, 'resting'),
     'release, at rest': (release, 'resting'),
     '5 %, at rest': (small_change, 'resting'),
@@ -203,8 +214,10 @@ class Run:
     delay : float
         Of the filter [s].
     changed, moved : float
-        When the change came, and when the arm moved after it [s].
+        When the change began, and when it had come and the arm moved [s].
     change : Change
+    kind : str
+        moving or resting.
     """
 
     batch: FilteredBatch
@@ -212,6 +225,7 @@ class Run:
     changed: float
     moved: float
     change: Change
+    kind: str
 
 
 def filtered(recording: Recording) -> tuple[FilteredBatch, float]:
@@ -233,18 +247,18 @@ def recorded(scenario: str, seed: int) -> Run:
     change = draw(rng)
     trajectory, earliest, goes_on = motion_of(kind, seed)
     changed = earliest + rng.uniform(0.0, 0.3)
-    moved = max(changed, goes_on)
+    moved = max(changed + change.takes, goes_on)
     base = simulate(Robot(URDF, FRAME), trajectory, change.load[0], SENSORS, RATE, seed)
     times = base.stamps * 1e-9
-    later = (times >= changed)[:, None]
-    wrench = np.where(later, load_wrench(change.load[1], base.motion), base.exact_wrench)
-    wrench = wrench + later * (change.offset[1] - change.offset[0])
+    part = np.clip((times - changed) / max(change.takes, 1e-9), 0.0, 1.0)[:, None]
+    other = load_wrench(change.load[1], base.motion) + change.offset[1] - change.offset[0]
+    wrench = base.exact_wrench + part * (other - base.exact_wrench)
     if change.push is not None:
-        lasting = later & (times < changed + change.lasts)[:, None]
+        lasting = (part > 0.0) & (times < changed + change.lasts)[:, None]
         wrench = wrench + lasting * change.push(base.motion)
     sensors = replace(SENSORS, offset=tuple(change.offset[0]))
     batch, delay = filtered(measure(replace(base, exact_wrench=wrench), sensors, seed))
-    return Run(batch, delay, changed, moved, change)
+    return Run(batch, delay, changed, moved, change, kind)
 
 
 @dataclass(frozen=True)
@@ -306,7 +320,7 @@ def outcome(run: Run) -> Outcome:
     wrong = early = False
     now_held = now_claimed = held = claimed = 0
     error = std = np.nan
-    due = DUE['moving' if run.moved == run.changed else 'resting']
+    due = DUE[run.kind]
     for piece in pieces(run.batch):
         stage.update(piece)
         estimate = stage.estimate()

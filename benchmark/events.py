@@ -1,4 +1,4 @@
-"""Events, drift, possible bodies and delay: whether the estimate may be believed, in tables.
+"""Events, drift, possible bodies, delay, second opinion: may the estimate be believed?
 
     python benchmark/events.py [--runs 100] [--minutes 60]
 
@@ -7,8 +7,8 @@ of the filter included; the share of runs in which it was told rightly what had 
 push: that all is as before), and of those in which something else was claimed first; of all
 parameters called identified, the share whose 95 % interval holds the truth, 3 s after motion
 began, and at all looks since the change was due to be noticed. Then false alarms in an hour of
-ordinary motion, the mass in an hour of drift, the nearest possible body, and the delay between
-the streams.
+ordinary motion, the mass in an hour of drift, the nearest possible body, the delay between the
+streams, and total least squares beside least squares.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from event_runs import (
 import consistency
 import delay
 import numpy as np
+import second_opinion
 from rich.console import Console
 from rich.table import Table
 
@@ -83,6 +84,9 @@ def main() -> int:
     console.print(consistency.table(10 * arguments.runs)[0])
     lags, words = delay.table(arguments.runs, delay.DURATION)
     console.print(lags)
+    console.print('\n'.join(words))
+    opinions, words = second_opinion.table(arguments.runs)
+    console.print(opinions)
     console.print('\n'.join(words))
     return 0
 

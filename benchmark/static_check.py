@@ -24,7 +24,8 @@ from rich.table import Table
 from scipy import signal
 
 from load_identification.estimation.mass_check import Expectation, MassCheck, check_mass
-from load_identification.estimation.payload_estimator import EstimatorSettings, PayloadEstimator
+from load_identification.estimation.payload_estimate import EstimatorSettings
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.static_estimate import gravity_rows
 from load_identification.estimation.verdict import INCONCLUSIVE, MATCH, MISMATCH
 from load_identification.estimation.weighing import Scales

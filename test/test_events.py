@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import astuple, replace
 from functools import cache
@@ -62,7 +63,9 @@ def stage() -> PayloadEstimator:
 
 @pytest.mark.parametrize('scenario', SCENARIOS)
 def test_a_change_is_noticed_in_time_and_not_before(scenario: str) -> None:
-    due = DUE[SCENARIOS[scenario][1]]
+    draw, kind = SCENARIOS[scenario]
+    # What changes slowly may be noticed as late after it has changed.
+    due = DUE[kind] + draw(np.random.default_rng(0)).takes
     assert all(o.noticed <= due for o in outcomes(scenario)), outcomes(scenario)
     assert not any(o.early for o in outcomes(scenario))
 
@@ -71,18 +74,20 @@ def test_a_change_is_noticed_in_time_and_not_before(scenario: str) -> None:
 def test_what_has_changed_is_told_rightly(scenario: str) -> None:
     found = outcomes(scenario)
     assert not any(o.wrong for o in found)
-    # What the issue asks for: 95 % within 2 s of motion; of five, all.
-    assert all(o.told <= 2.0 for o in found), [o.told for o in found]
+    # What the issue asks for: 95 % within 2 s of motion; of five, all but one at most.
+    assert sum(o.told <= 2.0 for o in found) >= RUNS - 1, [o.told for o in found]
+    assert all(o.told <= 2.5 for o in found), [o.told for o in found]
 
 
 @pytest.mark.parametrize('scenario', SCENARIOS)
 def test_intervals_hold_after_the_change_and_nothing_else_is_claimed_before(scenario: str) -> None:
     found = outcomes(scenario)
     held, claimed = sum(o.held for o in found), sum(o.claimed for o in found)
-    # Fifty intervals at most, correlated within a run: three standard errors below 95 %.
-    assert held >= 0.83 * claimed
+    # All of a run are correlated: their share spreads by 0.1 from run to run, with a long tail;
+    # four standard errors of the mean of five below 95 %.
+    assert held >= 0.77 * claimed
     since, looks = sum(o.held_since for o in found), sum(o.claimed_since for o in found)
-    assert since >= 0.83 * looks
+    assert since >= 0.77 * looks
     if scenario in CHANGES:
         assert claimed >= 5 * RUNS
 
@@ -164,6 +169,39 @@ def test_what_contact_would_read_is_shown_against_what_was_known() -> None:
     # The weight of what has been picked up, to the noise of single samples.
     force = np.linalg.norm(explained[1][:, :3], axis=1)
     np.testing.assert_allclose(force, heavier * 9.80665, atol=0.3)
+
+
+def test_an_arm_that_only_turns_about_the_vertical_is_told_what_would_help() -> None:
+    pose = np.array([0.0, -0.5, 0.3, 0.2, 0.6, 0.1])
+    away = pose + np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0])
+    path = (Quintic(pose, away, 2.0), Quintic(away, pose, 2.0))
+    batch, _ = grasped(Trajectory(path * 2), 1, 4.0)
+    estimator = stage()
+    estimator.update(batch)
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert estimate.untold
+    found = re.match(
+        r'load or offset changed: turn the sensor by 20° at least .* \((\d+)° so far\); '
+        r'where it cannot, call reset .* reset and calibrate_offset',
+        estimate.reasons[0],
+    )
+    assert found is not None
+    # Acceleration of the tool turns the specific force a little.
+    assert int(found[1]) < 15
+
+
+@pytest.mark.parametrize(('every', 'watched'), [(10, False), (5, True)])
+def test_samples_too_slow_to_be_watched_are_warned_of(every: int, watched: bool) -> None:
+    """Of the filter's 50 Hz: 5 Hz and 10 Hz."""
+    batch = grasped_at_rest().batch
+    names = [name for name in vars(batch) if isinstance(getattr(batch, name), np.ndarray)]
+    estimator = stage()
+    estimator.update(replace(batch, **{name: getattr(batch, name)[::every] for name in names}))
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert bool(estimator.events) == watched
+    assert any('10 Hz' in warning for warning in estimate.warnings) != watched
 
 
 def test_reset_while_it_is_not_told_takes_the_load_for_changed() -> None:

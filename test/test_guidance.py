@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from robots import SIX_JOINTS
 from test_payload_estimator import estimate_of, part, poses, rich_motion, samples
 
-from load_identification.estimation.payload_estimator import EstimatorSettings, PayloadEstimator
+from load_identification.estimation.payload_estimate import EstimatorSettings
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.joint_axes import joint_axes
 from load_identification.model.robot import Robot
 
@@ -32,6 +34,23 @@ def test_with_everything_identified_nothing_is_advised() -> None:
     assert estimator.advice() == ''
     assert estimator.delay.known
     assert abs(estimator.delay.value_s) < 1e-3
+
+
+@pytest.mark.parametrize('begins', [4.2, 8.6, 9.7])
+def test_the_fastest_motion_shows_nothing_of_a_push(begins: float) -> None:
+    batch = samples(SIX_JOINTS, rich_motion(SIX_JOINTS, 14.0), noise_seed=1)
+    seconds = (batch.stamps - batch.stamps[0]) * 1e-9
+    during = (seconds > begins) & (seconds < begins + 1.0)
+    pushed = replace(batch, wrench=batch.wrench + during[:, None] * np.repeat([12.0, 1.0], 3))
+    left = []
+    for each in (batch, pushed):
+        estimator = PayloadEstimator(EstimatorSettings())
+        estimator.update(each)
+        estimate = estimator.estimate()
+        assert estimate is not None
+        left.append(estimator._guidance.excitation(estimate.total).unexplained)
+    # Of 1 N·m nothing: what came before its notice, in fast motion each time, is dropped.
+    assert left[1] < 1.3 * left[0]
 
 
 def test_inertia_stays_identified_after_a_push() -> None:

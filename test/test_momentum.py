@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from robots import SCARA, SEVEN_JOINTS, SIX_JOINTS
+from test_recursive_least_squares import batch_least_squares
 
 from load_identification.estimation.gravity import GravityObserver
 from load_identification.estimation.momentum import LONGEST_STEP, MomentumRegressor
-from load_identification.estimation.recursive_least_squares import batch_least_squares
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.signals.batches import FilteredBatch

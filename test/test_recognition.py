@@ -177,7 +177,7 @@ def test_a_known_object_held_off_its_place_is_named_and_a_mismatch(tmp_path: Pat
     found = recognize(mass_alone(0.3, 0.001), upright, center, 1e-8 * np.eye(3))
     assert found.known
     assert found.verdict.verdict == MISMATCH
-    assert found.verdict.reason == 'upright: held 12.0 ± 0.3 mm off, 5.0 allowed'
+    assert found.verdict.reason == 'upright: held 12.0 ± 0.3 mm (99 %) off, 5.0 allowed'
     other = recognize(mass_alone(0.5, 0.001), upright, upright[0].place, 1e-8 * np.eye(3))
     assert not other.known
     assert other.verdict.reason.startswith('unknown object')

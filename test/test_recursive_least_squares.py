@@ -14,7 +14,6 @@ from load_identification.estimation.noise_group import NoiseGroup
 from load_identification.estimation.recursive_least_squares import (
     RecursiveLeastSquares,
     Solution,
-    batch_least_squares,
 )
 from load_identification.typing_aliases import FloatArray
 
@@ -35,11 +34,14 @@ Rows = list[tuple[FloatArray, FloatArray]]
 
 
 def estimator(
-    walk: float = 0.0, forgetting_time: float = np.inf, groups: Sequence[NoiseGroup] = GROUPS
+    walk: float = 0.0,
+    forgetting_time: float = np.inf,
+    groups: Sequence[NoiseGroup] = GROUPS,
+    held: int = 0,
 ) -> RecursiveLeastSquares:
     drift = np.zeros(SIZE)
     drift[5:] = walk
-    return RecursiveLeastSquares(SIZE, groups, PRIOR, drift, forgetting_time)
+    return RecursiveLeastSquares(SIZE, groups, PRIOR, drift, forgetting_time, held)
 
 
 def regressors(
@@ -89,6 +91,12 @@ def feed(
             recursive.add(at(rows, slice(first, min(first + cut, end))))
         if end - start == PER_BLOCK:
             recursive.end_block(elapsed)
+
+
+def batch_least_squares(matrix: FloatArray, values: FloatArray, noise: FloatArray) -> FloatArray:
+    """Solve for all rows at once (eq. 15); `noise` (n,) is that of each row."""
+    solution = np.linalg.lstsq(matrix / noise[:, None], values / noise, rcond=None)[0]
+    return np.asarray(solution, dtype=float)
 
 
 def batch(rows: Rows, noise: FloatArray) -> FloatArray:
@@ -378,28 +386,26 @@ def test_a_wandering_offset_is_forgotten_at_its_own_pace() -> None:
     np.testing.assert_allclose(after.values, before.values, rtol=1e-6)
 
 
-def test_signal_is_the_rms_that_unknowns_cause_in_a_group() -> None:
-    rows = measured(1, regressors(0, 300))
-    recursive = estimator()
-    feed(recursive, rows)
-    values = np.arange(1.0, 8.0)
-    caused = rows[1][0][..., 1:3] @ values[3:5]
-    expected = np.sqrt(np.mean(caused**2))
-    assert recursive.signal_rms(1, (3, 4), values) == pytest.approx(expected, rel=1e-9)
-    assert recursive.signal_rms(0, (3, 4), values) == 0.0
-
-
-def test_signal_after_forgetting_is_that_of_the_rows_since() -> None:
+def test_rows_of_what_was_forgotten_tell_nothing() -> None:
     recursive, fresh = estimator(), estimator()
     feed(recursive, measured(1, regressors(0, 4800)))
     recursive.forget(range(5))
-    assert recursive.signal_rms(1, (3, 4), TRUTH) == 0.0
+    np.testing.assert_allclose(recursive.telling_rows(), 0.0, atol=1e-9)
     rows = measured(2, regressors(5, 240))
     feed(recursive, rows)
     feed(fresh, rows)
-    since = fresh.signal_rms(1, (3, 4), TRUTH)
-    # What is marginal rounds to 1e-16 of the old.
-    assert recursive.signal_rms(1, (3, 4), TRUTH) == pytest.approx(since, rel=1e-6)
+    np.testing.assert_allclose(recursive.telling_rows(), fresh.telling_rows(), rtol=1e-9)
+
+
+def test_an_average_is_as_noisy_as_that_of_so_many_samples_of_full_weight() -> None:
+    weights = np.array([1.0, 1.0, 0.5, 0.01])
+    recursive = estimator(held=1)
+    recursive.add(measured(1, regressors(0, 4)), [weights, weights])
+    recursive.end_block(BLOCK)
+    noise = np.random.default_rng(3).standard_normal((20000, 4))
+    variance = np.var(noise @ weights / weights.sum())
+    # So many means know their variance to 1 %.
+    np.testing.assert_allclose(1.0 / recursive.newest(1).samples, variance, rtol=0.03)
 
 
 def test_slow_covariance_is_blind_to_noise_in_a_regressor() -> None:

@@ -66,6 +66,8 @@ def calibrate_as_told(arm: Arm) -> None:
     if not answer.success:
         assert 'if nothing is held, call reset and then calibrate_offset' in answer.reason
         arm.call('reset')
+        # Long enough for the new offset to be noticed once more: what somebody says counts.
+        arm.rest(0.5)
         answer = arm.call('calibrate_offset')
     assert answer.success, answer.says
 
@@ -170,7 +172,9 @@ def test_clients_of_two_nodes_are_both_answered_and_one_service_runs_once(
             for name in ('check_mass', 'calibrate_offset')
         }
         for client in clients.values():
-            other.wait_for(client.service_is_ready, 'the services')
+            other.wait_for(
+                client.service_is_ready, 'the services', meanwhile=lambda: arm.rest(0.02)
+            )
         # The same service from both, and another one from the second, all at once.
         mine = arm.start('calibrate_offset')
         theirs = {name: client.call_async(Trigger.Request()) for name, client in clients.items()}

@@ -10,7 +10,8 @@ import pinocchio
 import pytest
 from scipy import signal, stats
 
-from load_identification.estimation.payload_estimator import EstimatorSettings, PayloadEstimator
+from load_identification.estimation.payload_estimate import EstimatorSettings
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.static_estimate import (
     NotAtRestError,
     averaged,
@@ -226,6 +227,22 @@ def test_a_channel_that_is_not_there_is_not_averaged() -> None:
 def test_a_sensor_that_shows_no_noise_is_not_believed_beyond_its_digits() -> None:
     pose = averaged(STAMPS, np.tile(OFFSET, (1000, 1)), NOISE)
     assert np.all(pose.standard_error > 0.0)
+
+
+@pytest.mark.parametrize('noise', [0.02, 0.1, 0.3, 1.0])
+def test_intervals_of_the_mean_hold_with_a_coarse_quantiser(noise: float) -> None:
+    steps = np.array([0.5, 0.02])
+    step = np.repeat(steps, 3)
+    inside, rng = [], np.random.default_rng(3)
+    for _ in range(100):
+        true = OFFSET + step * rng.uniform(-0.5, 0.5, 6)
+        shown = np.round((true + noise * step * rng.standard_normal((1000, 6))) / step) * step
+        pose = averaged(STAMPS, shown, NOISE, steps)
+        inside.append(np.abs(pose.mean - true) < 1.96 * pose.standard_error)
+        # Of the error of a single sample, or of the scatter of 1000.
+        assert np.all(pose.standard_error < 0.3 * step)
+    # 600 draws; with noise of a step they are as ever, with less the bound of half a step holds.
+    assert np.mean(inside) > 0.93
 
 
 MASS, CENTER = 1.106, np.array([0.012, 0.037, 0.047])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -14,7 +18,11 @@ from load_identification.estimation.total_least_squares import (
 )
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import wrench_regressor
+from load_identification.nodes.parameters import Parameters
 from load_identification.typing_aliases import FloatArray
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'benchmark'))
+from second_opinion import CASES, MOMENTS, Case, study
 
 BODY = InertialParameters.from_center_of_mass(
     1.5, [0.03, -0.02, 0.08], np.diag([0.010, 0.008, 0.005])
@@ -198,3 +206,31 @@ def test_disagreement_is_beyond_both_intervals() -> None:
     other = np.array([1.1, 0.13, 0.02, 1.0]), np.array([0.01, 0.02, 1e-2, 0.1])
     (sentence,) = disagreement(names, one, other)
     assert sentence == ('mass: 1 ± 0.02 by least squares, 1.1 ± 0.02 by total least squares')
+
+
+# Through the whole pipeline; benchmark/second_opinion.py has a hundred runs of each.
+
+
+@pytest.mark.parametrize('case', [CASES['steps of 1e-5 rad'], CASES['steps of a PUMA 560']])
+def test_with_good_encoders_both_agree_and_nobody_is_warned(case: Case) -> None:
+    found = study(case, 5, first_seed=200)
+    assert not found.warned.any(), found.example
+    # Well below the two standard deviations at which they would disagree.
+    assert np.all(np.abs(found.error[0] - found.error[1]) < 0.6 * found.std[0])
+
+
+def test_with_poor_encoders_it_is_nearer_and_the_status_warns_with_both_numbers() -> None:
+    found = study(CASES['white, 3e-04 rad'], 5, first_seed=200)
+    assert found.warned.all()
+    assert 'by least squares' in found.example
+    assert 'by total least squares' in found.example
+    least, total = (np.abs(each[:, MOMENTS].mean(axis=0)) for each in found.error)
+    # 14 % too small against 0.1 %, by a hundred runs.
+    assert np.all(total < 0.3 * least)
+    # 95 % of 50, some of them of one run.
+    assert np.mean(np.abs(found.error[1]) <= 1.96 * found.std[1]) > 0.85
+
+
+def test_nobody_is_warned_who_has_not_asked() -> None:
+    case = replace(CASES['white, 3e-04 rad'], parameters=Parameters())
+    assert not study(case, 1, first_seed=200).warned.any()

@@ -46,7 +46,7 @@ def test_verdict_is_by_the_interval_not_by_the_value(
 
 def test_reason_has_the_numbers() -> None:
     reason = judge_mass(1.1, 0.004, 1.0, 0.05).reason
-    assert reason == 'mass 1.1000 ± 0.0103 kg, 1.0000 ± 0.0500 expected'
+    assert reason == 'mass 1.1000 ± 0.0103 kg (99 %), 1.0000 ± 0.0500 expected'
     assert judge_mass(1.0, 0.001, 1.0, 0.05).reason == ''
 
 
@@ -81,7 +81,7 @@ def test_center_of_mass_is_judged_across_gravity_alone() -> None:
     held = np.array([0.012, 0.0, 7.0])
     verdict = judge_center_of_mass(held, FLAT, expected, 0.005)
     assert verdict.verdict == MISMATCH
-    assert verdict.reason == 'held 12.0 ± 2.6 mm off, 5.0 allowed'
+    assert verdict.reason == 'held 12.0 ± 2.6 mm (99 %) off, 5.0 allowed'
     assert judge_center_of_mass(held, FLAT, expected, 0.020).verdict == MATCH
     assert judge_center_of_mass(held, FLAT, expected, 0.012).verdict == INCONCLUSIVE
 

@@ -106,7 +106,7 @@ def advise(
         torque = _inertial_torque(knowledge, prospect, now, judgement)
         wanted = required.excitation * knowledge.unexplained
         if not np.any(torque >= wanted):
-            return Advice(_hopeless(prospect, torque, knowledge, wanted), None, now, False)
+            return Advice(_hopeless(prospect, torque, wanted), None, now, False)
         useful &= torque >= wanted
     helpful = np.flatnonzero(useful)
     if not helpful.size:
@@ -153,7 +153,7 @@ def _words(
         worst = int(near[np.argmax(ratio[near])])
         name, unit, scale = _named(worst)
         words += (
-            f': {name} ± {scale * std[worst]:.2g} {unit} expected, '
+            f': {name} std {scale * std[worst]:.2g} {unit} expected, '
             f'{scale * judgement.allowed[worst]:.2g} required'
         )
     if judgement.lacking == INERTIA:
@@ -172,11 +172,10 @@ def _named(place: int) -> tuple[str, str, float]:
     return f'inertia {names[place]}', 'kg·m²', 1.0
 
 
-def _hopeless(prospect: Prospect, torque: FloatArray, knowledge: Knowledge, wanted: float) -> str:
+def _hopeless(prospect: Prospect, torque: FloatArray, wanted: float) -> str:
     """Say that even the fastest of the motions would not show inertia."""
     best = int(np.argmax(torque))
     return (
-        f'inertia: to {prospect.motions[best].words()} would make a torque of about '
-        f'{torque[best]:.2g} N·m rms, {wanted:.2g} needed against {knowledge.unexplained:.2g} '
-        'unexplained: the sensor cannot see it'
+        f'inertia: the sensor cannot see it: even to {prospect.motions[best].words()}, would make '
+        f'a torque of about {torque[best]:.2g} N·m rms, {wanted:.2g} required'
     )

@@ -52,6 +52,34 @@ def possible(
     return to_message_order(nearest.parameters), (words,)
 
 
+def by_total_least_squares(
+    memory: RecursiveLeastSquares,
+    noise: FloatArray,
+    motion_errors: FloatArray,
+    tool: tuple[FloatArray, FloatArray],
+) -> tuple[FloatArray, FloatArray]:
+    """Return values and standard deviations, (10,) in message order, of the other method.
+
+    Parameters
+    ----------
+    memory : RecursiveLeastSquares
+        Of force and torque rows.
+    noise : (2,) array
+        Of these.
+    motion_errors : (6, 6) array
+        Covariance of the errors of linear and angular acceleration.
+    tool : tuple of (10,) and (10, 10) arrays
+        To be taken off, with its covariance.
+    """
+    body = slice(PARAMETERS)
+    errors = np.zeros((UNKNOWNS, UNKNOWNS))
+    samples = memory.telling_rows() / CHANNELS
+    for level, count, error in zip(noise, samples, regressor_errors(motion_errors), strict=True):
+        errors[body, body] += count / level**2 * error
+    found = total_least_squares(memory.stack(noise).whole, errors)
+    return in_message_order(found.values[body] - tool[0], found.covariance[body, body] + tool[1])
+
+
 def second_opinion(
     memory: RecursiveLeastSquares,
     noise: FloatArray,
@@ -64,24 +92,11 @@ def second_opinion(
 
     Parameters
     ----------
-    memory : RecursiveLeastSquares
-        Of force and torque rows.
-    noise : (2,) array
-        Of these.
-    motion_errors : (6, 6) array
-        Covariance of the errors of linear and angular acceleration.
-    tool : tuple of (10,) and (10, 10) arrays
-        To be taken off, with its covariance.
+    memory, noise, motion_errors, tool : as in `by_total_least_squares`
     values, std : (10,) arrays
         Of least squares, in message order.
     """
     if not values[0] > 0.0:
         return ()
-    body = slice(PARAMETERS)
-    errors = np.zeros((UNKNOWNS, UNKNOWNS))
-    samples = memory.telling_rows() / CHANNELS
-    for level, count, error in zip(noise, samples, regressor_errors(motion_errors), strict=True):
-        errors[body, body] += count / level**2 * error
-    found = total_least_squares(memory.stack(noise).whole, errors)
-    other = in_message_order(found.values[body] - tool[0], found.covariance[body, body] + tool[1])
+    other = by_total_least_squares(memory, noise, motion_errors, tool)
     return tuple(disagreement(NAMES, (values, std), other))

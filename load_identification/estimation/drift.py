@@ -18,6 +18,31 @@ MEMORY = 8.0
 SIGNIFICANT = 3.0
 """Standard deviations by which a difference must exceed what noise explains."""
 
+AHEAD = 2.0
+"""For so long a rate is believed without samples [s]: about as long as it took to measure."""
+
+
+def drifted(walk: FloatArray, rate: FloatArray, elapsed: float) -> tuple[FloatArray, FloatArray]:
+    """Return the variance that unknowns gain in some time, and by how much they move.
+
+    Whether a drift goes on while nothing is measured, nobody knows: after `AHEAD` it counts as
+    possible and no longer as certain, so that in a pause, however long, the unknowns may have
+    moved on or stayed.
+
+    Parameters
+    ----------
+    walk, rate : (k,) arrays
+        Of the unknowns [unit/√s, unit/s].
+    elapsed : float
+        [s]
+
+    Returns
+    -------
+    variance, moved : (k,) arrays
+    """
+    certain = min(elapsed, AHEAD)
+    return walk**2 * elapsed + (rate * (elapsed - certain)) ** 2, rate * certain
+
 
 class DriftWatch:
     """Measures how the offset moves at rest: its rate, and a random walk for the remainder.
@@ -61,7 +86,7 @@ class DriftWatch:
         self._means: list[FloatArray] = []
 
     def add(self, mean: FloatArray) -> None:
-        """Take in the mean of each channel over a block at rest, (k,)."""
+        """Take in the mean of each channel over a block at rest, (k,); NaN: it says nothing."""
         self._means.append(mean)
         if len(self._means) < APART_BLOCKS:
             return
@@ -70,15 +95,16 @@ class DriftWatch:
         first, last = ends.mean(axis=1)
         moved = last - first
         scatter = ends.var(axis=1, ddof=1).sum(axis=0) / MEAN_BLOCKS
+        pair = np.array([np.ones(len(moved)), moved, moved**2, scatter])
         self._sums *= np.exp(-1.0 / MEMORY)
-        self._sums += np.array([np.ones(len(moved)), moved, moved**2, scatter])
+        self._sums += np.where(np.isfinite(moved), pair, 0.0)
         count, total, squares, expected = self._sums
         certain = np.abs(total) > SIGNIFICANT * np.sqrt(expected)
-        self.rate = np.where(certain, total / count, 0.0) / self._apart
+        self.rate = np.where(certain, total, 0.0) / np.where(certain, count, 1.0) / self._apart
         for group, least in enumerate(self._least):
             mine = self._channels == group
             pairs, excess = count[mine].sum(), (squares - expected)[mine].sum()
             # Of n squares the sum has a standard deviation of √(2 n) times their mean.
-            chance = SIGNIFICANT * expected[mine].sum() * np.sqrt(2.0 / pairs)
+            chance = SIGNIFICANT * expected[mine].sum() * np.sqrt(2.0 / max(pairs, 1e-9))
             grown = np.sqrt(excess / pairs / self._apart) if excess > chance else 0.0
             self.walk[group] = max(least, grown)

@@ -6,16 +6,16 @@ import copy
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import scipy.stats
 
+from load_identification.estimation.deviation import DeviationMeter
 from load_identification.estimation.recursive_least_squares import (
     RecursiveLeastSquares,
     Solution,
 )
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import FloatArray
 
 WINDOWS = (1, 3, 6)
 """Lengths of the newest averages that are compared with the past, in blocks: the shortest for a
@@ -23,39 +23,6 @@ quick answer, the longest for a small change."""
 
 HELD = max(WINDOWS)
 """Blocks held apart from the past: a change noticed late has not entered it."""
-
-ALARM = float(scipy.stats.chi2.isf(1e-6, 6))
-"""Of the mean deviation in units of what noise explains, six degrees of freedom [-]. Three
-averages ten times a second would exceed it by chance every nine hours, were there no allowance
-for errors of the model besides; benchmark/events.py counts."""
-
-SIZE = np.array([0.05, 5.0])
-"""A change that has to be noticed: part of the load's wrench, and standard deviations of a sample,
-whichever is more [-]."""
-
-ALARM_SIZE, BACK_SIZE = 0.5, 0.25
-"""Parts of such a change from which on a deviation is one, and below which it is none [-]."""
-
-DOUBT = 20.0
-"""A deviation of so many standard deviations of the prediction is one that has to be noticed [-]:
-jitter in the regressor makes things look known that may be wrong by several of them."""
-
-SURPRISE_MEMORY = 300.0
-"""Blocks after which a surprise that was no event counts for 1/e [-]."""
-
-LAG = 0.02
-"""Standard deviation of a delay between wrench and motion [s]: a deviation along the change
-of the load's wrench may come from that."""
-
-MODEL_ERROR = 0.003
-"""Deviation that errors of the robot description and of the sensor's gain may cause, as a part of
-the load's wrench [-]: a change of 5 % is 17 times as much."""
-
-ARM = 0.1
-"""Length by which an error of force is taken for one of torque [m]."""
-
-RETURNED = float(scipy.stats.chi2.isf(1e-3, 6))
-"""Below this deviation the newest samples are what they were before [-]."""
 
 RETURN_BLOCKS, LONG_RETURN_BLOCKS = 3, 6
 """Whole blocks, all samples since included or the newest alone, that show a return."""
@@ -67,9 +34,13 @@ it is excluded."""
 MARGIN = 12.0
 """How much worse the other cause must be for one to be named, in units of chi-square [-]."""
 
-TURNED = np.cos(np.deg2rad(20.0))
-"""Cosine of the angle through which the sensor must have turned against gravity before a steady
-deviation is taken for an offset: a contact may be as steady while it stands."""
+TURNED = float(np.deg2rad(20.0))
+"""Angle through which the sensor must have turned against gravity before a steady deviation is
+taken for an offset [rad]: a contact may be as steady while it stands."""
+
+SETTLING = 0.45
+"""Blocks that begin so soon after the notice of a change [s] do not tell what has changed: where a
+gripper closes or a driver zeroes slowly, they are neither of the old nor of the new."""
 
 BOTH_AFTER = 3.0
 """A load and an offset that explain everything for so long [s], neither of them that of before,
@@ -86,6 +57,13 @@ LOAD, OFFSET, BOTH = 'load changed', 'offset changed', 'load and offset changed'
 CONTACT, RETURN = 'contact', 'load and offset as before'
 ANEW = 'load or offset changed, begun anew'
 
+WHY_UNTOLD = (
+    'load or offset changed: turn the sensor by {needed:.0f}° at least against gravity to tell '
+    'which ({turned:.0f}° so far); where it cannot, call reset if the load has changed, or with '
+    'nothing but the tool on reset and calibrate_offset if the sensor was zeroed'
+)
+WHY_CONTACT = 'contact: an external wrench that no load and no offset explains'
+
 
 @dataclass(frozen=True)
 class Event:
@@ -100,34 +78,6 @@ class Event:
 
     kind: str
     stamp: int
-
-
-@dataclass(frozen=True)
-class Deviation:
-    """How far the newest samples are from what was expected.
-
-    Attributes
-    ----------
-    squared : float
-        Mean innovation, squared in the metric of its covariance [-]: noise of the average,
-        uncertainty of the prediction and errors of the model.
-    size : float
-        Force or torque in units of a change that has to be noticed, the larger [-]; 0 where it may
-        be chance.
-    """
-
-    squared: float
-    size: float
-
-    @property
-    def noticed(self) -> bool:
-        """Whether it is neither chance nor too small."""
-        return self.squared > ALARM and self.size > ALARM_SIZE
-
-    @property
-    def nothing(self) -> bool:
-        """Whether there is none to speak of."""
-        return self.squared < RETURNED or self.size < BACK_SIZE
 
 
 class EventWatch:
@@ -158,7 +108,8 @@ class EventWatch:
         block: float,
     ) -> None:
         self._load, self._offset = list(load), list(offset)
-        self._begin, self._block = begin, block
+        self._begin = begin
+        self._meter = DeviationMeter(load, block)
         self.events: deque[Event] = deque(maxlen=REMEMBERED_EVENTS)
         """The last ones, newest last."""
         self.forget()
@@ -171,21 +122,22 @@ class EventWatch:
         """What was known then."""
         self._earlier: RecursiveLeastSquares | None = None
         self._earlier_age = 0.0
-        self._doubt = 1.0
+        self._meter.forget()
         self._start_anew(0)
 
     def _start_anew(self, stamp: int) -> None:
         self._noticed = stamp
         self._pending = 0.0
         self._moved = False
-        self._surprises: deque[float] = deque()
+        self._returned = 0
+        self._meter.begin()
         self._restart()
 
     def _restart(self) -> None:
         self._steady = 0.0
-        self._returned = 0
         self._first_direction: FloatArray | None = None
-        self._turned = False
+        self.turned = 0.0
+        """Angle by which the sensor has turned against gravity since [rad]."""
 
     def end_block(
         self,
@@ -224,100 +176,21 @@ class EventWatch:
         if self._earlier_age > REMEMBERED:
             self._earlier = None
         known = past.values, past.covariance
-        deviations = [self._deviation(memory, w, known, past) for w in WINDOWS]
+        deviations = [self._meter.measure(memory, w, known, past) for w in WINDOWS]
         noticed = any(deviation.noticed for deviation in deviations)
         if noticed:
             # What only jitter has shown is not known well enough to be compared with.
             slow = memory.slow_covariance(past.noise, past_only=True)
             known = past.values, past.covariance + slow
-            noticed = any(self._deviation(memory, w, known, past).noticed for w in WINDOWS)
+            noticed = any(self._meter.measure(memory, w, known, past).noticed for w in WINDOWS)
         if not noticed:
-            self._be_surprised(deviations[0])
+            self._meter.be_surprised(deviations[0])
             return memory
         memory.drop_recent()
         self.before, self.known = memory, past
         self._start_anew(stamp)
         self.events.append(Event(UNTOLD, stamp))
         return self._begin(past.noise)
-
-    def _deviation(
-        self,
-        memory: RecursiveLeastSquares,
-        window: int,
-        known: tuple[FloatArray, FloatArray],
-        level: Solution,
-    ) -> Deviation:
-        """Compare the newest blocks with what values and covariance predict.
-
-        Parameters
-        ----------
-        memory : RecursiveLeastSquares
-        window : int
-            Number of blocks.
-        known : tuple of (size,) and (size, size) arrays
-            Values and their covariance.
-        level : Solution
-            That tells the noise.
-        """
-        mean = memory.newest(window)
-        if not len(mean.values):
-            return Deviation(0.0, 0.0)
-        load = mean.matrix[:, self._load] @ known[0][self._load]
-        innovation = mean.values - mean.matrix @ known[0]
-
-        lengths = partial(_lengths, mean.group)
-        expected = lengths(load)
-        model = MODEL_ERROR * np.where(mean.group == 0, expected[0], expected @ [ARM, 1.0])
-        predicted = mean.matrix @ known[1] @ mean.matrix.T
-        noise = level.short_noise[mean.group] ** 2 / mean.weight
-        covariance = predicted + np.diag(noise + model**2)
-        squared = float(innovation @ np.linalg.solve(covariance, innovation)) / self._doubt
-        if squared < RETURNED:
-            return Deviation(squared, 0.0)
-        change = self._change(memory, window, known[0])
-        if len(change) == len(innovation):
-            covariance += LAG**2 * np.outer(change, change)
-            squared = float(innovation @ np.linalg.solve(covariance, innovation)) / self._doubt
-        limits = _worth_noticing(expected, level)
-        limits = np.maximum(limits, DOUBT * lengths(np.sqrt(np.abs(np.diag(predicted)))))
-        with np.errstate(divide='ignore', invalid='ignore'):
-            size = np.nan_to_num(lengths(innovation) / limits)
-        return Deviation(squared, float(size.max()))
-
-    def _tells(
-        self,
-        memory: RecursiveLeastSquares,
-        window: int,
-        known: tuple[FloatArray, FloatArray],
-        level: Solution,
-    ) -> bool:
-        """Whether enough is known for a deviation of the newest blocks to be seen."""
-        mean = memory.newest(window)
-        expected = _lengths(mean.group, mean.matrix[:, self._load] @ known[0][self._load])
-        spread = np.sqrt(np.einsum('ci,ij,cj->c', mean.matrix, known[1], mean.matrix))
-        limits = BACK_SIZE * _worth_noticing(expected, level)
-        return bool(np.all(_lengths(mean.group, spread) <= limits))
-
-    def _change(
-        self, memory: RecursiveLeastSquares, window: int, values: FloatArray
-    ) -> FloatArray:
-        """Return how fast the load's wrench changes over the newest blocks [1/s]."""
-        apart = max(window - 1, 1)
-        last, first = memory.newest(1), memory.newest(1, apart)
-        if len(first.values) != len(last.values):
-            return np.empty(0)
-        change = (last.matrix - first.matrix)[:, self._load] @ values[self._load]
-        return np.asarray(change / (apart * self._block), dtype=float)
-
-    def _be_surprised(self, deviation: Deviation) -> None:
-        """Learn how far off predictions are that are no event, but a blunder of the model.
-
-        With a delay, for a change that begins must not hide itself.
-        """
-        self._surprises.append(deviation.squared * self._doubt)
-        if len(self._surprises) > HELD:
-            seen = self._surprises.popleft() / RETURNED
-            self._doubt = max(1.0, seen, self._doubt * np.exp(-1.0 / SURPRISE_MEMORY))
 
     def _look_into(
         self,
@@ -330,8 +203,9 @@ class EventWatch:
         before.wander(elapsed)
         for window in WINDOWS[:2]:
             own = memory.solve_in(known.noise, window)
-            if self._deviation(memory, window, own, known).noticed:
+            if self._meter.measure(memory, window, own, known).noticed:
                 # Still changing: what came until now is neither the old nor the new.
+                self._returned = 0
                 self._restart()
                 if self._pending > BOTH_AFTER / 2:
                     self._say(CONTACT)
@@ -341,12 +215,28 @@ class EventWatch:
                 self._say(RETURN)
                 self.before = self._earlier = None
                 return old
+        if self._pending - elapsed < SETTLING:
+            if self._pending < SETTLING:
+                return memory
+            self._restart()
+            return self._begin(known.noise)
         cause = self._cause(memory, before, known)
         if cause == CONTACT:
             self._say(CONTACT)
         elif cause:
             return self._settle(memory, before, cause)
         return memory
+
+    def why(self) -> str:
+        """Return in words why nothing is claimed while something is looked into."""
+        if self.events and self.events[-1].kind == CONTACT:
+            return WHY_CONTACT
+        needed, turned = np.rad2deg([TURNED, self.turned])
+        return WHY_UNTOLD.format(needed=needed, turned=np.floor(turned))
+
+    def expect_steps(self, steps: FloatArray) -> None:
+        """Take force and torque for no finer than in such steps, (2,)."""
+        self._meter.steps = steps
 
     def tell(self, kind: str, stamp: int) -> None:
         """Remember an event that somebody else has found."""
@@ -364,7 +254,8 @@ class EventWatch:
         direction = specific_force / length
         if self._first_direction is None:
             self._first_direction = direction
-        self._turned |= bool(direction @ self._first_direction < TURNED)
+        cosine = float(np.clip(direction @ self._first_direction, -1.0, 1.0))
+        self.turned = max(self.turned, float(np.arccos(cosine)))
 
     def _is_back(
         self, memory: RecursiveLeastSquares, old: RecursiveLeastSquares, known: Solution
@@ -373,11 +264,11 @@ class EventWatch:
         if memory.blocks_held < RETURN_BLOCKS:
             return False
         expected = old.solve_in(known.noise)
-        near = self._deviation(memory, RETURN_BLOCKS, expected, known).nothing
+        near = self._meter.measure(memory, RETURN_BLOCKS, expected, known).nothing
         if old is self.before:
             # In motion an old memory may know so little that all is as it expects.
             told = near and (
-                not self._moved or self._tells(memory, RETURN_BLOCKS, expected, known)
+                not self._moved or self._meter.tells(memory, RETURN_BLOCKS, expected, known)
             )
             self._returned = self._returned + 1 if told else 0
             if self._returned >= LONG_RETURN_BLOCKS:
@@ -392,7 +283,7 @@ class EventWatch:
         """Return what has changed; empty while it cannot be told."""
         if memory.blocks_held < RETURN_BLOCKS:
             return ''
-        noise = np.maximum(known.noise, memory.solve().noise) * np.sqrt(self._doubt)
+        noise = np.maximum(known.noise, memory.solve().noise) * np.sqrt(self._meter.doubt)
         costs, chances = [], []
         for shared in (self._offset, self._load):
             costs.append(conflict(before, memory, shared, noise))
@@ -402,7 +293,7 @@ class EventWatch:
         best = int(np.argmin(costs))
         other = 1 - best
         told = chances[best] > PLAUSIBLE and chances[other] < EXCLUDED
-        if told and costs[other] - costs[best] > MARGIN and self._turned:
+        if told and costs[other] - costs[best] > MARGIN and self.turned > TURNED:
             return (LOAD, OFFSET)[best]
         # Who knew next to nothing before can neither be contradicted nor lose anything.
         nothing_lost = self._explained and self._knows_more(memory, before, noise)
@@ -411,7 +302,7 @@ class EventWatch:
     @property
     def _explained(self) -> bool:
         """Whether what came since has been that of one load and offset for long enough."""
-        return self._turned and self._steady > BOTH_AFTER
+        return self.turned > TURNED and self._steady > BOTH_AFTER
 
     def _knows_more(
         self, memory: RecursiveLeastSquares, before: RecursiveLeastSquares, noise: FloatArray
@@ -432,17 +323,6 @@ class EventWatch:
         self.before = None
         self._say(cause)
         return before
-
-
-def _lengths(group: IntArray, wrench: FloatArray) -> FloatArray:
-    """Return the lengths of force and torque, (2,), of some channels."""
-    return np.array([np.linalg.norm(wrench[group == each]) for each in (0, 1)])
-
-
-def _worth_noticing(expected: FloatArray, level: Solution) -> FloatArray:
-    """Return the change that has to be noticed, (2,), for a load's force and torque."""
-    noise: FloatArray = np.nan_to_num(level.residual_rms)
-    return np.asarray(np.maximum(SIZE[0] * expected, SIZE[1] * noise), dtype=float)
 
 
 def conflict(

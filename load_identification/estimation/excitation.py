@@ -62,6 +62,7 @@ class FastestMotion:
         self._counts = np.zeros((KEPT + 1, 3))
         self._energy = np.zeros(KEPT + 1)
         self._rate = np.zeros(KEPT + 1)
+        self._ends: IntArray = np.zeros(KEPT + 1, dtype=np.int64)
         self._block: int | None = None
 
     def update(
@@ -93,6 +94,7 @@ class FastestMotion:
             if int(blocks[first]) != self._block:
                 self._end_block()
                 self._block = int(blocks[first])
+                self._ends[KEPT] = (self._block + 1) * BLOCK_NS
             mine = slice(first, last)
             if energy[mine].any():
                 self._add(matrix[mine], torque[mine], float(energy[mine].sum()), rate[mine].max())
@@ -112,16 +114,24 @@ class FastestMotion:
 
     def _end_block(self) -> None:
         """Put the block gathered in the place of the slowest one, if it is faster."""
-        everything = self._grams, self._sums, self._counts, self._energy, self._rate
         slowest = int(np.argmin(self._energy[:KEPT]))
         if (
             self._energy[KEPT] > self._energy[slowest]
             and self._counts[KEPT].max(initial=0.0) >= FEWEST
         ):
-            for values in everything:
+            for values in self._everything():
                 values[slowest] = values[KEPT]
-        for values in everything:
-            values[KEPT] = 0.0
+        for values in self._everything():
+            values[KEPT] = 0
+
+    def _everything(self) -> tuple[FloatArray | IntArray, ...]:
+        return self._grams, self._sums, self._counts, self._energy, self._rate, self._ends
+
+    def drop_since(self, stamp: int) -> None:
+        """Forget blocks with samples newer than a stamp [ns]: they may be another load's."""
+        young = self._ends > stamp
+        for values in self._everything():
+            values[young] = 0
 
     def excitation(self, parameters: FloatArray, tool: FloatArray | None = None) -> Excitation:
         """Return what the fastest motion shows.

@@ -15,6 +15,9 @@ from load_identification.model.joint_axes import RotationAxis
 from load_identification.signals.batches import FilteredBatch
 from load_identification.typing_aliases import BoolArray, FloatArray
 
+UNNOTICED_NS = 600_000_000
+"""How long a change may have gone unnoticed [ns]."""
+
 
 class Guidance:
     """The fastest motion, the lag between the streams, and advice on what to do next.
@@ -71,9 +74,12 @@ class Guidance:
         self._lag.update(batch)
 
     def begin_doubt(self) -> None:
-        """Set aside what was shown: the load may have changed."""
+        """Set aside what was shown, or drop what came since: the load may have changed."""
         if self._before is None:
-            self._before, self._fastest = self._fastest, FastestMotion()
+            if self._newest is not None:
+                self._fastest.drop_since(self._newest - UNNOTICED_NS)
+            self._before = self._fastest
+        self._fastest = FastestMotion()
 
     def end_doubt(self, another_load: bool) -> None:
         """Go on with what was shown before, unless it is another load."""

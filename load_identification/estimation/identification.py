@@ -42,9 +42,6 @@ CLEARLY = 5.0
 CLEARLY_HELD = 3.0
 """Below so many standard deviations a mass is none: it has no centre and no inertia."""
 
-INVISIBLE = 0.1
-"""Inertia whose torque is less than this part of what is unexplained is not seen at all [-]."""
-
 DENSE = 2700.0
 """Density of aluminium [kg/m³]: most loads of a mass are larger than a cube of it."""
 
@@ -106,25 +103,25 @@ def judge(
     )
     if reversed_sign:
         reason = (
-            f'mass {values[0]:.3f} ± {std[0]:.3f} kg is negative: wrench sign reversed? '
+            f'mass {values[0]:.3f} ± {1.96 * std[0]:.3f} kg is negative: wrench sign reversed? '
             'See parameter wrench_convention'
         )
         return Judgement(identified, (reason,), True, '', allowed)
     if not std[0] <= allowed[0]:
         reason = (
-            f'mass ± {std[0]:.2g} kg, {allowed[0]:.2g} required: turn the sensor against gravity'
+            f'mass std {std[0]:.2g} kg, {allowed[0]:.2g} required: turn the sensor against gravity'
         )
         return Judgement(identified, (reason,), False, MASS, allowed)
     identified[0] = True
     if values[0] <= CLEARLY_HELD * std[0]:
-        reason = f'mass {values[0]:.4f} ± {std[0]:.4f} kg: nothing is held'
+        reason = f'mass {values[0]:.4f} ± {1.96 * std[0]:.4f} kg: nothing is held'
         return Judgement(identified, (reason,), False, '', allowed)
     reasons = []
     identified[1:4] = std[1:4] <= required.center_of_mass
     for axis, name in enumerate('xyz', start=1):
         if not identified[axis]:
             reasons.append(
-                f'centre of mass {name} ± {1e3 * std[axis]:.2g} mm, '
+                f'centre of mass {name} std {1e3 * std[axis]:.2g} mm, '
                 f'{1e3 * required.center_of_mass:.2g} required'
             )
     if not inertial_torque >= required.excitation * torque_residual:
@@ -158,16 +155,12 @@ def _surely_reached(values: FloatArray, std: FloatArray) -> float:
 
 def _unseen(torque: float, unexplained: float, required: Requirements, rate: float | None) -> str:
     """Say how little of inertia the fastest motion shows."""
-    speed = '' if rate is None else f' (at up to {rate:.2g} rad/s)'
-    words = (
-        f'inertia: its torque so far {torque:.2g} N·m rms{speed} against '
-        f'{unexplained:.2g} N·m unexplained'
+    speed = '' if rate is None else f' (up to {rate:.2g} rad/s)'
+    return (
+        f'inertia: its torque in the fastest motion so far{speed} is {torque:.2g} N·m rms, '
+        f'{required.excitation * unexplained:.2g} required: {100.0 * required.excitation:.0f} % '
+        f'of the {unexplained:.2g} N·m unexplained there'
     )
-    if torque < INVISIBLE * unexplained:
-        part = 100.0 * torque / unexplained
-        words += f', {part:.2g} % of it: the sensor cannot see it'
-        return f'{words} below {100.0 * required.excitation:.0f} %: rotate faster'
-    return f'{words}: rotate faster'
 
 
 def _judge_inertia(
@@ -184,6 +177,6 @@ def _judge_inertia(
     lacking = [n for n, ok in zip(names, identified[4:], strict=True) if not ok]
     if lacking:
         reasons.append(
-            f'inertia {", ".join(lacking)} ± up to {std[4:].max():.2g} kg·m², '
+            f'inertia {", ".join(lacking)} std up to {std[4:].max():.2g} kg·m², '
             f'{allowed:.2g} required: rotate faster, about more axes'
         )

@@ -78,6 +78,8 @@ class Block:
         self._waiting: list[FloatArray] = []
         self.sums: FloatArray = np.zeros((channels, size + 2))
         """Of regressor, value and weight, for each channel."""
+        self.squares: FloatArray = np.zeros(channels)
+        """Sums of squared weights."""
 
     def add(self, matrix: FloatArray, values: FloatArray, weight: FloatArray | None) -> None:
         """Take in samples (n, channels, size) and (n, channels); NaN has weight zero.
@@ -93,8 +95,10 @@ class Block:
             rows = np.where(usable[..., None], rows, 0.0)
         if weight is None:
             self.sums += rows.sum(axis=0)
+            self.squares += usable.sum(axis=0)
             kept = rows[..., :-1]
         else:
+            self.squares += weight**2 @ usable
             self.sums += np.einsum('n,nij->ij', weight, rows)
             kept = np.sqrt(weight)[:, None, None] * rows[..., :-1]
         self._waiting.append(kept.reshape(-1, kept.shape[2]) if everything else kept[usable])
@@ -252,16 +256,20 @@ class GroupMemory:
             memory.add(rows, rows[:, columns] @ mean)
         self.silent_rows += len(rows)
 
-    def newest(self, count: int, skipped: int = 0) -> FloatArray:
-        """Return the sums of `count` whole blocks held, (channels, size + 2).
+    def newest(self, count: int, skipped: int = 0) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of `count` whole blocks held, the newest but for those `skipped`.
 
-        The newest ones, but for those `skipped`.
+        Returns
+        -------
+        sums, squares : (channels, size + 2) and (channels,) arrays
+            As in `Block`.
         """
-        sums = np.zeros_like(self.current.sums)
+        sums, squares = np.zeros_like(self.current.sums), np.zeros(self.group.channels)
         last = len(self.held) - skipped
         for block in list(self.held)[max(last - count, 0) : max(last, 0)]:
             sums += block.sums
-        return sums
+            squares += block.squares
+        return sums, squares
 
     def noise_level(
         self, x: FloatArray, covariance: FloatArray, parts: Sequence[SquareRootInformation]

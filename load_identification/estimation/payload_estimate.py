@@ -8,12 +8,16 @@ import numpy as np
 
 from load_identification.estimation.consistency import BoundingEllipsoid
 from load_identification.estimation.identification import Requirements
+from load_identification.estimation.recursive_least_squares import Solution
 from load_identification.model.inertial_parameters import message_jacobian, to_message_order
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 PARAMETERS = 10
 UNKNOWNS = 16
 """Ten inertial parameters and the six offsets of the sensor."""
+
+PRIOR_STD = np.array([1e3] + [1e3] * 3 + [1e3] * 6 + [1e5] * 3 + [1e4] * 3)
+"""So wide that no payload or offset is pulled by it [kg, kg m, kg m², N, N m]."""
 
 REGRESSORS = ('acceleration', 'momentum')
 
@@ -132,3 +136,38 @@ def in_message_order(
     jacobian = message_jacobian(parameters)
     variance = np.sum((jacobian @ covariance) * jacobian, axis=-1)
     return to_message_order(parameters), np.sqrt(np.maximum(variance, 0.0))
+
+
+def nothing_claimed(
+    known: Solution, tool: FloatArray, reason: str, stamp: int, frame: str
+) -> PayloadEstimate:
+    """Return what is published while it is not told what has changed.
+
+    Parameters
+    ----------
+    known : Solution
+        From before.
+    tool : (10,) array
+        To be taken off.
+    reason, stamp, frame : as in `PayloadEstimate`
+    """
+    total = known.values[:PARAMETERS]
+    covariance = np.diag(PRIOR_STD**2)
+    return PayloadEstimate(
+        stamp=stamp,
+        frame=frame,
+        parameters=total - tool,
+        offset=known.values[PARAMETERS:],
+        covariance=covariance,
+        total=total,
+        total_covariance=covariance[:PARAMETERS, :PARAMETERS],
+        values=np.full(PARAMETERS, np.nan),
+        std=np.full(PARAMETERS, np.inf),
+        identified=np.zeros(PARAMETERS, dtype=bool),
+        reasons=(reason,),
+        warnings=(),
+        reversed_sign=False,
+        untold=True,
+        residual_rms=known.residual_rms,
+        noise=known.noise,
+    )

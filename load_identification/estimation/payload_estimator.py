@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 
 import numpy as np
-import scipy.stats
 
 from load_identification.estimation.delay import DelayEstimate
 from load_identification.estimation.doubts import possible, second_opinion
@@ -15,37 +14,37 @@ from load_identification.estimation.drift import DriftWatch
 from load_identification.estimation.events import (
     ANEW,
     BOTH,
-    CONTACT,
     HELD,
     LOAD,
     OFFSET,
-    UNTOLD,
     Event,
     EventWatch,
 )
 from load_identification.estimation.guidance import Guidance
 from load_identification.estimation.identification import Judgement, judge
+from load_identification.estimation.known_offset import KnownOffset
 from load_identification.estimation.momentum import MomentumRegressor
 from load_identification.estimation.motion_noise import MotionNoise
-from load_identification.estimation.noise_group import NoiseGroup
 from load_identification.estimation.payload_estimate import (
     PARAMETERS,
     UNKNOWNS,
     EstimatorSettings,
     PayloadEstimate,
     in_message_order,
+    nothing_claimed,
 )
 from load_identification.estimation.recursive_least_squares import (
     RecursiveLeastSquares,
     Solution,
 )
 from load_identification.estimation.wrist_rows import (
-    FORCE,
     FORCE_COLUMNS,
     GROUPS,
     TORQUE,
     TORQUE_COLUMNS,
     all_rows,
+    empty_memory,
+    regressor,
     robust_weights,
 )
 from load_identification.model.joint_axes import RotationAxis
@@ -55,41 +54,15 @@ from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 INERTIA = range(4, PARAMETERS)
 
-__all__ = [
-    'PARAMETERS',
-    'EstimatorSettings',
-    'PayloadEstimate',
-    'PayloadEstimator',
-    'in_message_order',
-    'regressor',
-]
-
 BLOCK_NS = 100_000_000
 """Length of a block [ns]: a third of the time within which a change is to be noticed."""
-
-SCALES = (2, 5, 40)
-"""Averages from which slow noise is measured, in blocks: the longer ones see noise below 1 Hz,
-where the motion is."""
-
-BROKEN = float(scipy.stats.chi2.isf(1e-6, 6))
-"""Squared deviation from an offset set from outside, in its metric, that ends the trust in it."""
-
-BROKEN_SIZE = 5.0
-"""Least such deviation, in standard deviations of a sample."""
 
 AT_REST = np.array([2e-3, 0.02])
 """Largest angular velocity and acceleration of a sensor at rest [rad/s, rad/s²]."""
 
-UNTOLD_REASONS = {
-    UNTOLD: (
-        'load or offset changed: turn the sensor against gravity to tell which, or call reset if '
-        'the load has'
-    ),
-    CONTACT: 'contact: an external wrench that no load and no offset explains',
-}
-
-PRIOR_STD = np.array([1e3] + [1e3] * 3 + [1e3] * 6 + [1e5] * 3 + [1e4] * 3)
-"""So wide that no payload or offset is pulled by it [kg, kg m, kg m², N, N m]."""
+UNWATCHED = (
+    'samples come more slowly than the 10 Hz at which changes of load or offset are watched for'
+)
 
 
 class PayloadEstimator:
@@ -109,7 +82,7 @@ class PayloadEstimator:
         self.besides: Callable[[FloatArray], FloatArray] = _nothing
         """Covariance of the payload that no residual shows, for a noise of force and torque (2,):
         that of whoever makes the wrench from something else."""
-        self._seed: tuple[FloatArray, FloatArray, FloatArray] | None = None
+        self._seed: KnownOffset | None = None
         self._solution: Solution | None = None
         self._judgement: Judgement | None = None
         self._unexplained = 0.0
@@ -151,19 +124,7 @@ class PayloadEstimator:
         self._frame = ''
 
     def _empty(self, noise: FloatArray) -> RecursiveLeastSquares:
-        """Return a memory of nothing that expects such noise of force and torque, (2,)."""
-        memory = RecursiveLeastSquares(
-            UNKNOWNS,
-            [
-                NoiseGroup('force', FORCE_COLUMNS, 3, float(noise[FORCE])),
-                NoiseGroup('torque', TORQUE_COLUMNS, 3, float(noise[TORQUE])),
-            ],
-            PRIOR_STD,
-            np.zeros(UNKNOWNS),
-            self.settings.forgetting_time,
-            HELD,
-            SCALES,
-        )
+        memory = empty_memory(noise, self.settings.forgetting_time, HELD)
         self._let_drift(memory)
         return memory
 
@@ -181,21 +142,16 @@ class PayloadEstimator:
         self._least_squares = self._empty(np.array([s.force_noise, s.torque_noise]))
         self._past: Solution | None = None
         self._still = True
+        self._pauses = 0
         self._specific_force = np.zeros(3)
         self._motion_noise = MotionNoise()
         self._watch.forget()
-        if self._seed is None:
-            return
-        offset, covariance, noise = self._seed
-        for group in (FORCE, TORQUE):
-            mine = slice(3 * group, 3 * group + 3)
-            self._least_squares.place(
-                group,
-                range(PARAMETERS + mine.start, PARAMETERS + mine.stop),
-                offset[mine],
-                covariance[mine, mine],
-                float(noise[group]),
-            )
+        if self._seed is not None:
+            self._seed.place_in(self._least_squares)
+
+    def expect_steps(self, steps: FloatArray) -> None:
+        """Take force and torque for no finer than in such steps, (2,) [N, N m]."""
+        self._watch.expect_steps(steps)
 
     def set_tool(self, parameters: FloatArray, covariance: FloatArray) -> None:
         """Take a body, (10,) with (10, 10) covariance, off the payload from now on."""
@@ -210,16 +166,9 @@ class PayloadEstimator:
     def set_offset(self, offset: FloatArray, covariance: FloatArray, noise: FloatArray) -> None:
         """Begin anew with an offset known from elsewhere; the payload is forgotten.
 
-        Parameters
-        ----------
-        offset : (6,) array
-            Of the wrench that the load exerts on the sensor [N, N m].
-        covariance : (6, 6) array
-            Force and torque are taken for independent.
-        noise : (2,) array
-            Of filtered force and torque, when it was measured [N, N m].
+        Parameters as those of `KnownOffset`.
         """
-        self._seed = offset, covariance, noise
+        self._seed = KnownOffset(offset, covariance, noise)
         self._solution = self._judgement = None
         self._guidance.reset()
         self._begin()
@@ -286,6 +235,7 @@ class PayloadEstimator:
         """Learn the noise, watch for events and drift; `elapsed_ns` is more after a pause."""
         elapsed, pause = elapsed_ns * 1e-9, elapsed_ns > BLOCK_NS
         memory = self._least_squares
+        self._pauses = self._pauses + 1 if pause else 0
         past = memory.end_block(elapsed, pause)
         if self._trust_is_broken(past):
             self._seed = None
@@ -301,7 +251,8 @@ class PayloadEstimator:
             self._momentum.begin_rows()
         self._past = None if self._watch.before is not None else past
         if self._watch.before is not None:
-            self._guidance.begin_doubt()
+            if self._least_squares is not memory:
+                self._guidance.begin_doubt()
         else:
             kind = self.event.kind if self.event is not None else ''
             self._guidance.end_doubt(kind in (LOAD, BOTH, ANEW))
@@ -310,9 +261,13 @@ class PayloadEstimator:
                 self._seed = None
         if self._still and not pause and self._past is not None:
             mean = memory.newest(1)
-            if len(mean.values) == len(GROUPS):
-                self._drift.add(mean.values)
-                self._let_drift(self._least_squares)
+            seen = mean.matrix[:, PARAMETERS:]
+            whole = (seen**2).sum(axis=0)
+            offset = np.divide(
+                mean.values @ seen, whole, np.full(len(whole), np.nan), where=whole > 0
+            )
+            self._drift.add(offset)
+            self._let_drift(self._least_squares)
         else:
             self._drift.interrupt()
         self._still = True
@@ -321,19 +276,16 @@ class PayloadEstimator:
         """Whether samples contradict an offset that was set from outside: re-zeroed since?"""
         if self._seed is None or self._watch.before is not None or self._drift.seen:
             return False
-        offset, covariance, noise = self._seed
-        moved = past.values[PARAMETERS:] - offset
         age = (self._seen - self._start) * 1e-9
-        wandered = np.repeat(self._drift.walk**2 * age, 3)
-        squared = float(moved @ np.linalg.solve(covariance + np.diag(wandered), moved))
-        size = np.linalg.norm(moved.reshape(2, 3), axis=1) / noise
-        return squared > BROKEN and bool(size.max() > BROKEN_SIZE)
+        return self._seed.contradicted_by(past, np.repeat(self._drift.walk**2 * age, 3))
 
     def _add(self, matrix: FloatArray, wrench: FloatArray, weight: FloatArray | None) -> None:
         rows = all_rows(matrix)
-        weights = None if self._past is None else robust_weights(rows, wrench, self._past)
         if weight is not None:
-            weights = [weight, weight] if weights is None else [weight * w for w in weights]
+            # As noisy as all others: what has no weight says nothing.
+            scale = np.where(weight > 0.0, np.sqrt(weight), np.nan)[:, None]
+            rows, wrench = scale[..., None] * rows, scale * wrench
+        weights = None if self._past is None else robust_weights(rows, wrench, self._past)
         force, torque = FORCE_COLUMNS, TORQUE_COLUMNS
         self._least_squares.add(
             [(rows[:, :3, force], wrench[:, :3]), (rows[:, 3:, torque], wrench[:, 3:])], weights
@@ -344,7 +296,10 @@ class PayloadEstimator:
         if self._block is None:
             return None
         if self._watch.known is not None and self._watch.before is not None:
-            return self._unknown(self._watch.known)
+            self._solution, self._judgement = self._watch.known, None
+            return nothing_claimed(
+                self._watch.known, self._tool, self._watch.why(), self.newest, self._frame
+            )
         solution = self._solution = self._least_squares.solve()
         total, body = solution.values[:PARAMETERS], slice(PARAMETERS)
         parameters = total - self._tool
@@ -367,7 +322,7 @@ class PayloadEstimator:
             self._unexplained,
             excitation.rate,
         )
-        warnings: tuple[str, ...] = ()
+        warnings: tuple[str, ...] = (UNWATCHED,) if self._pauses >= HELD else ()
         if self.settings.second_opinion and self._momentum is None:
             tool = self._tool, self._tool_covariance
             errors = self._motion_noise.covariance()
@@ -429,31 +384,6 @@ class PayloadEstimator:
         )
         return advice.text if advice is not None else ''
 
-    def _unknown(self, known: Solution) -> PayloadEstimate:
-        """Return an estimate that claims nothing, while it is not told what has changed."""
-        self._solution, self._judgement = known, None
-        total = known.values[:PARAMETERS]
-        covariance = np.diag(PRIOR_STD**2)
-        event = self.event
-        return PayloadEstimate(
-            stamp=self.newest,
-            frame=self._frame,
-            parameters=total - self._tool,
-            offset=known.values[PARAMETERS:],
-            covariance=covariance,
-            total=total,
-            total_covariance=covariance[:PARAMETERS, :PARAMETERS],
-            values=np.full(PARAMETERS, np.nan),
-            std=np.full(PARAMETERS, np.inf),
-            identified=np.zeros(PARAMETERS, dtype=bool),
-            reasons=(UNTOLD_REASONS.get(event.kind if event else '', ''),),
-            warnings=(),
-            reversed_sign=False,
-            untold=True,
-            residual_rms=known.residual_rms,
-            noise=known.noise,
-        )
-
     def explain(self, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:
         """Split measured wrenches by the last estimate.
 
@@ -472,10 +402,3 @@ class PayloadEstimator:
 
 def _nothing(noise: FloatArray) -> FloatArray:
     return np.zeros((PARAMETERS, PARAMETERS))
-
-
-def regressor(batch: FilteredBatch) -> FloatArray:
-    """Return the regressor of eq. 12 for each sample, (n, 6, 10)."""
-    return wrench_regressor(
-        batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
-    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from load_identification.estimation.drift import drifted
 from load_identification.estimation.noise_group import GroupMemory, NoiseGroup, NoiseLevel
 from load_identification.estimation.square_root import SquareRootInformation
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -60,15 +61,15 @@ class Averages:
     Attributes
     ----------
     matrix, values : (k, size) and (k,) arrays
-    weight : (k,) array
-        Samples behind each.
+    samples : (k,) array
+        Of full weight that would be as noisy, (sum of weights)² / sum of their squares.
     group : (k,) int array
         Place of the channel's group.
     """
 
     matrix: FloatArray
     values: FloatArray
-    weight: FloatArray
+    samples: FloatArray
     group: IntArray
 
 
@@ -133,7 +134,7 @@ class RecursiveLeastSquares:
             Regressor over the group's own columns, and measured values; NaN values are rows of
             weight zero.
         weights : for each group an (n,) array, or None for ones
-            By which the variance of the rows is smaller than usual.
+            Robust weights, of rows that are all equally noisy.
         """
         each = weights if weights is not None else [None] * len(self._groups)
         for memory, (matrix, values), weight in zip(self._groups, rows, each, strict=True):
@@ -165,7 +166,7 @@ class RecursiveLeastSquares:
         """Let the unknowns move and wander for `elapsed` seconds."""
         for memory in self._groups:
             mine = memory.columns
-            memory.wander(self.walk[mine] ** 2 * elapsed, self.rate[mine] * elapsed)
+            memory.wander(*drifted(self.walk[mine], self.rate[mine], elapsed))
 
     def forget(self, unknowns: Sequence[int]) -> None:
         """Forget some unknowns; what past blocks tell of the others stays."""
@@ -181,11 +182,6 @@ class RecursiveLeastSquares:
         """Go on with all that another one, begun later, has seen."""
         for mine, theirs in zip(self._groups, other._groups, strict=True):
             mine.absorb(theirs)
-
-    def expect(self, noise: FloatArray) -> None:
-        """Begin with other noise levels than those of the groups, (groups,)."""
-        for memory, level in zip(self._groups, noise, strict=True):
-            memory.noise = float(level)
 
     def place(
         self,
@@ -226,7 +222,7 @@ class RecursiveLeastSquares:
 
     def newest(self, count: int, skipped: int = 0) -> Averages:
         """Return averages over the newest `count` whole blocks held, but for those `skipped`."""
-        sums = [memory.newest(count, skipped) for memory in self._groups]
+        sums, squares = zip(*(m.newest(count, skipped) for m in self._groups), strict=True)
         group = np.repeat(np.arange(len(sums)), [len(rows) for rows in sums])
         whole = np.zeros((len(group), self.size))
         for number, (memory, rows) in enumerate(zip(self._groups, sums, strict=True)):
@@ -234,26 +230,12 @@ class RecursiveLeastSquares:
         value, weight = np.concatenate([rows[:, -2:] for rows in sums]).T
         seen = weight > 0.0
         weight = weight[seen]
-        return Averages(whole[seen] / weight[:, None], value[seen] / weight, weight, group[seen])
-
-    def signal_rms(self, group: int, unknowns: Sequence[int], values: FloatArray) -> float:
-        """Return the root mean square that some unknowns contribute to a group's rows.
-
-        Parameters
-        ----------
-        group : int
-        unknowns : sequence of int
-        values : (size,) array
-            Of all unknowns.
-        """
-        memory = self._groups[group]
-        x = np.zeros(self.size)
-        x[list(unknowns)] = values[list(unknowns)]
-        x = x[memory.columns]
-        parts = memory.parts()
-        rows = sum(part.rows for part in parts) - memory.silent_rows
-        power = sum(float(np.sum((part.factor @ x) ** 2)) for part in parts)
-        return float(np.sqrt(power / rows)) if rows > 0.0 else 0.0
+        return Averages(
+            matrix=whole[seen] / weight[:, None],
+            values=value[seen] / weight,
+            samples=weight**2 / np.concatenate(squares)[seen],
+            group=group[seen],
+        )
 
     def solve(self, without: int = 0) -> Solution:
         """Return the estimate in the noise that the residuals show.
@@ -339,17 +321,3 @@ class RecursiveLeastSquares:
         known = self.stack(noise, rows)
         inverse = scipy.linalg.lapack.dtrtri(known.factor)[0]
         return inverse @ known.right_side, inverse @ inverse.T
-
-
-def batch_least_squares(matrix: FloatArray, values: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return the weighted least-squares solution of all rows at once (eq. 15).
-
-    Parameters
-    ----------
-    matrix : (n, size) array
-    values : (n,) array
-    noise : (n,) array
-        Standard deviation of each row.
-    """
-    solution = np.linalg.lstsq(matrix / noise[:, None], values / noise, rcond=None)[0]
-    return np.asarray(solution, dtype=float)

@@ -28,6 +28,9 @@ QUIETEST = 0.02
 """An average is not believed beyond this fraction of the expected noise: a sensor's last digit
 may hide more than its samples show."""
 
+FINE = np.zeros(2)
+"""Steps of force and torque where there is no quantiser [N, N m]."""
+
 NOTHING_KNOWN = 1e3
 """Prior standard deviation of mass and first moment, so wide that it pulls nothing [kg, kg m]."""
 
@@ -105,8 +108,13 @@ class StaticEstimate:
         )
 
 
-def averaged(stamps: IntArray, wrench: FloatArray, noise: FloatArray) -> StaticPose:
+def averaged(
+    stamps: IntArray, wrench: FloatArray, noise: FloatArray, steps: FloatArray = FINE
+) -> StaticPose:
     """Average wrenches at rest.
+
+    Where a channel's noise does not reach half a step of its quantiser the average is as far off
+    as a single sample, by step / √12.
 
     Raises
     ------
@@ -126,6 +134,8 @@ def averaged(stamps: IntArray, wrench: FloatArray, noise: FloatArray) -> StaticP
         UNSTEADY * np.maximum(expected, sample_std * np.sqrt(count / n)),
     )
     error = np.maximum(_standard_error(used), QUIETEST * expected)
+    step = np.repeat(steps, 3)
+    error = np.maximum(error, np.where(sample_std < 0.5 * step, step / np.sqrt(12.0), 0.0))
     duration = (stamps[-1] - stamps[0]) * 1e-9
     short = _means(used, int(np.clip(duration * 50.0, 2, n)))
     return StaticPose(

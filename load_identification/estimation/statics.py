@@ -7,7 +7,12 @@ from collections.abc import Collection
 
 import numpy as np
 
-from load_identification.estimation.static_estimate import NotAtRestError, StaticPose, averaged
+from load_identification.estimation.static_estimate import (
+    FINE,
+    NotAtRestError,
+    StaticPose,
+    averaged,
+)
 from load_identification.signals.batches import SynchronizedBatch
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -162,7 +167,7 @@ class StaticMonitor:
             count += int(np.sum(stamps > stamp))
         return count
 
-    def pose(self, since: int, noise: FloatArray) -> StaticPose:
+    def pose(self, since: int, noise: FloatArray, steps: FloatArray = FINE) -> StaticPose:
         """Average the samples of this rest.
 
         Parameters
@@ -171,6 +176,8 @@ class StaticMonitor:
             Only samples at or after this stamp [ns].
         noise : (2,) array
             Expected noise of a filtered force and torque [N, N m].
+        steps : (2,) array
+            In which force and torque are given; 0: as fine as can be [N, N m].
 
         Raises
         ------
@@ -189,7 +196,7 @@ class StaticMonitor:
             raise NotAtRestError(f'only {len(stamps)} samples at rest, 10 required')
         if not np.isfinite(wrench).all(axis=0).any():
             raise NotAtRestError('the wrench is unknown at rest: no channel is live')
-        return averaged(stamps, wrench, noise)
+        return averaged(stamps, wrench, noise, steps)
 
     def motion(self) -> str:
         """Return in words that and how the arm moves."""

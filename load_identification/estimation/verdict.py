@@ -46,7 +46,7 @@ def judge_mass(mass: float, std: float, expected: float, tolerance: float) -> Ve
     outside, otherwise inconclusive [kg].
     """
     off, error = abs(mass - expected), SURE * std
-    words = f'mass {mass:.4f} ± {error:.4f} kg, {expected:.4f} ± {tolerance:.4f} expected'
+    words = f'mass {mass:.4f} ± {error:.4f} kg (99 %), {expected:.4f} ± {tolerance:.4f} expected'
     if off + error <= tolerance:
         return Verdict(MATCH)
     if off - error > tolerance:
@@ -74,7 +74,7 @@ def judge_center_of_mass(
     seen = int(np.sum(std <= INVISIBLE * tolerance))
     if not seen:
         return Verdict(
-            INCONCLUSIVE, f'centre of mass ± {1e3 * SURE * std[0]:.1f} mm at best: not seen'
+            INCONCLUSIVE, f'centre of mass ± {1e3 * SURE * std[0]:.1f} mm (99 %) at best: not seen'
         )
     away = (center - expected) @ directions
     # Best seen directions first: what is seen badly must not hide what is seen well.
@@ -84,7 +84,7 @@ def judge_center_of_mass(
         if distance - error > tolerance:
             return Verdict(
                 MISMATCH,
-                f'held {1e3 * distance:.1f} ± {1e3 * error:.1f} mm off, '
+                f'held {1e3 * distance:.1f} ± {1e3 * error:.1f} mm (99 %) off, '
                 f'{1e3 * tolerance:.1f} allowed',
             )
     error = SURE * float(std[seen - 1])
@@ -92,7 +92,7 @@ def judge_center_of_mass(
         return Verdict(MATCH)
     return Verdict(
         INCONCLUSIVE,
-        f'held {1e3 * distances[-1]:.1f} ± {1e3 * error:.1f} mm off, '
+        f'held {1e3 * distances[-1]:.1f} ± {1e3 * error:.1f} mm (99 %) off, '
         f'{1e3 * tolerance:.1f} allowed: the interval reaches across the tolerance',
     )
 
@@ -177,7 +177,7 @@ class Outlook:
             return ' or '.join(ways) + ' would settle it'
         return (
             f'neither {MOST_SECONDS:.0f} s nor {MOST_POSES} poses would settle it: '
-            f'± {1e3 * SURE * required:.1f} g would be needed'
+            f'± {1e3 * SURE * required:.1f} g (99 %) would be needed'
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from load_identification.estimation.events import ANEW, BOTH, OFFSET, Event
 from load_identification.estimation.identification import Requirements
 from load_identification.estimation.idle_joints import IdleJoints
 from load_identification.estimation.payload_estimator import PayloadEstimator
@@ -22,6 +23,7 @@ from load_identification.estimation.statics import StaticMonitor
 from load_identification.estimation.verdict import Outlook
 from load_identification.estimation.weight import Offset, Pose, Weight
 from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
+from load_identification.signals.quantiser import Quantiser
 from load_identification.typing_aliases import FloatArray, IntArray
 
 MOST_POSES = 12
@@ -62,6 +64,7 @@ class Scales:
 
     def __init__(self, estimator: PayloadEstimator, sign: float) -> None:
         self.monitor = StaticMonitor()
+        self._quantiser = Quantiser()
         self._idle = IdleJoints()
         self._estimator = estimator
         self._sign = sign
@@ -69,6 +72,9 @@ class Scales:
         self.noise = np.array([settings.force_noise, settings.torque_noise])
         self._drift = np.repeat([settings.force_drift, settings.torque_drift], 3)
         self._calibrated: Offset | None = None
+        self._trusted = False
+        self._heeded: Event | None = None
+        self._sensed: FilteredBatch | None = None
         self._motion: deque[tuple[IntArray, FloatArray]] = deque()
         self.forget()
 
@@ -90,6 +96,11 @@ class Scales:
         if newest is not None and batch.stamps.size and batch.stamps[0] <= newest:
             self._motion.clear()
             self.forget()
+        if self._quantiser.learning and batch.stamps.size:
+            self._quantiser.update(batch.wrench)
+            self._estimator.expect_steps(self._quantiser.steps)
+        if self._estimator.event is not self._heeded:
+            self._heed_events()
         rests = self.monitor.rests
         self.monitor.update(batch, joints)
         if self.monitor.rests != rests:
@@ -99,6 +110,16 @@ class Scales:
         if ((self.monitor.newest or 0) - self._since()) * 1e-9 >= self._next_look:
             self._next_look *= 2.0
             self._look()
+
+    def _heed_events(self) -> None:
+        """Give up calibration and poses where the offset has been found to be another."""
+        for event in reversed(self._estimator.events):
+            if event is self._heeded:
+                break
+            if event.kind in (OFFSET, BOTH, ANEW):
+                self._trusted = False
+                self.forget()
+        self._heeded = self._estimator.event
 
     def _moved(self) -> None:
         """Remember the pose that the arm has left."""
@@ -122,6 +143,7 @@ class Scales:
         """Take in the filtered motion, for gravity at the poses."""
         if not batch.stamps.size:
             return
+        self._sensed = batch
         self._idle.sense(batch)
         if self._motion and batch.stamps[0] <= self._motion[-1][0][-1]:
             self._motion.clear()
@@ -142,7 +164,8 @@ class Scales:
 
     def set_calibrated(self, offset: Offset) -> None:
         """Use an offset as measured; the payload and all poses are forgotten."""
-        self._calibrated = offset
+        self._calibrated, self._trusted = offset, True
+        self._heeded = self._estimator.event
         self._estimator.set_offset(offset.value, offset.covariance, offset.noise)
         self.forget()
 
@@ -160,6 +183,19 @@ class Scales:
         """The offset last calibrated."""
         return self._calibrated
 
+    @property
+    def trusted(self) -> bool:
+        """Whether that may still be the offset: no event since has shown another."""
+        return self._trusted
+
+    def unexplained(self) -> tuple[float, float]:
+        """Return the force and the torque, now, that the estimate does not explain [N, N m]."""
+        explained = None if self._sensed is None else self._estimator.explain(self._sensed)
+        if explained is None:
+            return np.nan, np.nan
+        mean = np.nan_to_num(explained[1]).mean(axis=0)
+        return float(np.linalg.norm(mean[:3])), float(np.linalg.norm(mean[3:]))
+
     def aged(self, offset: Offset, stamp: int) -> FloatArray:
         """Return the covariance of an offset at a later stamp, after its random walk."""
         elapsed = max(0.0, (stamp - offset.stamp) * 1e-9)
@@ -168,11 +204,12 @@ class Scales:
     def offset_at(self, stamp: int) -> tuple[FloatArray, FloatArray]:
         """Return the offset as known now, (6,) and (6, 6).
 
-        What the estimator knows, unless the calibration says more, or is contradicted: then a
-        load has changed unnoticed while it was being identified, and the calibration counts.
+        What the estimator knows, unless the calibration says more, or is contradicted without an
+        event that shows another offset: then a load has changed unnoticed while it was being
+        identified, and the calibration counts.
         """
         value, covariance = self._estimator.offset()
-        if self._calibrated is not None:
+        if self._calibrated is not None and self._trusted:
             aged = self.aged(self._calibrated, stamp)
             away = value - self._calibrated.value
             vaguer = np.trace(covariance[:3, :3]) > np.trace(aged[:3, :3])
@@ -180,14 +217,23 @@ class Scales:
                 return self._calibrated.value, aged
         return value, covariance
 
-    def _pose(self, since: int) -> Pose:
-        """Return the pose of this rest; see `StaticMonitor.pose`.
+    def average(self, since: int) -> StaticPose:
+        """Average the samples of this rest from a stamp on [ns]; see `StaticMonitor.pose`.
 
         Raises
         ------
         NotAtRestError
         """
-        rest = self.monitor.pose(since, self.noise)
+        return self.monitor.pose(since, self.noise, self._quantiser.steps)
+
+    def _pose(self, since: int) -> Pose:
+        """Return the pose of this rest.
+
+        Raises
+        ------
+        NotAtRestError
+        """
+        rest = self.average(since)
         gravity = self.gravity(rest.start, rest.end)
         if gravity is None:
             raise NotAtRestError('gravity unknown: no filtered motion of this pose')

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from load_identification.estimation.payload_estimate import PARAMETERS, UNKNOWNS
-from load_identification.estimation.recursive_least_squares import Solution
+from load_identification.estimation.noise_group import NoiseGroup
+from load_identification.estimation.payload_estimate import PARAMETERS, PRIOR_STD, UNKNOWNS
+from load_identification.estimation.recursive_least_squares import (
+    RecursiveLeastSquares,
+    Solution,
+)
+from load_identification.model.regressor import wrench_regressor
+from load_identification.signals.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray
 
 FORCE, TORQUE = 0, 1
@@ -21,6 +27,38 @@ GROUPS = np.repeat([FORCE, TORQUE], 3)
 FULL_WEIGHT = 5.0
 """Deviation, in standard deviations, beyond which a sample has less weight: it has that influence
 and no more."""
+
+SCALES = (2, 5, 40)
+"""Averages from which slow noise is measured, in blocks: the longer ones see noise below 1 Hz,
+where the motion is."""
+
+
+def empty_memory(noise: FloatArray, forgetting_time: float, held: int) -> RecursiveLeastSquares:
+    """Return a memory of nothing, of the 16 unknowns.
+
+    Parameters
+    ----------
+    noise : (2,) array
+        Expected of a sample's force and torque [N, N m].
+    forgetting_time : float
+        [s]
+    held : int
+        Newest whole blocks that are held apart.
+    """
+    groups = [
+        NoiseGroup('force', FORCE_COLUMNS, 3, float(noise[FORCE])),
+        NoiseGroup('torque', TORQUE_COLUMNS, 3, float(noise[TORQUE])),
+    ]
+    return RecursiveLeastSquares(
+        UNKNOWNS, groups, PRIOR_STD, np.zeros(UNKNOWNS), forgetting_time, held, SCALES
+    )
+
+
+def regressor(batch: FilteredBatch) -> FloatArray:
+    """Return the regressor of eq. 12 for each sample, (n, 6, 10)."""
+    return wrench_regressor(
+        batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
+    )
 
 
 def all_rows(matrix: FloatArray) -> FloatArray:

@@ -16,7 +16,8 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from load_identification.estimation.delay import delay_warning
 from load_identification.estimation.events import Event
-from load_identification.estimation.payload_estimator import PayloadEstimate, PayloadEstimator
+from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.weighing import Scales
 from load_identification.model.joint_axes import RotationAxis
 from load_identification.nodes.batch_publisher import SixNumberPublisher

@@ -13,8 +13,7 @@ from geometry_msgs.msg import Point
 from std_msgs.msg import Header
 from visualization_msgs.msg import Marker, MarkerArray
 
-from load_identification.estimation.payload_estimate import UNKNOWN_STD
-from load_identification.estimation.payload_estimator import PayloadEstimate
+from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
 from load_identification.model.shapes import Shape
 from load_identification.nodes.conversions import set_rotation, set_stamp, set_vector
 from load_identification.typing_aliases import FloatArray
@@ -212,7 +211,7 @@ def mass_text(estimate: PayloadEstimate) -> str:
         return 'wrench sign reversed?'
     if estimate.identified[0]:
         return f'{with_std(mass, std)} kg'
-    return f'mass ± {std:.1g} kg, not identified' if known else 'mass not identified'
+    return f'mass std {std:.1g} kg, not identified' if known else 'mass not identified'
 
 
 def with_std(value: float, std: float) -> str:

@@ -9,11 +9,8 @@ import pinocchio
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from load_identification.estimation.payload_estimator import (
-    PARAMETERS,
-    PayloadEstimate,
-    PayloadEstimator,
-)
+from load_identification.estimation.payload_estimate import PARAMETERS, PayloadEstimate
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.shapes import Shape, shape_of
 from load_identification.nodes.markers import PayloadMarkers, Scene

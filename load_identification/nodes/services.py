@@ -29,31 +29,21 @@ from load_identification.estimation.weighing import Scales
 from load_identification.estimation.weight import Offset
 from load_identification.nodes import answers
 from load_identification.nodes.answers import Answer
+from load_identification.nodes.conditions import Conditions, Refusal
 from load_identification.nodes.keeper import Keeper
 from load_identification.nodes.parameters import Parameters, check
 from load_identification.nodes.runtime import DrainedService
 from load_identification.nodes.store import Gaussian, Stored
 from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
-from load_identification.typing_aliases import FloatArray
 
 Job: TypeAlias = Iterator['Answer | None']
 """Yields None while it is busy, then its answer."""
-
-STALE = 0.5
-"""Without a raw sample for so long they are stale [s]."""
 
 CHECK_WINDOW_NS = 500_000_000
 """check_mass averages samples of so long at least, all since the call [ns]."""
 
 CHECK_DEADLINE = 0.85
 """check_mass has its samples by then or says why not [s]."""
-
-TURNED = float(np.cos(np.deg2rad(10.0)))
-"""Gravity this far from where it was: the sensor has been turned."""
-
-
-class Refusal(Exception):  # noqa: N818
-    """A service says no; the text says why."""
 
 
 class ServiceDesk:
@@ -90,8 +80,9 @@ class ServiceDesk:
         forget_payload: Callable[[str], None],
     ) -> None:
         self._node, self._scales, self._parameters = node, scales, parameters
-        self._sign, self._upstream, self._estimate = sign, upstream, estimate
+        self._sign, self._estimate = sign, estimate
         self._forget_payload = forget_payload
+        self._require = Conditions(scales, upstream, estimate)
         self._objects: tuple[KnownObject, ...] = ()
         if parameters.catalogue:
             self._objects = load_catalogue(Path(parameters.catalogue))
@@ -105,8 +96,6 @@ class ServiceDesk:
         self._services = {name: DrainedService(node, Trigger, name) for name in self._work}
         self._jobs: dict[str, tuple[Any, Job]] = {}
         self._keeper = Keeper(node)
-        self._arrived = -np.inf
-        self._reset_at: FloatArray | None = None
         self._unaged = False
         self._use_stored()
 
@@ -134,7 +123,7 @@ class ServiceDesk:
 
     def watch(self, batch: SynchronizedBatch, joints: tuple[str, ...] = ()) -> None:
         """Take in raw samples; `joints` are those that carry the sensor, empty: not known."""
-        self._arrived = time.monotonic()
+        self._require.watch()
         self._scales.watch(batch, joints)
 
     def before(self, batch: FilteredBatch) -> None:
@@ -151,11 +140,7 @@ class ServiceDesk:
                 )
             )
         self._scales.sense(batch)
-        if self._reset_at is not None and batch.stamps.size:
-            down = -batch.linear_acceleration[-1]
-            lengths = np.linalg.norm(down) * np.linalg.norm(self._reset_at)
-            if down @ self._reset_at < TURNED * lengths:
-                self._reset_at = None
+        self._require.sense(batch)
 
     def tick(self) -> None:
         """Take requests, look after the jobs, answer those that are done."""
@@ -188,33 +173,13 @@ class ServiceDesk:
 
     def details(self) -> dict[str, str]:
         """Return offset calibration and tool in words, for /diagnostics."""
-        calibrated = 'false' if self._scales.calibrated is None else 'true'
+        calibrated = 'true' if self._scales.trusted else 'false'
         tool = self._keeper.stored.tool
         words = 'none'
         if tool is not None:
             error = 1.96 * np.sqrt(tool.covariance[0, 0])
             words = f'{tool.value[0]:.4f} ± {error:.4f} kg'
         return {'offset_calibrated': calibrated, 'tool': words}
-
-    # What several services share.
-
-    def _require_fresh(self) -> int:
-        """Return the stamp of the newest raw sample."""
-        age = time.monotonic() - self._arrived
-        newest = self._scales.monitor.newest
-        if age > STALE or newest is None:
-            why = self._upstream()
-            because = f' ({why})' if why else ''
-            if newest is None or np.isinf(age):
-                raise Refusal(f'no wrench with joint states yet{because}')
-            raise Refusal(f'wrench {age:.1f} s old{because}')
-        return newest
-
-    def _require_rest(self, since: int) -> None:
-        """Refuse if the arm moves now, or has moved after a stamp."""
-        monitor = self._scales.monitor
-        if monitor.moving_now() or (monitor.since or 0) > since:
-            raise Refusal(monitor.motion())
 
     def _save(self, stored: Stored) -> Iterator[None]:
         """Keep and store; yields until it is on the disk."""
@@ -228,51 +193,41 @@ class ServiceDesk:
     # calibrate_offset
 
     def _calibrate_offset(self) -> Job:
-        begin = self._require_fresh()
+        begin = self._require.fresh()
         wanted = self._parameters.calibration_samples
         monitor = self._scales.monitor
-        self._require_rest(begin)
-        self._require_no_payload()
+        self._require.rest(begin)
+        self._require.nothing_held()
         while (count := monitor.count_since(begin)) < wanted:
             yield None
             try:
-                if self._require_fresh() < begin:
+                if self._require.fresh() < begin:
                     raise Refusal('the stamps have jumped back')
-                self._require_rest(begin)
+                self._require.rest(begin)
             except Refusal as why:
                 raise Refusal(f'cancelled after {count} of {wanted} samples: {why}') from why
-        rest = monitor.pose(begin, self._scales.noise)
+        rest = self._scales.average(begin)
+        # Something may have been put on since the call.
+        self._require.nothing_held()
         gravity = self._scales.gravity(rest.start, rest.end)
         offset = self._scales.offset_from(rest, gravity)
         last = self._scales.calibrated
         self._scales.set_calibrated(offset)
         self._unaged = False
         self._forget_payload('offset calibrated')
-        self._reset_at = None
+        self._require.forgotten(None)
         gaussian = Gaussian(offset.value, offset.covariance, offset.stamp, offset.noise)
         yield from self._save(replace(self._keeper.stored, offset=gaussian))
         yield answers.calibration(offset, last, rest.samples, self._sign)
-
-    def _require_no_payload(self) -> None:
-        estimate = self._estimate()
-        if estimate is None or not estimate.identified[0] or self._reset_at is not None:
-            return
-        mass, error = estimate.values[0], 1.96 * estimate.std[0]
-        least = self._scales.requirements.mass
-        if mass > max(SURE * estimate.std[0], least):
-            raise Refusal(
-                f'a payload of {mass:.3f} ± {error:.3f} kg is identified: put it down or call '
-                'save_tool; if nothing is held, call reset and then calibrate_offset'
-            )
 
     # check_mass
 
     def _check_mass(self) -> Job:
         called = time.monotonic()
-        begin = self._require_fresh()
+        begin = self._require.fresh()
         monitor = self._scales.monitor
         while True:
-            newest = self._require_fresh()
+            newest = self._require.fresh()
             if monitor.moving_now():
                 raise Refusal(monitor.motion())
             late = time.monotonic() - called > CHECK_DEADLINE
@@ -316,9 +271,10 @@ class ServiceDesk:
 
     def _save_tool(self) -> Job:
         estimate = self._estimate()
-        self._require_fresh()
+        self._require.fresh()
         if estimate is None:
             raise Refusal('no estimate yet')
+        self._require.nothing_in_doubt('turn the sensor against gravity, then call save_tool')
         values, std = in_message_order(estimate.total, estimate.total_covariance)
         required = self._scales.requirements
         allowed = max(required.mass, 0.02 * abs(values[0]))
@@ -326,7 +282,8 @@ class ServiceDesk:
             raise Refusal(estimate.reasons[0])
         if std[0] > allowed:
             raise Refusal(
-                f'mass ± {std[0]:.2g} kg, {allowed:.2g} required: turn the sensor against gravity'
+                f'mass std {std[0]:.2g} kg, {allowed:.2g} required: '
+                'turn the sensor against gravity'
             )
         if values[0] < SURE * std[0]:
             raise Refusal(
@@ -336,7 +293,7 @@ class ServiceDesk:
         worst = int(np.argmax(std[1:4]))
         if std[1 + worst] > required.center_of_mass:
             raise Refusal(
-                f'centre of mass {"xyz"[worst]} ± {1e3 * std[1 + worst]:.2g} mm, '
+                f'centre of mass {"xyz"[worst]} std {1e3 * std[1 + worst]:.2g} mm, '
                 f'{1e3 * required.center_of_mass:.2g} required: turn the sensor'
             )
         self._scales.set_tool(estimate.total, estimate.total_covariance)
@@ -355,5 +312,5 @@ class ServiceDesk:
         self._scales.forget()
         newest = self._scales.monitor.newest
         if newest is not None:
-            self._reset_at = self._scales.gravity(newest - CHECK_WINDOW_NS, newest)
+            self._require.forgotten(self._scales.gravity(newest - CHECK_WINDOW_NS, newest))
         yield {'reset': 'payload forgotten, tool and offset kept'}

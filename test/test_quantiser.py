@@ -1,0 +1,73 @@
+"""The step in which a wrench is given, learned from its changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from load_identification.signals.quantiser import ENOUGH, Quantiser
+from load_identification.typing_aliases import FloatArray
+
+STEPS = np.array([0.5, 0.02])
+
+
+def rounded(wrench: FloatArray) -> FloatArray:
+    """Give a wrench in `STEPS`."""
+    step = np.repeat(STEPS, 3)
+    return np.round(wrench / step) * step
+
+
+def learned(wrench: FloatArray, batch: int = 7) -> Quantiser:
+    quantiser = Quantiser()
+    for start in range(0, len(wrench), batch):
+        quantiser.update(wrench[start : start + batch])
+    return quantiser
+
+
+@pytest.mark.parametrize('noise', [0.3, 3.0])
+def test_steps_are_those_of_the_quantiser(noise: float) -> None:
+    rng = np.random.default_rng(0)
+    offset = rng.uniform(-5.0, 5.0, 6)
+    wrench = rounded(offset + noise * np.repeat(STEPS, 3) * rng.standard_normal((3000, 6)))
+    # Rounding of numbers of up to 10.
+    np.testing.assert_allclose(learned(wrench).steps, STEPS, rtol=1e-12, atol=1e-13)
+
+
+def test_of_one_change_of_several_channels_the_step_is_in_their_differences() -> None:
+    quiet = np.tile(rounded(np.array([2.4, -1.7, 5.1, 0.06, -0.11, 0.03])), (50, 1))
+    jump = rounded(np.array([1.0, -3.0, 9.5, 0.1, 0.04, 0.3]))
+    quantiser = learned(quiet)
+    np.testing.assert_array_equal(quantiser.steps, 0.0)
+    quantiser.update(quiet + jump)
+    # 2, 6 and 19 steps; 5, 2 and 15.
+    np.testing.assert_allclose(quantiser.steps, [2 * 0.5, 2 * 0.02], rtol=1e-9)
+    quantiser.update(quiet)
+    quantiser.update(quiet + rounded(np.array([0.5, 0.0, 0.0, 0.02, 0.0, 0.0])))
+    np.testing.assert_allclose(quantiser.steps, STEPS, rtol=1e-9)
+
+
+def test_without_a_quantiser_the_step_is_far_below_the_noise() -> None:
+    rng = np.random.default_rng(1)
+    std = np.repeat([0.1, 0.005], 3)
+    quantiser = learned(std * rng.standard_normal((ENOUGH, 6)))
+    assert not quantiser.learning
+    # The smallest of 2000 differences is about a thousandth of their standard deviation.
+    assert np.all(quantiser.steps < 0.02 * std[[0, 3]])
+
+
+def test_a_group_that_is_silent_is_waited_for() -> None:
+    rng = np.random.default_rng(2)
+    wrench = rounded(rng.standard_normal((3000, 6)) * np.repeat(STEPS, 3))
+    wrench[:, :3] = 2.5
+    quantiser = learned(wrench)
+    assert quantiser.learning
+    np.testing.assert_allclose(quantiser.steps, [0.0, STEPS[1]], rtol=1e-9)
+    quantiser.update(wrench[:1] + np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    np.testing.assert_allclose(quantiser.steps, STEPS, rtol=1e-9)
+
+
+def test_what_is_not_finite_is_no_change() -> None:
+    wrench = np.tile([2.5, 1.0, 0.0, 0.1, 0.2, 0.3], (20, 1))
+    wrench[3, 0], wrench[5, 1], wrench[8, 4] = np.nan, np.inf, -np.inf
+    wrench[9] = np.nan
+    np.testing.assert_array_equal(learned(wrench).steps, 0.0)
