@@ -407,6 +407,12 @@ class Group:
             self.publisher(String, '/robot_description', LATCHED)
         self._publishers['/robot_description'].publish(String(data=text))
 
+    def publish_inputs(self, wrench: QoSProfile = RELIABLE, text: str = PUMA) -> None:
+        """Make the publishers of an arm's topics, and publish its description."""
+        self.publisher(JointState, '/joint_states')
+        self.publisher(WrenchStamped, '/wrench', wrench)
+        self.describe(text)
+
     def play(self, messages: Iterable[Message], speed: float = 20.0) -> None:
         """Publish messages at their times, faster than real time by a factor."""
         begin = time.monotonic()
@@ -551,6 +557,14 @@ class Pipeline:
         std = self.numbers(f'{key}.std' for key in keys)
         errors: FloatArray = (self.numbers(keys) - truth) / std
         return errors
+
+
+def connected(group: Group, parameters: Mapping[str, Any] | None = None) -> Pipeline:
+    """Start the single process, and return what it says once it hears the inputs."""
+    group.start(parameters=parameters)
+    pipeline = Pipeline(group)
+    pipeline.connect()
+    return pipeline
 
 
 RATE = 125.0

@@ -8,7 +8,7 @@ from arms import random_body, random_urdf
 
 from load_identification.arm.arm import Arm
 from load_identification.arm.base_parameters import BaseParameters, arm_base_parameters
-from load_identification.arm.consistent import consistent_parameters
+from load_identification.arm.consistent import consistent_parameters, covariance_about
 from load_identification.arm.friction import DriveModel
 from load_identification.arm.model import ArmModel
 from load_identification.model.inertial_parameters import InertialParameters
@@ -81,6 +81,10 @@ def test_an_estimate_that_could_not_be_built_is_met_as_nearly_as_can_be(
     found = consistent_parameters(base, estimate, weights, model.nominal, JOINTS)
     assert all_consistent(found.values)
     assert found.misfit > 1.0
+    # Seen from the set, the estimate lies one standard deviation away, and hardly less.
+    away = estimate - base.to_base(found.values)
+    covariance = covariance_about(base, found.values, estimate, 1e-4 * np.eye(len(weights)))
+    assert 0.99 < np.sqrt(away @ np.linalg.solve(covariance, away)) < 1.0
 
     def cost(values: FloatArray) -> float:
         misfit = base.to_base(values) - estimate

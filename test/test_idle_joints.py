@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from load_identification.estimation.idle_joints import IdleJoints
-from load_identification.estimation.payload_estimator import EstimatorSettings, PayloadEstimator
+from load_identification.estimation.payload_estimate import EstimatorSettings
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.weighing import Scales
 from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
 from load_identification.typing_aliases import FloatArray

@@ -1,4 +1,4 @@
-"""The package as a whole: what it declares, what it installs, and which way its imports point."""
+"""The package as a whole: what it declares, installs and describes, which way imports point."""
 
 from __future__ import annotations
 
@@ -181,6 +181,13 @@ def test_imports_point_from_tools_and_nodes_down_to_the_model() -> None:
     assert upward == []
 
 
+def test_rooms_beside_each_other_do_not_import_each_other() -> None:
+    for room, other in (('arm', 'parallel'), ('parallel', 'arm')):
+        for path in (PACKAGE / room).rglob('*.py'):
+            for name in absolute_imports(path):
+                assert not name.startswith(f'{NAME}.{other}'), path
+
+
 def test_core_imports_nothing_of_ros() -> None:
     # A fresh interpreter: this one may have imported rclpy for another test.
     program = f"""
@@ -241,3 +248,76 @@ def test_wheel_carries_the_package_and_its_shared_files(
     assert {
         path.as_posix() for path in packed if not path.parts[0].endswith('.dist-info')
     } == expected
+
+
+def counted_reasons() -> set[str]:
+    """List the reasons under which the nodes count what they drop, as far as the code tells."""
+    found = set()
+    for layer in ('signals', 'estimation', 'parallel', 'arm', 'nodes'):
+        for path in (PACKAGE / layer).glob('*.py'):
+            for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+                found.update(reasons_of(node))
+    return found
+
+
+def reasons_of(node: ast.AST) -> list[str]:
+    """Return the reasons that a piece of code counts."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+        counter, key = ast.unparse(node.target.value), node.target.slice
+        return texts(key) if counter.endswith('dropped') else []
+    if not isinstance(node, ast.Call):
+        return []
+    match ast.unparse(node.func):
+        case 'self._count':
+            return texts(node.args[0])
+        case 'SerializedReader':
+            return texts(node.args[3])
+        case 'self._drop':
+            streams = ('joint_states', 'wrench')
+            return [f'{stream}_{text}' for stream in streams for text in texts(node.args[0])]
+    return []
+
+
+def texts(node: ast.AST) -> list[str]:
+    """Return the texts that an expression is one of; none where it is put together."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return [text]
+        case ast.IfExp(body=one, orelse=other):
+            return texts(one) + texts(other)
+    return []
+
+
+def diagnostic_keys() -> set[str]:
+    """List the keys with which nodes fill in /diagnostics, but for those made from names."""
+    return {
+        text
+        for path in (PACKAGE / 'nodes').glob('*.py')
+        for function in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
+        if isinstance(function, ast.FunctionDef) and function.name == 'details'
+        for table in ast.walk(function)
+        if isinstance(table, ast.Dict)
+        for key in table.keys
+        if key is not None
+        for text in texts(key)
+    }
+
+
+def section(title: str) -> str:
+    """Return a section of the interface's description."""
+    text = (ROOT / 'docs' / 'interface.md').read_text(encoding='utf-8')
+    return text.partition(f'### {title}\n')[2].partition('\n#')[0]
+
+
+def test_every_reason_to_drop_a_sample_is_in_the_interface_and_no_other() -> None:
+    reasons = counted_reasons()
+    assert {'wrench_stamp_zero', 'joint_state_malformed', 'filtered_stamp_stray'} <= reasons
+    rows = re.findall(r'^\| (`.*?) \|', section('Why samples are dropped'), re.M)
+    assert set(re.findall(r'`(\w+)`', ' '.join(rows))) == reasons
+
+
+def test_every_key_of_diagnostics_is_in_the_interface() -> None:
+    keys = diagnostic_keys()
+    assert {'delay', 'wrench_lag', 'tool'} <= keys
+    described = section('Keys of `/diagnostics`')
+    assert [key for key in sorted(keys) if f'`{key}`' not in described] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import re
 from collections import Counter
@@ -14,7 +15,8 @@ import pytest
 from robots import SIX_JOINTS
 from test_identify import URDF, description, joint_states, wrenches, write
 
-from load_identification.estimation.payload_estimator import PayloadEstimator, regressor
+from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.estimation.wrist_rows import regressor
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.robot import Robot
 from load_identification.nodes.parameters import Parameters
@@ -214,6 +216,7 @@ def test_prediction_explains_all_but_the_noise(rich: Recorder) -> None:
 
 
 def test_identified_parts_are_events_in_order(rich: Recorder) -> None:
+    assert rich.first == START
     words = [event.words for event in rich.events]
     assert words[:2] == ['mass identified', 'centre of mass identified']
     assert 'inertia identified' in words
@@ -275,6 +278,36 @@ def test_gap_is_counted_and_a_jump_back_starts_afresh() -> None:
     assert recorder.count == len(stamps)
     recorder.add_samples(constant(later, OFFSET, 'other'))
     assert recorder.events[-1].words.startswith('frame is now other')
+
+
+def test_time_begins_with_the_first_raw_sample_and_again_after_a_jump_back() -> None:
+    recorder = Recorder()
+    stamps = START + 20_000_000 * np.arange(50, dtype=np.int64)
+    for later in (0, 5_000_000_000, -60_000_000_000):
+        # Filtered samples come later than the raw ones, by half a window.
+        recorder.add_raw(stamps + later, np.zeros((50, 6)))
+        recorder.add_samples(constant(stamps[5:] + later, OFFSET))
+    assert recorder.first == START - 60_000_000_000
+    assert recorder.samples.seconds[0] == pytest.approx(0.1)
+
+
+def test_events_are_listed_in_the_order_of_time(rich: Recorder, tmp_path: Path) -> None:
+    recorder = copy.deepcopy(rich)
+    # What a change was is told after what it took away, at the stamp at which it was noticed.
+    recorder.add_event(START + 7_100_000_000, 'load or offset changed')
+    recorder.add_event(START + 7_200_000_000, 'mass no longer identified')
+    recorder.add_event(START + 7_100_000_000, 'load changed')
+    text = Page(write_report(tmp_path, recorder, outcome()).read_text('utf-8')).text
+    assert text.index('7.10load or offset changed; load changed') < text.index(
+        '7.20mass no longer'
+    )
+
+
+def test_notes_are_on_the_page(rich: Recorder, tmp_path: Path) -> None:
+    noted = replace(outcome(), notes=('wrench is < 15 ms older', 'turn joint_6'))
+    text = Page(write_report(tmp_path, rich, noted).read_text('utf-8')).text
+    assert 'Note:wrench is < 15 ms older' in text
+    assert 'turn joint_6' in text
 
 
 def test_unusable_motion_is_left_out() -> None:

@@ -52,9 +52,7 @@ def process(group: Group) -> NodeProcess:
 def group() -> Iterator[Group]:
     """Yield a graph in which the inputs are published."""
     with Group() as group:
-        group.publisher(JointState, JOINTS)
-        group.publisher(WrenchStamped, WRENCH)
-        group.describe()
+        group.publish_inputs()
         yield group
 
 

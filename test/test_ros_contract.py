@@ -34,6 +34,7 @@ from ros_helpers import (
     Message,
     Pipeline,
     assert_holds,
+    connected,
     feed,
     filtered_sample,
     inertia_of,
@@ -57,19 +58,14 @@ HALF_WINDOW = 0.05810
 def group() -> Iterator[Group]:
     """Yield a graph in which the inputs are published, one reliably, one not."""
     with Group() as group:
-        group.publisher(JointState, '/joint_states')
-        group.publisher(WrenchStamped, '/wrench', BEST_EFFORT)
-        group.describe()
+        group.publish_inputs(BEST_EFFORT)
         yield group
 
 
 @pytest.fixture(scope='module')
 def live(group: Group) -> Pipeline:
     """Return the single process with default parameters, running and connected."""
-    group.start()
-    pipeline = Pipeline(group)
-    pipeline.connect()
-    return pipeline
+    return connected(group)
 
 
 def samples_of(messages: list[Any], base: int) -> list[int]:
@@ -468,12 +464,8 @@ def test_left_arm_in_its_own_namespace_with_other_topics_and_convention() -> Non
 def test_gravity_of_an_inverted_arm_is_a_parameter() -> None:
     up = (0.0, 0.0, 9.80665)
     with Group() as group:
-        group.publisher(JointState, '/joint_states')
-        group.publisher(WrenchStamped, '/wrench')
-        group.describe()
-        group.start(parameters={'gravity': up})
-        pipeline = Pipeline(group)
-        pipeline.connect()
+        group.publish_inputs()
+        pipeline = connected(group, {'gravity': up})
         pipeline.play(recording(gravity=up))
         assert_holds(pipeline)
 

@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import WrenchStamped
-from ros_helpers import BEST_EFFORT, Group, Pipeline, recording
-from sensor_msgs.msg import JointState
+from ros_helpers import BEST_EFFORT, Group, Pipeline, connected, recording
 
 DURATION = 16.0
 """Seven blocks of 2 s [s]."""
@@ -18,18 +16,13 @@ DURATION = 16.0
 @pytest.fixture(scope='module')
 def group() -> Iterator[Group]:
     with Group() as group:
-        group.publisher(JointState, '/joint_states')
-        group.publisher(WrenchStamped, '/wrench', BEST_EFFORT)
-        group.describe()
+        group.publish_inputs(BEST_EFFORT)
         yield group
 
 
 @pytest.fixture(scope='module')
 def live(group: Group) -> Pipeline:
-    group.start()
-    pipeline = Pipeline(group)
-    pipeline.connect()
-    return pipeline
+    return connected(group)
 
 
 def play_late(live: Pipeline, late: int) -> None:

@@ -189,7 +189,7 @@ def test_death_of_the_pipeline_is_reported(group: Group, monkeypatch: pytest.Mon
             errors.append(str(error))
         return bool(errors)
 
-    with demo_pipeline.PipelineProcess() as pipeline:
+    with demo_pipeline.NodeProcess() as pipeline:
         group.wait_for(ended, 'its end')
     assert 'ended with status 1' in errors[0]
     assert 'rmw_of_nobody' in errors[0]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pinocchio
 import pytest
-from geometry_msgs.msg import WrenchStamped
 from rclpy.duration import Duration
 from ros_helpers import (
     FRAME,
@@ -22,6 +21,7 @@ from ros_helpers import (
     Group,
     Message,
     Pipeline,
+    connected,
     feed,
     inertia_of,
     recording,
@@ -29,7 +29,6 @@ from ros_helpers import (
     trajectory,
     vector,
 )
-from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from load_identification.model.inertial_parameters import InertialParameters
@@ -97,19 +96,14 @@ class Shown:
 def group() -> Iterator[Group]:
     """Yield a graph in which the inputs are published."""
     with Group() as group:
-        group.publisher(JointState, '/joint_states')
-        group.publisher(WrenchStamped, '/wrench')
-        group.describe()
+        group.publish_inputs()
         yield group
 
 
 @pytest.fixture(scope='module')
 def live(group: Group) -> Pipeline:
     """Return the single process, running and connected."""
-    group.start()
-    pipeline = Pipeline(group)
-    pipeline.connect()
-    return pipeline
+    return connected(group)
 
 
 @pytest.fixture(scope='module')

@@ -34,9 +34,7 @@ class Forms:
 
     def __init__(self, group: Group) -> None:
         self.group = group
-        group.publisher(JointState, '/joint_states')
-        group.publisher(WrenchStamped, '/wrench')
-        group.describe()
+        group.publish_inputs()
         self.processes: dict[str, NodeProcess] = {}
         group.start(remaps={'__ns': f'/one{NAMESPACE}'})
         for node in NODES:

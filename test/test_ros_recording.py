@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from geometry_msgs.msg import WrenchStamped
 from ros_helpers import Group, Message, Pipeline, joint_message, vector, wrench_message
 from rosbags.highlevel import AnyReader
-from sensor_msgs.msg import JointState
 
 from load_identification.tools.identify import main as identify
 
@@ -41,9 +39,8 @@ def test_played_at_twenty_times_its_speed_it_gives_the_mass_it_gives_offline(
     offline = yaml.safe_load((tmp_path / 'offline.yaml').read_text(encoding='utf-8'))
 
     with Group() as group:
-        group.publisher(JointState, '/joint_states')
-        group.publisher(WrenchStamped, '/wrench')
-        group.describe((recorded / 'yumi_left.urdf').read_text(encoding='utf-8'))
+        urdf = (recorded / 'yumi_left.urdf').read_text(encoding='utf-8')
+        group.publish_inputs(text=urdf)
         group.start()
         pipeline = Pipeline(group)
         group.wait_for(lambda: bool(pipeline.statuses), 'a status')

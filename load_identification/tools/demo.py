@@ -24,7 +24,7 @@ from load_identification.tools.demo_arm import ArmPublisher, Simulation, simulat
 from load_identification.tools.demo_judgement import judge
 from load_identification.tools.demo_monitor import Monitor
 from load_identification.tools.demo_pipeline import (
-    PipelineProcess,
+    NodeProcess,
     look_out,
     refuse_others,
     wait_for_pipeline,
@@ -113,7 +113,7 @@ def demonstrate(
     introduce(console, node, simulation, seed)
     with console.status('looking out for robots'):
         look_out(node, monitor, own_pipeline)
-    with PipelineProcess() if own_pipeline else contextlib.nullcontext() as pipeline:
+    with NodeProcess() if own_pipeline else contextlib.nullcontext() as pipeline:
         arm = ArmPublisher(node, simulation)
         with console.status('waiting for the pipeline'):
             wait_for_pipeline(node, arm, monitor, pipeline)
@@ -162,7 +162,7 @@ def introduce(console: Console, node: Node, simulation: Simulation, seed: int) -
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog='load_demo',
-        description='Identify the payload of a simulated arm live, over ROS topics, '
+        description='Identify the payload of a simulated arm live, over ROS topics,\n'
         'and compare it with the truth.',
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -207,7 +207,9 @@ def main(args: list[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(remove_ros_args(argv))
     if arguments.paper and (arguments.no_pipeline or arguments.report is not None):
-        parser.error('--paper has a pipeline of its own, and no report')
+        parser.error(
+            '--paper has a pipeline of its own, and no report: leave out the other option'
+        )
     signal.signal(signal.SIGTERM, _terminate)
     rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
     node = Node('load_demo', namespace=NAMESPACE, start_parameter_services=False)

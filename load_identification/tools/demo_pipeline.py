@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from types import TracebackType
 
 from rclpy.node import Node
@@ -27,22 +28,39 @@ class DemoError(LoadIdentificationError):
     """The demonstration cannot run, or not go on."""
 
 
-class PipelineProcess:
-    """The pipeline in a process of its own, ended on leaving the context."""
+class NodeProcess:
+    """An executable of the nodes in a process of its own, ended on leaving the context.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    module : str
+        Under load_identification.nodes.
+    parameters : mapping
+        Of ROS parameters.
+    """
+
+    def __init__(
+        self,
+        module: str = 'load_identification',
+        parameters: Mapping[str, object] | None = None,
+    ) -> None:
+        self._module = module
+        arguments = [part for k, v in (parameters or {}).items() for part in ('-p', f'{k}:={v}')]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed in __exit__
         # Offset and tool of a real robot are not to be read, nor written over.
         self._home = tempfile.TemporaryDirectory(prefix='load_demo-')
         self._process = subprocess.Popen(
-            [sys.executable, '-m', 'load_identification.nodes.load_identification'],
+            [
+                *(sys.executable, '-m', f'load_identification.nodes.{module}'),
+                *('--ros-args', *arguments),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
             env=os.environ | {'ROS_HOME': self._home.name},
         )
 
-    def __enter__(self) -> PipelineProcess:
+    def __enter__(self) -> NodeProcess:
         return self
 
     def __exit__(
@@ -71,7 +89,7 @@ class PipelineProcess:
         status = self._process.poll()
         if status is not None:
             raise DemoError(
-                f'the pipeline has ended with status {status}; it wrote:\n{self.output()}'
+                f'{self._module} has ended with status {status}; it wrote:\n{self.output()}'
             )
 
 
@@ -113,7 +131,7 @@ def wait_for_pipeline(
     node: Node,
     arm: ArmPublisher | InputPublisher,
     monitor: Monitor,
-    pipeline: PipelineProcess | None,
+    pipeline: NodeProcess | None,
 ) -> None:
     """Wait until the pipeline hears the arm and is heard; raise DemoError where it is not."""
     end = time.monotonic() + START_DEADLINE

@@ -26,7 +26,7 @@ from load_identification.tools.recording import Topics, open_recording
 from load_identification.tools.report_page import check_folder
 from load_identification.tools.report_recorder import Recorder
 from load_identification.tools.report_snapshot import Outcome
-from load_identification.tools.tables import OFFSETS, PARAMETERS, interval_table
+from load_identification.tools.tables import OFFSETS, PARAMETERS, by_time, interval_table
 
 IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
 """Exit statuses."""
@@ -55,8 +55,12 @@ def print_report(console: Console, result: Identification, parameters: Parameter
     )
     _print_list(console, 'Not identified', estimate.reasons)
     _print_list(console, 'Note', (*estimate.warnings, *result.remarks))
-    happened = [f'{event.stamp / NS:.3f} s  {event.kind}' for event in result.events]
-    _print_list(console, 'Events, by the stamps of the recording', happened)
+    happened = by_time(((e.stamp, e.kind) for e in result.events), result.start)
+    _print_list(
+        console,
+        f'Events, when noticed: seconds after the first sample, {result.start / NS:.3f}',
+        [f'{seconds:.2f} s  {words}' for seconds, words in happened],
+    )
     console.print('Offset of the raw wrench: corrected = raw − offset', style='bold')
     console.print(
         interval_table(OFFSETS, result.offset, result.offset_std, result.offset_known, 'not known')
@@ -64,7 +68,7 @@ def print_report(console: Console, result: Identification, parameters: Parameter
     if result.absent_channels:
         console.print(f'No signal  {", ".join(result.absent_channels)}', style='bold yellow')
     force, torque = estimate.residual_rms
-    console.print(f'Residual   {force:.3g} N, {torque:.3g} N·m rms')
+    console.print(f'Residual   {force:.3g} N, {torque:.3g} N·m rms of all samples, slow and fast')
     rate = f'{parameters.output_rate:g} per second at most'
     console.print(f'Samples    {result.used} used, filtered, {rate}')
     console.print(f'Dropped    {in_words(result.dropped) or "none"}')
@@ -164,6 +168,7 @@ def _outcome(
         absent_channels=result.absent_channels,
         description=description,
         cutoff=parameters.cutoff_frequency,
+        notes=(*result.estimate.warnings, *result.remarks),
     )
 
 
@@ -178,7 +183,7 @@ def _run(arguments: argparse.Namespace) -> int:
     pipeline = None
     if arguments.mechanism is not None:
         if recorder is not None:
-            raise ParameterError('--report is for arms; it cannot go with --mechanism')
+            raise ParameterError('--report is for arms: leave it out, or --mechanism')
         topics = replace(topics, wrench='')
         pipeline = HexapodPipeline(parameters, arguments.mechanism)
     begin = time.monotonic()

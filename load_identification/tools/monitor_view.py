@@ -81,13 +81,8 @@ def one_line(state: MonitorState, publishers: int) -> str:
     """Return the state in one line, for where there is no terminal."""
     if not publishers:
         return 'no node heard'
-    mass, std = state.number('mass'), state.number('mass.std')
-    known = state.values.get('mass.identified') == 'true'
-    words = (
-        f'mass {_rounded(mass, std, 1.0)} ± {_rounded(std, std, 1.0)} kg' if known else 'no mass'
-    )
     used = state.values.get('samples.used', '0')
-    return f'{state.values.get("state", "no status yet")}  {words}  samples {used}  {state.words}'
+    return f'{state.values.get("state", "no status yet")}  samples {used}  {state.words}'
 
 
 def _nobody(others: Sequence[str]) -> str:
@@ -130,7 +125,7 @@ def _new_table(title: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column(title)
     table.add_column('value', justify='right', no_wrap=True)
-    table.add_column('± std', justify='right', no_wrap=True)
+    table.add_column('std', justify='right', no_wrap=True)
     table.add_column('unit')
     return table
 

@@ -18,11 +18,12 @@ from load_identification.nodes.conversions import read_joint_states, read_wrench
 from load_identification.nodes.parameters import Parameters
 from load_identification.signals.batches import FilteredBatch
 from load_identification.signals.motion_filter import CONVENTIONS
+from load_identification.signals.quantiser import Quantiser
 from load_identification.tools.recording import CHUNK, Chunk, RecordingReader
 from load_identification.tools.report_recorder import Recorder
 from load_identification.tools.report_snapshot import snapshot_of
 from load_identification.tools.static_frames import with_frame
-from load_identification.typing_aliases import BoolArray, FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Identification:
     estimate : PayloadEstimate
     sign : float
         From on_sensor to the convention of the raw wrench, in which the offset is given.
+    start : int
+        Stamp of the first sample; after a jump back, of the first since [ns].
     used : int
         Filtered samples used.
     dropped : collections.Counter
@@ -48,6 +51,7 @@ class Identification:
 
     estimate: PayloadEstimate
     sign: float
+    start: int
     used: int
     dropped: Counter[str]
     absent_channels: tuple[str, ...]
@@ -99,8 +103,10 @@ class Pipeline:
         self._estimator = PayloadEstimator(parameters.estimator_settings())
         self._recorder = recorder
         self._recorded: Event | None = None
+        self._quantiser = Quantiser()
         self._counted: Counter[str] = Counter()
         self._joints: set[str] = set()
+        self._start = self._newest = 0
         if parameters.sensor_frame:
             self._use_frame(parameters.sensor_frame)
 
@@ -113,12 +119,22 @@ class Pipeline:
         if self._filter.robot is None and wrenches:
             self._use_frame(wrenches[0].frame)
         samples = self._synchronizer.update(joints, wrenches)
+        if samples is not None and samples.stamps.size and self._quantiser.learning:
+            self._quantiser.update(samples.wrench)
+            self._estimator.expect_steps(self._quantiser.steps)
         filtered = None if samples is None else self._filter.update(samples)
-        if samples is not None and self._recorder is not None:
-            sign = CONVENTIONS[self._parameters.wrench_convention]
-            self._recorder.add_raw(samples.stamps, sign * samples.wrench)
+        if samples is not None and samples.stamps.size:
+            self._note_time(samples.stamps)
+            if self._recorder is not None:
+                sign = CONVENTIONS[self._parameters.wrench_convention]
+                self._recorder.add_raw(samples.stamps, sign * samples.wrench)
         if filtered is not None:
             self._estimate(filtered)
+
+    def _note_time(self, stamps: IntArray) -> None:
+        if not self._newest or stamps[0] <= self._newest:
+            self._start = int(stamps[0])
+        self._newest = int(stamps[-1])
 
     def _estimate(self, batch: FilteredBatch) -> None:
         if self._recorder is None:
@@ -165,6 +181,7 @@ class Pipeline:
         return Identification(
             estimate=estimate,
             sign=CONVENTIONS[self._parameters.wrench_convention],
+            start=self._start,
             used=self._estimator.used,
             dropped=dropped,
             absent_channels=self._filter.absent_channels,
@@ -182,7 +199,7 @@ class Pipeline:
                 f'they have {", ".join(sorted(self._joints)) or "no joints"}'
             )
         window = f'no piece without a gap is as long as the filter, {2 * self._filter.delay:.3f} s'
-        return f'dropped {in_words(dropped)}' if dropped else window
+        return f'dropped {in_words(dropped)}; see docs/interface.md' if dropped else window
 
 
 def identify(

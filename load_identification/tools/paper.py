@@ -25,7 +25,7 @@ from load_identification.tools.demo_inputs import InputPublisher
 from load_identification.tools.demo_monitor import Monitor
 from load_identification.tools.demo_pipeline import (
     DemoError,
-    PipelineProcess,
+    NodeProcess,
     look_out,
     refuse_others,
     wait_for_pipeline,
@@ -134,7 +134,9 @@ class Laboratory:
 
     def _read(self, service: str, answer: Any) -> Any:
         if not answer.done():
-            raise DemoError(f'{service} has not answered')
+            raise DemoError(
+                f'{service} has not answered in {DEADLINE:.0f} s: is the machine busy?'
+            )
         return json.loads(answer.result().message)
 
     def settle(self) -> None:
@@ -237,7 +239,7 @@ def repeat_paper(
     )
     with console.status('looking out for robots'):
         look_out(node, monitor, True)
-    with PipelineProcess() as pipeline:
+    with NodeProcess() as pipeline:
         inputs = InputPublisher(node, arm.robot.joints, arm.robot.sensor_frame)
         with console.status('waiting for the pipeline'):
             wait_for_pipeline(node, inputs, monitor, pipeline)

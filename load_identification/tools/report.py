@@ -78,7 +78,8 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             wrench_figure(recorder.samples, recorder, outcome),
             'Measured and predicted wrench',
             f'As the sensor reads it ({convention}), low-passed. Predicted: offset and identified '
-            'payload along the measured motion. Dotted lines: events.'
+            'payload along the measured motion. Upright dashed lines, here and below: something '
+            'changed; dotted: identified, or no longer. The list of events says what.'
             + (f' Each point averages {recorder.bin_width} samples.' if detail else ''),
         ),
         (
@@ -93,7 +94,8 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             'estimates',
             estimates_figure(recorder, outcome),
             'Estimates',
-            'Each parameter from when it is identified, with its 95 % band.',
+            'Each parameter while it is identified, with its 95 % band; without a line while the '
+            'band is much wider than in the end.',
         ),
         (
             'identified',

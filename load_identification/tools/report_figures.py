@@ -18,8 +18,11 @@ from load_identification.tools.report_style import (
     SILVER,
     VERMILLION,
     broken,
+    mark_changes,
     mark_events,
     new_figure,
+    seconds_of,
+    show_whole_time,
 )
 from load_identification.tools.tables import INTERVAL
 from load_identification.typing_aliases import BoolArray, FloatArray
@@ -66,6 +69,7 @@ def wrench_figure(
         axes[0, 0].xaxis.set_major_locator(MaxNLocator(6))
         if marks:
             mark_events([*axes[:, 0], *axes[:, 1]], recorder)
+            show_whole_time(axes[0, 0], recorder)
     return figure
 
 
@@ -96,7 +100,8 @@ def _draw_residuals(
         limit = 1.2 * np.percentile(np.abs(mine[known]), 99.5)
         if limit > 0.0:
             ax.set_ylim(-limit, limit)
-        ax.legend(loc='upper right', ncols=3, borderaxespad=0.0, frameon=True, edgecolor='none')
+        # Above the panel, where no curve can run through it.
+        ax.legend(loc='lower right', bbox_to_anchor=(1.0, 1.0), ncols=3, borderaxespad=0.0)
     ax.set_ylabel(f'residual [{unit}]')
     ax.set_xlabel('time [s]')
 
@@ -130,7 +135,7 @@ def estimates_figure(recorder: Recorder, outcome: Outcome) -> Figure:
                 if row == rows - 1:
                     ax.set_xlabel('time [s]')
                 shown.append(ax)
-        shown[0].set_xlim(*_span(recorder))
+        show_whole_time(shown[0], recorder)
         mark_events(shown, recorder)
         words = 'estimate and its 95 % band'
         if outcome.truth is not None:
@@ -151,14 +156,14 @@ def _draw_estimate(
         np.array([getattr(s, name)[place] for s in recorder.snapshots])
         for name in ('values', 'std', 'identified')
     )
-    _draw_band(ax, _seconds(recorder), scale * values, scale * std, known.astype(bool))
+    _draw_band(ax, seconds_of(recorder), scale * values, scale * std, known.astype(bool))
     if outcome.truth is not None:
         _draw_truth(ax, scale * float(outcome.truth[place]))
 
 
 def offset_figure(recorder: Recorder, outcome: Outcome) -> Figure:
     """Draw the sensor's offset with its 95 % band against time."""
-    seconds = _seconds(recorder)
+    seconds = seconds_of(recorder)
     values = outcome.sign * np.array([s.offset for s in recorder.snapshots])
     std = np.array([s.offset_std for s in recorder.snapshots])
     known = std < UNKNOWN
@@ -170,7 +175,8 @@ def offset_figure(recorder: Recorder, outcome: Outcome) -> Figure:
             if outcome.truth is not None:
                 _draw_truth(ax, float(outcome.truth[10 + k]))
             ax.set_ylabel(f'{("force", "torque")[k // 3]} {channel} [{unit}]')
-        axes[0, 0].set_xlim(*_span(recorder))
+        mark_changes([*axes[:, 0], *axes[:, 1]], recorder)
+        show_whole_time(axes[0, 0], recorder)
         words = 'offset and its 95 % band' + (
             ', dashed: truth' if outcome.truth is not None else ''
         )
@@ -211,13 +217,3 @@ def _draw_truth(ax: Axes, truth: float) -> None:
 
 def _say(ax: Axes, words: str) -> None:
     ax.text(0.5, 0.5, words, transform=ax.transAxes, ha='center', va='center', color=BLACK)
-
-
-def _seconds(recorder: Recorder) -> FloatArray:
-    return np.array([1e-9 * (s.stamp - recorder.first) for s in recorder.snapshots])
-
-
-def _span(recorder: Recorder) -> tuple[float, float]:
-    """Return the first and last time of all samples [s]."""
-    last = recorder.samples.seconds[-1] if recorder.count else 0.0
-    return 0.0, max(float(last), 1e-3)

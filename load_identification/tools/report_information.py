@@ -21,7 +21,10 @@ from load_identification.tools.report_style import (
     LIGHT,
     ORANGE,
     VERMILLION,
+    mark_changes,
     new_figure,
+    seconds_of,
+    show_whole_time,
 )
 from load_identification.tools.tables import INTERVAL
 from load_identification.typing_aliases import FloatArray
@@ -57,13 +60,15 @@ UNKNOWN = 100.0
 
 def identified_figure(recorder: Recorder, outcome: Outcome) -> Figure:
     """Draw from when on each parameter was identified, and how its uncertainty shrank."""
-    seconds = np.array([1e-9 * (s.stamp - recorder.first) for s in recorder.snapshots])
+    seconds = seconds_of(recorder)
     known = np.array([s.identified for s in recorder.snapshots])
     with new_figure(11.0, 8.0) as figure:
         top, *rows = figure.subplots(4, 1, sharex=True, height_ratios=[1.7, 1.0, 1.0, 1.0])
         _draw_timeline(top, seconds, known)
         _draw_uncertainty(rows, seconds, recorder, outcome)
+        mark_changes([top, *rows], recorder)
         rows[-1].set_xlabel('time [s]')
+        show_whole_time(top, recorder)
     return figure
 
 
@@ -167,8 +172,10 @@ def excitation_figure(recorder: Recorder) -> Figure:
         upper, lower = parts
         _draw_directions(upper, recorder.snapshots[-1])
         condition, *motion = lower.subplots(1, 4, width_ratios=[3.4, 1.0, 1.0, 1.0])
-        seconds = [1e-9 * (s.stamp - recorder.first) for s in recorder.snapshots]
-        condition.semilogy(seconds, [condition_number(s) for s in recorder.snapshots], color=BLUE)
+        numbers = [condition_number(s) for s in recorder.snapshots]
+        condition.semilogy(seconds_of(recorder), numbers, color=BLUE)
+        mark_changes([condition], recorder)
+        show_whole_time(condition, recorder)
         condition.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         condition.yaxis.set_major_formatter(lambda value, _: f'{value:g}')
         condition.yaxis.set_minor_formatter(NullFormatter())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -14,7 +14,14 @@ from load_identification.errors import ParameterError
 from load_identification.model.payload_commands import Payload, payload_commands
 from load_identification.tools.report_recorder import Recorder
 from load_identification.tools.report_snapshot import PARTS, Outcome
-from load_identification.tools.tables import INTERVAL, OFFSETS, PARAMETERS, Group, decimals
+from load_identification.tools.tables import (
+    INTERVAL,
+    OFFSETS,
+    PARAMETERS,
+    Group,
+    by_time,
+    decimals,
+)
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 PAGE = 'report.html'
@@ -86,7 +93,8 @@ def report_page(recorder: Recorder, outcome: Outcome, pictures: Sequence[Picture
         f'<h1>Payload in {escape(recorder.frame)}</h1>',
         f'<p class="source">{escape(outcome.source)}</p>',
         _cards(payload),
-        _reasons(payload),
+        _list('Not identified', payload.reasons),
+        _list('Note', outcome.notes),
         '<div class="columns">',
         '<div><h3>Payload, inertia about the centre of mass</h3>',
         _table(PARAMETERS, last.values, last.std, last.identified, outcome.truth, 0),
@@ -139,11 +147,11 @@ def _widest(payload: Payload, part: slice) -> str:
     return f'± {100.0 * half / largest:.2g} % of the largest moment'
 
 
-def _reasons(payload: Payload) -> str:
-    if not payload.reasons:
+def _list(title: str, sentences: Sequence[str]) -> str:
+    if not sentences:
         return ''
-    items = ''.join(f'<li>{escape(reason)}</li>' for reason in payload.reasons)
-    return f'<p class="note">Not identified, and what would help:</p><ul>{items}</ul>'
+    items = ''.join(f'<li>{escape(sentence)}</li>' for sentence in sentences)
+    return f'<p class="note">{title}:</p><ul>{items}</ul>'
 
 
 def _table(
@@ -201,7 +209,7 @@ def _samples(outcome: Outcome) -> str:
     force, torque = outcome.residual_rms
     lines = [f'Samples: {outcome.used} used after filtering; dropped: {escape(dropped)}']
     if np.isfinite(outcome.residual_rms).all():
-        lines.append(f'Residual: {force:.3g} N, {torque:.3g} N·m rms')
+        lines.append(f'Residual: {force:.3g} N, {torque:.3g} N·m rms of all samples')
     if outcome.absent_channels:
         lines.append(f'No signal: {escape(", ".join(outcome.absent_channels))}')
     return ''.join(f'<p class="note">{line}</p>' for line in lines)
@@ -217,14 +225,15 @@ def _picture(picture: Picture) -> str:
 
 def _events(recorder: Recorder) -> str:
     """Return what happened when."""
-    rows: Iterable[str] = (
-        f'<tr><td class="number">{1e-9 * (event.stamp - recorder.first):.2f}</td>'
-        f'<td>{escape(event.words)}</td></tr>'
-        for event in recorder.events
+    happened = by_time(((e.stamp, e.words) for e in recorder.events), recorder.first)
+    rows = ''.join(
+        f'<tr><td class="number">{seconds:.2f}</td><td>{escape(words)}</td></tr>'
+        for seconds, words in happened
     )
     table = (
-        f'<table><tr><th class="number">time [s]</th><th>event</th></tr>{"".join(rows)}</table>'
-        if recorder.events
+        '<p class="note">Changes stand where they were noticed; what they were was told later.'
+        f'</p><table><tr><th class="number">time [s]</th><th>event</th></tr>{rows}</table>'
+        if rows
         else '<p class="note">None.</p>'
     )
     gaps = recorder.gaps

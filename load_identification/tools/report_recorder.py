@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from load_identification.estimation.payload_estimator import regressor
+from load_identification.estimation.wrist_rows import regressor
 from load_identification.signals.batches import FilteredBatch
 from load_identification.tools.report_series import BinnedSeries, LiveliestWindow
 from load_identification.tools.report_snapshot import PARTS, Snapshot
@@ -47,8 +47,8 @@ class Samples:
 
     Attributes
     ----------
-    stamps : (n,) array
-        [s], from the first sample of all.
+    seconds : (n,) array
+        [s], from time zero of the recorder.
     wrench : (n, 6) array
         On the sensor [N, N m].
     low, high : (n, 6) arrays
@@ -82,19 +82,24 @@ class Recorder:
         self.count = 0
         """Filtered samples."""
         self.first = 0
-        """Stamp of the first filtered sample [ns]."""
+        """Stamp of the first raw sample, filtered where there is none: time zero [ns]."""
         self._series = BinnedSeries(COLUMNS)
         self._liveliest = LiveliestWindow(COLUMNS)
         self._spectrum = SpectrumRecorder()
         self._newest: int | None = None
+        self._raw: tuple[int, int] | None = None  # first and newest raw stamp
         self._latest: Snapshot | None = None
         self._step = FIRST_STEP
         self._identified = dict.fromkeys(PARTS, False)
 
     def add_raw(self, stamps: IntArray, wrench: FloatArray) -> None:
         """Take in raw wrenches (n, 6), of the sign of the filtered ones [ns, N, N m]."""
-        if len(stamps):
-            self._spectrum.add_raw(stamps, wrench)
+        if not len(stamps):
+            return
+        first, newest = int(stamps[0]), int(stamps[-1])
+        afresh = self._raw is None or first <= self._raw[1]
+        self._raw = first if self._raw is None or afresh else self._raw[0], newest
+        self._spectrum.add_raw(stamps, wrench)
 
     def add_samples(self, batch: FilteredBatch) -> None:
         """Take in filtered samples."""
@@ -122,7 +127,7 @@ class Recorder:
     def _look_at_time(self, first: int, frame: str) -> None:
         """Begin anew as the estimator does, and note gaps."""
         if self._newest is None:
-            self.first = first
+            self.first = self._begin(first)
         elif first <= self._newest or frame != self.frame:
             why = 'stamps jumped back' if first <= self._newest else f'frame is now {frame}'
             self._restart(first)
@@ -131,9 +136,13 @@ class Recorder:
             self.gaps.append(1e-9 * (first - self._newest))
             self._liveliest.close()
 
+    def _begin(self, filtered: int) -> int:
+        """Return time zero, given the first filtered stamp [ns]."""
+        return filtered if self._raw is None else min(filtered, self._raw[0])
+
     def _restart(self, first: int) -> None:
         """Begin anew where the stamps do; what was before cannot be drawn on one axis."""
-        self.first, self.count, self.snapshots, self.gaps = first, 0, [], []
+        self.first, self.count, self.snapshots, self.gaps = self._begin(first), 0, [], []
         self.events, self.squares = [], np.zeros((3, 3, 3))
         self._series, self._liveliest = BinnedSeries(COLUMNS), LiveliestWindow(COLUMNS)
         self._spectrum, self._latest, self._step = SpectrumRecorder(), None, FIRST_STEP

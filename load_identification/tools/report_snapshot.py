@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.errors import ParameterError
-from load_identification.estimation.payload_estimator import PayloadEstimate
+from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.payload_commands import UPPER
 from load_identification.typing_aliases import BoolArray, FloatArray
@@ -116,6 +116,8 @@ class Outcome:
         Of the filter, where known [Hz].
     truth : (16,) array or None
         Ten parameters in message order, six offsets of the raw wrench.
+    notes : tuple of str
+        What else is to be said: what is doubtful, what motion would help.
     """
 
     source: str
@@ -128,3 +130,4 @@ class Outcome:
     description: str | None = None
     cutoff: float | None = None
     truth: FloatArray | None = None
+    notes: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from load_identification.tools.report_recorder import FOUND, Recorder
+from load_identification.tools.report_recorder import FOUND, LOST, Recorder
 from load_identification.tools.report_snapshot import PARTS
 from load_identification.typing_aliases import FloatArray
 
@@ -82,13 +82,35 @@ def broken(seconds: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatAr
     return np.insert(seconds, gaps, np.nan), np.insert(values, gaps, np.nan, axis=0)
 
 
+def seconds_of(recorder: Recorder) -> FloatArray:
+    """Return the times of the estimates, from the first sample on, (n,) [s]."""
+    return np.array([1e-9 * (s.stamp - recorder.first) for s in recorder.snapshots])
+
+
+def show_whole_time(ax: Axes, recorder: Recorder) -> None:
+    """Let an axis of time reach from the first sample to the last, as in every other figure."""
+    last = recorder.samples.seconds[-1] if recorder.count else 0.0
+    ax.set_xlim(0.0, max(float(last), 1e-3))
+
+
+def mark_changes(axes: Sequence[Axes], recorder: Recorder) -> None:
+    """Draw a line where something changed, whatever was identified or lost at the time."""
+    for event in recorder.events:
+        if not event.words.endswith((FOUND, LOST)):
+            for ax in axes:
+                time = 1e-9 * (event.stamp - recorder.first)
+                ax.axvline(time, color=VERMILLION, linewidth=1.0, linestyle='--', zorder=1)
+
+
 def mark_events(axes: Sequence[Axes], recorder: Recorder) -> None:
     """Draw a line at every event, and say above the first of the axes what was identified when."""
+    mark_changes(axes, recorder)
     found = []
     for event in recorder.events:
         time = 1e-9 * (event.stamp - recorder.first)
-        for ax in axes:
-            ax.axvline(time, color=GREY, linewidth=0.9, linestyle=':', zorder=1)
+        if event.words.endswith((FOUND, LOST)):
+            for ax in axes:
+                ax.axvline(time, color=GREY, linewidth=0.9, linestyle=':', zorder=1)
         if event.words in FIRST_WORDS:
             found.append(f'{event.words.removesuffix(f" {FOUND}")} {time:.1f} s')
     if 0 < len(found) <= len(PARTS):

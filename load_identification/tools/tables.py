@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich import box
@@ -95,6 +96,23 @@ def interval_table(
                 cells.append(('yes' if inside else 'no') if known[i] else '')
             table.add_row(name, *cells, end_section=i == rows.stop - 1)
     return table
+
+
+def by_time(events: Iterable[tuple[int, str]], start: int) -> list[tuple[float, str]]:
+    """Return events in the order of time: seconds since `start`, and all that is of that stamp.
+
+    Parameters
+    ----------
+    events : iterable of (int, str)
+        Stamp [ns] and words, in the order in which they became known.
+    start : int
+        [ns]
+    """
+    in_order = sorted(events, key=lambda event: event[0])
+    return [
+        (1e-9 * (stamp - start), '; '.join(words for _, words in group))
+        for stamp, group in itertools.groupby(in_order, key=lambda event: event[0])
+    ]
 
 
 def decimals(half_width: float) -> int:
