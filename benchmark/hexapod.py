@@ -66,6 +66,9 @@ QUANTITIES = (
 )  # fmt: skip
 """Of the load: mass, centre of mass, principal moments, and the inertia entry by entry."""
 
+NOTHING = 10.0
+"""A standard deviation above this is the width of a prior: nothing is claimed [kg, m, kg m²]."""
+
 SETTINGS = EstimatorSettings(force_noise=1.0, torque_noise=0.2)
 """Of the one-step estimator: what leg forces with friction are like [N, N m]."""
 
@@ -142,6 +145,11 @@ class Outcome:
     errors: dict[tuple[str, str], FloatArray]
     deviations: dict[tuple[str, str], FloatArray]
 
+    def claimed(self, key: tuple[str, str]) -> FloatArray:
+        """Return the root mean square of the standard deviations, NaN where nothing is claimed."""
+        mean = np.sqrt(np.mean(self.deviations[key] ** 2, axis=0))
+        return np.where(mean > NOTHING, np.nan, mean)
+
     def within(self, key: tuple[str, str]) -> BoolArray:
         """Return which runs meet all goals, (runs,)."""
         met: BoolArray = (np.abs(self.errors[key][:, :7]) <= goals(self.truth)).all(axis=1)
@@ -151,6 +159,11 @@ class Outcome:
         """Return which 95 % intervals hold the truth, (runs, quantities)."""
         held: BoolArray = np.abs(self.errors[key]) <= 1.96 * self.deviations[key]
         return held
+
+    def coverage(self, key: tuple[str, str]) -> FloatArray:
+        """Return the share of runs in which they do, NaN where nothing is claimed, then all."""
+        share = np.where(np.isnan(self.claimed(key)), np.nan, self.held(key).mean(axis=0))
+        return np.append(share, share.mean())
 
 
 def quantities(load: BodyEstimate) -> tuple[FloatArray, FloatArray]:
@@ -226,28 +239,26 @@ def tables(outcome: Outcome) -> Iterator[Table]:
     unit = goals(outcome.truth) / [1.0, 2.0, 2.0, 2.0, 5.0, 5.0, 5.0]
     for key, error in outcome.errors.items():
         scaled = error[:, :7] / unit
-        claimed = outcome.deviations[key][:, :7] / unit
+        claimed = np.sqrt(np.mean((outcome.deviations[key][:, :7] / unit) ** 2, axis=0))
         within = f'{np.sum(outcome.within(key))} of {runs}'
         rows = {
             'rms': np.sqrt(np.mean(scaled**2, axis=0)),
             'mean': np.mean(scaled, axis=0),
             'worst': np.abs(scaled).max(axis=0),
-            'std': np.sqrt(np.mean(claimed**2, axis=0)),
+            'std': np.where(np.isnan(outcome.claimed(key)[:7]), np.nan, claimed),
         }
         for name, values in rows.items():
             first = (*key, name) if name == 'rms' else ('', '', name)
             last = within if name == 'rms' else ''
             errors.add_row(*first, *(_number(value) for value in values), last)
-        held = outcome.held(key)
-        share = [*held.mean(axis=0), held.mean()]
-        coverage.add_row(*key, *(f'{100.0 * s:.0f}' for s in share))
+        coverage.add_row(*key, *(_number(100.0 * s, 0) for s in outcome.coverage(key)))
     yield errors
     yield coverage
 
 
-def _number(value: float) -> str:
-    """Return a number, or a dash for a deviation as wide as a prior: nothing is claimed."""
-    return f'{value:.2f}' if abs(value) < 1000.0 else '-'
+def _number(value: float, digits: int = 2) -> str:
+    """Return a number, or a dash where nothing is claimed."""
+    return '-' if np.isnan(value) else f'{value:.{digits}f}'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -71,11 +71,11 @@ def test_exchange_comes_within_5_per_cent_of_every_choice_and_is_20_times_faster
     blocks = blocks_of(two_joints, on_grid(two_joints, (1, 5)))
     size = 7
     assert comb(len(blocks), size) > 300_000
-    begin = time.perf_counter()
+    begin = time.process_time()
     best = exhaustive(blocks, size)
-    middle = time.perf_counter()
+    middle = time.process_time()
     found = exchange(blocks, size, seed=0)
-    end = time.perf_counter()
+    end = time.process_time()
     assert found.condition <= 1.05 * best.condition
     assert (middle - begin) / (end - middle) > 20.0
 

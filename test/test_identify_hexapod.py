@@ -12,31 +12,48 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.nodes.parameters import Parameters
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.signals.batches import EffortBatch
 from load_identification.tools import identify
+from load_identification.tools.offline_hexapod import HexapodPipeline
+from load_identification.tools.recording import Topics, open_recording
+from load_identification.typing_aliases import FloatArray
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 BODY = InertialParameters.from_center_of_mass(31.26, [0.02, -0.01, 0.0], np.diag([0.4, 0.5, 0.8]))
 
 
-def record(path: Path, legs: EffortBatch, effort: bool = True) -> Path:
-    """Write leg states to a recording that has no other topic."""
+def record(path: Path, legs: EffortBatch, effort: bool = True, gripper: bool = False) -> Path:
+    """Write leg states to a recording that has no other topic.
+
+    A gripper's states, which are on the same topic, are 1 ms older than the legs'.
+    """
     kind = STORE.types
+
+    def joint_state(stamp: int, names: list[str], *values: FloatArray) -> bytes:
+        sec, nanosec = divmod(stamp, 1_000_000_000)
+        time = kind['builtin_interfaces/msg/Time'](sec=sec, nanosec=nanosec)
+        position, velocity, efforts = values
+        message = kind[JOINT_STATE](
+            header=kind['std_msgs/msg/Header'](stamp=time, frame_id=''),
+            name=names,
+            position=position,
+            velocity=velocity,
+            effort=efforts,
+        )
+        return bytes(STORE.serialize_cdr(message, JOINT_STATE))
+
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
         connection = writer.add_connection('/joint_states', JOINT_STATE, typestore=STORE)
         for k, stamp in enumerate(legs.stamps.tolist()):
-            sec, nanosec = divmod(stamp, 1_000_000_000)
-            time = kind['builtin_interfaces/msg/Time'](sec=sec, nanosec=nanosec)
-            message = kind[JOINT_STATE](
-                header=kind['std_msgs/msg/Header'](stamp=time, frame_id=''),
-                name=list(legs.names),
-                position=legs.position[k],
-                velocity=legs.velocity[k],
-                effort=legs.effort[k] if effort else np.empty(0),
-            )
-            writer.write(connection, stamp, STORE.serialize_cdr(message, JOINT_STATE))
+            efforts = legs.effort[k] if effort else np.empty(0)
+            values = legs.position[k], legs.velocity[k], efforts
+            writer.write(connection, stamp, joint_state(stamp, list(legs.names), *values))
+            if gripper:
+                late = joint_state(stamp - 1_000_000, ['finger'], *np.full((3, 1), 0.02))
+                writer.write(connection, stamp, late)
     return path
 
 
@@ -64,6 +81,21 @@ def test_a_recording_of_leg_states_alone_gives_the_platforms_body(
     assert abs(mass['value'] - BODY.mass) < 4.0 * mass['std']
     assert mass['std'] < 0.3
     assert estimate['samples']['dropped']['leg_speed_low'] > 0
+
+
+def test_time_is_counted_from_the_first_sample_whatever_else_is_on_the_topic(
+    legs: EffortBatch, tmp_path: Path
+) -> None:
+    first = EffortBatch(
+        legs.names,
+        *(part[:1500] for part in (legs.stamps, legs.position, legs.velocity, legs.effort)),
+    )
+    path = record(tmp_path / 'bag', first, gripper=True)
+    pipeline = HexapodPipeline(Parameters(), GEOMETRY_FILE)
+    with open_recording(path, Topics(wrench='')) as recording:
+        result = identify.identify(recording, Parameters(), pipeline=pipeline)
+    # Filtered samples are half a window of 0.116 s younger than the first that they rest on.
+    assert 0 <= result.start - int(legs.stamps[0]) < 100_000_000
 
 
 def test_a_recording_without_efforts_says_so(

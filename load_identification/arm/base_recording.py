@@ -112,7 +112,7 @@ class RestWrenches:
             if not distance[near] <= tolerance:
                 raise RecordingError(
                     f'sample {k} is {distance[near]:.3g} rad from the path of the static replay; '
-                    f'{tolerance} are allowed'
+                    f'{tolerance} are allowed; replay the same motion'
                 )
             part = share[near]
             between[k] = (1.0 - part) * self.wrench[near] + part * self.wrench[near + 1]

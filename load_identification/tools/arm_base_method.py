@@ -37,6 +37,7 @@ from load_identification.signals.batches import CHANNELS, SynchronizedBatch, Wre
 from load_identification.signals.synchronizer import Synchronizer
 from load_identification.tools.arm_found import LINK_UNITS, Found, Prediction
 from load_identification.tools.arm_methods import inverse
+from load_identification.tools.offline import in_words
 from load_identification.tools.recording import Chunk
 from load_identification.typing_aliases import BoolArray, FloatArray
 
@@ -94,7 +95,9 @@ def read_wrench_log(
         )
     if not parts:
         counted = synchronizer.dropped + dropped
-        raise RecordingError(f'no wrench of {path} could be used; dropped: {dict(counted)}')
+        raise RecordingError(
+            f'no wrench of {path} could be used; dropped: {in_words(counted) or "none"}'
+        )
     names, its_frame = parts[-1].names, parts[-1].frame
     alike = [part for part in parts if (part.names, part.frame) == (names, its_frame)]
     return BaseLog(

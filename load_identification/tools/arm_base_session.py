@@ -95,7 +95,10 @@ def _replays(request: Request, arm: Arm, frame: str) -> list[RestWrenches | None
         with open_recording(path, request.topics) as recording:
             chunks = watched(recording, path.name)
             log = read_wrench_log(chunks, arm.joints, frame, path)
-        out.append(rest_wrenches(base_recording(log.samples, arm, request.wrench_convention)))
+        try:
+            out.append(rest_wrenches(base_recording(log.samples, arm, request.wrench_convention)))
+        except RecordingError as error:
+            raise RecordingError(f'{path.name}: {error}') from error
     return out or [None] * len(request.recordings)
 
 

@@ -17,6 +17,7 @@ from load_identification.errors import RecordingError
 from load_identification.nodes.conversions import stamp_of
 from load_identification.signals.batches import SynchronizedBatch
 from load_identification.signals.differentiator import CUTOFF_TIMES_WINDOW, Differentiator
+from load_identification.tools.offline import in_words
 from load_identification.tools.recording import CHUNK, Chunk, RecordingReader
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -157,7 +158,7 @@ def read_efforts(chunks: Iterable[Chunk], known: Sequence[str], path: Path) -> J
         heard = sorted({name for names in layouts for name in names})
         raise RecordingError(
             f'no joint state of {path} has efforts of the joints {", ".join(known)}; dropped: '
-            f'{dict(dropped) or "none"}, joints with efforts: {", ".join(heard) or "none"}'
+            f'{in_words(dropped) or "none"}; joints with efforts: {", ".join(heard) or "none"}'
         )
     messages = layouts[best]
     stamps = np.array([stamp_of(m) for m in messages], dtype=np.int64)

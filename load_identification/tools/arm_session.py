@@ -25,6 +25,13 @@ FITTED_SHARE = 2.0 / 3.0
 MOST_NAMED = 6
 """Parameters in a warning."""
 
+MOST_UNBUILDABLE = 1.6
+"""How many times the error of the estimate links that could be built may leave [-]. Of a real arm
+they leave 1.0 to 1.3 times as much, and with the sign of its efforts reversed 1.9 to 2.6 times."""
+
+EXACT = 1e-3
+"""An error of the estimate below this share says nothing against buildable links [-]."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -82,7 +89,8 @@ class Session:
     fitted, method : str
         In words.
     identified : bool
-        Whether all is told and the prediction is better than that of the description.
+        Whether all is told, the prediction is better than that of the description, and links
+        that could be built predict nearly as well.
     warnings : tuple of str
     """
 
@@ -176,7 +184,15 @@ def verdict(
     elif worse.any():
         names = [n for n, w in zip(prediction.channels, worse, strict=True) if w]
         warnings.append(f'{", ".join(names)}: predicted no better than by the description')
-    return not untold and not worse.all(), warnings
+    error, built = map(prediction.relative_error, (own, prediction.consistent))
+    unbuildable = built > MOST_UNBUILDABLE * max(error, EXACT)
+    if unbuildable:
+        warnings.append(
+            'no links that could be built explain the data as well as the estimate: they leave '
+            f'{100.0 * built:.3g} % of what was not fitted, the estimate {100.0 * error:.3g} %; '
+            'is the sign of efforts or wrench reversed?'
+        )
+    return not untold and not worse.all() and not unbuildable, warnings
 
 
 @contextmanager

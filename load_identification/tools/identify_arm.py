@@ -35,7 +35,9 @@ EPILOG = """\
 exit status:
   0  all that such measurements can tell is identified
   1  it is not: the output says what the motion does not tell, or that data
-     that were not fitted are predicted no better than by the description
+     that were not fitted are predicted no better than by the description,
+     or that no links that could be built explain them as well as the
+     estimate: is the sign of efforts or wrench reversed?
   2  nothing could be done: one line on standard error says why
 """
 
@@ -150,12 +152,14 @@ def _request(arguments: argparse.Namespace) -> Request:
         raise ParameterError(
             '--model holds drives, which a sensor under the arm does not feel; use --output'
         )
-    if arguments.static and not (
-        base and len(arguments.static) == len(arguments.recordings) and not arguments.held_out
-    ):
+    if arguments.static and (not base or arguments.held_out is not None):
+        raise ParameterError(
+            '--static is for --sensor base, and not with --held-out, of which there is no replay'
+        )
+    if arguments.static and len(arguments.static) != len(arguments.recordings):
         raise ParameterError(
             f'--static has {len(arguments.static)} for {len(arguments.recordings)} recordings; it '
-            'takes one for each, with --sensor base and without --held-out, which has no replay'
+            'takes one for each'
         )
     if (method == 'spectrum') != (arguments.plan is not None):
         raise ParameterError(

@@ -49,9 +49,9 @@ class HexapodPipeline(Pipeline):
         """Carry the messages of a chunk through all stages."""
         for batch in read_leg_states(chunk.joint_states, self._counted):
             self._joints.update(batch.names)
-            self._note_time(batch.stamps)
             filtered = self._stage.update(batch)
             if filtered is not None:
+                self._note_time(filtered.stamps)
                 self._estimate(filtered)
 
     def result(self) -> Identification:
