@@ -180,3 +180,32 @@ def test_one_step_of_a_coarse_quantiser_is_no_event(step: float) -> None:
         stage.update(piece)
     assert quantiser.steps[0] == pytest.approx(step)
     assert stage.event is None
+
+
+def test_one_flip_of_a_coarse_reading_is_no_drift() -> None:
+    watch = DriftWatch(LEAST, GROUPS, BLOCK)
+    watch.steps = np.array([0.5, 0.02])
+    for k in range(3 * APART_BLOCKS):
+        watch.add(np.where(k < APART_BLOCKS // 2, 0.0, [0.5, 0.5, 0.0, 0.02, 0.0, 0.0]))
+    assert not watch.seen
+    watch.steps = np.zeros(2)
+    for k in range(APART_BLOCKS):
+        watch.add(np.where(k < APART_BLOCKS // 2, 0.0, [0.5, 0.5, 0.0, 0.02, 0.0, 0.0]))
+    assert watch.seen
+
+
+def test_a_grasp_is_not_taken_for_the_step_of_a_quantiser() -> None:
+    """A simulator without noise: the first change that is seen at all is a load of 1 kg."""
+    stage, quantiser = PayloadEstimator(Parameters().estimator_settings()), Quantiser()
+    stage.set_offset(np.zeros(6), 1e-8 * np.eye(6), np.array([0.05, 0.003]))
+    still = np.zeros((150, 3))
+    up = np.tile([0.0, 0.0, 9.80665], (150, 1))
+    stamps = 10_000_000_000 + 20_000_000 * np.arange(150)
+    load = np.where(stamps[:, None] < stamps[75], 0.0, [0.0, 0.0, -9.80665, 0.0, 0.0, 0.0])
+    batch = FilteredBatch(FRAME, stamps, load, still, still, up, still)
+    for piece in pieces(batch):
+        quantiser.update(piece.wrench)
+        stage.expect_steps(quantiser.steps)
+        stage.update(piece)
+    assert quantiser.steps[0] == pytest.approx(9.80665)
+    assert stage.event is not None

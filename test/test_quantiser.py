@@ -33,6 +33,13 @@ def test_steps_are_those_of_the_quantiser(noise: float) -> None:
     np.testing.assert_allclose(learned(wrench).steps, STEPS, rtol=1e-12, atol=1e-13)
 
 
+def test_steps_are_seen_through_single_precision() -> None:
+    rng = np.random.default_rng(3)
+    wrench = rounded(5.0 + np.repeat(STEPS, 3) * rng.standard_normal((3000, 6)))
+    single = wrench.astype(np.float32).astype(float)
+    np.testing.assert_allclose(learned(single).steps, STEPS, atol=1e-5)
+
+
 def test_of_one_change_of_several_channels_the_step_is_in_their_differences() -> None:
     quiet = np.tile(rounded(np.array([2.4, -1.7, 5.1, 0.06, -0.11, 0.03])), (50, 1))
     jump = rounded(np.array([1.0, -3.0, 9.5, 0.1, 0.04, 0.3]))

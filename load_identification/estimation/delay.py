@@ -251,7 +251,7 @@ class DelayEstimator:
         spread = (n - 1) / n * float(np.sum((without - without.mean()) ** 2))
         # Of a sum of squares in units of its variance: 2 / curvature. The unit so far is the
         # variance at the nearest lag of the bank.
-        unit = max(float(least / total.min()), 0.0)
+        unit = max(float(least / max(total.min(), np.finfo(float).tiny)), 0.0)
         chance = max(spread, 2.0 * CORRELATION * unit / float(curvature))
         std = float(np.sqrt(chance + MODEL_ERROR**2))
         every = np.append(without, value)

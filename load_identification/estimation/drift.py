@@ -69,6 +69,8 @@ class DriftWatch:
         """Present random walk of each group [unit/√s]."""
         self.rate = np.zeros(len(channels))
         """Present rate of each channel [unit/s]."""
+        self.steps = np.zeros(len(self.walk))
+        """In which each group is given [unit]; 0: as fine as can be."""
         self._least = self.walk.copy()
         self._channels = channels
         self._apart = (APART_BLOCKS - MEAN_BLOCKS) * block
@@ -95,6 +97,8 @@ class DriftWatch:
         first, last = ends.mean(axis=1)
         moved = last - first
         scatter = ends.var(axis=1, ddof=1).sum(axis=0) / MEAN_BLOCKS
+        # Each average may be half a step off without scatter.
+        scatter += self.steps[self._channels] ** 2 / 6.0
         pair = np.array([np.ones(len(moved)), moved, moved**2, scatter])
         self._sums *= np.exp(-1.0 / MEMORY)
         self._sums += np.where(np.isfinite(moved), pair, 0.0)

@@ -60,6 +60,9 @@ BLOCK_NS = 100_000_000
 AT_REST = np.array([2e-3, 0.02])
 """Largest angular velocity and acceleration of a sensor at rest [rad/s, rad/s²]."""
 
+COARSEST = 10.0
+"""A step of a quantiser is at most so many times the expected noise; more is a change [-]."""
+
 UNWATCHED = (
     'samples come more slowly than the 10 Hz at which changes of load or offset are watched for'
 )
@@ -93,6 +96,7 @@ class PayloadEstimator:
         )
         momentum = settings.regressor == 'momentum'
         self._momentum = MomentumRegressor() if momentum else None
+        self._steps = np.zeros(2)
         self.reset(keep_offset=False)
 
     @property
@@ -139,6 +143,7 @@ class PayloadEstimator:
         self._drift = DriftWatch(
             np.array([s.force_drift, s.torque_drift]), GROUPS, BLOCK_NS * 1e-9
         )
+        self._drift.steps = self._steps
         self._least_squares = self._empty(np.array([s.force_noise, s.torque_noise]))
         self._past: Solution | None = None
         self._still = True
@@ -151,7 +156,12 @@ class PayloadEstimator:
 
     def expect_steps(self, steps: FloatArray) -> None:
         """Take force and torque for no finer than in such steps, (2,) [N, N m]."""
-        self._watch.expect_steps(steps)
+        s = self.settings
+        # The first change that is seen at all may be a grasp.
+        most = COARSEST * np.array([s.force_noise, s.torque_noise])
+        self._steps = np.minimum(steps, most)
+        self._watch.expect_steps(self._steps)
+        self._drift.steps = self._steps
 
     def set_tool(self, parameters: FloatArray, covariance: FloatArray) -> None:
         """Take a body, (10,) with (10, 10) covariance, off the payload from now on."""

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from load_identification.estimation.events import ANEW, BOTH, OFFSET, Event
+from load_identification.estimation.events import ANEW, BOTH, OFFSET, RETURN, Event
 from load_identification.estimation.identification import Requirements
 from load_identification.estimation.idle_joints import IdleJoints
 from load_identification.estimation.payload_estimator import PayloadEstimator
@@ -119,7 +119,19 @@ class Scales:
             if event.kind in (OFFSET, BOTH, ANEW):
                 self._trusted = False
                 self.forget()
-        self._heeded = self._estimator.event
+        newest = self._estimator.event
+        if newest is not None and newest is not self._heeded and newest.kind == RETURN:
+            self._trusted |= self._is_as_calibrated()
+        self._heeded = newest
+
+    def _is_as_calibrated(self) -> bool:
+        """Whether what the estimator knows of the offset agrees with the calibration."""
+        if self._calibrated is None:
+            return False
+        value, covariance = self._estimator.offset()
+        away = value - self._calibrated.value
+        covariance = covariance + self.aged(self._calibrated, self.monitor.newest or 0)
+        return bool(away @ np.linalg.solve(covariance, away) <= CORRUPTED)
 
     def _moved(self) -> None:
         """Remember the pose that the arm has left."""

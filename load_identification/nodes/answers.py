@@ -45,32 +45,40 @@ def response(service: str, answer: Answer | Exception) -> Trigger.Response:
     return Trigger.Response(success=success, message=text)
 
 
-def calibration(offset: Offset, last: Offset | None, samples: int, sign: float) -> Answer:
+def calibration(
+    offset: Offset, last: Offset | None, samples: int, sign: float, doubt: str
+) -> Answer:
     """Report a calibrated offset, with the drift since the last one.
 
     Parameters
     ----------
     sign : float
         From the wrench that the load exerts on the sensor to the raw one.
+    doubt : str
+        Why something may have been held, empty: nothing says so.
     """
+    warnings = []
+    if doubt:
+        warnings.append(f'{doubt}; if something was held, put it down and calibrate again')
     answer: Answer = {
         'offset': numbers(sign * offset.value),
         'std': numbers(np.sqrt(np.diag(offset.covariance))),
         'samples': samples,
         'drift': None,
     }
-    if last is None:
-        return answer
-    drift = sign * (offset.value - last.value)
-    error = np.sqrt(np.diag(offset.covariance + last.covariance))
-    answer |= {'drift': numbers(drift), 'drift_std': numbers(error)}
-    worst = int(np.argmax(np.abs(drift) / error))
-    if abs(drift[worst]) > DRIFTED * error[worst]:
-        unit = 'N' if worst < 3 else 'N·m'
-        answer['warning'] = (
-            f'{CHANNELS[worst]} has drifted by {drift[worst]:.3g} ± '
-            f'{1.96 * error[worst]:.2g} {unit} since the last calibration'
-        )
+    if last is not None:
+        drift = sign * (offset.value - last.value)
+        error = np.sqrt(np.diag(offset.covariance + last.covariance))
+        answer |= {'drift': numbers(drift), 'drift_std': numbers(error)}
+        worst = int(np.argmax(np.abs(drift) / error))
+        if abs(drift[worst]) > DRIFTED * error[worst]:
+            unit = 'N' if worst < 3 else 'N·m'
+            warnings.append(
+                f'{CHANNELS[worst]} has drifted by {drift[worst]:.3g} ± '
+                f'{1.96 * error[worst]:.2g} {unit} since the last calibration'
+            )
+    if warnings:
+        answer['warning'] = '; '.join(warnings)
     return answer
 
 

@@ -10,16 +10,9 @@ import numpy as np
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.verdict import SURE
 from load_identification.estimation.weighing import Scales
-from load_identification.signals.batches import FilteredBatch
-from load_identification.typing_aliases import FloatArray
 
 STALE = 0.5
 """Without a raw sample for so long they are stale [s]."""
-
-TURNED = float(np.cos(np.deg2rad(10.0)))
-"""Gravity this far from where it was: the sensor has been turned."""
-
-IF_EMPTY = 'if nothing is held, call reset and then calibrate_offset'
 
 
 class Refusal(Exception):  # noqa: N818
@@ -46,26 +39,15 @@ class Conditions:
     ) -> None:
         self._scales, self._upstream, self._estimate = scales, upstream, estimate
         self._arrived = -np.inf
-        self._forgotten_at: FloatArray | None = None
+        self._told_empty_at: int | None = None
 
     def watch(self) -> None:
         """Raw samples have come."""
         self._arrived = time.monotonic()
 
-    def sense(self, batch: FilteredBatch) -> None:
-        """Take in filtered samples, for the turning of the sensor."""
-        if self._forgotten_at is not None and batch.stamps.size:
-            down = -batch.linear_acceleration[-1]
-            lengths = np.linalg.norm(down) * np.linalg.norm(self._forgotten_at)
-            if down @ self._forgotten_at < TURNED * lengths:
-                self._forgotten_at = None
-
-    def forgotten(self, gravity: FloatArray | None) -> None:
-        """In this pose, told by gravity in S, somebody says that nothing is held; None: no more.
-
-        Until the sensor has turned no sample can say otherwise.
-        """
-        self._forgotten_at = gravity
+    def told_empty(self, told: bool) -> None:
+        """Somebody says that nothing is held: it counts until the arm moves."""
+        self._told_empty_at = self._scales.monitor.rests if told else None
 
     def fresh(self) -> int:
         """Return the stamp of the newest raw sample."""
@@ -86,34 +68,33 @@ class Conditions:
             raise Refusal(monitor.motion())
 
     def nothing_held(self) -> None:
-        """Refuse where a payload is identified, or may have come.
-
-        Not where somebody has said otherwise: a sensor zeroed with nothing held stays in doubt.
-        """
-        if self._forgotten_at is not None:
-            return
-        self.nothing_in_doubt(IF_EMPTY)
+        """Refuse where a payload is identified, unless somebody has said that nothing is held."""
         estimate = self._estimate()
-        if estimate is None or not estimate.identified[0]:
+        told = self._told_empty_at == self._scales.monitor.rests
+        if estimate is None or not estimate.identified[0] or told:
             return
         mass, error = estimate.values[0], 1.96 * estimate.std[0]
         least = self._scales.requirements.mass
         if mass > max(SURE * estimate.std[0], least):
             raise Refusal(
                 f'a payload of {mass:.3f} ± {error:.3f} kg is identified: put it down or call '
-                f'save_tool; {IF_EMPTY}'
+                'save_tool; if nothing is held, call reset and then calibrate_offset'
             )
 
-    def nothing_in_doubt(self, remedy: str) -> None:
-        """Refuse while it is not told whether load or offset has changed.
+    def nothing_in_doubt(self) -> None:
+        """Refuse while it is not told whether load or offset has changed."""
+        doubt = self.doubt()
+        if doubt:
+            raise Refusal(f'{doubt}; turn the sensor against gravity, then call save_tool')
+
+    def doubt(self) -> str:
+        """Return in words what is not told: whether load or offset has changed; empty: nothing.
 
         A sensor that is zeroed with a payload on reads the same as one that has put it down.
         """
         estimate = self._estimate()
         if estimate is None or not estimate.untold:
-            return
+            return ''
         what = estimate.reasons[0].partition(':')[0]
         force, torque = self._scales.unexplained()
-        raise Refusal(
-            f'{what}: {force:.2g} N and {torque:.2g} N·m away from what was known before; {remedy}'
-        )
+        return f'{what}: {force:.2g} N and {torque:.2g} N·m away from what was known before'

@@ -19,6 +19,9 @@ IDLE_TICKS = 1
 """So many ticks in a row nothing is drained where no estimate is due: a batch costs much the same
 however many samples are in it."""
 
+LONGEST_IDLE = 0.02
+"""Where a tick takes longer, every one drains [s]."""
+
 
 class Pipeline:
     """Drives the three nodes in turn."""
@@ -40,11 +43,12 @@ class Pipeline:
 
     def tick(self) -> None:
         """Carry what has come through all three stages when it is time, and serve requests."""
-        if self._idle >= IDLE_TICKS or self._estimator.due_within(self.period):
+        idle = self._idle < IDLE_TICKS and self.period <= LONGEST_IDLE
+        if idle and not self._estimator.due_within(self.period):
+            self._idle += 1
+        else:
             self._idle = 0
             self._carry()
-        else:
-            self._idle += 1
         self._estimator.publish_if_due()
 
     def _carry(self) -> None:

@@ -140,7 +140,6 @@ class ServiceDesk:
                 )
             )
         self._scales.sense(batch)
-        self._require.sense(batch)
 
     def tick(self) -> None:
         """Take requests, look after the jobs, answer those that are done."""
@@ -207,18 +206,17 @@ class ServiceDesk:
             except Refusal as why:
                 raise Refusal(f'cancelled after {count} of {wanted} samples: {why}') from why
         rest = self._scales.average(begin)
-        # Something may have been put on since the call.
-        self._require.nothing_held()
+        doubt = self._require.doubt()
         gravity = self._scales.gravity(rest.start, rest.end)
         offset = self._scales.offset_from(rest, gravity)
         last = self._scales.calibrated
         self._scales.set_calibrated(offset)
         self._unaged = False
         self._forget_payload('offset calibrated')
-        self._require.forgotten(None)
+        self._require.told_empty(False)
         gaussian = Gaussian(offset.value, offset.covariance, offset.stamp, offset.noise)
         yield from self._save(replace(self._keeper.stored, offset=gaussian))
-        yield answers.calibration(offset, last, rest.samples, self._sign)
+        yield answers.calibration(offset, last, rest.samples, self._sign, doubt)
 
     # check_mass
 
@@ -274,7 +272,7 @@ class ServiceDesk:
         self._require.fresh()
         if estimate is None:
             raise Refusal('no estimate yet')
-        self._require.nothing_in_doubt('turn the sensor against gravity, then call save_tool')
+        self._require.nothing_in_doubt()
         values, std = in_message_order(estimate.total, estimate.total_covariance)
         required = self._scales.requirements
         allowed = max(required.mass, 0.02 * abs(values[0]))
@@ -310,7 +308,5 @@ class ServiceDesk:
     def _reset(self) -> Job:
         self._forget_payload('reset')
         self._scales.forget()
-        newest = self._scales.monitor.newest
-        if newest is not None:
-            self._require.forgotten(self._scales.gravity(newest - CHECK_WINDOW_NS, newest))
+        self._require.told_empty(True)
         yield {'reset': 'payload forgotten, tool and offset kept'}

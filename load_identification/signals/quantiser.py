@@ -9,8 +9,8 @@ from load_identification.typing_aliases import FloatArray
 ENOUGH = 2000
 """After so many changes of a group's channels no smaller one is waited for."""
 
-ROUNDING = 1e-9
-"""Of a wrench, relative to the largest number in it."""
+ROUNDING = 1e-6
+"""Of a wrench that was given in single precision, relative to the largest number in it [-]."""
 
 
 class Quantiser:
