@@ -60,6 +60,9 @@ BLOCK_NS = 100_000_000
 AT_REST = np.array([2e-3, 0.02])
 """Largest angular velocity and acceleration of a sensor at rest [rad/s, rad/s²]."""
 
+OPINION_BLOCKS = 10
+"""Blocks after which the second opinion is asked again: it costs as much as an estimate."""
+
 COARSEST = 10.0
 """A step of a quantiser is at most so many times the expected noise; more is a change [-]."""
 
@@ -112,6 +115,8 @@ class PayloadEstimator:
     def reset(self, keep_offset: bool = True) -> None:
         """Forget the payload, and where asked all that samples have told of the offset."""
         self._solution = self._judgement = None
+        self._opinion: tuple[str, ...] = ()
+        self._opinion_due = 0
         self._guidance.reset()
         if self._momentum is not None:
             (self._momentum.begin_rows if keep_offset else self._momentum.reset)()
@@ -180,6 +185,7 @@ class PayloadEstimator:
         """
         self._seed = KnownOffset(offset, covariance, noise)
         self._solution = self._judgement = None
+        self._opinion, self._opinion_due = (), 0
         self._guidance.reset()
         self._begin()
 
@@ -334,11 +340,14 @@ class PayloadEstimator:
         )
         warnings: tuple[str, ...] = (UNWATCHED,) if self._pauses >= HELD else ()
         if self.settings.second_opinion and self._momentum is None:
-            tool = self._tool, self._tool_covariance
-            errors = self._motion_noise.covariance()
-            warnings += second_opinion(
-                self._least_squares, solution.noise, errors, tool, values, std
-            )
+            if self._opinion_due <= self._block:
+                self._opinion_due = self._block + OPINION_BLOCKS
+                tool = self._tool, self._tool_covariance
+                errors = self._motion_noise.covariance()
+                self._opinion = second_opinion(
+                    self._least_squares, solution.noise, errors, tool, values, std
+                )
+            warnings += self._opinion
         if judgement.identified[INERTIA].any():
             values, warning = possible(
                 parameters, values, covariance[body, body], self.settings.bounding_ellipsoid
