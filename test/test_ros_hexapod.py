@@ -86,6 +86,16 @@ def start(
         lambda: ('estimator_node', NAMESPACE) in group.node.get_node_names_and_namespaces(),
         'the estimator',
     )
+    # Between node and estimator, and to whoever records: what is sent before is lost.
+    topic = f'{NAMESPACE}/filtered/wrench'
+    group.wait_for(
+        lambda: (
+            group.node.count_publishers(topic)
+            and 'estimator_node'
+            in {info.node_name for info in group.node.get_subscriptions_info_by_topic(topic)}
+        ),
+        'the estimator to hear the hexapod node',
+    )
     return node, estimator
 
 
