@@ -136,7 +136,10 @@ def test_the_unchanged_estimator_identifies_the_platforms_body(
     for topic in (wrenches, twists, accels):
         assert len(topic) > 700
         assert topic[-1].header.frame_id == 'platform'
-    assert [stamp_of(m) for m in twists] == [stamp_of(m) for m in accels]
+    group.wait_for(
+        lambda: [stamp_of(m) for m in twists] == [stamp_of(m) for m in accels],
+        'the same stamps on both topics',
+    )
     group.wait_for(lambda: hexapod_status(diagnostics) is not None, 'diagnostics')
     values = {item.key: item.value for item in hexapod_status(diagnostics).values}
     assert float(values['coulomb.leg_1']) == pytest.approx(22.0, abs=1.5)
