@@ -13,6 +13,22 @@ def files_in(directory: str) -> list[str]:
     return sorted(path for path in glob(f'{directory}/*') if Path(path).is_file())
 
 
+def ros_wheels(distro: str) -> list[str]:
+    """List the wheels of ROS 2 packages that the nodes need, of one distribution."""
+    packages = (
+        'builtin-interfaces',
+        'diagnostic-msgs',
+        'geometry-msgs',
+        'rcl-interfaces',
+        'rclpy[fastrtps]',
+        'sensor-msgs',
+        'std-msgs',
+        'std-srvs',
+        'visualization-msgs',
+    )
+    return [f'ros-{distro}-{package}' for package in packages]
+
+
 setup(
     name=NAME,
     version='0.1.0',
@@ -22,7 +38,7 @@ setup(
     maintainer_email='maintainers@users.noreply.a-seed-938da300.example',
     python_requires='>=3.10',
     packages=find_packages(include=[NAME, f'{NAME}.*']),
-    package_data={NAME: ['py.typed', 'nodes/fastdds.xml']},
+    package_data={NAME: ['py.typed', 'nodes/transport/*.xml']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),
@@ -42,22 +58,14 @@ setup(
         'scipy',
     ],
     extras_require={
-        # ROS 2 Jazzy as wheels, for a machine without ROS (CPython 3.10 to 3.14, x86-64).
-        'ros': [
-            'ros-jazzy-builtin-interfaces',
-            'ros-jazzy-diagnostic-msgs',
-            'ros-jazzy-geometry-msgs',
-            'ros-jazzy-rcl-interfaces',
-            'ros-jazzy-rclpy[fastrtps]',
-            'ros-jazzy-sensor-msgs',
-            'ros-jazzy-std-msgs',
-            'ros-jazzy-std-srvs',
-            'ros-jazzy-visualization-msgs',
-        ],
+        # ROS 2 as wheels, for a machine without ROS (CPython 3.10 to 3.14, x86-64).
+        'ros': ros_wheels('jazzy'),
+        'ros-kilted': ros_wheels('kilted'),
         'test': [
             'mujoco',
             'mypy',
             'pytest',
+            'pytest-xdist',
             'ruff',
             # The first that builds a wheel without the package `wheel`.
             'setuptools>=70.1',
@@ -66,18 +74,18 @@ setup(
     },
     entry_points={
         'console_scripts': [
-            f'load_identification = {NAME}.nodes.entry:load_identification',
-            f'fusion_node = {NAME}.nodes.entry:fusion_node',
-            f'filter_node = {NAME}.nodes.entry:filter_node',
-            f'estimator_node = {NAME}.nodes.entry:estimator_node',
-            f'hexapod_node = {NAME}.nodes.entry:hexapod_node',
-            f'arm_estimator_node = {NAME}.nodes.entry:arm_estimator_node',
-            f'load_demo = {NAME}.tools.demo:main',
-            f'identify_load = {NAME}.tools.identify:main',
-            f'identify_arm = {NAME}.tools.identify_arm:main',
-            f'hexapod_demo = {NAME}.tools.hexapod_demo:main',
-            f'load_monitor = {NAME}.tools.monitor:main',
-            f'plan_excitation = {NAME}.tools.plan_excitation:main',
+            f'load_identification = {NAME}.nodes.transport.entry:load_identification',
+            f'fusion_node = {NAME}.nodes.transport.entry:fusion_node',
+            f'filter_node = {NAME}.nodes.transport.entry:filter_node',
+            f'estimator_node = {NAME}.nodes.transport.entry:estimator_node',
+            f'hexapod_node = {NAME}.nodes.transport.entry:hexapod_node',
+            f'arm_estimator_node = {NAME}.nodes.transport.entry:arm_estimator_node',
+            f'load_demo = {NAME}.commands.load_demo:main',
+            f'identify_load = {NAME}.commands.identify_load:main',
+            f'identify_arm = {NAME}.commands.identify_arm:main',
+            f'hexapod_demo = {NAME}.commands.hexapod_demo:main',
+            f'load_monitor = {NAME}.commands.load_monitor:main',
+            f'plan_excitation = {NAME}.commands.plan_excitation:main',
         ],
     },
     zip_safe=False,

@@ -8,13 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
-from load_identification.arm.arm import PARAMETERS, Arm
-from load_identification.arm.friction import DriveModel
-from load_identification.arm.model import ArmModel
-from load_identification.arm.plain_fields import field, line, number, numbers, rounded, vector
+from load_identification.arm.arm_estimate import ArmEstimate
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.tree import PARAMETERS, Arm
 from load_identification.errors import ParameterError
+from load_identification.interface.files import (
+    LARGEST,
+    FileError,
+    field,
+    line,
+    number,
+    numbers,
+    read_yaml,
+    rounded,
+    vector,
+)
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import FloatArray
 
@@ -25,6 +35,12 @@ HEADER = """\
 # and in the axes of its frame, that of the joint which moves it. The covariance is of predictions:
 # all of it lies with the parameters kept of each combination (see docs/identifying_an_arm.md).
 """
+
+UNTOLD_STD = 10.0
+"""Written for what a recording does not tell: more than it is of any arm [SI units]."""
+
+SILENT = 1e-5
+"""Noise of a joint, as a share of the largest, up to which it has shown none [-]."""
 
 LEAST_EIGENVALUE = -1e-6
 """Of the correlations of a covariance that rounding has touched [-]."""
@@ -128,6 +144,44 @@ class IdentifiedArm:
         return ArmModel(arm, self.drive)
 
 
+def identified_arm(estimate: ArmEstimate, cutoff: float) -> IdentifiedArm:
+    """Return what the live estimation of efforts has to know.
+
+    Parameters
+    ----------
+    estimate : ArmEstimate
+        Of an `ArmModel`.
+    cutoff : float
+        [Hz].
+    """
+    model, values = estimate.model, estimate.consistent
+    if not isinstance(model, ArmModel):
+        raise ParameterError('an arm model holds drives, which a sensor under the arm cannot feel')
+    covariance: FloatArray = np.zeros((len(values),) * 2)
+    kept = estimate.base.independent
+    # One standard deviation along what separates the two: either the estimate has errors beyond
+    # its noise, or the consistent links are not those of the arm.
+    away = estimate.values - estimate.base.to_base(values)
+    both = estimate.covariance + np.outer(away, away)
+    covariance[np.ix_(kept, kept)] = 0.5 * (both + both.T)
+    unresolved = kept[~np.isfinite(estimate.std)]
+    covariance[unresolved, unresolved] += UNTOLD_STD**2
+    # A joint without a row has shown no noise, and must not pass for one that has none.
+    noise = np.where(np.isfinite(estimate.noise), estimate.noise, 0.0)
+    noise = np.where(noise > SILENT * noise.max(), noise, noise.max())
+    return IdentifiedArm(
+        joints=model.arm.joints,
+        links=model.arm.bodies,
+        gravity=model.arm.gravity,
+        drive=model.drive,
+        parameters=estimate.bodies,
+        drives=values[model.links.stop :].reshape(len(model.arm.joints), -1),
+        noise=noise,
+        cutoff=cutoff,
+        covariance=covariance,
+    )
+
+
 def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
     """Write an identified arm as YAML, for a person to read as well.
 
@@ -171,11 +225,9 @@ def read_arm_model(path: Path) -> IdentifiedArm:
         If the file cannot be read, or a field of it is missing or unusable; it names both.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except OSError as error:
-        raise ParameterError(f'arm model {path} cannot be read: {error.strerror}') from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ParameterError(f'arm model {path} is no YAML: {error}') from error
+        content = read_yaml(path)
+    except FileError as error:
+        raise ParameterError(f'arm model {path} {error}') from error
     try:
         return _identified_arm(content)
     except ParameterError as error:
@@ -257,7 +309,9 @@ def _covariance(fields: Any, names: Sequence[str]) -> FloatArray:
     places = [names.index(name) for name in told]
     covariance = np.zeros((len(names), len(names)))
     for i, (place, row) in enumerate(zip(places, rows, strict=True)):
-        covariance[place, places] = vector(row, f'covariance.matrix[{i}]', len(told))
+        covariance[place, places] = vector(
+            row, f'covariance.matrix[{i}]', len(told), -(LARGEST**2), LARGEST**2
+        )
     return covariance
 
 

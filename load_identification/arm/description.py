@@ -1,33 +1,84 @@
-"""A robot description with other links' inertial parameters, all else as it was."""
+"""What a robot description says of an arm, and one with other links' inertial parameters."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import copy
 from xml.etree import ElementTree
 
 import numpy as np
+import pinocchio
 
-from load_identification.arm.arm import Arm
-from load_identification.errors import DescriptionError, ParameterError
+from load_identification.arm.dynamics.tree import Arm, Placement
+from load_identification.errors import DescriptionError, FrameError
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.urdf import parse_description
 from load_identification.typing_aliases import FloatArray
 
 ENTRIES = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 
-def read_description(path: Path) -> str:
-    """Read the text of a description.
+def moving_joints(description: str) -> tuple[str, ...]:
+    """Return the names of all joints of a description that move."""
+    return tuple(parse_description(description).names)[1:]
+
+
+def with_nominal(arm: Arm, other: str, source: str) -> Arm:
+    """Return an arm with the nominal links of another description.
+
+    Parameters
+    ----------
+    arm : Arm
+    other : str
+        URDF.
+    source : str
+        Where that is from, for the error.
 
     Raises
     ------
-    ParameterError
-        If it cannot be read.
+    DescriptionError
+        If that has other links.
     """
     try:
-        return path.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, 'strerror', None) or 'it is no text'
-        raise ParameterError(f'description {path} cannot be read: {reason}') from error
+        nominal = Arm(other, arm.gravity, arm.joints)
+    except DescriptionError as error:
+        raise DescriptionError(f'{source}: {error}') from error
+    if (nominal.joints, nominal.bodies) != (arm.joints, arm.bodies):
+        raise DescriptionError(
+            f'{source} has the links {", ".join(nominal.bodies)}; it must have those of the '
+            f'description, {", ".join(arm.bodies)}'
+        )
+    out = copy.copy(arm)
+    out.nominal = nominal.nominal
+    return out
+
+
+def sensor_placement(urdf: str, frame: str) -> Placement:
+    """Return where a description has the sensor under the arm.
+
+    Parameters
+    ----------
+    urdf : str
+        Text of the description.
+    frame : str
+        A link that stands still: the root, or fixed to it.
+
+    Raises
+    ------
+    FrameError
+        If there is no such link.
+    DescriptionError
+        If it moves.
+    """
+    model = parse_description(urdf)
+    if not model.existBodyName(frame):
+        raise FrameError(f'the robot description has no link {frame!r} for the sensor')
+    where = model.frames[model.getFrameId(frame, pinocchio.FrameType.BODY)]
+    if where.parentJoint:
+        raise DescriptionError(
+            f'{frame!r} is moved by {model.names[where.parentJoint]!r}; a sensor under the arm '
+            'stands still'
+        )
+    return np.array(where.placement.rotation), np.array(where.placement.translation)
 
 
 def with_bodies(urdf: str, arm: Arm, bodies: FloatArray) -> str:

@@ -1,253 +1,291 @@
-"""From a recording of an arm to its parameters: one call."""
+"""From recordings of an arm to its parameters, and a test on data that were not fitted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from load_identification.arm.arm import Arm
-from load_identification.arm.base_parameters import (
+from load_identification.arm.arm_estimate import ArmEstimate
+from load_identification.arm.assessment import Prediction, predict, predict_motion, verdict
+from load_identification.arm.dynamics.base_parameters import (
     BaseParameters,
     arm_base_parameters,
     find_base_parameters,
     preference,
 )
-from load_identification.arm.consistent import ConsistentParameters, consistent_parameters
-from load_identification.arm.estimation import (
-    Solver,
-    arm_equations,
-    information,
-    joint_equations,
-    solve,
+from load_identification.arm.dynamics.rows import ArmModel, Model
+from load_identification.arm.methods.acceleration_free import (
+    low_passed_rows,
 )
-from load_identification.arm.friction import DriveModel
-from load_identification.arm.intervals import honest_covariance
-from load_identification.arm.model import ArmModel, JointMotion
-from load_identification.arm.sequential import Run, sequential
-from load_identification.errors import ParameterError
-from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.arm.methods.least_squares import motion_rows
+from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages
+from load_identification.arm.methods.spectrum import inside, planned_windows, spectrum_stages
+from load_identification.arm.planning.plan_file import ExperimentPlan
+from load_identification.arm.recording import (
+    ArmRecording,
+    FilteredRecording,
+    filtered,
+    split,
+    without_reversals,
+)
+from load_identification.arm.settings import Settings
+from load_identification.errors import ParameterError, RecordingError
+from load_identification.numerics.nearest_links import (
+    NearestLinks,
+    cross_validated_weight,
+    nearest_links,
+)
+from load_identification.numerics.weighted_rows import WeightedRows
+from load_identification.numerics.weighted_solution import Solution, Solver, noise_levels, solve
 from load_identification.typing_aliases import FloatArray
-
-TRANSITION_VELOCITIES = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
-"""Over which Coulomb friction may change its sign; the recording says which [rad/s, m/s]."""
 
 EXCITATION_TOLERANCE = 1e-6
 """Share of a column that others leave in a recording, below which it is not told from them."""
 
-SEQUENTIAL_SHARE = 0.1
-"""What each joint of a sequential identification must see of a direction in noise."""
-
-NORMAL_95 = 1.959963984540054
-"""Half of a 95 % interval, in standard deviations."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How an arm is identified.
-
-    Attributes
-    ----------
-    drive : DriveModel
-        Its transition velocity is chosen from `transition_velocities`, where there are any.
-    method : str
-        `batch` or `sequential`.
-    solver : Solver
-        Of `batch`.
-    transition_velocities : tuple of float
-        Empty for that of `drive` [rad/s, m/s].
-    """
-
-    drive: DriveModel = field(
-        default_factory=lambda: DriveModel('symmetric', 'asymmetric', offset=True)
-    )
-    method: str = 'batch'
-    solver: Solver = field(default_factory=Solver)
-    transition_velocities: tuple[float, ...] = TRANSITION_VELOCITIES
-
-    def __post_init__(self) -> None:
-        if self.method not in ('batch', 'sequential'):
-            raise ParameterError(f'method is {self.method!r}; it must be batch or sequential')
+FITTED_SHARE = 2.0 / 3.0
+"""Of the data, where there is no held-out recording: what comes first."""
 
 
 @dataclass(frozen=True, eq=False)
-class ArmIdentification:
-    """What a recording says of an arm.
+class Session:
+    """An estimate, and what it is worth.
 
     Attributes
     ----------
-    model : ArmModel
-    base : BaseParameters
-        What joint torques can tell of the arm in any motion.
-    excitation : BaseParameters
-        What those of this recording can.
-    values, std : (b,) arrays
-        Base parameters, as `base.combinations`; std is infinite for what is not told.
-    covariance : (b, b) array
-        Counts the correlation of the residuals; of what is told.
-    noise : (J,) array
-        Standard deviation of each joint's residuals [N m, N].
-    condition : float
-        Condition number of the weighted regressor, columns scaled to length one; NaN for
-        `sequential`.
-    consistent : ConsistentParameters
-        Full set of links that could be built, nearest the nominal ones, and drives.
+    estimate : ArmEstimate
+    prediction : Prediction
+        Of data that were not fitted.
+    fitted, method : str
+        In words.
+    identified : bool
+        Whether all is told, the prediction is better than that of the description, and links
+        that could be built predict nearly as well.
+    warnings : tuple of str
     """
 
-    model: ArmModel
-    base: BaseParameters
-    excitation: BaseParameters
-    values: FloatArray
-    std: FloatArray
-    covariance: FloatArray
-    noise: FloatArray
-    condition: float
-    consistent: ConsistentParameters
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The b combinations identified, in words."""
-        return self.base.combinations
-
-    @property
-    def interval(self) -> FloatArray:
-        """Half-widths of the 95 % intervals (b,)."""
-        return NORMAL_95 * self.std
-
-    def predict(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        """Return the efforts (n, J) that the base parameters predict [N m, N]."""
-        rows = self.model.joint_rows((q, qd, qdd), self.base.independent)
-        return np.stack([self.values[r.columns] @ r.matrix for r in rows], axis=1)
-
-    def predict_consistent(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        """Return the efforts (n, J) that the consistent full set predicts [N m, N]."""
-        return self.model.predict(self.consistent.values, (q, qd, qdd))
-
-    def links(self) -> tuple[InertialParameters, ...]:
-        """Return the consistent parameters of each link, about and in its frame."""
-        bodies = self.consistent.values[self.model.links].reshape(-1, 10)
-        return tuple(InertialParameters.from_vector(body) for body in bodies)
+    estimate: ArmEstimate
+    prediction: Prediction
+    fitted: str
+    method: str
+    identified: bool
+    warnings: tuple[str, ...]
 
 
-def identify(
-    arm: Arm,
-    q: FloatArray,
-    qd: FloatArray,
-    qdd: FloatArray,
-    effort: FloatArray,
-    options: Options | None = None,
-) -> ArmIdentification:
-    """Identify links and drives of an arm from joint efforts.
+def identify_and_test(
+    model: Model,
+    recordings: Sequence[ArmRecording],
+    held_out: ArmRecording | None,
+    settings: Settings,
+) -> Session:
+    """Identify an arm, and predict what was not fitted.
+
+    Not fitted are the recording held out, or the ways between the experiments of a plan, or the
+    last third of the data.
 
     Parameters
     ----------
-    arm : Arm
-    q, qd, qdd : (n, J) arrays
-        Motion at even intervals, all smoothed alike [rad or m, and per s, s^2].
-    effort : (n, J) array
-        What drives each joint; NaN is a row of weight zero [N m, N].
-    options : Options, optional
+    model : Model
+        Of efforts, or of the wrench of a sensor under the arm.
+    recordings : sequence of ArmRecording
+        Of a plan, one.
+    held_out : ArmRecording, optional
+    settings : Settings
+
+    Raises
+    ------
+    RecordingError, ParameterError
+        Where they cannot be used, or tell nothing.
+    """
+    fit, test = list(recordings), [held_out] if held_out is not None else []
+    source = held_out.source if held_out is not None else 'the last third of the data'
+    if held_out is None and settings.plan is None:
+        fit, test = split(recordings, FITTED_SHARE)
+    estimate = identify(model, fit, settings)
+    if not test and settings.plan is not None:
+        source = 'the ways between the experiments'
+        prediction = predict_motion(estimate, _between(settings.plan, fit[0], settings), source)
+    else:
+        prediction = predict(estimate, test, settings, source)
+    identified, warnings = verdict(estimate, prediction, settings.method)
+    seconds = sum(float(one.seconds[-1] - one.seconds[0]) for one in fit)
+    kind = 'joint states' if isinstance(model, ArmModel) else 'wrenches'
+    fitted = f'{sum(len(one.stamps) for one in fit)} {kind} in {seconds:.1f} s'
+    if settings.plan is not None:
+        fitted = f'{len(settings.plan.experiments)} experiments in {seconds:.1f} s'
+    return Session(
+        estimate, prediction, fitted, _method(estimate, settings), identified, tuple(warnings)
+    )
+
+
+def identify(model: Model, recordings: Sequence[ArmRecording], settings: Settings) -> ArmEstimate:
+    """Identify an arm.
+
+    Parameters
+    ----------
+    model : Model
+        Its transition velocity is chosen by the residuals.
+    recordings : sequence of ArmRecording
+    settings : Settings
+
+    Raises
+    ------
+    RecordingError
+        If they cannot be filtered, or lack what the method needs.
+    ParameterError
+        Where there are too few rows.
+    """
+    models, base = _candidates(model, settings), arm_base_parameters(model)
+    if settings.method == 'acceleration_free':
+        rows = low_passed_rows(models, base, recordings, settings.bandwidths)
+        stages: Iterator[list[WeightedRows]] = ([each] for each in rows)
+        estimate = identify_rows(models, base, stages, settings.solver)
+        if not isinstance(model, ArmModel):
+            return estimate
+        # What the arm model says of noise holds behind the filter that it is used with.
+        log = without_reversals(filtered(recordings, settings.cutoff), settings.cutoff)
+        left = estimate.model.measured(log.motion, log.measured) - estimate.predict(log.motion)
+        power, count = np.nansum(left**2, axis=0), np.isfinite(left).sum(axis=0)
+        return replace(estimate, noise=np.sqrt(power / np.maximum(count, 1)))
+    log = filtered(recordings, settings.cutoff)
+    log = without_reversals(log, settings.cutoff) if model.feels_friction else log
+    if settings.plan is not None and isinstance(model, ArmModel):
+        arms = [each for each in models if isinstance(each, ArmModel)]
+        stages = spectrum_stages(arms, base, settings.plan, recordings[0], log)
+        return identify_rows(models, base, stages, settings.solver)
+    return identify_motion(model, log, settings)
+
+
+def identify_motion(model: Model, log: FilteredRecording, settings: Settings) -> ArmEstimate:
+    """Identify an arm from motion with accelerations, by `least_squares` or `sequential`.
+
+    Parameters
+    ----------
+    model : Model
+    log : FilteredRecording
+    settings : Settings
 
     Raises
     ------
     ParameterError
-        For arrays of other shapes, motion that is not finite, or too few rows.
+        For motion that is not finite, or too few rows.
     """
-    options = options or Options()
-    motion: JointMotion = (q, qd, qdd)
-    if np.shape(effort) != np.shape(q):
-        raise ParameterError(f'effort is of shape {np.shape(effort)}, the motion {np.shape(q)}')
-    bad = sum(int(np.sum(~np.isfinite(array))) for array in motion)
+    bad = sum(int(np.sum(~np.isfinite(array))) for array in log.motion)
     if bad:
-        raise ParameterError(f'{bad} values of the motion are not finite; only efforts may be NaN')
-    model, base = _chosen_model(arm, motion, effort, options)
-    rows = model.joint_rows(motion, base.independent)
-    measured = model.measured(motion, effort)
-    equations = joint_equations(rows, measured)
-    nominal = base.to_base(model.nominal)
-    solution = solve(equations, len(base.independent), options.solver, about=nominal)
-    if options.method == 'batch':
-        covariance = honest_covariance(rows, measured, solution)
-        values, noise, condition = solution.values, solution.noise, solution.condition
-        unknown = solution.unknown
-    else:
-        told = sequential(model, base, Run(motion, effort), nominal, SEQUENTIAL_SHARE)
-        values, covariance, noise, condition = told.values, told.covariance, told.noise, np.nan
-        unknown = ~told.known
-    weight, _ = information(equations, len(values), solution.noise)
-    excitation = excited_parameters(model, base, weight)
-    if not unknown.any():
-        inverse = np.linalg.solve(covariance, np.eye(len(values)))
-        weight = np.asarray(0.5 * (inverse + inverse.T), dtype=np.float64)
-    return ArmIdentification(
-        model=model,
-        base=base,
-        excitation=excitation,
-        values=values,
-        std=np.where(unknown, np.inf, np.sqrt(np.diag(covariance))),
-        covariance=covariance,
-        noise=noise,
-        condition=condition,
-        consistent=consistent_parameters(base, values, weight, model.nominal, len(arm.joints)),
-    )
+        raise ParameterError(
+            f'{bad} values of the motion are not finite; only measured values may be NaN'
+        )
+    models, base = _candidates(model, settings), arm_base_parameters(model)
+    rows = motion_rows(models, base, log)
+    if settings.method != 'sequential':
+        return identify_rows(models, base, ([each] for each in rows), settings.solver)
+    stages = (joint_stages(each) for each in rows)
+    return identify_rows(models, base, stages, replace(settings.solver, truncation=LEAST_SHARE))
 
 
-def relative_error(measured: FloatArray, predicted: FloatArray) -> float:
-    """Return the norm of the error of all efforts as a share of that measured [-].
-
-    Rows that were not measured (NaN) do not count.
-    """
-    present = np.isfinite(measured)
-    difference = (measured - predicted)[present]
-    return float(np.linalg.norm(difference) / np.linalg.norm(measured[present]))
+def _candidates(model: Model, settings: Settings) -> list[Model]:
+    """Return the model with each transition velocity that friction may have."""
+    velocities = settings.transition_velocities
+    if not isinstance(model, ArmModel) or model.drive.coulomb == 'none' or not velocities:
+        return [model]
+    return [model.with_transition(velocity) for velocity in velocities]
 
 
-def _chosen_model(
-    arm: Arm, motion: JointMotion, effort: FloatArray, options: Options
-) -> tuple[ArmModel, BaseParameters]:
-    """Choose the transition velocity at which the joints' residuals are smallest."""
-    model = ArmModel(arm, options.drive)
-    base = arm_base_parameters(model)  # which does not depend on it
-    velocities = options.transition_velocities
-    if options.drive.coulomb == 'none' or len(velocities) < 2:
-        if velocities:
-            model = ArmModel(arm, replace(options.drive, transition_velocity=velocities[0]))
-        return model, base
-    models = [ArmModel(arm, replace(options.drive, transition_velocity=v)) for v in velocities]
-    return min(models, key=lambda m: _log_noise(m, base, motion, effort, options)), base
-
-
-def _log_noise(
-    model: ArmModel,
+def identify_rows(
+    models: Sequence[Model],
     base: BaseParameters,
-    motion: JointMotion,
-    effort: FloatArray,
-    options: Options,
-) -> float:
-    """Return the sum of the logarithms of the joints' noise, the negative log-likelihood a row."""
-    equations = arm_equations(model, motion, effort, base.independent)
-    about = base.to_base(model.nominal)
-    solution = solve(equations, len(base.independent), options.solver, about=about)
-    return float(np.sum(np.log(solution.noise)))
-
-
-def excited_parameters(
-    model: ArmModel, base: BaseParameters, matrix: FloatArray
-) -> BaseParameters:
-    """Class the parameters by what a recording tells.
+    stages: Iterator[list[WeightedRows]],
+    solver: Solver,
+) -> ArmEstimate:
+    """Identify an arm from rows: by the model whose residuals are smallest, the likeliest.
 
     Parameters
     ----------
-    model : ArmModel
+    models : sequence of Model
+        That differ in their drives alone.
     base : BaseParameters
-        What any motion tells.
-    matrix : (b, b) array
-        Information that the recording has of the base parameters.
+        Of each of them.
+    stages : iterator of lists of WeightedRows
+        Of each of them.
+    solver : Solver
     """
-    length = np.sqrt(np.diag(matrix))
-    length[length == 0.0] = 1.0
-    spread, basis = np.linalg.eigh(matrix / length / length[:, None])
-    root = np.sqrt(np.maximum(spread, 0.0))[:, None] * basis.T * length
-    return find_base_parameters(
-        root @ base.matrix, model.names, preference(model), EXCITATION_TOLERANCE
+    start, least = base.to_base(models[0].nominal), np.inf
+    model, chosen = models[0], list[WeightedRows]()
+    for candidate, own in zip(models, stages, strict=True):
+        level = np.log(noise_levels(own, start, solver)).sum() if len(models) > 1 else 0.0
+        if level < least:
+            least, model, chosen = float(level), candidate, own
+    solution = solve(chosen, start, solver)
+    told = ~solution.unknown
+    nearest = _nearest(model, base, solution)
+    # Joint by joint the stages are the joints, the last first; else the last stage is of all.
+    noise = solution.noise[-1]
+    if len(solution.noise) > 1 and len(noise) == 1:
+        noise = np.concatenate(solution.noise)[::-1]
+    return ArmEstimate(
+        model=model,
+        base=base,
+        excitation=find_base_parameters(
+            solution.factor @ base.matrix, model.names, preference(model), EXCITATION_TOLERANCE
+        ),
+        values=solution.values,
+        std=np.where(told, np.sqrt(np.maximum(np.diag(solution.covariance), 0.0)), np.inf),
+        covariance=solution.covariance,
+        noise=noise,
+        consistent=nearest.values,
+        misfit=nearest.misfit,
+        weight=nearest.weight,
+        singular_values=solution.singular_values,
     )
+
+
+def _nearest(model: Model, base: BaseParameters, solution: Solution) -> NearestLinks:
+    """Return links that could be built, by a weight that the data choose where they can."""
+    nominal, behind = model.nominal, model.arm.behind
+    if not solution.blocks:
+        # Of what is not told the covariance has rounding errors, whose inverse is huge.
+        root = solution.factor
+        if not solution.unknown.any():
+            length = np.sqrt(np.diag(solution.covariance))
+            correlation = solution.covariance / np.outer(length, length)
+            root = np.linalg.inv(np.linalg.cholesky(correlation)) / length
+        return nearest_links(_rows(root, root @ solution.values, base), nominal, behind)
+    # Rows correlated in time count for less: by the mean factor that this has on variances.
+    spread = solution.factor @ solution.covariance @ solution.factor.T
+    inflated = np.sqrt(max(float(np.trace(spread)) / max((~solution.unknown).sum(), 1), 1.0))
+    blocks = [_rows(t[:, :-1] / inflated, t[:, -1] / inflated, base) for t in solution.blocks]
+    weight = cross_validated_weight(blocks, nominal, behind)
+    return nearest_links(np.vstack(blocks), nominal, behind, weight)
+
+
+def _rows(matrix: FloatArray, values: FloatArray, base: BaseParameters) -> FloatArray:
+    """Return rows [A y] in all parameters from rows in the base parameters."""
+    return np.column_stack([matrix @ base.matrix, values])
+
+
+def _between(
+    plan: ExperimentPlan, recording: ArmRecording, settings: Settings
+) -> FilteredRecording:
+    """Return what is further from the experiments than the filter reaches."""
+    log = filtered([recording], settings.cutoff)
+    windows = planned_windows(plan, recording)
+    outside = ~inside(log.seconds, windows, 2.0 / settings.cutoff)
+    if not outside.any():
+        raise RecordingError(
+            f'in {recording.source} there is nothing between the experiments to predict; give '
+            '--held-out'
+        )
+    return log.part(outside)
+
+
+def _method(estimate: ArmEstimate, settings: Settings) -> str:
+    """Return the method in words."""
+    words = f'{settings.method}, cutoff {settings.cutoff:g} Hz'
+    if settings.method == 'acceleration_free':
+        l, d = settings.bandwidths
+        words = f'{settings.method}, low-passes of {l:g} and {d:g} rad/s'
+    if not isinstance(estimate.model, ArmModel):
+        return words
+    transition = estimate.model.drive.transition_velocity
+    return f'{words}; Coulomb friction changes its sign over {transition:g} rad/s or m/s'

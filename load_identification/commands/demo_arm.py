@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from rclpy.node import Node
 
-from load_identification.errors import DescriptionError
+from load_identification.interface.messages import NS
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import Robot
-from load_identification.nodes.conversions import NS
-from load_identification.tools.demo_inputs import InputPublisher
-from load_identification.tools.simulation import (
+from load_identification.nodes.transport.publishers import InputPublisher
+from load_identification.simulation.puma import puma_trajectory
+from load_identification.simulation.robots import puma_description
+from load_identification.simulation.sensors import (
     Recording,
     SensorModel,
     aluminium_block,
     simulate,
 )
-from load_identification.tools.trajectories import puma_trajectory
 from load_identification.typing_aliases import FloatArray
 
 SENSOR_FRAME = 'ft_sensor'
@@ -37,7 +36,7 @@ RICH_MOTION = 13.0
 MOTION_SEED = 1
 
 PHASES = ('at rest', "the paper's move", 'rich motion')
-"""The segments of `puma_trajectory`."""
+"""The pieces of `puma_trajectory`."""
 
 LEAD = 0.5
 """Time between description and first sample, so that the first ones find it read [s]."""
@@ -95,26 +94,9 @@ def simulate_arm(seed: int) -> Simulation:
     return Simulation(
         description=description,
         recording=simulate(robot, trajectory, payload, sensors, RATE, seed),
-        phase_ends=np.cumsum([segment.duration for segment in trajectory.segments]),
+        phase_ends=np.cumsum([piece.duration for piece in trajectory.pieces]),
         truth=Truth(payload, np.array(sensors.offset)),
     )
-
-
-def puma_description() -> str:
-    """Return the URDF of the arm, from the checkout or from share/ of any installation.
-
-    Raises
-    ------
-    DescriptionError
-        If it is in neither.
-    """
-    name = Path('config', 'puma.urdf')
-    # Every way of installing puts share/ beside the lib/ that this file is in.
-    for folder in Path(__file__).resolve().parents:
-        for path in (folder / name, folder / 'share' / 'load_identification' / name):
-            if path.is_file():
-                return path.read_text(encoding='utf-8')
-    raise DescriptionError(f'{name} of load_identification is not installed beside {__file__}')
 
 
 class ArmPublisher:
@@ -166,6 +148,7 @@ class ArmPublisher:
         stamps = self._recording.stamps
         due = int(np.searchsorted(stamps, time.monotonic_ns() - self._begin, side='right'))
         for k in range(self.published, due):
-            self._inputs.publish(self._recording, k, self._base + int(stamps[k]))
+            stamp = self._base + int(stamps[k])
+            self._inputs.publish(stamp, self._recording.position[k], self._recording.wrench[k])
         self.published = due
         return due < len(stamps)

@@ -7,15 +7,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
+from typing import Protocol
 
 from rclpy.node import Node
 
 from load_identification.errors import LoadIdentificationError
-from load_identification.tools.demo_arm import ArmPublisher
-from load_identification.tools.demo_inputs import JOINT_STATES, WRENCH, InputPublisher
-from load_identification.tools.demo_monitor import Monitor
+from load_identification.nodes.client import Monitor
+from load_identification.nodes.transport.publishers import JOINT_STATES, WRENCH
 
 DISCOVERY = 1.5
 """Time given to publishers of others to be seen, before anything is started [s]."""
@@ -26,6 +26,14 @@ START_DEADLINE = 20.0
 
 class DemoError(LoadIdentificationError):
     """The demonstration cannot run, or not go on."""
+
+
+class Published(Protocol):
+    """What publishes the samples of a simulated machine."""
+
+    @property
+    def unheard(self) -> Sequence[str]:
+        """Topics that nobody has subscribed to yet."""
 
 
 class NodeProcess:
@@ -129,7 +137,7 @@ def look_out(node: Node, monitor: Monitor, own_pipeline: bool) -> None:
 
 def wait_for_pipeline(
     node: Node,
-    arm: ArmPublisher | InputPublisher,
+    arm: Published,
     monitor: Monitor,
     pipeline: NodeProcess | None,
 ) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 from rich.console import Console
 from rich.status import Status
 
+from load_identification.interface.names import INTERVAL, PARAMETER_KEYS
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.nodes.status import PARAMETER_KEYS
-from load_identification.tools.demo_monitor import STAGES, Monitor
-from load_identification.tools.hexapod_machine import LOAD
-from load_identification.tools.tables import INTERVAL, PARAMETERS, interval_table
+from load_identification.nodes.client import STAGES, Monitor
+from load_identification.report.tables import PARAMETERS, interval_table
+from load_identification.simulation.hexapod import LOAD
 from load_identification.typing_aliases import FloatArray
 
 REFRESH, LINES = 0.25, 5.0
@@ -94,7 +94,7 @@ def print_verdict(
     """
     truth, found = to_message_order(LOAD.to_vector()), monitor.estimate
     used = f'{monitor.used} samples; {monitor.words}'
-    console.print(f'Load by estimator_node, one step, platform as the tool: {used}', style='bold')
+    console.print(f'Load on `inertia`, one step, platform as the tool: {used}', style='bold')
     console.print(
         interval_table(
             PARAMETERS, found.values, found.std, found.identified, 'not identified', truth

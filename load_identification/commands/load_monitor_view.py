@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
+import time
 from collections.abc import Sequence
 
+from rclpy.node import Node
 from rich import box
-from rich.console import Group
+from rich.console import Console, Group
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from load_identification.nodes.status import OFFSET_KEYS, PARAMETER_KEYS
-from load_identification.tools.monitor_state import HISTORY, HISTORY_STEP, MonitorState
-from load_identification.tools.tables import OFFSETS, PARAMETERS, decimals
+from load_identification.interface.names import OFFSET_KEYS, PARAMETER_KEYS
+from load_identification.nodes.client import HISTORY, HISTORY_STEP, MonitorState, StatusListener
+from load_identification.report.tables import OFFSETS, PARAMETERS, decimals
 
 BARS = '▁▂▃▄▅▆▇'
 """An odd number, for a mass that stands still lies in the middle of one."""
@@ -27,6 +31,18 @@ STATE_STYLES = {
 
 MASS = re.compile(r'mass \S+ ± \S+ kg')
 """How the status begins where the mass is identified; the table shows it."""
+
+LISTENING = 0.05
+"""Between two looks at what has come: rates are told from when it came [s]."""
+
+REFRESH = 0.25
+"""Time between two pictures on a terminal [s]."""
+
+LINES = 1.0
+"""Time between two lines where there is no terminal [s]."""
+
+DISCOVERY = 1.0
+"""Time given to publishers to be seen before it is said that there are none [s]."""
 
 STALE = 2.0
 """A status older than this is said to be old [s]."""
@@ -134,7 +150,7 @@ def _add_row(
     table: Table, state: MonitorState, key: str, name: str, scale: float, unit: str, known: bool
 ) -> None:
     value, std = state.number(key), state.number(f'{key}.std')
-    shown = _rounded(value, std, scale) if known else 'not yet'
+    shown = _rounded(value, std, scale) or 'not yet'
     spread = _rounded(std, std, scale) if math.isfinite(std) else ''
     table.add_row(name, shown, spread, unit, style='' if known else 'dim')
 
@@ -181,3 +197,30 @@ def _footer(state: MonitorState, now: float) -> Table:
     table.add_row('samples', f'{used} used, dropped: {dropped or "none"}')
     table.add_row('event', state.values.get('event', 'none'))
     return table
+
+
+def watch(node: Node, console: Console) -> None:
+    """Show the status until interrupted."""
+    listener = StatusListener(node)
+    namespace, domain = node.get_namespace(), node.context.get_domain_id()
+    begin = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        live = None
+        if console.is_terminal:
+            # The screen as it was comes back at the end.
+            live = stack.enter_context(Live(console=console, auto_refresh=False, screen=True))
+        due = begin
+        while True:
+            time.sleep(LISTENING)
+            listener.update()
+            now = time.monotonic()
+            publishers = listener.publishers
+            if now < due or (not publishers and now - begin < DISCOVERY):
+                continue
+            due = now + (REFRESH if live is not None else LINES)
+            if live is not None:
+                others = listener.others if not publishers else ()
+                shown = picture(listener.state, namespace, domain, publishers, others, now)
+                live.update(shown, refresh=True)
+            else:
+                console.print(one_line(listener.state, publishers), soft_wrap=True)

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-from rich.console import Console
-
-from load_identification.arm.excitation import MotionSettings
 from load_identification.errors import LoadIdentificationError, ParameterError
-from load_identification.tools.excitation_figure import excitation_figure
-from load_identification.tools.excitation_planner import (
-    METHODS,
-    Planned,
-    Request,
-    load_arm,
-    plan_motion,
-)
-from load_identification.tools.excitation_tables import experiment_table, joint_table, summary
-from load_identification.tools.joint_trajectory import (
-    TOPIC,
-    trajectory_fields,
-    write_bag,
-    write_yaml,
-)
-from load_identification.tools.plan_file import write_plan
-from load_identification.tools.report_style import save
+from load_identification.interface.program import begin, interrupted, make_parser
+
+if TYPE_CHECKING:
+    from load_identification.arm.planning.planner import Planned, Request
 
 PLANNED, UNUSABLE = 0, 2
 """Exit statuses."""
@@ -48,19 +33,32 @@ Collisions of the arm with itself and with what stands around it are not
 checked: run the motion slowly first, or in simulation.
 """
 
+METHODS = ('fourier', 'spectrum', 'postures')
+CRITERIA = ('determinant', 'condition')
+
+PERIODS = 6
+"""Of an oscillation, by default."""
+
+TOPIC = '/joint_trajectory_controller/joint_trajectory'
+
 FILES = {'yaml': 'trajectory.yaml', 'bag': 'trajectory', 'plan': 'experiments.yaml'}
 """What goes into the folder of --output."""
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog='plan_excitation',
-        description="Plan a motion that shows an arm's inertial parameters.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = make_parser(
+        'plan_excitation',
+        "Plan a motion that shows an arm's inertial parameters.",
+        EPILOG,
     )
     parser.add_argument('description', metavar='DESCRIPTION', type=Path, help='URDF file')
     parser.add_argument('--method', choices=METHODS, default='fourier', help='default: fourier')
+    parser.add_argument(
+        '--criterion',
+        choices=CRITERIA,
+        default=CRITERIA[0],
+        help='largest determinant of the information (default), or least condition number',
+    )
     parser.add_argument(
         '--tip', metavar='LINK', help='plan the joints from the root to this link; default: all'
     )
@@ -119,7 +117,6 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_experiments(parser: argparse.ArgumentParser) -> None:
-    defaults = MotionSettings()
     group = parser.add_argument_group('spectrum and postures')
     group.add_argument(
         '--levels', metavar='N', type=int, default=3, help='of each joint in the grid (default: 3)'
@@ -131,8 +128,8 @@ def _add_experiments(parser: argparse.ArgumentParser) -> None:
         '--periods',
         metavar='N',
         type=int,
-        default=defaults.periods,
-        help=f'of an oscillation (default: {defaults.periods})',
+        default=PERIODS,
+        help=f'of an oscillation (default: {PERIODS})',
     )
 
 
@@ -158,6 +155,9 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _request(options: argparse.Namespace) -> Request:
+    from load_identification.arm.planning.experiments import MotionSettings
+    from load_identification.arm.planning.planner import Request
+
     return Request(
         method=options.method,
         scales=(options.position_scale, options.velocity_scale, options.acceleration_scale),
@@ -167,6 +167,7 @@ def _request(options: argparse.Namespace) -> Request:
         frame=options.frame or options.tip,
         levels=options.levels,
         experiments=options.experiments,
+        criterion=options.criterion,
         settings=MotionSettings(periods=options.periods),
         seed=options.seed,
     )
@@ -208,6 +209,13 @@ def _outputs(options: argparse.Namespace, experiments: bool) -> dict[str, Path]:
 
 
 def _write(planned: Planned, outputs: dict[str, Path], options: argparse.Namespace) -> None:
+    from load_identification.arm.planning.plan_file import write_plan
+    from load_identification.recordings.joint_trajectory import (
+        trajectory_fields,
+        write_bag,
+        write_yaml,
+    )
+
     if 'yaml' in outputs or 'bag' in outputs:
         fields = trajectory_fields(planned.arm.joints, planned.path, options.approach)
         if 'yaml' in outputs:
@@ -217,15 +225,28 @@ def _write(planned: Planned, outputs: dict[str, Path], options: argparse.Namespa
     if 'plan' in outputs and planned.plan is not None:
         write_plan(outputs['plan'], planned.plan)
     if 'report' in outputs:
+        from load_identification.report.excitation_figure import excitation_figure
+        from load_identification.report.style import save
+
         try:
             save(excitation_figure(planned), outputs['report'])
         except (OSError, ValueError) as error:
             raise ParameterError(f'--report {outputs["report"]}: {error}') from error
 
 
-def _run(options: argparse.Namespace, console: Console) -> None:
-    if not 0.0 < options.approach < np.inf:
+def _run(options: argparse.Namespace) -> None:
+    if not 0.0 < options.approach < math.inf:
         raise ParameterError(f'--approach is {options.approach} s; it must be > 0')
+    from rich.console import Console
+
+    from load_identification.arm.planning.planner import load_arm, plan_motion
+    from load_identification.report.excitation_tables import (
+        experiment_table,
+        joint_table,
+        summary,
+    )
+
+    console = Console(highlight=False, markup=False)
     urdf = _read(options.description)
     outputs = _outputs(options, options.method != 'fourier')
     arm = load_arm(urdf, options.tip, options.gravity)
@@ -251,12 +272,14 @@ def _run(options: argparse.Namespace, console: Console) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    options = _parser().parse_args(arguments)
     try:
-        _run(options, Console(highlight=False, markup=False))
+        begin()
+        _run(_parser().parse_args(arguments))
     except LoadIdentificationError as error:
         print(f'plan_excitation: error: {error}', file=sys.stderr)
         return UNUSABLE
+    except KeyboardInterrupt:
+        return interrupted('plan_excitation')
     return PLANNED
 
 

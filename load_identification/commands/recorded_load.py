@@ -1,10 +1,8 @@
-"""The command `identify_load`: the pipeline on a recording, faster than real time."""
+"""What `identify_load` does once its arguments are parsed: identify, print, write."""
 
 from __future__ import annotations
 
 import argparse
-import io
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,28 +13,18 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from load_identification.errors import LoadIdentificationError, ParameterError
-from load_identification.nodes.conversions import NS
-from load_identification.nodes.parameters import Parameters, from_yaml
-from load_identification.signals.motion_filter import CONVENTIONS
-from load_identification.tools.estimate_file import estimate_file
-from load_identification.tools.offline import Identification, identify, in_words
-from load_identification.tools.offline_hexapod import HexapodPipeline
-from load_identification.tools.recording import Topics, open_recording
-from load_identification.tools.report_page import check_folder
-from load_identification.tools.report_recorder import Recorder
-from load_identification.tools.report_snapshot import Outcome
-from load_identification.tools.tables import OFFSETS, PARAMETERS, by_time, interval_table
-
-IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
-"""Exit statuses."""
-
-EPILOG = """\
-exit status:
-  0  the mass is identified
-  1  it is not: the output says why
-  2  nothing could be done: one line on standard error says why
-"""
+from load_identification.errors import ParameterError
+from load_identification.interface.messages import NS
+from load_identification.interface.names import in_words
+from load_identification.interface.parameter_file import from_yaml
+from load_identification.interface.parameters import CONVENTIONS, Parameters
+from load_identification.pipeline import settings
+from load_identification.recordings.identification import Identification, identify
+from load_identification.recordings.reader import Topics, open_recording
+from load_identification.report.page import check_folder
+from load_identification.report.recorder import Recorder
+from load_identification.report.snapshot import Outcome
+from load_identification.report.tables import OFFSETS, PARAMETERS, by_time, interval_table
 
 
 def print_report(console: Console, result: Identification, parameters: Parameters) -> None:
@@ -55,7 +43,7 @@ def print_report(console: Console, result: Identification, parameters: Parameter
     )
     _print_list(console, 'Not identified', estimate.reasons)
     _print_list(console, 'Note', (*estimate.warnings, *result.remarks))
-    happened = by_time(((e.stamp, e.kind) for e in result.events), result.start)
+    happened = by_time(((e.stamp, e.kind.words) for e in result.events), result.start)
     _print_list(
         console,
         f'Events, when noticed: seconds after the first sample, {result.start / NS:.3f}',
@@ -84,46 +72,6 @@ def _print_list(console: Console, title: str, items: Sequence[str]) -> None:
         bullets.add_row('-', item)
     console.print(bullets)
     console.print()
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog='identify_load',
-        description='Identify the payload on a wrist force/torque sensor from a recording.',
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        'recording',
-        metavar='RECORDING',
-        type=Path,
-        help='rosbag2 folder or a single file of one, mcap or sqlite3',
-    )
-    parser.add_argument(
-        '--params', metavar='FILE', type=Path, help='ROS 2 parameter file, as for the nodes'
-    )
-    parser.add_argument(
-        '--output', metavar='FILE.yaml', type=Path, help='write the estimate to this file'
-    )
-    parser.add_argument(
-        '--report', metavar='DIR', type=Path, help='write an HTML page with plots to this folder'
-    )
-    parser.add_argument(
-        '--mechanism',
-        metavar='GEOMETRY.yaml',
-        type=Path,
-        help='a parallel machine in place of an arm: joint states with efforts, no wrench',
-    )
-    for name in ('joint_states', 'wrench', 'robot_description'):
-        default = getattr(Topics, name)
-        parser.add_argument(
-            f'--{name.replace("_", "-")}',
-            metavar='TOPIC',
-            default=default,
-            type=lambda topic: f'/{topic.lstrip("/")}',
-            help=f'instead of {default}',
-        )
-    return parser
 
 
 def _progress() -> Progress:
@@ -157,7 +105,7 @@ def _outcome(
     result: Identification, parameters: Parameters, description: str, source: str
 ) -> Outcome:
     """Return what the report needs besides what was recorded."""
-    required = parameters.estimator_settings().requirements
+    required = settings.requirements(parameters)
     return Outcome(
         source=source,
         sign=result.sign,
@@ -172,20 +120,18 @@ def _outcome(
     )
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    """Do what the command line asks and return the exit status."""
+def run(arguments: argparse.Namespace) -> bool:
+    """Do what the command line asks; return whether the mass is identified."""
     _check_output(arguments.output)
     recorder = Recorder() if arguments.report is not None else None
     if recorder is not None:
         check_folder(arguments.report)
     parameters = from_yaml(arguments.params) if arguments.params else Parameters()
     topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
-    pipeline = None
     if arguments.mechanism is not None:
         if recorder is not None:
             raise ParameterError('--report is for arms: leave it out, or --mechanism')
         topics = replace(topics, wrench='')
-        pipeline = HexapodPipeline(parameters, arguments.mechanism)
     begin = time.monotonic()
     with open_recording(arguments.recording, topics) as recording, _progress() as bar:
         task = bar.add_task(
@@ -196,10 +142,12 @@ def _run(arguments: argparse.Namespace) -> int:
             recording,
             parameters,
             progress=lambda n: bar.advance(task, n),
-            recorder=recorder,
-            pipeline=pipeline,
+            observer=recorder,
+            mechanism=arguments.mechanism,
         )
-        description = '' if pipeline else parameters.robot_description or recording.description()
+        description = ''
+        if arguments.mechanism is None:
+            description = parameters.robot_description or recording.description()
     took = time.monotonic() - begin
     console = Console(highlight=False, markup=False)
     console.print(
@@ -208,30 +156,13 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     print_report(console, result, parameters)
     if arguments.output is not None:
-        _write(arguments.output, estimate_file(result))
+        _write(arguments.output, result.estimate_file())
         console.print(f'Written    {arguments.output}')
     if recorder is not None:
         source = f'{arguments.recording.name}, {recording.duration:.1f} s'
         # Not above: Matplotlib takes half a second to import.
-        from load_identification.tools.report import write_report
+        from load_identification.report.report import write_report
 
         outcome = _outcome(result, parameters, description, source)
         console.print(f'Written    {write_report(arguments.report, recorder, outcome)}')
-    return IDENTIFIED if result.estimate.identified[0] else NOT_IDENTIFIED
-
-
-def main(args: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A locale that has no ± is no reason to fail.
-        sys.stdout.reconfigure(errors='replace')
-    arguments = _parser().parse_args(args)
-    try:
-        return _run(arguments)
-    except LoadIdentificationError as error:
-        print(f'identify_load: error: {" ".join(str(error).split())}', file=sys.stderr)
-        return UNUSABLE
-
-
-if __name__ == '__main__':
-    raise SystemExit(main())
+    return bool(result.estimate.identified[0])

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 
 import numpy as np
-from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
 from rclpy.node import Node
 
+from load_identification.commands.demo_arm import ArmPublisher, Simulation
+from load_identification.estimation.events import Event, EventKind
+from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
-from load_identification.nodes.conversions import NS, read_filtered
-from load_identification.nodes.parameters import Parameters
-from load_identification.nodes.runtime import STREAM_QOS, DrainedSubscription
-from load_identification.nodes.stamp_matcher import StampMatcher
-from load_identification.tools.demo_arm import ArmPublisher, Simulation
-from load_identification.tools.demo_monitor import Monitor
-from load_identification.tools.report_recorder import Recorder
-from load_identification.tools.report_snapshot import Outcome, Snapshot, believed_parameters
+from load_identification.nodes.client import Monitor
+from load_identification.nodes.transport.readers import FilteredReader
+from load_identification.pipeline import settings
+from load_identification.report.recorder import Recorder
+from load_identification.report.snapshot import Outcome, Snapshot, believed_parameters
 
 
 class LiveRecorder:
@@ -34,12 +32,7 @@ class LiveRecorder:
     def __init__(self, node: Node, monitor: Monitor) -> None:
         self.recorder = Recorder()
         self._monitor = monitor
-        self._topics = (
-            DrainedSubscription(node, WrenchStamped, 'filtered/wrench', STREAM_QOS),
-            DrainedSubscription(node, TwistStamped, 'filtered/twist', STREAM_QOS),
-            DrainedSubscription(node, AccelStamped, 'filtered/accel', STREAM_QOS),
-        )
-        self._matcher = StampMatcher(len(self._topics))
+        self._filtered = FilteredReader(node)
         self._event = ''
         self._newest = 0
         self._sent = 0
@@ -49,20 +42,18 @@ class LiveRecorder:
         new, self._sent = slice(self._sent, arm.published), arm.published
         recording = simulation.recording
         self.recorder.add_raw(arm.base + recording.stamps[new], recording.wrench[new])
-        triples = self._matcher.update([topic.take() for topic in self._topics])
-        for batch in read_filtered(triples):
+        for batch in self._filtered.read():
             self.recorder.add_samples(batch)
             self._newest = int(batch.stamps[-1])
         self._note_event(self._monitor.event)
-        if self._newest and self.recorder.wants_snapshot(self._newest):
+        if self._newest and self.recorder.wants_estimate(self._newest):
             self.recorder.add_snapshot(self._snapshot())
 
     def _note_event(self, event: str) -> None:
-        """Note an event of the status, words and stamp [s], once."""
-        words, _, stamp = event.rpartition(' ')
-        if event != self._event and words:
-            with contextlib.suppress(ValueError):
-                self.recorder.add_event(round(float(stamp) * NS), words)
+        """Note an event of the status, name and stamp [s], once."""
+        happened = Event.read(event)
+        if event != self._event and happened.kind is not EventKind.NONE:
+            self.recorder.add_event(happened.stamp, happened.kind.words)
         self._event = event
 
     def finish(self) -> None:
@@ -92,7 +83,7 @@ class LiveRecorder:
         The parameters are those of the demonstration's own pipeline, all of them the defaults.
         """
         parameters = Parameters()
-        required = parameters.estimator_settings().requirements
+        required = settings.requirements(parameters)
         truth = simulation.truth
         return Outcome(
             source=f'load_demo, {simulation.duration:.0f} s, noise of seed {seed}',

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.estimation.identification import (
+from load_identification.estimation.identifiability import (
     CENTER_OF_MASS,
     INERTIA,
     MASS,
-    Judgement,
+    Identifiability,
     Requirements,
 )
-from load_identification.estimation.prospect import (
+from load_identification.estimation.predicted_covariance import (
     Knowledge,
     Motion,
     Prospect,
@@ -26,7 +26,7 @@ from load_identification.estimation.prospect import (
     swings,
     turns,
 )
-from load_identification.model.joint_axes import RotationAxis, sensor_axes
+from load_identification.model.robot import RotationAxis, sensor_axes
 from load_identification.typing_aliases import FloatArray, IntArray
 
 PLACES = {MASS: slice(0, 1), CENTER_OF_MASS: slice(1, 4), INERTIA: slice(4, 10)}
@@ -59,8 +59,7 @@ class Advice:
     motion : Motion or None
         None where none of those looked at helps; then the text says why.
     std : (10,) array
-        Standard deviations after the motion, in message order, each the larger of what all
-        samples and what slow averages give.
+        Standard deviations after the motion, in message order.
     enough : bool
         They meet the requirements of the stage that is lacking.
     """
@@ -73,7 +72,7 @@ class Advice:
 
 def advise(
     knowledge: Knowledge,
-    judgement: Judgement,
+    judgement: Identifiability,
     required: Requirements,
     axes: Sequence[RotationAxis] = (),
 ) -> Advice:
@@ -82,14 +81,12 @@ def advise(
     Parameters
     ----------
     knowledge : Knowledge
-    judgement : Judgement
+    judgement : Identifiability
     required : Requirements
     axes : sequence of RotationAxis
         About which the sensor can be turned; none: its own.
     """
-    now = predicted_std(knowledge, knowledge.information[None], knowledge.slow_information[None])[
-        0
-    ]
+    now = predicted_std(knowledge, knowledge.information[None])[0]
     stage = judgement.lacking
     if not stage:
         return Advice('', None, now, True)
@@ -123,7 +120,7 @@ def advise(
 
 
 def _inertial_torque(
-    knowledge: Knowledge, prospect: Prospect, now: FloatArray, judgement: Judgement
+    knowledge: Knowledge, prospect: Prospect, now: FloatArray, judgement: Identifiability
 ) -> FloatArray:
     """Return the torque that inertia would make in each motion, rms, (k,) [N m].
 
@@ -143,7 +140,7 @@ def _inertial_torque(
 
 
 def _words(
-    judgement: Judgement, motion: Motion, std: FloatArray, places: IntArray, enough: bool
+    judgement: Identifiability, motion: Motion, std: FloatArray, places: IntArray, enough: bool
 ) -> str:
     """Return the advice in a sentence, with the worst of what it would bring near the aim."""
     words = motion.words()

@@ -7,19 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from load_identification.estimation.advice import Advice, advise
-from load_identification.estimation.delay import DelayEstimate, DelayEstimator
 from load_identification.estimation.excitation import Excitation, FastestMotion
-from load_identification.estimation.identification import Judgement, Requirements
-from load_identification.estimation.prospect import Knowledge
-from load_identification.model.joint_axes import RotationAxis
-from load_identification.signals.batches import FilteredBatch
-from load_identification.typing_aliases import BoolArray, FloatArray
+from load_identification.estimation.identifiability import Identifiability, Requirements
+from load_identification.estimation.measurement import regressor
+from load_identification.estimation.predicted_covariance import Knowledge
+from load_identification.estimation.time_delay import DelayEstimate, DelayEstimator
+from load_identification.interface.batches import FilteredBatch
+from load_identification.model.robot import RotationAxis
+from load_identification.typing_aliases import FloatArray
 
 UNNOTICED_NS = 600_000_000
 """How long a change may have gone unnoticed [ns]."""
 
 
-class Guidance:
+class ExcitationMonitor:
     """The fastest motion, the lag between the streams, and advice on what to do next.
 
     Parameters
@@ -45,31 +46,21 @@ class Guidance:
         """By how much the wrench's stamps are late, as far as motion has shown it."""
         return self._lag.estimate
 
-    def update(self, batch: FilteredBatch, usable: BoolArray, matrix: FloatArray) -> None:
-        """Take in filtered samples.
-
-        Parameters
-        ----------
-        batch : FilteredBatch
-            Of n samples.
-        usable : (n,) bool array
-            Where the motion is finite; once at least.
-        matrix : (k, 6, 10) array
-            Regressor of eq. 12 of these.
-        """
-        stamps = batch.stamps[usable]
+    def update(self, batch: FilteredBatch) -> None:
+        """Take in filtered samples of finite motion, one at least."""
+        stamps, matrix = batch.stamps, regressor(batch)
         first = self._newest if self._newest is not None else int(stamps[0])
         span = int(stamps[-1]) - first
         if span > 0:
             self._rate = (len(stamps) - (self._newest is None)) * 1e9 / span
         self._newest = int(stamps[-1])
-        self._specific_force = batch.linear_acceleration[usable][-1]
+        self._specific_force = batch.linear_acceleration[-1]
         self._fastest.update(
             stamps,
             -matrix[:, 3:, 1:],
-            batch.wrench[usable, 3:],
-            batch.angular_velocity[usable],
-            batch.angular_acceleration[usable],
+            batch.wrench[:, 3:],
+            batch.angular_velocity,
+            batch.angular_acceleration,
         )
         self._lag.update(batch)
 
@@ -94,13 +85,14 @@ class Guidance:
     def advice(
         self,
         parameters: FloatArray,
-        information: tuple[FloatArray, FloatArray],
+        information: FloatArray,
         noise: FloatArray,
         unexplained: float,
-        judgement: Judgement,
+        judgement: Identifiability,
         required: Requirements,
         axes: Sequence[RotationAxis] = (),
         tool_covariance: FloatArray | None = None,
+        pose_variance: FloatArray | None = None,
     ) -> Advice | None:
         """Return what motion would help most from the present pose; None before there is one.
 
@@ -108,27 +100,29 @@ class Guidance:
         ----------
         parameters : (10,) array
             Of the payload, tool taken off.
-        information : two (16, 16) arrays
-            Square roots: of all samples, and of slow averages.
+        information : (16, 16) array
+            Square root of that of parameters and offset.
         noise : (2,) array
         unexplained : float
             Torque left unexplained, as judged by [N m].
-        judgement : Judgement
+        judgement : Identifiability
         required : Requirements
         axes : sequence of RotationAxis
             About which the sensor can be turned; none: its own.
         tool_covariance : (10, 10) array, optional
+        pose_variance : (6,) array, optional
+            Of errors tied to the pose [N², N² m²].
         """
         if not self._rate:
             return None
         knowledge = Knowledge(
             parameters=parameters,
-            information=information[0],
-            slow_information=information[1],
+            information=information,
             noise=noise,
             specific_force=self._specific_force,
             unexplained=unexplained,
             rate=self._rate,
             tool_covariance=np.zeros((10, 10)) if tool_covariance is None else tool_covariance,
+            pose_variance=np.zeros(6) if pose_variance is None else pose_variance,
         )
         return advise(knowledge, judgement, required, axes)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from load_identification.interface.names import INTERVAL
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 
@@ -50,7 +51,7 @@ MASS, CENTER_OF_MASS, INERTIA = 'mass', 'centre of mass', 'inertia'
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class Identifiability:
     """Which parameters are identified, in message order, and why the others are not.
 
     Attributes
@@ -81,7 +82,7 @@ def judge(
     inertial_torque: float,
     torque_residual: float,
     rate: float | None = None,
-) -> Judgement:
+) -> Identifiability:
     """Judge each parameter by its own test.
 
     Parameters
@@ -103,19 +104,19 @@ def judge(
     )
     if reversed_sign:
         reason = (
-            f'mass {values[0]:.3f} ± {1.96 * std[0]:.3f} kg is negative: wrench sign reversed? '
-            'See parameter wrench_convention'
+            f'mass {values[0]:.3f} ± {INTERVAL * std[0]:.3f} kg is negative: '
+            'wrench sign reversed? See parameter wrench_convention'
         )
-        return Judgement(identified, (reason,), True, '', allowed)
+        return Identifiability(identified, (reason,), True, '', allowed)
     if not std[0] <= allowed[0]:
         reason = (
             f'mass std {std[0]:.2g} kg, {allowed[0]:.2g} required: turn the sensor against gravity'
         )
-        return Judgement(identified, (reason,), False, MASS, allowed)
+        return Identifiability(identified, (reason,), False, MASS, allowed)
     identified[0] = True
     if values[0] <= CLEARLY_HELD * std[0]:
-        reason = f'mass {values[0]:.4f} ± {1.96 * std[0]:.4f} kg: nothing is held'
-        return Judgement(identified, (reason,), False, '', allowed)
+        reason = f'mass {values[0]:.4f} ± {INTERVAL * std[0]:.4f} kg: nothing is held'
+        return Identifiability(identified, (reason,), False, '', allowed)
     reasons = []
     identified[1:4] = std[1:4] <= required.center_of_mass
     for axis, name in enumerate('xyz', start=1):
@@ -130,7 +131,7 @@ def judge(
         _judge_inertia(identified, reasons, values, std, required)
     stages = ((CENTER_OF_MASS, slice(1, 4)), (INERTIA, slice(4, 10)))
     lacking = next((stage for stage, its in stages if not identified[its].all()), '')
-    return Judgement(identified, tuple(reasons), False, lacking, allowed)
+    return Identifiability(identified, tuple(reasons), False, lacking, allowed)
 
 
 def limits(values: FloatArray, std: FloatArray, required: Requirements) -> FloatArray:

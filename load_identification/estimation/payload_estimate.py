@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from load_identification.estimation.consistency import BoundingEllipsoid
-from load_identification.estimation.identification import Requirements
-from load_identification.estimation.recursive_least_squares import Solution
+from load_identification.estimation.belief.error_budget import Knowledge
+from load_identification.estimation.identifiability import Requirements
+from load_identification.estimation.measurement import PARAMETERS
+from load_identification.estimation.systematic_errors import ErrorPriors
 from load_identification.model.inertial_parameters import message_jacobian, to_message_order
+from load_identification.numerics.nearest_body import BoundingEllipsoid, nearest_consistent
 from load_identification.typing_aliases import BoolArray, FloatArray
 
-PARAMETERS = 10
 UNKNOWNS = 16
 """Ten inertial parameters and the six offsets of the sensor."""
 
 PRIOR_STD = np.array([1e3] + [1e3] * 3 + [1e3] * 6 + [1e5] * 3 + [1e4] * 3)
 """So wide that no payload or offset is pulled by it [kg, kg m, kg m², N, N m]."""
-
-REGRESSORS = ('acceleration', 'momentum')
 
 UNKNOWN_STD = 100.0
 """A standard deviation above this is the width of the prior: nothing is known [SI units]."""
@@ -27,7 +27,7 @@ UNKNOWN_STD = 100.0
 
 @dataclass(frozen=True)
 class EstimatorSettings:
-    """What a user may choose; see nodes/parameters.py for the words.
+    """What a user may choose; see interface/parameters.py for the words.
 
     Attributes
     ----------
@@ -39,12 +39,12 @@ class EstimatorSettings:
         Time constant of forgetting where the motion excites [s]; infinite: never.
     requirements : Requirements
         What it takes for a parameter to be called identified.
-    regressor : str
-        acceleration: rows of eq. 12 as they are; momentum: low-passed, without accelerations.
     bounding_ellipsoid : BoundingEllipsoid or None
         Of the payload, in S.
-    second_opinion : bool
-        Ask total least squares as well.
+    errors : ErrorPriors
+        Systematic errors of the cell.
+    error_time : float
+        Time in which a systematic error may become another one [s].
     """
 
     force_noise: float = 0.05
@@ -53,9 +53,23 @@ class EstimatorSettings:
     torque_drift: float = 1.2e-5
     forgetting_time: float = np.inf
     requirements: Requirements = field(default_factory=Requirements)
-    regressor: str = 'acceleration'
     bounding_ellipsoid: BoundingEllipsoid | None = None
-    second_opinion: bool = False
+    errors: ErrorPriors = field(default_factory=ErrorPriors)
+    error_time: float = 100.0
+
+
+@dataclass(frozen=True)
+class CalibrationValue:
+    """What motion shows of one systematic error.
+
+    Attributes
+    ----------
+    value, std : float
+        In the unit of its prior, see `ErrorPriors`.
+    """
+
+    value: float
+    std: float
 
 
 @dataclass(frozen=True)
@@ -88,10 +102,15 @@ class PayloadEstimate:
         What else makes the estimate doubtful.
     reversed_sign : bool
         The mass is clearly negative.
-    untold : bool
+    unresolved : bool
         Something has changed, and it is not told what: nothing is claimed until it is.
     residual_rms, noise : (2,) arrays
-        Force and torque [N, N m].
+        Of a filtered sample, and of one that counts as independent; force and torque [N, N m].
+    budget : (4, 10) array
+        Parts of `std`², in message order, from the sources of `error_budget.SOURCES`: noise,
+        drift, calibration, tool. They add up to it.
+    calibration : mapping of str to CalibrationValue
+        Systematic errors of which motion shows at least half.
     """
 
     stamp: int
@@ -107,9 +126,11 @@ class PayloadEstimate:
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
     reversed_sign: bool
-    untold: bool
+    unresolved: bool
     residual_rms: FloatArray
     noise: FloatArray
+    budget: FloatArray = field(default_factory=lambda: np.full((4, PARAMETERS), np.nan))
+    calibration: Mapping[str, CalibrationValue] = field(default_factory=dict)
 
 
 def in_message_order(
@@ -131,7 +152,7 @@ def in_message_order(
     """
     if parameters[0] <= 0.0:
         values, std = np.full(PARAMETERS, np.nan), np.full(covariance.shape[:-1], np.inf)
-        values[0], std[..., 0] = parameters[0], np.sqrt(covariance[..., 0, 0])
+        values[0], std[..., 0] = parameters[0], np.sqrt(np.maximum(covariance[..., 0, 0], 0.0))
         return values, std
     jacobian = message_jacobian(parameters)
     variance = np.sum((jacobian @ covariance) * jacobian, axis=-1)
@@ -139,27 +160,28 @@ def in_message_order(
 
 
 def nothing_claimed(
-    known: Solution, tool: FloatArray, reason: str, stamp: int, frame: str
+    known: Knowledge, tool: FloatArray, noise: FloatArray, reason: str, stamp: int, frame: str
 ) -> PayloadEstimate:
-    """Return what is published while it is not told what has changed.
+    """Return what is published while it is not known what has changed.
 
     Parameters
     ----------
-    known : Solution
+    known : Knowledge
         From before.
     tool : (10,) array
         To be taken off.
+    noise : (2, 2) array
+        `residual_rms` and `noise`.
     reason, stamp, frame : as in `PayloadEstimate`
     """
-    total = known.values[:PARAMETERS]
     covariance = np.diag(PRIOR_STD**2)
     return PayloadEstimate(
         stamp=stamp,
         frame=frame,
-        parameters=total - tool,
-        offset=known.values[PARAMETERS:],
+        parameters=known.body - tool,
+        offset=known.offset,
         covariance=covariance,
-        total=total,
+        total=known.body,
         total_covariance=covariance[:PARAMETERS, :PARAMETERS],
         values=np.full(PARAMETERS, np.nan),
         std=np.full(PARAMETERS, np.inf),
@@ -167,7 +189,35 @@ def nothing_claimed(
         reasons=(reason,),
         warnings=(),
         reversed_sign=False,
-        untold=True,
-        residual_rms=known.residual_rms,
-        noise=known.noise,
+        unresolved=True,
+        residual_rms=noise[0],
+        noise=noise[1],
     )
+
+
+def possible(
+    parameters: FloatArray,
+    values: FloatArray,
+    covariance: FloatArray,
+    bounding_ellipsoid: BoundingEllipsoid | None,
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return the values of the nearest body that can exist, and a warning where that differs.
+
+    Parameters
+    ----------
+    parameters : (10,) array
+        Of the payload.
+    values : (10,) array
+        The same in message order.
+    covariance : (10, 10) array
+        Of the parameters.
+    bounding_ellipsoid : BoundingEllipsoid or None
+    """
+    nearest = nearest_consistent(parameters, covariance, bounding_ellipsoid)
+    if not nearest.converged:
+        return values, ('no real body has these parameters, nor was a near one found',)
+    if not nearest.iterations:
+        return values, ()
+    away = f'{nearest.distance:.1f} standard deviations'
+    words = f'no real body has the parameters estimated: this is the nearest, {away} away'
+    return to_message_order(nearest.parameters), (words,)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from load_identification.model.inertial_parameters import message_jacobian
-from load_identification.model.joint_axes import RotationAxis
 from load_identification.model.regressor import wrench_regressor
+from load_identification.model.robot import RotationAxis
 from load_identification.typing_aliases import FloatArray
 
 TURNS = np.deg2rad([20.0, 40.0, 60.0, 90.0])
@@ -29,8 +29,8 @@ SWINGS = (2, 5, 20)
 POINTS = 16
 """Of a period of a swing at which it is looked at: harmonics above the fourth are below 1e-3."""
 
-AVERAGE = 0.2
-"""Averages over so long are all that slow information sees, about [s]."""
+AVERAGE = 0.1
+"""Averages over so long are what is estimated from [s]."""
 
 UNKNOWNS = 16
 
@@ -43,9 +43,9 @@ class Knowledge:
     ----------
     parameters : (10,) array
         Of the payload, tool taken off.
-    information, slow_information : (16, 16) arrays
+    information : (16, 16) array
         R with RᵀR the inverse covariance of the parameters of everything on the sensor and the
-        offset: of all samples, and of averages over `AVERAGE` alone.
+        offset.
     noise : (2,) array
         Standard deviation of a row of force and torque, counted as if rows were
         independent [N, N m].
@@ -57,16 +57,18 @@ class Knowledge:
         Of samples [Hz].
     tool_covariance : (10, 10) array
         Of what is taken off.
+    pose_variance : (6,) array
+        Of what errors tied to the pose add to each channel [N², N² m²].
     """
 
     parameters: FloatArray
     information: FloatArray
-    slow_information: FloatArray
     noise: FloatArray
     specific_force: FloatArray
     unexplained: float
     rate: float = 50.0
     tool_covariance: FloatArray = field(default_factory=lambda: np.zeros((10, 10)))
+    pose_variance: FloatArray = field(default_factory=lambda: np.zeros(6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,46 +136,32 @@ def predict(knowledge: Knowledge, motions: Sequence[Motion]) -> Prospect:
     """Return what motions would leave, one by one, from the present pose."""
     slow_turns = not motions[0].rate
     rows, weight = _turn_rows(knowledge, motions) if slow_turns else _rows(knowledge, motions)
-    weight = weight[:, None, None, None]
-    averaged = rows if slow_turns else _averaged(rows, motions)
-    return Prospect(
-        tuple(motions),
-        rows,
-        predicted_std(
-            knowledge,
-            _joined(knowledge, knowledge.information, rows * weight),
-            _joined(knowledge, knowledge.slow_information, averaged * weight),
-        ),
-    )
+    joined = _joined(knowledge, rows, weight)
+    return Prospect(tuple(motions), rows, predicted_std(knowledge, joined))
 
 
-def predicted_std(
-    knowledge: Knowledge, information: FloatArray, slow_information: FloatArray
-) -> FloatArray:
-    """Return standard deviations in message order, (k, 10), the larger of two information's.
+def predicted_std(knowledge: Knowledge, information: FloatArray) -> FloatArray:
+    """Return standard deviations in message order, (k, 10).
 
     Parameters
     ----------
     knowledge : Knowledge
-    information, slow_information : (k, 16, 16) arrays
+    information : (k, 16, 16) array
         Square roots.
     """
     known = knowledge.parameters[0] > 0.0
     jacobian = message_jacobian(knowledge.parameters) if known else np.eye(10)
-    variances = []
-    for factor in (information, slow_information):
-        # J P Jᵀ = X Xᵀ with X = J R⁻¹
-        right = np.zeros((UNKNOWNS, 10))
-        right[:10] = jacobian.T
-        root = np.linalg.solve(np.swapaxes(factor, 1, 2), right)
-        variances.append(np.sum(root**2, axis=1))
+    # J P Jᵀ = X Xᵀ with X = J R⁻¹
+    right = np.zeros((UNKNOWNS, 10))
+    right[:10] = jacobian.T
+    root = np.linalg.solve(np.swapaxes(information, 1, 2), right)
     tool = np.einsum('ij,jk,ik->i', jacobian, knowledge.tool_covariance, jacobian)
-    deviations: FloatArray = np.sqrt(np.maximum(*variances) + tool)
+    deviations: FloatArray = np.sqrt(np.sum(root**2, axis=1) + tool)
     return deviations
 
 
 def _rows(knowledge: Knowledge, motions: Sequence[Motion]) -> tuple[FloatArray, FloatArray]:
-    """Return rows of swings (k, points, 6, 16), and the root of the samples behind a point."""
+    """Return rows of swings (k, points, 6, 16), and the samples behind each point (k,)."""
     phase = 2.0 * np.pi * np.arange(POINTS) / POINTS
     angle = np.array([m.angle for m in motions])[:, None]
     period = np.array([m.period for m in motions])
@@ -182,15 +170,15 @@ def _rows(knowledge: Knowledge, motions: Sequence[Motion]) -> tuple[FloatArray, 
     rate = 0.5 * angle * frequency * np.sin(phase)
     acceleration = 0.5 * angle * frequency**2 * np.cos(phase)
     samples = np.array([m.swings for m in motions]) * period * knowledge.rate / POINTS
-    return _regressor(knowledge, motions, turned, rate, acceleration), np.sqrt(samples)
+    return _regressor(knowledge, motions, turned, rate, acceleration), samples
 
 
 def _turn_rows(knowledge: Knowledge, motions: Sequence[Motion]) -> tuple[FloatArray, FloatArray]:
-    """Return the rows of the poses at the ends of turns, (k, 1, 6, 16), and their weights."""
+    """Return the rows of the poses at the ends of turns, (k, 1, 6, 16), and the samples (k,)."""
     turned = np.array([m.angle for m in motions])[:, None]
     still = np.zeros_like(turned)
     samples = np.full(len(motions), HOLD * knowledge.rate)
-    return _regressor(knowledge, motions, turned, still, still), np.sqrt(samples)
+    return _regressor(knowledge, motions, turned, still, still), samples
 
 
 def _regressor(
@@ -227,11 +215,20 @@ def _averaged(rows: FloatArray, motions: Sequence[Motion]) -> FloatArray:
     return averaged
 
 
-def _joined(knowledge: Knowledge, information: FloatArray, rows: FloatArray) -> FloatArray:
-    """Return the square roots of information with more rows, (k, 16, 16)."""
-    weighted = rows / np.repeat(knowledge.noise, 3)[:, None]
-    weighted = weighted.reshape(len(rows), -1, UNKNOWNS)
-    known = np.broadcast_to(information, (len(rows), UNKNOWNS, UNKNOWNS))
+def _joined(knowledge: Knowledge, rows: FloatArray, samples: FloatArray) -> FloatArray:
+    """Return the square roots of information with more rows, (k, 16, 16).
+
+    Parameters
+    ----------
+    knowledge : Knowledge
+    rows : (k, n, 6, 16) array
+    samples : (k,) array
+        Behind each of the n points.
+    """
+    white = knowledge.noise**2 / samples[:, None]
+    noise = np.sqrt(np.repeat(white, 3, axis=1) + knowledge.pose_variance)
+    weighted = (rows / noise[:, None, :, None]).reshape(len(rows), -1, UNKNOWNS)
+    known = np.broadcast_to(knowledge.information, (len(rows), UNKNOWNS, UNKNOWNS))
     return np.asarray(
         np.linalg.qr(np.concatenate([known, weighted], axis=1), mode='r'), dtype=float
     )

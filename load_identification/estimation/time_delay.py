@@ -14,8 +14,8 @@ from load_identification.estimation.lag_bank import (
     minimum,
     solution,
 )
+from load_identification.interface.batches import FilteredBatch
 from load_identification.model.regressor import wrench_regressor
-from load_identification.signals.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray, IntArray
 
 SMOOTHING_NS = 20_000_000

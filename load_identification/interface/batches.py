@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 CHANNELS = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 """Names of the six channels of a wrench, in the order of every wrench array."""
@@ -118,8 +119,20 @@ class FilteredBatch:
         Acceleration of the origin of S less gravity: what an accelerometer there reads [m/s²].
     angular_acceleration : (n, 3) array
         [rad/s²].
-    weight : (n,) array
-        From 0 to 1, that of the square of a residual; 1 unless said [-].
+    gravity : (n, 3) array
+        [m/s²]; NaN where it is not known.
+    rest : (n,) bool array
+        Whether the sensor stands still; false where that is not known.
+    gravity_by_joint : (n, 3, J) array
+        Derivative of gravity by the positions of the J joints that carry the sensor
+        [m/s² per rad or m]; J = 0 where the robot is not known.
+    gravity_by_tilt : (n, 3, 2) array
+        Derivative of gravity by a tilt of the base about its two axes that are most nearly
+        horizontal [m/s² per rad]; (n, 3, 0) where the robot is not known.
+    whitening : (n, 6, 6) array
+        W with W e equally noisy in the three rows of force, and in those of torque, e being the
+        noise of the wrench; zero where the wrench is NaN. No wrench counts more than another where
+        it is left out, (n, 0, 0) [-].
     """
 
     frame: str
@@ -129,9 +142,40 @@ class FilteredBatch:
     angular_velocity: FloatArray
     linear_acceleration: FloatArray
     angular_acceleration: FloatArray
-    weight: FloatArray = field(default_factory=lambda: np.empty(0))
+    gravity: FloatArray = field(default_factory=lambda: np.empty((0, 3)))
+    rest: BoolArray = field(default_factory=lambda: np.empty(0, dtype=bool))
+    gravity_by_joint: FloatArray = field(default_factory=lambda: np.empty((0, 3, 0)))
+    gravity_by_tilt: FloatArray = field(default_factory=lambda: np.empty((0, 3, 0)))
+    whitening: FloatArray = field(default_factory=lambda: np.empty((0, 0, 0)))
 
     def __post_init__(self) -> None:
-        # An array in any case, so that whoever cuts a batch need not know of it.
-        if not self.weight.size:
-            object.__setattr__(self, 'weight', np.ones(len(self.stamps)))
+        # Arrays of n samples in any case, so that whoever cuts a batch need not know of them.
+        n = len(self.stamps)
+        for name, unknown in (
+            ('gravity', np.full((n, 3), np.nan)),
+            ('rest', np.zeros(n, dtype=bool)),
+            ('gravity_by_joint', np.empty((n, 3, 0))),
+            ('gravity_by_tilt', np.empty((n, 3, 0))),
+            ('whitening', np.empty((n, 0, 0))),
+        ):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, unknown)
+
+    def select(self, index: slice | IntArray | BoolArray) -> FilteredBatch:
+        """Return some of the samples.
+
+        Parameters
+        ----------
+        index : slice, (k,) int array or (n,) bool array
+        """
+        arrays = (f.name for f in fields(self) if f.name != 'frame')
+        return replace(self, **{name: getattr(self, name)[index] for name in arrays})
+
+
+def joined(batches: Sequence[FilteredBatch]) -> FilteredBatch:
+    """Return batches of one frame, one after the other in time, as one."""
+    if len(batches) == 1:
+        return batches[0]
+    arrays = (f.name for f in fields(FilteredBatch) if f.name != 'frame')
+    whole = {name: np.concatenate([getattr(b, name) for b in batches]) for name in arrays}
+    return FilteredBatch(frame=batches[-1].frame, **whole)

@@ -3,8 +3,8 @@
 Making a Python object of every message takes 25 µs, its bytes 2 µs. Messages of one publisher
 differ only in stamps and numbers, so where those stand is worked out once (CDR, little endian:
 a string is its length and its bytes, everything is aligned to its own size), checked against
-rclpy's own reading of that message, and then read for all messages like it at once. Whatever
-does not match goes the ordinary way.
+a decoder's reading of that message, and then read for all messages like it at once. Whatever
+does not match goes the decoder's way. Nodes pass rclpy's decoder, recordings that of rosbags.
 """
 
 from __future__ import annotations
@@ -12,16 +12,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
-from rclpy._rclpy_pybind11 import RMWError
-from rclpy.serialization import deserialize_message
-from sensor_msgs.msg import JointState
 
-from load_identification.nodes.conversions import NS, read_joint_states, read_wrenches
-from load_identification.signals.batches import JointBatch, WrenchBatch
+from load_identification.interface.batches import EffortBatch, JointBatch, WrenchBatch
+from load_identification.interface.messages import (
+    NS,
+    read_efforts,
+    read_joint_states,
+    read_wrenches,
+)
+
+Decoder: TypeAlias = Callable[[bytes], Any]
+"""Returns a message of one type from its bytes; raises ValueError where they are none."""
 
 ENCAPSULATION = 4
 """Bytes before the first field; alignment counts from behind them."""
@@ -61,6 +65,24 @@ class Layout:
             raw.startswith(part, start) for start, part in self.fixed
         )
 
+    def split(self, raws: Sequence[bytes]) -> tuple[Any, list[bytes]]:
+        """Return the records of all messages of this layout, and the messages that are not.
+
+        All at once: asking `matches` of each takes longer than all else.
+        """
+        size = self.record.itemsize
+        joined = b''.join([raw for raw in raws if len(raw) == size])
+        content = np.frombuffer(joined, dtype=np.uint8).reshape(-1, size)
+        mine = np.ones(len(content), dtype=bool)
+        for start, part in self.fixed:
+            expected = np.frombuffer(part, dtype=np.uint8)
+            mine &= (content[:, start : start + len(part)] == expected).all(axis=1)
+        records = np.frombuffer(joined, dtype=self.record)
+        if len(content) == len(raws) and mine.all():
+            return records, []
+        found = iter(mine.tolist())
+        return records[mine], [raw for raw in raws if len(raw) != size or not next(found)]
+
 
 def _aligned(position: int, size: int) -> int:
     return position + (ENCAPSULATION - position) % size
@@ -83,7 +105,7 @@ def _record(size: int, fields: dict[str, tuple[Any, int]]) -> np.dtype[Any]:
     )
 
 
-def wrench_layout(raw: bytes, message: WrenchStamped) -> Layout | None:
+def wrench_layout(raw: bytes, message: Any) -> Layout | None:
     """Return the layout of a geometry_msgs/WrenchStamped, None where it cannot be read so."""
     frame = message.header.frame_id
     header_end = _after_string(STAMP_END, frame)
@@ -95,7 +117,7 @@ def wrench_layout(raw: bytes, message: WrenchStamped) -> Layout | None:
     return Layout(record, fixed, (frame.lstrip('/'),))
 
 
-def joint_state_layout(raw: bytes, message: JointState) -> Layout | None:
+def joint_state_layout(raw: bytes, message: Any) -> Layout | None:
     """Return the layout of a sensor_msgs/JointState, None where it cannot be read so."""
     at = _aligned(_after_string(STAMP_END, message.header.frame_id), 4) + 4
     for name in message.name:
@@ -123,9 +145,9 @@ class SerializedReader:
 
     Parameters
     ----------
-    message_type : type
+    decode : Decoder
     layout_of : callable
-        Returns the layout of a message from its bytes and rclpy's reading of them.
+        Returns the layout of a message from its bytes and the decoder's reading of them.
     dropped : collections.Counter
         Where bytes that are no such message are counted.
     reason : str
@@ -134,12 +156,12 @@ class SerializedReader:
 
     def __init__(
         self,
-        message_type: Any,
+        decode: Decoder,
         layout_of: Callable[[bytes, Any], Layout | None],
         dropped: Counter[str],
         reason: str,
     ) -> None:
-        self._type = message_type
+        self._decode = decode
         self._layout_of = layout_of
         self._dropped = dropped
         self._reason = reason
@@ -153,8 +175,8 @@ class SerializedReader:
             layout = next((la for la in self._layouts if la.matches(rest[0])), None)
             if layout is None:
                 try:
-                    message = deserialize_message(rest[0], self._type)
-                except RMWError:
+                    message = self._decode(rest[0])
+                except ValueError:
                     self._dropped[self._reason] += 1
                     rest = rest[1:]
                     continue
@@ -163,16 +185,12 @@ class SerializedReader:
                 messages.append(message)
                 rest = rest[1:]
                 continue
-            mine = [raw for raw in rest if layout.matches(raw)]
-            if len(mine) == len(rest):
-                rest = []
-            else:
-                rest = [raw for raw in rest if not layout.matches(raw)]
-            records.append((layout, np.frombuffer(b''.join(mine), dtype=layout.record)))
+            mine, rest = layout.split(rest)
+            records.append((layout, mine))
         return records, messages
 
     def _learn(self, raw: bytes, message: Any) -> Layout | None:
-        """Return the layout of a message if reading by it gives what rclpy reads."""
+        """Return the layout of a message if reading by it gives what the decoder reads."""
         layout = self._layout_of(raw, message)
         if layout is None:
             return None
@@ -209,11 +227,12 @@ class WrenchReader:
         Overrides what the messages say, unless empty.
     dropped : collections.Counter
         Where bytes that are no such message are counted.
+    decode : Decoder
     """
 
-    def __init__(self, frame: str, dropped: Counter[str]) -> None:
+    def __init__(self, frame: str, dropped: Counter[str], decode: Decoder) -> None:
         self._frame = frame
-        self._reader = SerializedReader(WrenchStamped, wrench_layout, dropped, 'wrench_malformed')
+        self._reader = SerializedReader(decode, wrench_layout, dropped, 'wrench_malformed')
 
     def read(self, raws: Sequence[bytes]) -> Iterator[WrenchBatch]:
         """Yield a batch for each frame."""
@@ -231,20 +250,36 @@ class JointStateReader:
     ----------
     dropped : collections.Counter
         Where messages that contradict themselves are counted, by reason.
+    decode : Decoder
     """
 
-    def __init__(self, dropped: Counter[str]) -> None:
+    def __init__(self, dropped: Counter[str], decode: Decoder) -> None:
         self._dropped = dropped
         self._reader = SerializedReader(
-            JointState, joint_state_layout, dropped, 'joint_state_malformed'
+            decode, joint_state_layout, dropped, 'joint_state_malformed'
         )
 
     def read(self, raws: Sequence[bytes]) -> Iterator[JointBatch]:
         """Yield a batch for each layout."""
         records, messages = self._reader.sort(raws)
         for layout, values in records:
-            position, velocity = values['position'].copy(), values['velocity'].copy()
-            if not velocity.size:
-                velocity = np.full_like(position, np.nan)
+            position, velocity = values['position'].copy(), _or_nan(values, 'velocity')
             yield JointBatch(layout.label, _stamps(values), position, velocity)
         yield from read_joint_states(messages, self._dropped)
+
+    def read_efforts(self, raws: Sequence[bytes]) -> Iterator[EffortBatch]:
+        """Yield a batch for each layout, efforts included."""
+        records, messages = self._reader.sort(raws)
+        for layout, values in records:
+            if values['effort'].shape[1] not in (0, len(layout.label)):
+                self._dropped['joint_state_length'] += len(values)
+                continue
+            rest = (_or_nan(values, field) for field in ('velocity', 'effort'))
+            yield EffortBatch(layout.label, _stamps(values), values['position'].copy(), *rest)
+        yield from read_efforts(messages, self._dropped)
+
+
+def _or_nan(records: Any, field: str) -> Any:
+    """Return a field of records, NaN where their layout is without it."""
+    values = records[field]
+    return values.copy() if values.size else np.full_like(records['position'], np.nan)

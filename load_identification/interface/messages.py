@@ -6,15 +6,16 @@ alike. Writing fills a message that the caller has made.
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import pinocchio
 
-from load_identification.signals.batches import (
+from load_identification.interface.batches import (
+    EffortBatch,
     FilteredBatch,
     JointBatch,
     SynchronizedBatch,
@@ -178,7 +179,7 @@ def read_synchronized(
         return tuple(pair[0].name), pair[1].header.frame_id, run
 
     consistent = (pair for pair in pairs if _consistent(pair[0], dropped))
-    for _, group in itertools.groupby(consistent, layout):
+    for _, group in groupby(consistent, layout):
         states, wrenches = zip(*group, strict=True)
         joints = next(read_joint_states(states, dropped))
         batch = next(read_wrenches(wrenches, frame))
@@ -224,3 +225,39 @@ def read_filtered(triples: Iterable[tuple[Any, Any, Any]]) -> Iterator[FilteredB
         )
     if rows:
         yield batch()
+
+
+def read_efforts(messages: Iterable[Any], dropped: Counter[str]) -> Iterator[EffortBatch]:
+    """Turn sensor_msgs/JointState messages into batches of one layout each.
+
+    Parameters
+    ----------
+    messages : iterable of messages
+    dropped : collections.Counter
+        Where messages that contradict themselves are counted, by reason.
+    """
+    for names, group in groupby(messages, lambda message: tuple(message.name)):
+        count = len(names)
+        if not count or len(set(names)) != count:
+            dropped['joint_state_names'] += len(list(group))
+            continue
+        whole = []
+        for message in group:
+            optional = (len(message.velocity), len(message.effort))
+            if len(message.position) == count and all(n in (0, count) for n in optional):
+                whole.append(message)
+            else:
+                dropped['joint_state_length'] += 1
+        if whole:
+            yield EffortBatch(
+                names,
+                np.array([stamp_of(message) for message in whole]),
+                np.array([message.position for message in whole], dtype=float),
+                _or_nan([message.velocity for message in whole], count),
+                _or_nan([message.effort for message in whole], count),
+            )
+
+
+def _or_nan(rows: list[Any], count: int) -> FloatArray:
+    """Return rows of numbers, NaN where a message carries none."""
+    return np.array([row if len(row) else [np.nan] * count for row in rows], dtype=float)

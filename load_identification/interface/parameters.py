@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import difflib
 import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import yaml
-
 from load_identification.errors import ParameterError
-from load_identification.estimation.consistency import BoundingEllipsoid
-from load_identification.estimation.identification import Requirements
-from load_identification.estimation.payload_estimate import REGRESSORS, EstimatorSettings
-from load_identification.signals.differentiator import Differentiator
-from load_identification.signals.motion_filter import CONVENTIONS, MotionFilter
-from load_identification.signals.synchronizer import Synchronizer
 
 FUSION, FILTER, ESTIMATOR, HEXAPOD, ARM = 'fusion', 'filter', 'estimator', 'hexapod', 'arm'
 ALL = (FUSION, FILTER, ESTIMATOR, HEXAPOD, ARM)
+
+CONVENTIONS = {'on_sensor': 1.0, 'on_load': -1.0}
+"""Sign that turns a wrench of each convention into what the load exerts on the sensor."""
 
 BESIDES = {
     'gravity': ', not all zero',
@@ -32,8 +24,6 @@ BESIDES = {
 
 LEAST_SEMI_AXIS = 1e-3
 """Of a bounding ellipsoid [m]."""
-
-ROS_PARAMETERS = ('use_sim_time', 'start_type_description_service')
 
 
 def _parameter(
@@ -155,11 +145,88 @@ class Parameters:
         '',
         (0.0, 100.0),
     )
-    regressor: str = _parameter(
-        'acceleration',
-        'acceleration: the regressor as it is; momentum: low-passed, without accelerations',
+    systematic_errors: str = _parameter(
+        'ordinary',
+        'ordinary: errors of the cell with the standard deviations below; none: all is exact',
         (ESTIMATOR,),
-        choices=REGRESSORS,
+        choices=('ordinary', 'none'),
+    )
+    gain_common: float = _parameter(
+        0.005,
+        'Std of a gain error common to all channels; 0: none',
+        (ESTIMATOR,),
+        '',
+        (0.0, 0.5),
+    )
+    gain: float = _parameter(
+        0.005,
+        'Std of the gain error of each channel; 0: none',
+        (ESTIMATOR,),
+        '',
+        (0.0, 0.5),
+    )
+    cross_talk: float = _parameter(
+        0.005,
+        'Std of cross-talk between forces, and between torques; 0: none',
+        (ESTIMATOR,),
+        '',
+        (0.0, 0.5),
+    )
+    cross_talk_torque: float = _parameter(
+        0.0005,
+        'Std of cross-talk of force into torque; 0: none',
+        (ESTIMATOR,),
+        'm',
+        (0.0, 0.1),
+    )
+    mounting_error: float = _parameter(
+        0.005,
+        'Std of the turn of the sensor about each axis; 0: none',
+        (ESTIMATOR,),
+        'rad',
+        (0.0, 0.5),
+    )
+    base_tilt: float = _parameter(
+        0.0035,
+        'Std of the tilt of the base about each horizontal axis; 0: none',
+        (ESTIMATOR,),
+        'rad',
+        (0.0, 0.5),
+    )
+    joint_zero_error: float = _parameter(
+        0.0017,
+        'Std of the zero of each joint; 0: none',
+        (ESTIMATOR,),
+        'rad',
+        (0.0, 0.5),
+    )
+    delay_error: float = _parameter(
+        0.002,
+        'Std of the delay of the wrench beyond wrench_delay; 0: none',
+        (ESTIMATOR,),
+        's',
+        (0.0, 0.1),
+    )
+    field_force: float = _parameter(
+        0.1,
+        'Rms of force errors tied to the orientation; 0: none',
+        (ESTIMATOR,),
+        'N',
+        (0.0, 100.0),
+    )
+    field_torque: float = _parameter(
+        0.004,
+        'Rms of torque errors tied to the orientation; 0: none',
+        (ESTIMATOR,),
+        'N.m',
+        (0.0, 10.0),
+    )
+    error_time: float = _parameter(
+        100.0,
+        'Time in which these errors may become others',
+        (ESTIMATOR,),
+        's',
+        (1.0, 1e6),
     )
     bounding_ellipsoid: tuple[float, ...] = _parameter(
         (0.0,) * 6,
@@ -167,9 +234,6 @@ class Parameters:
         (ESTIMATOR,),
         'm',
         (-10.0, 10.0),
-    )
-    second_opinion: bool = _parameter(
-        False, 'Warn where total least squares disagrees with the estimate', (ESTIMATOR,)
     )
     calibration_samples: int = _parameter(
         1000, 'Wrench samples that calibrate_offset averages', (ESTIMATOR,), '', (10, 10000)
@@ -210,6 +274,9 @@ class Parameters:
         '', 'File of known objects that check_mass tells apart; empty: none', (ESTIMATOR,)
     )
     mechanism: str = _parameter('', 'Geometry file of a parallel machine', (HEXAPOD,))
+    with_estimator: bool = _parameter(
+        False, 'hexapod_node runs the estimator too: it knows the noise of each axis', (HEXAPOD,)
+    )
     arm_model: str = _parameter('', 'Model of an arm that weighs with its joints', (ARM,))
     poll_rate: float = _parameter(
         100.0, 'How often the input queues are drained', ALL, 'Hz', (1.0, 1000.0)
@@ -217,38 +284,6 @@ class Parameters:
     publish_rate: float = _parameter(
         20.0, 'How often estimate and status are published', (ESTIMATOR,), 'Hz', (0.1, 100.0)
     )
-
-    def synchronizer(self) -> Synchronizer:
-        """Return the fusion stage."""
-        return Synchronizer(self.wrench_delay, self.max_gap)
-
-    def motion_filter(self) -> MotionFilter:
-        """Return the filter stage."""
-        differentiator = Differentiator(self.cutoff_frequency, self.output_rate, self.max_gap)
-        return MotionFilter(differentiator, self.gravity, self.wrench_convention)
-
-    def _bounding_ellipsoid(self) -> BoundingEllipsoid | None:
-        numbers = np.array(self.bounding_ellipsoid)
-        return BoundingEllipsoid(numbers[:3], numbers[3:]) if numbers.any() else None
-
-    def estimator_settings(self) -> EstimatorSettings:
-        """Return the settings of the estimator stage."""
-        return EstimatorSettings(
-            force_noise=self.force_noise,
-            torque_noise=self.torque_noise,
-            force_drift=self.force_drift,
-            torque_drift=self.torque_drift,
-            forgetting_time=self.forgetting_time or np.inf,
-            regressor=self.regressor,
-            bounding_ellipsoid=self._bounding_ellipsoid(),
-            second_opinion=self.second_opinion,
-            requirements=Requirements(
-                mass=self.required_mass_std,
-                center_of_mass=self.required_center_of_mass_std,
-                inertia=self.required_inertia_std,
-                excitation=self.required_excitation,
-            ),
-        )
 
 
 TABLE: Mapping[str, Field[Any]] = {f.name: f for f in fields(Parameters)}
@@ -283,7 +318,9 @@ def check(name: str, value: Any) -> Any:
         If it cannot be used: with name, value and what is allowed.
     """
     default, info = TABLE[name].default, TABLE[name].metadata
-    error = ParameterError(f'parameter {name} is {value!r}; it must be {allowed(name)}')
+    error = ParameterError(
+        f'parameter {name} is {reprlib.repr(value)}; it must be {allowed(name)}'
+    )
     if isinstance(default, str):
         if not isinstance(value, str) or (info['choices'] and value not in info['choices']):
             raise error
@@ -303,64 +340,11 @@ def check(name: str, value: Any) -> Any:
     low, high = info['limits']
     if len(floats) != expected or not all(math.isfinite(v) and low <= v <= high for v in floats):
         raise error
-    if name == 'gravity' and not any(floats):
-        raise error
-    if name == 'bounding_ellipsoid' and any(floats) and min(floats[3:]) < LEAST_SEMI_AXIS:
+    flat = name == 'bounding_ellipsoid' and any(floats) and min(floats[3:]) < LEAST_SEMI_AXIS
+    if flat or (name == 'gravity' and not any(floats)):
         raise error
     if isinstance(default, int):
         if floats[0] != int(floats[0]):
             raise error
         return int(floats[0])
     return floats if isinstance(default, tuple) else floats[0]
-
-
-def suggestion(name: str) -> str:
-    """Return a hint for a parameter name that does not exist."""
-    close = difflib.get_close_matches(name, TABLE, n=1)
-    return f'; did you mean {close[0]}?' if close else ''
-
-
-def from_yaml(path: Path) -> Parameters:
-    """Read a ROS 2 parameter file, whichever node or wildcard the values stand under.
-
-    Raises
-    ------
-    ParameterError
-        If the file cannot be read, or holds an unknown or unusable parameter.
-    """
-    try:
-        document = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ParameterError(f'parameter file {path}: {error}') from error
-    values: dict[str, Any] = {}
-    _collect(document, values)
-    if not values:
-        raise ParameterError(f'parameter file {path}: no ros__parameters in it')
-    ours = {name: value for name, value in values.items() if not of_ros(name)}
-    for name in ours:
-        if name not in TABLE:
-            raise ParameterError(f'parameter file {path}: no parameter {name}{suggestion(name)}')
-    return Parameters(**{name: check(name, _as_ros(name, v)) for name, v in ours.items()})
-
-
-def of_ros(name: str) -> bool:
-    """Tell whether a parameter is one that every node has."""
-    return name in ROS_PARAMETERS or name.startswith('qos_overrides.')
-
-
-def _as_ros(name: str, value: Any) -> Any:
-    """Return a number that PyYAML takes for a text and ROS does not: 1e-3, without a point."""
-    if isinstance(value, str) and isinstance(TABLE[name].default, float):
-        with contextlib.suppress(ValueError):
-            return float(value)
-    return value
-
-
-def _collect(section: Any, values: dict[str, Any]) -> None:
-    """Gather every ros__parameters section below."""
-    if isinstance(section, dict):
-        for key, content in section.items():
-            if key != 'ros__parameters':
-                _collect(content, values)
-            elif isinstance(content, dict):
-                values.update({str(name): value for name, value in content.items()})

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.model.fixed_frames import FixedFrame, find_fixed_frame
+from load_identification.model.frames import FixedFrame, find_fixed_frame
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.typing_aliases import BoolArray, FloatArray
 

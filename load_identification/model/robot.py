@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import os
-import re
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.etree import ElementTree
-from xml.parsers import expat
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError, FrameError, ParameterError
+from load_identification.model.urdf import check_joints, parse_description
 from load_identification.typing_aliases import FloatArray
-
-JOINT_TYPES = ('revolute', 'continuous', 'prismatic')
-"""Moving joints that the chain from the root to the sensor may have, besides fixed ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +25,9 @@ class FrameMotion:
     angular_acceleration : (n, 3) alpha [rad/s^2].
     linear_acceleration : (n, 3) p_ddot - g, what an accelerometer at the origin reads [m/s^2].
     gravity : (n, 3) g [m/s^2].
+    gravity_by_joint : (n, 3, J) derivative of g by the joint positions [m/s^2 per rad or m].
+    gravity_by_tilt : (n, 3, 2) derivative of g by a tilt of the root about the two of its axes
+        that are most nearly horizontal [m/s^2 per rad].
     """
 
     linear_velocity: FloatArray
@@ -41,6 +35,33 @@ class FrameMotion:
     angular_acceleration: FloatArray
     linear_acceleration: FloatArray
     gravity: FloatArray
+    gravity_by_joint: FloatArray
+    gravity_by_tilt: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class RotationAxis:
+    """An axis about which the sensor frame S can be turned, as it lies in S.
+
+    Attributes
+    ----------
+    name : str
+        In words: `joint_6`, or `the sensor about its x axis`.
+    direction : (3,) array
+        Unit vector.
+    arm : (3,) array
+        From the nearest point of the axis to the origin of S [m].
+    velocity_limit : float
+        Infinite where it is not known [rad/s].
+    effort_limit : float
+        Infinite where it is not known [N m].
+    """
+
+    name: str
+    direction: FloatArray
+    arm: FloatArray
+    velocity_limit: float = np.inf
+    effort_limit: float = np.inf
 
 
 class Robot:
@@ -54,6 +75,8 @@ class Robot:
     gravity : (3,) in the root frame [m/s^2].
     joints : names of the moving joints from root to sensor, the order of every joint vector.
     velocity_limits : (J,) of the joints, infinite where the description has none [rad/s, m/s].
+    limits_by_joint : the same by the names of the joints.
+    effort_limits : (J,) of the joints, infinite where the description has none [N m, N].
     """
 
     def __init__(
@@ -91,6 +114,8 @@ class Robot:
         self._frame = self._model.getFrameId(sensor_frame, pinocchio.FrameType.BODY)
         self.joints: tuple[str, ...] = tuple(self._model.names)[1:]
         self.velocity_limits: FloatArray = np.array(self._model.velocityLimit)
+        self.effort_limits: FloatArray = np.array(self._model.effortLimit)
+        self.limits_by_joint = dict(zip(self.joints, self.velocity_limits.tolist(), strict=True))
 
         # Pinocchio holds a continuous joint's angle as cosine and sine, any other value as is.
         moving = list(self._model.joints)[1:]
@@ -98,9 +123,14 @@ class Robot:
         self._continuous = np.flatnonzero([joint.nq == 2 for joint in moving])
         self._cosine = self._index[self._continuous]
         self._check_axes()
+        horizontal = np.sort(np.argsort(np.abs(self.gravity), kind='stable')[:2])
+        self._tilted = np.cross(np.eye(3)[horizontal], self.gravity).T
 
     def motion(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FrameMotion:
         """Compute the motion of the sensor frame.
+
+        Gravity in S is R^T g_root, and a joint that turns about the axis a, in S, turns S by
+        d(R^T) = -[a]x R^T dq: its derivative is g x a, and zero by a prismatic joint.
 
         Parameters
         ----------
@@ -110,7 +140,7 @@ class Robot:
         """
         n = len(q)
         velocity, acceleration = np.empty((n, 6)), np.empty((n, 6))
-        root_from_sensor = np.empty((n, 3, 3))
+        root_from_sensor, axes = np.empty((n, 3, 3)), np.empty((n, 3, len(self.joints)))
         model, data, frame, local = self._model, self._data, self._frame, pinocchio.LOCAL
         samples = zip(self._configurations(q), qd, qdd, strict=True)
         for k, (configuration, sample_qd, sample_qdd) in enumerate(samples):
@@ -120,6 +150,10 @@ class Robot:
                 model, data, frame, local
             ).vector
             root_from_sensor[k] = pinocchio.updateFramePlacement(model, data, frame).rotation
+            if self.joints:  # Pinocchio fails where there is none.
+                pinocchio.computeJointJacobians(model, data)
+                jacobian = pinocchio.getFrameJacobian(model, data, frame, local)
+                axes[k] = jacobian.reshape(6, -1)[3:]
         gravity = self.gravity @ root_from_sensor
         return FrameMotion(
             linear_velocity=velocity[:, :3],
@@ -127,6 +161,8 @@ class Robot:
             angular_acceleration=acceleration[:, 3:],
             linear_acceleration=acceleration[:, :3] - gravity,
             gravity=gravity,
+            gravity_by_joint=np.cross(gravity[:, :, None], axes, axis=1),
+            gravity_by_tilt=np.einsum('nij,ik->njk', root_from_sensor, self._tilted),
         )
 
     def _configurations(self, q: FloatArray) -> FloatArray:
@@ -151,53 +187,45 @@ class Robot:
                 raise DescriptionError(f'joint {joint!r} has the axis 0 0 0: it needs a direction')
 
 
-def check_description(urdf: str) -> None:
-    """Check that a text is a robot description, whichever its sensor frame will be.
-
-    Raises
-    ------
-    DescriptionError : where it is not.
-    """
-    parse_description(urdf)
-
-
-def parse_description(urdf: str) -> pinocchio.Model:
-    """Build Pinocchio's model of the whole description.
-
-    Raises
-    ------
-    DescriptionError : where the text is no URDF.
-    """
-    with _captured_stderr() as read_stderr:
-        try:
-            return pinocchio.buildModelFromXML(urdf)
-        except (ValueError, RuntimeError) as error:
-            # The reason is printed by the parser and only the fact raised.
-            reasons = re.findall(r'Error:\s*(.*)', read_stderr()) or [str(error)]
-    raise DescriptionError(
-        f'robot description of {len(urdf)} characters is no valid URDF: {"; ".join(reasons)}'
+def sensor_axes() -> tuple[RotationAxis, ...]:
+    """Return the axes of S itself: all that is known where no robot is."""
+    return tuple(
+        RotationAxis(f'the sensor about its {name} axis', direction, np.zeros(3))
+        for name, direction in zip('xyz', np.eye(3), strict=True)
     )
 
 
-@contextlib.contextmanager
-def _captured_stderr() -> Iterator[Callable[[], str]]:
-    """Keep off the terminal what C++ code writes to standard error; the function yielded reads it.
+def joint_axes(robot: Robot, position: FloatArray) -> tuple[RotationAxis, ...]:
+    """Return the axes of the joints that turn.
 
-    The descriptor belongs to the whole process, so this is for start-up only.
+    Parameters
+    ----------
+    robot : Robot
+    position : (J,) array
+        Of its joints [rad or m].
     """
-    saved = os.dup(2)
-    with tempfile.TemporaryFile() as file:
-
-        def read() -> str:
-            file.seek(0)
-            return file.read().decode(errors='replace')
-
-        os.dup2(file.fileno(), 2)
-        try:
-            yield read
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)
+    count = len(robot.joints)
+    # Each joint at 1 rad/s by itself: the twist of S is its axis, and axis x arm.
+    motion = robot.motion(np.tile(position, (count, 1)), np.eye(count), np.zeros((count, count)))
+    axes = zip(
+        robot.joints,
+        motion.angular_velocity,
+        motion.linear_velocity,
+        robot.velocity_limits,
+        robot.effort_limits,
+        strict=True,
+    )
+    return tuple(
+        RotationAxis(
+            name,
+            direction,
+            np.cross(velocity, direction),
+            float(limit) or np.inf,
+            float(effort) or np.inf,
+        )
+        for name, direction, velocity, limit, effort in axes
+        if direction.any()
+    )
 
 
 def _chain(model: pinocchio.Model, sensor_frame: str) -> list[int]:
@@ -211,86 +239,3 @@ def _chain(model: pinocchio.Model, sensor_frame: str) -> list[int]:
         )
     frame = model.frames[model.getFrameId(sensor_frame, pinocchio.FrameType.BODY)]
     return list(model.supports[frame.parentJoint])[1:]  # the first is the universe
-
-
-def check_joints(
-    joints: Sequence[str], urdf: str, where: str = 'between root and sensor frame'
-) -> None:
-    """Refuse joints that one joint position does not describe.
-
-    Parameters
-    ----------
-    joints : names of joints of the description that are not fixed.
-    urdf : text of the description.
-    where : what the joints have in common, for the message.
-
-    Raises
-    ------
-    DescriptionError : where one is not revolute, continuous or prismatic, or mimics another.
-    """
-    elements = {element.get('name'): element for element in _parse_xml(urdf).findall('joint')}
-    for joint in joints:
-        kind = elements[joint].get('type')
-        if kind not in JOINT_TYPES:
-            raise DescriptionError(
-                f'joint {joint!r} {where} is of type {kind!r}, allowed are '
-                f'fixed, {", ".join(JOINT_TYPES)}'
-            )
-        mimic = elements[joint].find('mimic')
-        if mimic is not None:
-            raise DescriptionError(
-                f'joint {joint!r} {where} mimics {mimic.get("joint")!r}: '
-                'only joints that move on their own are allowed there'
-            )
-
-
-def _parse_xml(urdf: str) -> ElementTree.Element:
-    """Parse XML as leniently as urdfdom does.
-
-    It takes undeclared prefixes, double hyphens in comments and blank lines before the
-    declaration; all stand in descriptions in use.
-    """
-    builder = ElementTree.TreeBuilder()
-    parser = expat.ParserCreate()  # unlike ElementTree's own, this one knows no namespaces
-    parser.StartElementHandler = builder.start
-    parser.EndElementHandler = builder.end
-    try:
-        parser.Parse(re.sub('<!--.*?-->', '', urdf, flags=re.DOTALL).strip(), True)
-    except expat.ExpatError as error:
-        raise DescriptionError(f'robot description is not well-formed XML: {error}') from error
-    return builder.close()
-
-
-def link_names(urdf: str) -> tuple[str, ...]:
-    """Return the names of the links of a robot description.
-
-    Raises
-    ------
-    DescriptionError : where the text is no XML.
-    """
-    return tuple(element.get('name', '') for element in _parse_xml(urdf).findall('link'))
-
-
-def with_fixed_link(
-    urdf: str, parent: str, link: str, rotation: FloatArray, translation: Sequence[float]
-) -> str:
-    """Return a robot description with one more link, fixed to one it has.
-
-    Parameters
-    ----------
-    urdf : text of the description.
-    parent : name of the link it has.
-    link : name of the new one.
-    rotation : (3, 3) from the new link to its parent.
-    translation : (3,) origin of the new link in its parent [m].
-    """
-    xyz = ' '.join(repr(float(x)) for x in translation)
-    rpy = ' '.join(repr(float(x)) for x in pinocchio.rpy.matrixToRpy(rotation))
-    joint = quoteattr(f'{parent}_to_{link}')
-    addition = (
-        f'<link name={quoteattr(link)}/><joint name={joint} type="fixed">'
-        f'<parent link={quoteattr(parent)}/><child link={quoteattr(link)}/>'
-        f'<origin xyz="{xyz}" rpy="{rpy}"/></joint>'
-    )
-    body, end, rest = urdf.rpartition('</robot')
-    return body + addition + end + rest

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
-from load_identification.arm.joint_motion import JointMotion
-from load_identification.arm.limits import Limits
 from load_identification.errors import ParameterError
+from load_identification.motion.joint_path import JointMotion
+from load_identification.motion.limits import Limits
 from load_identification.typing_aliases import FloatArray
 
 CHECKS = 40

@@ -8,15 +8,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from load_identification.arm.limits import Limits
 from load_identification.errors import ParameterError
+from load_identification.motion.limits import Limits
 from load_identification.typing_aliases import FloatArray
-
-FADE_PERIODS = 2
-"""Periods in which an oscillation swells, and in which it dies down."""
-
-FADE_ROOM = 1.05
-"""An oscillation takes at most this many times its steady acceleration while it swells [-]."""
 
 
 class JointMotion(NamedTuple):
@@ -63,7 +57,9 @@ def smooth_step(s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, Floa
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """A move from rest to rest on a straight line in joint space.
+    """A move from rest to rest on a straight line in joint space, by a polynomial of fifth order.
+
+    q = start + (goal - start) (10 s^3 - 15 s^4 + 6 s^5), s = t / duration
 
     Attributes
     ----------
@@ -76,6 +72,11 @@ class Move:
     start: FloatArray
     goal: FloatArray
     duration: float
+
+    def __post_init__(self) -> None:
+        """Check the duration."""
+        if not self.duration > 0.0:
+            raise ParameterError(f'duration is {self.duration} s; it must be > 0')
 
     @staticmethod
     def within(start: FloatArray, goal: FloatArray, limits: Limits) -> Move:
@@ -92,61 +93,6 @@ class Move:
         way = self.goal - self.start
         position = self.start + way * f
         return JointMotion(position, way * fd / self.duration, way * fdd / self.duration**2)
-
-
-@dataclass(frozen=True, eq=False)
-class Oscillation:
-    """Sines of one frequency about a posture, swelling from rest and dying down to rest.
-
-    q = center - fade(t) amplitude cos(2 pi frequency (t - fade time) - phase)
-
-    Attributes
-    ----------
-    center, amplitude, phase : (J,) arrays
-        [rad or m, rad or m, rad].
-    frequency : float
-        [Hz].
-    periods : int
-        Of full amplitude.
-    """
-
-    center: FloatArray
-    amplitude: FloatArray
-    phase: FloatArray
-    frequency: float
-    periods: int
-
-    @property
-    def fade(self) -> float:
-        """Time of swelling, and of dying down [s]."""
-        return FADE_PERIODS / self.frequency
-
-    @property
-    def duration(self) -> float:
-        """[s]."""
-        return 2.0 * self.fade + self.periods / self.frequency
-
-    @property
-    def window(self) -> tuple[float, float]:
-        """Beginning and end of the periods of full amplitude, since the beginning [s]."""
-        return self.fade, self.duration - self.fade
-
-    def sample(self, times: FloatArray) -> JointMotion:
-        """Return the motion at times (n,) since the beginning [s]."""
-        t = np.clip(times, 0.0, self.duration)[:, None]
-        omega = 2.0 * np.pi * self.frequency
-        angle = omega * (t - self.fade) - self.phase
-        wave = -self.amplitude * np.cos(angle)
-        slope, bend = self.amplitude * omega * np.sin(angle), -(omega**2) * wave
-        edge = np.minimum(t, self.duration - t) / self.fade
-        side = np.where(t < self.duration / 2.0, 1.0, -1.0) / self.fade
-        _, f, fd, fdd = smooth_step(edge)
-        fd, fdd = fd * side, fdd * side**2
-        return JointMotion(
-            self.center + f * wave,
-            fd * wave + f * slope,
-            fdd * wave + 2.0 * fd * slope + f * bend,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +132,48 @@ class Sweep:
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class Sampled:
+    """Polynomials of fifth order through points, as a trajectory controller interpolates them.
+
+    Attributes
+    ----------
+    times : (n,) array
+        Of the points, ascending from 0 [s].
+    points : JointMotion
+        Position, velocity and acceleration at each, (n, J).
+    """
+
+    times: FloatArray
+    points: JointMotion
+
+    @property
+    def duration(self) -> float:
+        """[s]."""
+        return float(self.times[-1])
+
+    def sample(self, times: FloatArray) -> JointMotion:
+        """Return the motion at times (n,) since the beginning, at the ends outside [s]."""
+        t = np.clip(times, 0.0, self.duration)
+        k = np.clip(np.searchsorted(self.times, t, side='right') - 1, 0, len(self.times) - 2)
+        h = (self.times[k + 1] - self.times[k])[:, None]
+        s = (t - self.times[k])[:, None] / h
+        q, v, a = self.points
+        # Both ends' values, slopes and curvatures in the variable s.
+        c0, c1, c2 = q[k], h * v[k], h**2 * a[k] / 2.0
+        value = q[k + 1] - c0 - c1 - c2
+        slope, bend = h * v[k + 1] - c1 - 2.0 * c2, h**2 * a[k + 1] - 2.0 * c2
+        c3 = 10.0 * value - 4.0 * slope + bend / 2.0
+        c4 = -15.0 * value + 7.0 * slope - bend
+        c5 = 6.0 * value - 3.0 * slope + bend / 2.0
+        return JointMotion(
+            c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * c5)))),
+            (c1 + s * (2.0 * c2 + s * (3.0 * c3 + s * (4.0 * c4 + s * 5.0 * c5)))) / h,
+            (2.0 * c2 + s * (6.0 * c3 + s * (12.0 * c4 + s * 20.0 * c5))) / h**2,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class JointPath:
     """Pieces one after another, each beginning where the last one ends, at rest in between.
 
     Attributes

@@ -4,43 +4,39 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from load_identification.arm.arm_errors import ArmErrors
 from load_identification.arm.arm_file import read_arm_model
-from load_identification.arm.effort_filter import EffortFilter, Efforts, counting
+from load_identification.arm.payload.effort_filter import USABLE, Efforts
+from load_identification.arm.payload.errors import ArmErrors
 from load_identification.errors import LoadIdentificationError, ParameterError
-from load_identification.estimation.events import ANEW, BOTH, LOAD, Event
-from load_identification.model.joint_axes import RotationAxis, joint_axes
-from load_identification.nodes.batch_publisher import (
-    BatchPublisher,
-    JointStatePublisher,
-    SixNumberPublisher,
-)
-from load_identification.nodes.diagnostics import report_regularly
+from load_identification.interface.cdr import JointStateReader, joint_state_layout
+from load_identification.interface.parameters import ARM
+from load_identification.model.robot import RotationAxis
+from load_identification.nodes.diagnostics import Report, report_regularly
 from load_identification.nodes.estimator import EstimatorNode
-from load_identification.nodes.filtered_publisher import FilteredPublisher
-from load_identification.nodes.leg_states import read_leg_states
-from load_identification.nodes.parameters import ARM
-from load_identification.nodes.runtime import (
+from load_identification.nodes.transport.publishers import (
+    BatchPublisher,
+    FilteredPublisher,
+    SynchronizedPublisher,
+)
+from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, run
+from load_identification.nodes.transport.subscriptions import (
     INPUT_QOS,
     LATCHED_QOS,
-    NAMESPACE,
     DrainedSubscription,
-    declare_parameters,
-    run,
+    decoder,
 )
-from load_identification.nodes.serialized import joint_state_layout
-from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
-from load_identification.signals.differentiator import Differentiator
+from load_identification.numerics.whitening import counting
+from load_identification.pipeline.effort_front import EffortFront, effort_filter
+from load_identification.pipeline.samples import Samples
 from load_identification.typing_aliases import FloatArray
 
 SILENCE = 1.0
@@ -88,9 +84,6 @@ class ArmNode(Node):
             raise ParameterError(
                 "parameter arm_model is ''; it must name a file that identify_arm has written"
             )
-        differentiator = Differentiator(
-            parameters.cutoff_frequency, parameters.output_rate, parameters.max_gap
-        )
         arm = read_arm_model(Path(parameters.arm_model))
         cutoff = parameters.cutoff_frequency
         if abs(arm.cutoff - cutoff) > SAME_CUTOFF * cutoff:
@@ -99,7 +92,8 @@ class ArmNode(Node):
                 f'cutoff_frequency is {cutoff:g} Hz: its noise and friction hold for the former; '
                 'set the parameter to that, or identify the arm again with --cutoff'
             )
-        self.stage = EffortFilter(arm, differentiator, parameters.max_gap)
+        self.stage = effort_filter(arm, parameters)
+        self._front = EffortFront(self.stage)
         self._sensor_frame = parameters.sensor_frame
         self._description = self._bad_description = ''
         if parameters.robot_description:
@@ -109,6 +103,7 @@ class ArmNode(Node):
                 String, '/robot_description', self._on_description, LATCHED_QOS
             )
         self._counted: Counter[str] = Counter()
+        self._reader = JointStateReader(self._counted, decoder(JointState))
         self._input = DrainedSubscription(self, JointState, '/joint_states', INPUT_QOS)
         self._heard = -np.inf
         self._residual: FloatArray = np.empty((0, len(arm.joints)))
@@ -118,8 +113,7 @@ class ArmNode(Node):
 
     def _make_outputs(self) -> None:
         self._publisher = FilteredPublisher(self)
-        self._joint_publisher = JointStatePublisher(self, 'synchronized/joint_states')
-        self._wrench_publisher = SixNumberPublisher(self, WrenchStamped, 'synchronized/wrench')
+        self._raw_publisher = SynchronizedPublisher(self)
         self._predicted_publisher = EffortPublisher(self, 'effort_predicted')
         self._residual_publisher = EffortPublisher(self, 'effort_residual')
 
@@ -137,27 +131,37 @@ class ArmNode(Node):
             self._bad_description = ''
             self.get_logger().info(f'using the robot description from {topic}')
 
-    def collect(self) -> list[tuple[SynchronizedBatch | None, FilteredBatch | None, FloatArray]]:
-        """Take in what waits; return raw and filtered samples, and their sensitivity."""
-        messages = self._input.take()
+    def read(self) -> Iterator[Samples]:
+        """Yield what the messages that wait complete, and publish their efforts."""
+        messages = self._input.take_serialized()
         if messages:
             self._heard = time.monotonic()
-        out = []
-        for batch in read_leg_states(messages, self._counted):
-            filtered = self.stage.update(batch)
-            out.append((self.stage.raw(), filtered, self.stage.sensitivity))
+        for batch in self._reader.read_efforts(messages):
+            yield self._front.update(batch)
             if self.stage.efforts is not None:
                 self._tell(self.stage.efforts)
-        return out
 
-    def publish(self, raw: SynchronizedBatch | None, filtered: FilteredBatch | None) -> None:
+    def publish(self, samples: Samples) -> None:
         """Publish samples on those of the topics that have a listener."""
-        if filtered is not None:
-            self._publisher.publish(counting(filtered))
-        if raw is not None and self._joint_publisher.wanted:
-            self._joint_publisher.publish(raw)
-        if raw is not None and self._wrench_publisher.wanted:
-            self._wrench_publisher.publish(raw.frame, raw.stamps, raw.wrench)
+        if samples.filtered is not None and self._publisher.wanted:
+            self._publisher.publish(counting(samples.filtered, USABLE))
+        if samples.raw is not None:
+            self._raw_publisher.publish(samples.raw)
+
+    @property
+    def listened(self) -> bool:
+        """Whether anybody listens to a topic of every sample."""
+        publishers = (self._predicted_publisher, self._residual_publisher)
+        topics = (self._publisher, self._raw_publisher, *publishers)
+        return any(topic.wanted for topic in topics)
+
+    def report(self) -> Report:
+        """Return what the node says of itself."""
+        return Report.of(self)
+
+    def axes(self) -> Sequence[RotationAxis]:
+        """Return the axes of the joints in the present pose, none where it is not known."""
+        return self._front.axes()
 
     def _tell(self, efforts: Efforts) -> None:
         self._residual = np.concatenate([self._residual, efforts.residual])[-RECENT:]
@@ -195,68 +199,33 @@ class ArmNode(Node):
         return details
 
 
-class WeighingEstimatorNode(EstimatorNode):
-    """The estimator node, whose intervals contain the errors of the arm."""
-
-    def __init__(self) -> None:
-        self.errors = ArmErrors()
-        self._seen: Event | None = None
-        super().__init__(standalone=False)
-        self.stage.besides = self.errors.covariance
-
-    def weigh(self, batch: FilteredBatch, sensitivity: FloatArray) -> None:
-        """Take filtered samples, with what errors of the arm make of their wrench."""
-        self.process(batch)
-        event = self.stage.event
-        if event is not self._seen:
-            self._seen = event
-            if event is not None and event.kind in (LOAD, BOTH, ANEW):
-                self.errors.reset()
-        self.errors.add(batch, sensitivity)
-
-    def _forget_payload(self, event: str) -> None:
-        super()._forget_payload(event)
-        self.errors.reset()
-
-
 class ArmPipeline:
     """Drives both nodes in turn, samples handed on with their weights."""
 
     def __init__(self) -> None:
         self._arm = ArmNode()
-        self._estimator = WeighingEstimatorNode()
-        self._estimator.upstream = self._upstream
-        self._estimator.axes = self._axes
-        self._raw: SynchronizedBatch | None = None
-        self.period = self._arm.period
+        self._estimator = EstimatorNode(self._arm, ArmErrors())
+        self._listened = False
 
     @property
     def nodes(self) -> Sequence[Node]:
         """The nodes to be served."""
         return self._arm, self._estimator
 
+    @property
+    def period(self) -> float:
+        """Time between two ticks, that of the estimates where nobody wants every sample [s]."""
+        poll = self._arm.period
+        return poll if self._listened else max(poll, self._estimator.batch_period)
+
     def tick(self) -> None:
         """Carry what has come through both stages, and publish it."""
-        for raw, filtered, sensitivity in self._arm.collect():
-            if raw is not None:
-                self._raw = raw
-                robot = self._arm.stage.robot
-                self._estimator.watch(raw, robot.joints if robot is not None else ())
-            if filtered is not None:
-                self._estimator.weigh(filtered, sensitivity)
-            self._arm.publish(raw, filtered)
+        self._listened = self._arm.listened or self._estimator.listened
+        for samples in self._arm.read():
+            self._estimator.process(samples)
+            if self._listened:
+                self._arm.publish(samples)
         self._estimator.publish_if_due()
-
-    def _axes(self) -> Sequence[RotationAxis]:
-        """Return the axes of the joints in the present pose, none where it is not known."""
-        robot, raw = self._arm.stage.robot, self._raw
-        if robot is None or raw is None or not set(robot.joints) <= set(raw.names):
-            return ()
-        columns = [raw.names.index(name) for name in robot.joints]
-        return joint_axes(robot, raw.position[-1, columns])
-
-    def _upstream(self) -> tuple[str, Counter[str]]:
-        return self._arm.reason(), self._arm.counts()
 
 
 def main(args: list[str] | None = None) -> int:

@@ -10,9 +10,10 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
 
-from load_identification.model.robot import link_names, with_fixed_link
-from load_identification.nodes.conversions import set_rotation, set_stamp, set_vector, vector
-from load_identification.nodes.runtime import NAMESPACE, DrainedSubscription
+from load_identification.interface.messages import set_rotation, set_stamp, set_vector, vector
+from load_identification.model.frames import link_names, with_fixed_link
+from load_identification.nodes.transport.runtime import NAMESPACE
+from load_identification.nodes.transport.subscriptions import DrainedSubscription
 from load_identification.typing_aliases import FloatArray
 
 try:

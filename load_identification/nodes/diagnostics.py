@@ -2,17 +2,61 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
-from load_identification.nodes.runtime import every
+from load_identification.interface.names import DROPPED, HEALTH
+from load_identification.model.robot import RotationAxis
+from load_identification.nodes.transport.runtime import every, guard
 
-DROPPED = 'samples.dropped.'
-WAITING_FOR = 'waiting_for'
+WAITING_FOR, WARNING = 'waiting_for', 'warning'
+
+LOOK, PERIOD = 0.1, 1.0
+"""How often a node is looked at, and how often published where nothing has changed [s]."""
+
+COUNT = re.compile('[0-9]{1,18}')
+NUMBER = re.compile('[-−]?[0-9]+([.][0-9]+)?')
+
+
+class Starvation:
+    """Notices that samples come to a stage and none leaves it.
+
+    Parameters
+    ----------
+    patience : float
+        For so long [s].
+    least : int
+        And so many samples.
+    """
+
+    def __init__(self, patience: float = 0.5, least: int = 3) -> None:
+        self._patience, self._least = patience, least
+        self._came = self._left = self._begin = 0
+        self._since, self._heard = np.inf, -np.inf
+        self._before: Counter[str] = Counter()
+        self.lately: Counter[str] | None = None
+        """What has been dropped since the last sample left; None while all is well."""
+
+    def note(self, came: int, left: int, dropped: Counter[str]) -> None:
+        """Take note of how many samples have come, left, and been dropped, all since the start."""
+        now = time.monotonic()
+        if came != self._came:
+            self._heard = now
+        if left != self._left or now - self._heard > PERIOD:
+            self._since = np.inf
+        if np.isinf(self._since) and came != self._came and left == self._left:
+            self._since, self._begin, self._before = now, self._came, dropped.copy()
+        self._came, self._left = came, left
+        starving = now - self._since >= self._patience and came - self._begin >= self._least
+        self.lately = dropped - self._before if starving else None
 
 
 class Reporting(Protocol):
@@ -25,28 +69,119 @@ class Reporting(Protocol):
         """Return the samples dropped, by reason."""
 
     def details(self) -> Mapping[str, str]:
-        """Return further keys and values."""
+        """Return further keys and values; `warning`: what is wrong though samples go on."""
 
 
-def report_regularly(node: Node, reporting: Reporting) -> None:
-    """Publish the status of a node on /diagnostics at 1 Hz."""
+@dataclass(frozen=True)
+class Report:
+    """What a stage says of itself.
+
+    Attributes
+    ----------
+    waiting_for : str
+        What keeps samples from being used, in words.
+    warning : str
+        What is wrong though samples go on, in words.
+    dropped : collections.Counter
+        Samples dropped, by reason.
+    health : mapping of str to str
+        What each channel of the wrench is worth, where the stage knows.
+    """
+
+    waiting_for: str = ''
+    warning: str = ''
+    dropped: Counter[str] = field(default_factory=Counter)
+    health: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(stage: Reporting) -> Report:
+        """Return what a node of this process says."""
+        details = stage.details()
+        return Report(
+            stage.reason(), details.get(WARNING, ''), stage.counts(), _starting(HEALTH, details)
+        )
+
+    @staticmethod
+    def read(status: DiagnosticStatus) -> Report:
+        """Return what a node of another process has said on /diagnostics."""
+        values = {item.key: item.value for item in status.values}
+        dropped = {
+            name: int(value)
+            for name, value in _starting(DROPPED, values).items()
+            if COUNT.fullmatch(value)
+        }
+        return Report(
+            values.get(WAITING_FOR, ''),
+            values.get(WARNING, ''),
+            Counter(dropped),
+            _starting(HEALTH, values),
+        )
+
+    def __add__(self, other: Report) -> Report:
+        return Report(
+            ', '.join(filter(None, (self.waiting_for, other.waiting_for))),
+            '; '.join(filter(None, (self.warning, other.warning))),
+            self.dropped + other.dropped,
+            {**self.health, **other.health},
+        )
+
+
+class Upstream(Protocol):
+    """What comes before the estimator node, as far as that wants to know of it."""
+
+    def report(self) -> Report:
+        """Return what the stages before say of themselves."""
+
+    def axes(self) -> Sequence[RotationAxis]:
+        """Return what the sensor can be turned about; empty where that is not known."""
+
+
+def _starting(prefix: str, values: Mapping[str, str]) -> dict[str, str]:
+    return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+
+
+def report_regularly(node: Node, reporting: Reporting, prompt: bool = True) -> None:
+    """Publish the status of a node on /diagnostics at 1 Hz, and at once where it is another.
+
+    What is wrong is logged when it begins, and when it is another; at most once a second.
+
+    Parameters
+    ----------
+    node : Node
+    reporting : Reporting
+    prompt : bool
+        False: it can wait, and is not logged, for others have said it.
+    """
     publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+    published, logged, due, may_log = '', '', 0.0, 0.0
 
-    def publish() -> None:
-        reason = reporting.reason()
-        values = {WAITING_FOR: reason, **reporting.details()}
+    def look() -> None:
+        nonlocal published, logged, due, may_log
+        now, reason, details = time.monotonic(), reporting.reason(), reporting.details()
+        caught = f'{guard.count} internal errors, the last {guard.words}' if guard.count else ''
+        message = '; '.join(filter(None, (reason, details.get(WARNING, ''), caught)))
+        # That it has lasted longer is nothing new.
+        kind = NUMBER.sub('', message)
+        if kind != logged and now >= may_log:
+            logged, may_log = kind, now + PERIOD
+            if message and prompt:
+                node.get_logger().warning(message)
+        if (kind == published or not prompt) and now < due:
+            return
+        published, due = kind, now + PERIOD
+        values = {WAITING_FOR: reason, **details}
         for name, count in sorted(reporting.counts().items()):
             if count:
                 values[DROPPED + name] = str(count)
         status = DiagnosticStatus(
-            level=DiagnosticStatus.WARN if reason else DiagnosticStatus.OK,
+            level=DiagnosticStatus.WARN if message else DiagnosticStatus.OK,
             name=node.get_fully_qualified_name().lstrip('/'),
-            message=reason or 'running',
+            message=message or 'running',
             hardware_id=node.get_namespace(),
             values=[KeyValue(key=key, value=value) for key, value in values.items()],
         )
-        message = DiagnosticArray(status=[status])
-        message.header.stamp = node.get_clock().now().to_msg()
-        publisher.publish(message)
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = node.get_clock().now().to_msg()
+        publisher.publish(array)
 
-    every(node, 1.0, publish)
+    every(node, LOOK, look)

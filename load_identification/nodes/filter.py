@@ -11,20 +11,17 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from load_identification.errors import DescriptionError, FrameError
-from load_identification.nodes.conversions import read_synchronized
-from load_identification.nodes.diagnostics import report_regularly
-from load_identification.nodes.filtered_publisher import FilteredPublisher
-from load_identification.nodes.parameters import FILTER
-from load_identification.nodes.runtime import (
-    LATCHED_QOS,
-    NAMESPACE,
-    declare_parameters,
-    run,
-)
-from load_identification.nodes.stamp_matcher import StampMatcher
-from load_identification.nodes.stream_subscription import StreamSubscription
-from load_identification.nodes.transforms import StaticFrames, installed
-from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
+from load_identification.interface.batches import CHANNELS
+from load_identification.interface.messages import read_synchronized
+from load_identification.interface.names import HEALTH
+from load_identification.interface.parameters import FILTER
+from load_identification.nodes.description import StaticFrames, installed
+from load_identification.nodes.diagnostics import LOOK, WARNING, Starvation, report_regularly
+from load_identification.nodes.transport.publishers import FilteredPublisher
+from load_identification.nodes.transport.readers import StampMatcher
+from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, run
+from load_identification.nodes.transport.subscriptions import LATCHED_QOS, StreamSubscription
+from load_identification.pipeline import settings
 
 
 class FilterNode(Node):
@@ -33,7 +30,7 @@ class FilterNode(Node):
     Parameters
     ----------
     standalone : bool
-        Read synchronized/* by `tick`; otherwise somebody calls `process`.
+        Read synchronized/* by `tick`; otherwise somebody feeds the stage.
 
     Raises
     ------
@@ -44,7 +41,7 @@ class FilterNode(Node):
     def __init__(self, standalone: bool = True) -> None:
         super().__init__('filter_node', namespace=NAMESPACE)
         parameters = declare_parameters(self, FILTER)
-        self.stage = parameters.motion_filter()
+        self.stage = settings.motion_filter(parameters)
         self._counted: Counter[str] = Counter()
         self._sensor_frame = parameters.sensor_frame
         self._bad_description = ''
@@ -58,8 +55,10 @@ class FilterNode(Node):
             self.create_subscription(
                 String, '/robot_description', self._on_description, LATCHED_QOS
             )
-        self._publisher = FilteredPublisher(self)
+        self.publisher = FilteredPublisher(self)
         self.period = 1.0 / parameters.poll_rate
+        self._starvation = Starvation(patience=0.9, least=10)
+        every(self, LOOK, self._look)
         report_regularly(self, self)
         if standalone:
             self._inputs = (
@@ -104,27 +103,20 @@ class FilterNode(Node):
         """Carry what has come through the stage."""
         pairs = self._matcher.update([topic.take() for topic in self._inputs])
         for batch in read_synchronized(pairs, self._sensor_frame, self._counted):
-            result = self.process(batch)
+            self.look_for_frame()
+            result = self.stage.update(batch)
             if result is not None:
-                self.publish(result)
+                self.publisher.publish(result)
 
-    def process(self, batch: SynchronizedBatch) -> FilteredBatch | None:
-        """Filter samples, and return what they complete."""
-        if self._lacking or self.stage.refused_frame or self._hung:
-            self._look_for_frame()
-        return self.stage.update(batch)
-
-    def publish(self, batch: FilteredBatch) -> None:
-        """Publish filtered samples on those of the three topics that have a listener."""
-        self._publisher.publish(batch)
-
-    def _look_for_frame(self) -> None:
+    def look_for_frame(self) -> None:
         """Take the sensor frame from /tf_static, where the description does not have it."""
         frame = self._lacking or self.stage.refused_frame or self._hung
-        extended = self._static_frames.extended(self._description, frame)
-        if extended is None:
+        if not frame:
             return
         try:
+            extended = self._static_frames.extended(self._description, frame)
+            if extended is None:
+                return
             self.stage.set_description(extended, frame)
         except DescriptionError as error:
             self._bad_description = f'a usable robot description: {error}'
@@ -133,12 +125,23 @@ class FilterNode(Node):
             self._hung = frame
             self.get_logger().info(f'sensor frame {frame!r} found on /tf_static')
 
+    def _look(self) -> None:
+        self._starvation.note(self.stage.taken, self.stage.given, self.counts())
+
     def reason(self) -> str:
         """Return what the node waits for."""
         waiting_for = self._bad_description or self.stage.waiting_for
         if waiting_for and self._static_frames.missing:
             waiting_for += f'; or for {self._static_frames.missing}'
-        return f'waiting for {waiting_for}' if waiting_for else ''
+        if waiting_for:
+            return f'waiting for {waiting_for}'
+        lately = self._starvation.lately
+        if lately is None:
+            return ''
+        if not lately:
+            window = 2.0 * self.stage.delay
+            return f'no piece without a gap is as long as the filter, {window:.3f} s'
+        return f'all samples dropped: {lately.most_common(1)[0][0]}, see docs/interface.md'
 
     def counts(self) -> Counter[str]:
         """Return the samples dropped, by reason."""
@@ -147,7 +150,13 @@ class FilterNode(Node):
     def details(self) -> Mapping[str, str]:
         """Return the delay of the filter and the channels that the sensor lacks."""
         absent = ', '.join(self.stage.absent_channels)
-        return {'delay': f'{self.stage.delay:.6f}', 'absent_channels': absent}
+        health = zip(CHANNELS, self.stage.health.states, strict=True)
+        return {
+            'delay': f'{self.stage.delay:.6f}',
+            'absent_channels': absent,
+            WARNING: self.stage.health.words,
+            **{HEALTH + channel: state for channel, state in health},
+        }
 
 
 def main(args: list[str] | None = None) -> int:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from load_identification.nodes.batch_publisher import JointStatePublisher, SixNumberPublisher
-from load_identification.nodes.diagnostics import report_regularly
-from load_identification.nodes.parameters import FUSION
-from load_identification.nodes.runtime import (
+from load_identification.interface.batches import JointBatch, SynchronizedBatch, WrenchBatch
+from load_identification.interface.cdr import JointStateReader, WrenchReader
+from load_identification.interface.parameters import FUSION
+from load_identification.nodes.diagnostics import LOOK, Starvation, report_regularly
+from load_identification.nodes.transport.publishers import SynchronizedPublisher
+from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, run
+from load_identification.nodes.transport.subscriptions import (
     INPUT_QOS,
-    NAMESPACE,
     DrainedSubscription,
-    declare_parameters,
-    run,
+    decoder,
 )
-from load_identification.nodes.serialized import JointStateReader, WrenchReader
-from load_identification.signals.batches import SynchronizedBatch
+from load_identification.pipeline import settings
 
 SILENCE = 1.0
 """An input from which nothing has come for so long is reported [s]."""
@@ -33,17 +33,19 @@ class FusionNode(Node):
     def __init__(self) -> None:
         super().__init__('fusion_node', namespace=NAMESPACE)
         parameters = declare_parameters(self, FUSION)
-        self.synchronizer = parameters.synchronizer()
+        self.stage = settings.synchronizer(parameters)
+        self.publisher = SynchronizedPublisher(self)
+        self.period = 1.0 / parameters.poll_rate
         self._counted: Counter[str] = Counter()
-        self._wrench_reader = WrenchReader(parameters.sensor_frame, self._counted)
-        self._joint_reader = JointStateReader(self._counted)
+        frame = parameters.sensor_frame
+        self._wrench_reader = WrenchReader(frame, self._counted, decoder(WrenchStamped))
+        self._joint_reader = JointStateReader(self._counted, decoder(JointState))
         self._joint_states = DrainedSubscription(self, JointState, '/joint_states', INPUT_QOS)
         self._wrenches = DrainedSubscription(self, WrenchStamped, '/wrench', INPUT_QOS)
-        self._joint_publisher = JointStatePublisher(self, 'synchronized/joint_states')
-        self._wrench_publisher = SixNumberPublisher(self, WrenchStamped, 'synchronized/wrench')
         self._heard = dict.fromkeys((self._joint_states.topic, self._wrenches.topic), -1.0)
         self._received = dict.fromkeys(self._heard, 0)
-        self.period = 1.0 / parameters.poll_rate
+        self._starvation = Starvation()
+        every(self, LOOK, self._look)
         report_regularly(self, self)
 
     @property
@@ -53,31 +55,22 @@ class FusionNode(Node):
 
     def tick(self) -> None:
         """Carry what has come through the stage."""
-        batch = self.collect()
-        if batch is not None:
-            self.publish(batch)
+        samples: SynchronizedBatch | None = self.stage.update(*self.read())
+        if samples is not None:
+            self.publisher.publish(samples)
 
-    def collect(self) -> SynchronizedBatch | None:
-        """Take in what waits, and return the samples it completes."""
-        joint_states, wrenches = (
-            self._joint_states.take_serialized(),
-            self._wrenches.take_serialized(),
-        )
+    def read(self) -> tuple[Iterator[JointBatch], Iterator[WrenchBatch]]:
+        """Return the joint states and wrenches that wait."""
+        taken = self._joint_states.take_serialized(), self._wrenches.take_serialized()
         now = time.monotonic()
-        for topic, messages in zip(self._heard, (joint_states, wrenches), strict=True):
+        for topic, messages in zip(self._heard, taken, strict=True):
             if messages:
                 self._heard[topic] = now
                 self._received[topic] += len(messages)
-        return self.synchronizer.update(
-            self._joint_reader.read(joint_states), self._wrench_reader.read(wrenches)
-        )
+        return self._joint_reader.read(taken[0]), self._wrench_reader.read(taken[1])
 
-    def publish(self, batch: SynchronizedBatch) -> None:
-        """Publish samples on those of the two topics that have a listener."""
-        if self._joint_publisher.wanted:
-            self._joint_publisher.publish(batch)
-        if self._wrench_publisher.wanted:
-            self._wrench_publisher.publish(batch.frame, batch.stamps, batch.wrench)
+    def _look(self) -> None:
+        self._starvation.note(sum(self._received.values()), self.stage.given, self.counts())
 
     def reason(self) -> str:
         """Return which input is silent."""
@@ -87,11 +80,13 @@ class FusionNode(Node):
             for topic, last in self._heard.items()
             if now - last > SILENCE
         ]
+        if not silent and self._starvation.lately is not None:
+            return self.stage.why_nothing(self._starvation.lately)
         return ', '.join(silent)
 
     def counts(self) -> Counter[str]:
         """Return the samples dropped, by reason."""
-        return self.synchronizer.dropped + self._counted
+        return self.stage.dropped + self._counted
 
     def details(self) -> Mapping[str, str]:
         """Return how many messages have come."""

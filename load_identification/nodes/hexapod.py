@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from load_identification.errors import ParameterError
-from load_identification.nodes.batch_publisher import JointStatePublisher, SixNumberPublisher
-from load_identification.nodes.diagnostics import report_regularly
-from load_identification.nodes.filtered_publisher import FilteredPublisher
-from load_identification.nodes.leg_states import hexapod_filter, read_leg_states
-from load_identification.nodes.parameters import HEXAPOD
-from load_identification.nodes.runtime import (
+from load_identification.estimation.events import NOTHING, Event, EventKind
+from load_identification.interface.cdr import JointStateReader
+from load_identification.interface.names import PARAMETER_KEYS
+from load_identification.interface.parameters import HEXAPOD
+from load_identification.model.robot import RotationAxis
+from load_identification.nodes.diagnostics import Report, report_regularly
+from load_identification.nodes.estimator import EstimatorNode
+from load_identification.nodes.transport.publishers import (
+    FilteredPublisher,
+    SynchronizedPublisher,
+)
+from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, run
+from load_identification.nodes.transport.subscriptions import (
     INPUT_QOS,
     LATCHED_QOS,
-    NAMESPACE,
     DrainedSubscription,
-    declare_parameters,
-    run,
+    decoder,
 )
-from load_identification.nodes.status import PARAMETER_KEYS
-from load_identification.parallel.hexapod_filter import counting
+from load_identification.numerics.whitening import counting
+from load_identification.parallel.leg_filter import MOST
 from load_identification.parallel.two_step import TwoStepEstimator
+from load_identification.pipeline.effort_front import behind_legs, hexapod_filter
+from load_identification.pipeline.samples import Samples
 
 SILENCE = 1.0
 """Without leg states for so long they are reported missing [s]."""
@@ -53,51 +59,53 @@ class HexapodNode(Node):
             raise ParameterError("parameter mechanism is ''; it must name a geometry file")
         self.stage = hexapod_filter(Path(parameters.mechanism), parameters)
         self._counted: Counter[str] = Counter()
+        self._reader = JointStateReader(self._counted, decoder(JointState))
         self._input = DrainedSubscription(self, JointState, '/joint_states', INPUT_QOS)
         self._heard = -np.inf
         self._publisher = FilteredPublisher(self)
-        self._joint_publisher = JointStatePublisher(self, 'synchronized/joint_states')
-        self._wrench_publisher = SixNumberPublisher(self, WrenchStamped, 'synchronized/wrench')
+        self._raw_publisher = SynchronizedPublisher(self)
         self._status = DrainedSubscription(self, DiagnosticStatus, 'status', LATCHED_QOS)
-        self._event = ''
+        self._event = NOTHING
         self._two_step = TwoStepEstimator(parameters.forgetting_time or np.inf)
+        self.with_estimator = parameters.with_estimator
         self.period = 1.0 / parameters.poll_rate
         report_regularly(self, self)
 
-    @property
-    def nodes(self) -> Sequence[Node]:
-        """The node itself, to be served."""
-        return (self,)
-
-    def tick(self) -> None:
-        """Carry what has come through the stage."""
+    def read(self) -> Iterator[Samples]:
+        """Yield what the messages that wait complete."""
         self._look_for_reset()
-        messages = self._input.take()
+        messages = self._input.take_serialized()
         if messages:
             self._heard = time.monotonic()
-        for batch in read_leg_states(messages, self._counted):
-            result = self.stage.update(batch)
-            self._publish_raw()
-            if result is not None:
-                self._publisher.publish(counting(result))
-                self._two_step.update(result)
+        for batch in self._reader.read_efforts(messages):
+            filtered = self.stage.update(batch)
+            if filtered is not None:
+                self._two_step.update(filtered)
+            wanted = self.with_estimator or self._raw_publisher.wanted
+            yield Samples(self.stage.raw() if wanted else None, filtered)
+
+    def publish(self, samples: Samples) -> None:
+        """Publish samples: the services want to see legs at rest or moving."""
+        if samples.raw is not None:
+            self._raw_publisher.publish(samples.raw)
+        if samples.filtered is not None and self._publisher.wanted:
+            self._publisher.publish(counting(samples.filtered, MOST))
+
+    def report(self) -> Report:
+        """Return what the node says of itself."""
+        return Report.of(self)
+
+    def axes(self) -> Sequence[RotationAxis]:
+        """Return the axes that the platform can be turned about: not known."""
+        return ()
 
     def _look_for_reset(self) -> None:
         """Forget the estimate in two steps when the estimator has forgotten its own."""
         for status in self._status.take():
-            event = next((item.value for item in status.values if item.key == 'event'), '')
-            if event != self._event and event.startswith('reset'):
+            event = Event.read(next((v.value for v in status.values if v.key == 'event'), ''))
+            if event != self._event and event.kind is EventKind.RESET:
                 self._two_step.reset()
             self._event = event
-
-    def _publish_raw(self) -> None:
-        """Publish what the services of the estimator want to see: legs at rest or moving."""
-        if not (self._joint_publisher.wanted or self._wrench_publisher.wanted):
-            return
-        raw = self.stage.raw()
-        if raw is not None:
-            self._joint_publisher.publish(raw)
-            self._wrench_publisher.publish(raw.frame, raw.stamps, raw.wrench)
 
     def reason(self) -> str:
         """Return what the node waits for."""
@@ -127,9 +135,35 @@ class HexapodNode(Node):
         return details
 
 
+class HexapodPipeline:
+    """Drives the node, and where asked the estimator, to which it hands whitened samples."""
+
+    def __init__(self) -> None:
+        self._legs = HexapodNode()
+        friction = self._legs.stage.friction is not None
+        self._estimator: EstimatorNode | None = None
+        if self._legs.with_estimator:
+            self._estimator = EstimatorNode(self._legs, None, lambda p: behind_legs(p, friction))
+        self.period = self._legs.period
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes to be served."""
+        return (self._legs,) if self._estimator is None else (self._legs, self._estimator)
+
+    def tick(self) -> None:
+        """Carry what has come through all stages, and publish it."""
+        for samples in self._legs.read():
+            if self._estimator is not None:
+                self._estimator.process(samples)
+            self._legs.publish(samples)
+        if self._estimator is not None:
+            self._estimator.publish_if_due()
+
+
 def main(args: list[str] | None = None) -> int:
     """Run the hexapod node."""
-    return run(HexapodNode, args)
+    return run(HexapodPipeline, args)
 
 
 if __name__ == '__main__':

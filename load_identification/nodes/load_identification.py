@@ -2,84 +2,74 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
 from rclpy.node import Node
 
-from load_identification.model.joint_axes import RotationAxis, joint_axes
+from load_identification.model.robot import RotationAxis
+from load_identification.nodes.diagnostics import Report
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.filter import FilterNode
 from load_identification.nodes.fusion import FusionNode
-from load_identification.nodes.runtime import run
-from load_identification.signals.batches import SynchronizedBatch
+from load_identification.nodes.transport.runtime import run
+from load_identification.pipeline.wrist_front import WristFront
 
-IDLE_TICKS = 1
-"""So many ticks in a row nothing is drained where no estimate is due: a batch costs much the same
-however many samples are in it."""
 
-LONGEST_IDLE = 0.02
-"""Where a tick takes longer, every one drains [s]."""
+class Front:
+    """The fusion and the filter node with their stages, as what comes before the estimator."""
+
+    def __init__(self) -> None:
+        self.fusion = FusionNode()
+        self.filter = FilterNode(standalone=False)
+        self.stages = WristFront(self.fusion.stage, self.filter.stage)
+
+    def report(self) -> Report:
+        """Return what both nodes say of themselves."""
+        return Report.of(self.fusion) + Report.of(self.filter)
+
+    def axes(self) -> Sequence[RotationAxis]:
+        """Return the axes of the joints in the present pose, none where it is not known."""
+        return self.stages.axes()
 
 
 class Pipeline:
     """Drives the three nodes in turn."""
 
     def __init__(self) -> None:
-        self._fusion = FusionNode()
-        self._filter = FilterNode(standalone=False)
-        self._estimator = EstimatorNode(standalone=False)
-        self._estimator.upstream = self._upstream
-        self._estimator.axes = self._axes
-        self._samples: SynchronizedBatch | None = None
-        self._idle = 0
-        self.period = self._fusion.period
+        self._front = Front()
+        self._estimator = EstimatorNode(self._front)
+        self._listened = False
 
     @property
     def nodes(self) -> Sequence[Node]:
         """The nodes to be served."""
-        return self._fusion, self._filter, self._estimator
+        return self._front.fusion, self._front.filter, self._estimator
+
+    @property
+    def period(self) -> float:
+        """Time between two ticks [s]: a batch costs much the same however long it is.
+
+        Where nobody listens to a stream, samples are processed once per estimate.
+        """
+        poll = self._front.fusion.period
+        return poll if self._listened else max(poll, self._estimator.batch_period)
 
     def tick(self) -> None:
-        """Carry what has come through all three stages when it is time, and serve requests."""
-        idle = self._idle < IDLE_TICKS and self.period <= LONGEST_IDLE
-        if idle and not self._estimator.due_within(self.period):
-            self._idle += 1
-        else:
-            self._idle = 0
-            self._carry()
-        self._estimator.publish_if_due()
+        """Carry what has come through all stages, publish it, and serve requests.
 
-    def _carry(self) -> None:
-        """Carry what has come through all three stages, and publish it in one go.
-
-        The first message after a pause wakes whoever listens, which costs as much as ten more.
+        All is published in one go: the first message after a pause wakes whoever listens, which
+        costs as much as ten more.
         """
-        samples = self._fusion.collect()
-        if samples is not None:
-            self._samples = samples
-            filtered = self._filter.process(samples)
-            robot = self._filter.stage.robot
-            if robot is not None:
-                self._fusion.synchronizer.required = frozenset(robot.joints)
-            self._estimator.watch(samples, robot.joints if robot is not None else ())
-            if filtered is not None:
-                self._estimator.process(filtered)
-                self._filter.publish(filtered)
-            self._fusion.publish(samples)
-
-    def _axes(self) -> Sequence[RotationAxis]:
-        """Return the axes of the joints in the present pose, none where it is not known."""
-        robot, samples = self._filter.stage.robot, self._samples
-        if robot is None or samples is None or not set(robot.joints) <= set(samples.names):
-            return ()
-        position = samples.position[-1, [samples.names.index(name) for name in robot.joints]]
-        return joint_axes(robot, position) if np.isfinite(position).all() else ()
-
-    def _upstream(self) -> tuple[str, Counter[str]]:
-        reasons = [r for r in (self._fusion.reason(), self._filter.reason()) if r]
-        return ', '.join(reasons), self._fusion.counts() + self._filter.counts()
+        synchronized, filtered = self._front.fusion.publisher, self._front.filter.publisher
+        self._listened = synchronized.wanted or filtered.wanted or self._estimator.listened
+        self._front.filter.look_for_frame()
+        samples = self._front.stages.update(*self._front.fusion.read())
+        self._estimator.process(samples)
+        if self._listened and samples.raw is not None:
+            synchronized.publish(samples.raw)
+        if self._listened and samples.filtered is not None:
+            filtered.publish(samples.filtered)
+        self._estimator.publish_if_due()
 
 
 def main(args: list[str] | None = None) -> int:

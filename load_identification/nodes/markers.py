@@ -14,8 +14,9 @@ from std_msgs.msg import Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
+from load_identification.interface.messages import set_rotation, set_stamp, set_vector
+from load_identification.interface.names import INTERVAL
 from load_identification.model.shapes import Shape
-from load_identification.nodes.conversions import set_rotation, set_stamp, set_vector
 from load_identification.typing_aliases import FloatArray
 
 NEWTONS_PER_METRE = 100.0
@@ -192,7 +193,7 @@ class PayloadMarkers:
 
     def _draw_force(self, scene: Scene) -> list[Marker]:
         """Draw the external force, at the sensor's origin, once the mass is or was identified."""
-        if scene.force is None or not (scene.estimate.identified[0] or scene.estimate.untold):
+        if scene.force is None or not (scene.estimate.identified[0] or scene.estimate.unresolved):
             return []
         tip = scene.force / NEWTONS_PER_METRE
         # A dead channel makes it NaN, which is drawn no more than a short one.
@@ -204,22 +205,22 @@ class PayloadMarkers:
 
 
 def mass_text(estimate: PayloadEstimate) -> str:
-    """Return mass and standard deviation in words: '1.10 ± 0.01 kg'."""
+    """Return mass and half of its 95 % interval in words: '1.10 ± 0.02 kg'."""
     mass, std = float(estimate.values[0]), float(estimate.std[0])
     known = np.isfinite(mass) and std < UNKNOWN_STD
     if estimate.reversed_sign:
         return 'wrench sign reversed?'
     if estimate.identified[0]:
-        return f'{with_std(mass, std)} kg'
+        return f'{with_interval(mass, INTERVAL * std)} kg'
     return f'mass std {std:.1g} kg, not identified' if known else 'mass not identified'
 
 
-def with_std(value: float, std: float) -> str:
-    """Return a value and its standard deviation, to the std's first digit, grams at least."""
+def with_interval(value: float, half: float) -> str:
+    """Return a value and half of its interval, to the first digit of that, grams at least."""
     digits = 3
-    if std > 0.0:
-        digits = int(np.clip(-np.floor(np.log10(std)), 0, 3))
-    return f'{value:.{digits}f} ± {max(std, 10.0**-digits):.{digits}f}'
+    if half > 0.0:
+        digits = int(np.clip(-np.floor(np.log10(half)), 0, 3))
+    return f'{value:.{digits}f} ± {max(half, 10.0**-digits):.{digits}f}'
 
 
 def _color(scene: Scene, identified: bool, color: Color) -> Color:

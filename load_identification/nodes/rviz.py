@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-
 import numpy as np
 import pinocchio
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from load_identification.estimation.payload_estimate import PARAMETERS, PayloadEstimate
+from load_identification.estimation.measurement import PARAMETERS
+from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.interface.batches import FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.shapes import Shape, shape_of
+from load_identification.nodes.description import PayloadFrame
 from load_identification.nodes.markers import PayloadMarkers, Scene
-from load_identification.nodes.runtime import wanted
-from load_identification.nodes.transforms import PayloadFrame
-from load_identification.signals.batches import FilteredBatch
+from load_identification.nodes.transport.publishers import wanted
 from load_identification.typing_aliases import FloatArray
 
 MARKER_PERIOD = 0.2
@@ -27,7 +26,7 @@ LEVELLING_TIME = 2.0
 """Time constant with which the upward direction gives in to the accelerometer [s]."""
 
 
-class SceneOutput:
+class RvizOutput:
     """Publishes `markers`, and `payload` on /tf, at the times that the estimator does.
 
     Parameters
@@ -118,7 +117,7 @@ class SceneOutput:
         """Return the force of contact on the load at the newest sample, in S [N]."""
         if self._newest is None:
             return None
-        explained = stage.explain(_last_sample(self._newest))
+        explained = stage.explain(self._newest.select(slice(-1, None)))
         return None if explained is None else explained[1][0, :3]
 
 
@@ -145,11 +144,3 @@ def levelled(
         turned += step / LEVELLING_TIME * (acceleration / size - turned)
     level: FloatArray = turned / np.linalg.norm(turned)
     return level
-
-
-def _last_sample(batch: FilteredBatch) -> FilteredBatch:
-    """Return a batch of the last sample alone."""
-    arrays = {
-        item.name: getattr(batch, item.name)[-1:] for item in fields(batch) if item.name != 'frame'
-    }
-    return replace(batch, **arrays)

@@ -8,13 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from std_srvs.srv import Trigger
 
-from load_identification.estimation.catalogue import KnownObject
-from load_identification.estimation.mass_check import MassCheck
-from load_identification.estimation.recognition import Candidate
-from load_identification.estimation.verdict import MATCH
-from load_identification.estimation.weight import Offset
-from load_identification.signals.batches import CHANNELS
+from load_identification.estimation.sensor_offset import OffsetPrior
+from load_identification.interface.batches import CHANNELS
+from load_identification.interface.names import INTERVAL
 from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.catalogue import KnownObject
+from load_identification.weighing.mass_check import MassCheck
+from load_identification.weighing.recognition import Candidate
+from load_identification.weighing.verdict import MATCH
 
 Answer: TypeAlias = dict[str, Any]
 
@@ -46,7 +47,12 @@ def response(service: str, answer: Answer | Exception) -> Trigger.Response:
 
 
 def calibration(
-    offset: Offset, last: Offset | None, samples: int, sign: float, doubt: str
+    offset: OffsetPrior,
+    last: OffsetPrior | None,
+    samples: int,
+    sign: float,
+    doubt: str,
+    few: str = '',
 ) -> Answer:
     """Report a calibrated offset, with the drift since the last one.
 
@@ -56,18 +62,20 @@ def calibration(
         From the wrench that the load exerts on the sensor to the raw one.
     doubt : str
         Why something may have been held, empty: nothing says so.
+    few : str
+        That there are fewer samples than asked for, empty: there are not.
     """
-    warnings = []
+    warnings = [few] if few else []
     if doubt:
         warnings.append(f'{doubt}; if something was held, put it down and calibrate again')
     answer: Answer = {
-        'offset': numbers(sign * offset.value),
+        'offset': numbers(sign * offset.mean),
         'std': numbers(np.sqrt(np.diag(offset.covariance))),
         'samples': samples,
         'drift': None,
     }
     if last is not None:
-        drift = sign * (offset.value - last.value)
+        drift = sign * (offset.mean - last.mean)
         error = np.sqrt(np.diag(offset.covariance + last.covariance))
         answer |= {'drift': numbers(drift), 'drift_std': numbers(error)}
         worst = int(np.argmax(np.abs(drift) / error))
@@ -75,7 +83,7 @@ def calibration(
             unit = 'N' if worst < 3 else 'N·m'
             warnings.append(
                 f'{CHANNELS[worst]} has drifted by {drift[worst]:.3g} ± '
-                f'{1.96 * error[worst]:.2g} {unit} since the last calibration'
+                f'{INTERVAL * error[worst]:.2g} {unit} since the last calibration'
             )
     if warnings:
         answer['warning'] = '; '.join(warnings)

@@ -1,24 +1,32 @@
-"""The machine-readable status: state, every value with its uncertainty, counts."""
+"""The machine-readable status: state, every value with its uncertainty, health, counts."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
-from load_identification.nodes.diagnostics import DROPPED
-from load_identification.signals.batches import CHANNELS
+from load_identification.estimation.belief.error_budget import SOURCES, budget_words
+from load_identification.estimation.payload_estimate import (
+    UNKNOWN_STD,
+    CalibrationValue,
+    PayloadEstimate,
+)
+from load_identification.interface.batches import CHANNELS
+from load_identification.interface.names import (
+    DROPPED,
+    HEALTH,
+    INTERVAL,
+    OFFSET_KEYS,
+    PARAMETER_KEYS,
+)
+from load_identification.signals.sensor_health import ABSENT
 
-PARAMETER_KEYS = (
-    'mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz',
-)  # fmt: skip
-OFFSET_KEYS = tuple(f'offset.{channel}' for channel in CHANNELS)
-COVARIANCE_LABELS = (
-    'm', 'm*cx', 'm*cy', 'm*cz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz', *OFFSET_KEYS,
-)  # fmt: skip
+CALIBRATION = 'calibration.'
+"""Begins the keys of the systematic errors that motion shows."""
 
 LEVELS = {
     'waiting': DiagnosticStatus.WARN,
@@ -53,6 +61,10 @@ class StatusMessage:
         for key in OFFSET_KEYS:
             self._set(key, 'nan')
             self._set(f'{key}.std', 'nan')
+        for source in SOURCES:
+            self._set(f'mass.std.{source}', 'nan')
+        for channel in CHANNELS:
+            self._set(HEALTH + channel, ABSENT)
         self._set('event', 'none')
         self._set('samples.used', '0')
 
@@ -64,9 +76,20 @@ class StatusMessage:
         item.value = value
 
     def _set_parameter(self, key: str, value: float, std: float, identified: bool) -> None:
-        self._set(key, number(value if identified else np.nan))
-        self._set(f'{key}.std', number(std if std < UNKNOWN_STD else np.nan))
+        # A value stands here as soon as anything is known of it; `identified`: it may be used.
+        known = std < UNKNOWN_STD
+        self._set(key, number(value if known else np.nan))
+        self._set(f'{key}.std', number(std if known else np.nan))
         self._set(f'{key}.identified', 'true' if identified else 'false')
+
+    def _set_calibration(self, shown: Mapping[str, CalibrationValue]) -> None:
+        """Write what motion shows of the cell's errors; what it does not show any more is nan."""
+        for key in self._values:
+            if key.startswith(CALIBRATION):
+                self._values[key].value = 'nan'
+        for name, found in shown.items():
+            self._set(f'{CALIBRATION}{name}', number(found.value))
+            self._set(f'{CALIBRATION}{name}.std', number(found.std))
 
     def update(
         self,
@@ -76,6 +99,7 @@ class StatusMessage:
         event: str,
         used: int,
         dropped: Counter[str],
+        health: Mapping[str, str],
         warning: str = '',
         note: str = '',
     ) -> None:
@@ -94,6 +118,8 @@ class StatusMessage:
             Samples used.
         dropped : collections.Counter
             Samples dropped, by reason.
+        health : mapping of str to str
+            What each channel of the wrench is worth.
         warning : str
             What is wrong, though estimates go on.
         note : str
@@ -107,6 +133,10 @@ class StatusMessage:
             )
             for key, value, std, identified in rows:
                 self._set_parameter(key, value, std, bool(identified))
+            for source, variance in zip(SOURCES, estimate.budget[:, 0], strict=True):
+                known = estimate.std[0] < UNKNOWN_STD
+                self._set(f'mass.std.{source}', number(np.sqrt(variance) if known else np.nan))
+            self._set_calibration(estimate.calibration)
             offset_std = np.sqrt(np.diag(estimate.covariance)[10:])
             for key, value, std in zip(OFFSET_KEYS, estimate.offset, offset_std, strict=True):
                 known = std < UNKNOWN_STD
@@ -114,9 +144,11 @@ class StatusMessage:
                 self._set(f'{key}.std', number(std if known else np.nan))
         self._set('event', event)
         self._set('samples.used', str(used))
+        for channel, state in health.items():
+            self._set(HEALTH + channel, state)
         for reason, count in dropped.items():
             self._set(DROPPED + reason, str(count))
-        doubtful = warning or (estimate is not None and (estimate.warnings or estimate.untold))
+        doubtful = warning or (estimate is not None and (estimate.warnings or estimate.unresolved))
         least = DiagnosticStatus.WARN if doubtful else DiagnosticStatus.OK
         self.message.level = max(LEVELS[self.state], least)
         words = _words(estimate, waiting)
@@ -124,10 +156,10 @@ class StatusMessage:
 
 
 def _state(estimate: PayloadEstimate | None, waiting: str) -> str:
-    if estimate is not None and estimate.reversed_sign:
-        return 'fault'
     if waiting or estimate is None:
         return 'waiting'
+    if estimate.reversed_sign:
+        return 'fault'
     return 'identified' if estimate.identified[0] else 'estimating'
 
 
@@ -136,9 +168,11 @@ def _words(estimate: PayloadEstimate | None, waiting: str) -> str:
     parts = [waiting] if waiting else []
     if estimate is not None:
         if estimate.identified[0]:
-            half = max(1.96 * float(estimate.std[0]), 1e-9)
+            half = max(INTERVAL * float(estimate.std[0]), 1e-9)
             # Two digits of what is uncertain.
             digits = max(1 - math.floor(math.log10(half)), 0)
-            parts.append(f'mass {estimate.values[0]:.{digits}f} ± {half:.{digits}f} kg')
+            sources = budget_words(estimate.budget[:, 0])
+            mass = f'mass {estimate.values[0]:.{digits}f} ± {half:.{digits}f} kg'
+            parts.append(f'{mass} ({sources})' if sources else mass)
         parts.extend((*estimate.reasons, *estimate.warnings))
     return '; '.join(parts) or 'no sample yet'

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
+import fcntl
 import itertools
 import os
-import tempfile
-import time
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
+from rclpy.node import Node
 
-from load_identification.errors import LoadIdentificationError
+from load_identification.errors import LoadIdentificationError, ParameterError
+from load_identification.estimation.sensor_offset import OffsetPrior
+from load_identification.interface.files import FileError, field, read_yaml, vector, write_whole
 from load_identification.typing_aliases import FloatArray
 
 VERSION = 1
 
-LEFTOVER = 60.0
-"""A temporary file older than this is of a process that was killed while saving [s]."""
+LARGEST = 1e6
+"""Largest magnitude of a value or a standard deviation that is believed [SI unit]."""
+
+LEAST_STD = 1e-12
+"""Least standard deviation that is believed [SI unit]."""
+
+OTHER = 'another node of this name'
 
 HEADER = (
     '# Written by load_identification: calibrate_offset, save_tool, clear_tool. SI units, axes\n'
@@ -36,7 +43,7 @@ class StoreError(LoadIdentificationError):
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
-    """A stored quantity with its uncertainty.
+    """The stored tool with its uncertainty.
 
     Attributes
     ----------
@@ -44,14 +51,11 @@ class Gaussian:
     covariance : (n, n) array
     stamp : int
         When it was measured [ns].
-    noise : (2,) array or None
-        Of filtered force and torque at that time [N, N m].
     """
 
     value: FloatArray
     covariance: FloatArray
     stamp: int
-    noise: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -60,13 +64,13 @@ class Stored:
 
     Attributes
     ----------
-    offset : Gaussian of six or None
+    offset : OffsetPrior or None
         Offset of the wrench that the load exerts on the sensor [N, N m].
     tool : Gaussian of ten or None
         Inertial parameters of the tool [kg, kg m, kg m²].
     """
 
-    offset: Gaussian | None = None
+    offset: OffsetPrior | None = None
     tool: Gaussian | None = None
 
 
@@ -85,21 +89,28 @@ def load(path: Path) -> Stored:
         If the file is damaged or of a future version; it has been set aside.
     """
     try:
-        document = yaml.safe_load(path.read_text(encoding='utf-8'))
-        if not isinstance(document, dict):
-            raise ValueError('no mapping in it')
-        if document['version'] != VERSION:
-            raise ValueError(f'version {document["version"]!r}, this program reads {VERSION}')
-        offset = _gaussian(document['offset'], 6)
-        if offset is not None and offset.noise is None:
-            raise ValueError('an offset without noise')
-        return Stored(offset, _gaussian(document['tool'], 10))
-    except FileNotFoundError:
-        return Stored()
-    except KeyError as error:
-        raise _set_aside(path, f'{error} is missing') from error
-    except (OSError, yaml.YAMLError, TypeError, ValueError, OverflowError) as error:
-        raise _set_aside(path, ' '.join(str(error).split())) from error
+        return _stored(read_yaml(path))
+    except FileError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return Stored()
+        raise _set_aside(path, str(error)) from error
+    except ParameterError as error:
+        raise _set_aside(path, str(error)) from error
+
+
+def _stored(document: Any) -> Stored:
+    version = field(document, 'version')
+    if version != VERSION:
+        raise ParameterError(f'version is {version!r}; this program reads {VERSION}')
+    offset = tool = None
+    section = field(document, 'offset')
+    if section is not None:
+        noise = vector(field(section, 'noise', 'offset.'), 'offset.noise', 2, LEAST_STD, LARGEST)
+        offset = OffsetPrior(*_quantity(section, 'offset', 6), noise)
+    section = field(document, 'tool')
+    if section is not None:
+        tool = Gaussian(*_quantity(section, 'tool', 10))
+    return Stored(offset, tool)
 
 
 def _set_aside(path: Path, reason: str) -> StoreError:
@@ -121,75 +132,133 @@ def save(path: Path, stored: Stored) -> None:
     OSError
         If it cannot be written; the old file stays.
     """
-    document = {
-        'version': VERSION,
-        'offset': _plain(stored.offset),
-        'tool': _plain(stored.tool),
+    document: dict[str, Any] = {'version': VERSION, 'offset': None, 'tool': None}
+    if stored.offset is not None:
+        offset = stored.offset
+        noise = {'noise': offset.noise.tolist()}
+        document['offset'] = _plain(offset.stamp, offset.mean, offset.covariance) | noise
+    if stored.tool is not None:
+        tool = stored.tool
+        document['tool'] = _plain(tool.stamp, tool.value, tool.covariance)
+    text = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=99)
+    write_whole(path, HEADER + text)
+
+
+def _plain(stamp: int, value: FloatArray, covariance: FloatArray) -> dict[str, Any]:
+    return {
+        'stamp': stamp,
+        'value': value.tolist(),
+        'std': np.sqrt(np.diag(covariance)).tolist(),
+        'covariance': covariance.tolist(),
     }
-    text = HEADER + yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=99)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'{path.name}.', suffix='.new')
-    try:
-        with os.fdopen(handle, 'w', encoding='utf-8') as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        # The new name is on the disk only when the folder is.
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
-def _sweep(path: Path) -> None:
-    """Remove what a process left that was killed while saving."""
-    for leftover in path.parent.glob(f'{path.name}.*.new'):
-        with contextlib.suppress(OSError):
-            if time.time() - leftover.stat().st_mtime > LEFTOVER:
-                leftover.unlink()
+def _quantity(section: Any, where: str, size: int) -> tuple[FloatArray, FloatArray, int]:
+    """Return value, covariance and stamp of a section that holds `size` numbers."""
+    prefix = f'{where}.'
+    rows = field(section, 'covariance', prefix)
+    if not isinstance(rows, list) or len(rows) != size:
+        raise ParameterError(f'{where}.covariance must be a list of {size} rows')
+    covariance = np.array(
+        [
+            vector(row, f'{where}.covariance[{i}]', size, -(LARGEST**2), LARGEST**2)
+            for i, row in enumerate(rows)
+        ]
+    )
+    _check_covariance(covariance, f'{where}.covariance')
+    stamp = field(section, 'stamp', prefix)
+    if not isinstance(stamp, int) or not 0 <= stamp < 2**63:
+        raise ParameterError(f'{where}.stamp is {stamp!r}; it must be a time in ns')
+    value = vector(field(section, 'value', prefix), f'{where}.value', size, -LARGEST, LARGEST)
+    return value, covariance, stamp
 
 
-def _plain(quantity: Gaussian | None) -> dict[str, Any] | None:
-    if quantity is None:
-        return None
-    plain: dict[str, Any] = {
-        'stamp': quantity.stamp,
-        'value': quantity.value.tolist(),
-        'std': np.sqrt(np.diag(quantity.covariance)).tolist(),
-        'covariance': quantity.covariance.tolist(),
-    }
-    if quantity.noise is not None:
-        plain['noise'] = quantity.noise.tolist()
-    return plain
-
-
-def _gaussian(section: Any, size: int) -> Gaussian | None:
-    if section is None:
-        return None
-    value = np.array(section['value'], dtype=float)
-    covariance = np.array(section['covariance'], dtype=float)
-    if value.shape != (size,) or covariance.shape != (size, size):
-        raise ValueError(f'{value.shape} values with {covariance.shape} covariance')
-    if not (np.isfinite(value).all() and np.isfinite(covariance).all()):
-        raise ValueError('values that are not finite')
+def _check_covariance(covariance: FloatArray, where: str) -> None:
     variance = np.diag(covariance)
-    if not (variance > 0.0).all():
-        raise ValueError('variances that are not above 0')
+    if not (variance >= LEAST_STD**2).all():
+        raise ParameterError(f'{where} has variances that are not above 0')
     correlation = covariance / np.sqrt(np.outer(variance, variance))
     if np.abs(correlation - correlation.T).max() > 1e-9:
-        raise ValueError('a covariance that is not symmetric')
-    if np.linalg.eigvalsh(correlation)[0] < -1e-9:
-        raise ValueError('a covariance that is not positive')
-    noise = None
-    if 'noise' in section:
-        noise = np.array(section['noise'], dtype=float)
-        if noise.shape != (2,) or not ((noise > 0.0) & np.isfinite(noise)).all():
-            raise ValueError(f'noise {noise.tolist()}, two numbers above 0 expected')
-    return Gaussian(value, covariance, int(section['stamp']), noise)
+        raise ParameterError(f'{where} is not symmetric')
+    least = float(np.linalg.eigvalsh(correlation)[0])
+    if least < -1e-9:
+        raise ParameterError(f'{where} has the eigenvalue {least:.2g}; none may be negative')
+
+
+class Persistence:
+    """Offset and tool as stored for the namespace of a node.
+
+    Parameters
+    ----------
+    node : Node
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._logger = node.get_logger()
+        self._path = path_for(node.get_namespace())
+        # A disk may take its time; the stream of samples does not wait for it.
+        self._writer = ThreadPoolExecutor(1, 'store')
+        self.problem = ''
+        """What is wrong with the file, in words."""
+        try:
+            self.stored = load(self._path)
+        except StoreError as error:
+            self.stored = Stored()
+            self.problem = f'not calibrated: {error}'
+            self._logger.error(self.problem)
+        if self.stored != Stored():
+            self._logger.info(f'offset and tool as stored in {self._path}')
+        self._claim: int | None = None
+        if not self._claimed():
+            self.problem = f'{OTHER} keeps {self._path}: nothing is stored here'
+            self._logger.error(self.problem)
+
+    def _claimed(self) -> bool:
+        """Claim the file, unless another node of this name has; tell whether it is ours."""
+        if self._claim is not None:
+            return True
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            claim = os.open(self._path.with_suffix('.lock'), os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError:
+            # Where nothing can be written there is nothing to be kept apart.
+            return True
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(claim)
+            return False
+        self._claim = claim
+        return True
+
+    def keep(self, stored: Stored) -> Future[None]:
+        """Keep and write; the future is done when it is on the disk, or has the reason why not."""
+        late = self._claim is None
+        if not self._claimed():
+            refused: Future[None] = Future()
+            refused.set_exception(StoreError(f'{OTHER} keeps {self._path}'))
+            return refused
+        if late and self._claim is not None:
+            # Another node may have stored something since this one read the file.
+            changed = {
+                f.name: getattr(stored, f.name)
+                for f in fields(stored)
+                if getattr(stored, f.name) is not getattr(self.stored, f.name)
+            }
+            stored = replace(load(self._path), **changed)
+        self.stored, self.problem = stored, ''
+        future = self._writer.submit(save, self._path, stored)
+        future.add_done_callback(self._written)
+        return future
+
+    def _written(self, future: Future[None]) -> None:
+        error = future.exception()
+        if error is not None:
+            self.problem = f'not stored: {error}'
+            self._logger.error(f'{self._path} cannot be written: {error}')
+
+    def close(self) -> None:
+        """Finish what is being written."""
+        self._writer.shutdown()
+        if self._claim is not None:
+            os.close(self._claim)

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from load_identification.estimation.square_root import SquareRootInformation
+from load_identification.numerics.square_root import SquareRootInformation
 from load_identification.typing_aliases import FloatArray, IntArray
 
 PRIOR_ROWS = 3.0
@@ -146,7 +146,7 @@ class GroupMemory:
         self.slow = SquareRootInformation(size)
         """Averages over the shortest scale, none of them faded or wandered from."""
         self._most_held = held
-        self._scales = tuple(scales)
+        self._weigher = tuple(scales)
         self.averages = [SquareRootInformation(size) for _ in scales]
         self._sums = [np.zeros((group.channels, size + 2)) for _ in scales]
         self._released = 0
@@ -185,14 +185,14 @@ class GroupMemory:
     def _release(self, block: Block, least: float) -> None:
         """Move a block into the past, and into the averages that it completes."""
         self._released += 1
-        for scale, sums, average in zip(self._scales, self._sums, self.averages, strict=True):
+        for scale, sums, average in zip(self._weigher, self._sums, self.averages, strict=True):
             sums += block.sums
             if self._released % scale == 0:
                 latest = averaged(sums)
                 # Evenly, as its rows: this is to tell of the noise, not of the unknowns.
                 average.fade_evenly(least**scale)
                 average.add(latest[:, :-1], latest[:, -1])
-                if scale == self._scales[0]:
+                if scale == self._weigher[0]:
                     self.slow.add(latest[:, :-1], latest[:, -1])
                 sums[:] = 0.0
         if least < 1.0:
@@ -204,7 +204,7 @@ class GroupMemory:
         """Return the averages over the shortest scale, [A y], with the blocks held or not."""
         if past_only:
             return [self.slow.whole]
-        scale = self._scales[0]
+        scale = self._weigher[0]
         held = [block.sums for block in self.held]
         waiting = self._released % scale
         pending = [self._sums[0], *held] if waiting else held
@@ -213,12 +213,10 @@ class GroupMemory:
         sums = [np.sum(pending[a:b], axis=0) for a, b in pairwise(starts)]
         return [self.slow.whole, *(averaged(each) for each in sums)]
 
-    def wander(self, variance: FloatArray, moved: FloatArray) -> None:
-        """Let this group's unknowns have moved since the past, and wandered, both (size,)."""
+    def wander(self, variance: FloatArray) -> None:
+        """Let this group's unknowns have wandered since the past, by variances (size,)."""
         columns = np.arange(len(self.columns))
         for memory in (self.past, *self.averages):
-            if moved.any():
-                memory.shift(moved)
             memory.random_walk(columns, variance / self.noise**2)
 
     def drop_recent(self) -> None:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from load_identification.estimation.drift import drifted
-from load_identification.estimation.noise_group import GroupMemory, NoiseGroup, NoiseLevel
-from load_identification.estimation.square_root import SquareRootInformation
+from load_identification.numerics.noise import GroupMemory, NoiseGroup, NoiseLevel
+from load_identification.numerics.square_root import SquareRootInformation
 from load_identification.typing_aliases import FloatArray, IntArray
 
 SCALES = (1, 2, 16)
@@ -114,8 +113,6 @@ class RecursiveLeastSquares:
     ) -> None:
         self.size = size
         self.walk = np.array(walk, dtype=float)
-        self.rate = np.zeros(size)
-        """At which the unknowns are known to move [unit/s]."""
         self._prior_std = np.asarray(prior_std, dtype=float)
         self._forgetting_time = forgetting_time
         self._held = held
@@ -163,10 +160,10 @@ class RecursiveLeastSquares:
         return solution
 
     def wander(self, elapsed: float) -> None:
-        """Let the unknowns move and wander for `elapsed` seconds."""
+        """Let the unknowns wander for `elapsed` seconds."""
         for memory in self._groups:
             mine = memory.columns
-            memory.wander(*drifted(self.walk[mine], self.rate[mine], elapsed))
+            memory.wander(self.walk[mine] ** 2 * elapsed)
 
     def forget(self, unknowns: Sequence[int]) -> None:
         """Forget some unknowns; what past blocks tell of the others stays."""
@@ -214,7 +211,7 @@ class RecursiveLeastSquares:
         """Whole blocks held apart from the past."""
         return len(self._groups[0].held)
 
-    def telling_rows(self) -> FloatArray:
+    def informative_rows(self) -> FloatArray:
         """Return the rows of each group, (groups,), less those of unknowns forgotten since."""
         return np.array(
             [sum(part.rows for part in m.parts()) - m.silent_rows for m in self._groups]

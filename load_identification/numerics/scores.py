@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from load_identification.estimation.square_root import triangle
+from load_identification.numerics.square_root import triangle
 from load_identification.typing_aliases import FloatArray
 
 EXPECTED_BLOCKS = 8.0

@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from load_identification.errors import ParameterError
-from load_identification.parallel.mechanism import Mechanism, PlatformMotion, PlatformPose
+from load_identification.motion.sines import Sines
+from load_identification.parallel.mechanism import (
+    Mechanism,
+    PlatformMotion,
+    PlatformPose,
+    rotation_exponential,
+)
 from load_identification.typing_aliases import FloatArray
 
 CHECKS_PER_PERIOD = 100
@@ -19,35 +25,43 @@ MARGIN = 0.98
 class OrientationSines:
     """Sinusoids on roll, pitch and yaw about P, which stays where it is.
 
-    angle_k = fade(t) amplitude_k sin(2 π frequency_k t + phase_k),  R = Rz(yaw) Ry(pitch) Rx(roll)
+    R = Rz(yaw) Ry(pitch) Rx(roll)
 
     Attributes
     ----------
     center : (3,) array
         P in the base frame [m].
-    amplitude, frequency, phase : (3,) arrays
-        Of roll, pitch and yaw [rad, Hz, rad].
-    duration, fade : float
-        Whole time, and that of fading in and out [s].
+    angles : Sines
+        Of roll, pitch and yaw [rad].
     """
 
     center: FloatArray
-    amplitude: FloatArray
-    frequency: FloatArray
-    phase: FloatArray
-    duration: float
-    fade: float
+    angles: Sines
+
+    @property
+    def duration(self) -> float:
+        """[s]."""
+        return self.angles.duration
+
+    @property
+    def amplitude(self) -> FloatArray:
+        """Of roll, pitch and yaw, (3,) [rad]."""
+        return self.angles.amplitude[:, 0]
+
+    def scaled(self, factor: float) -> OrientationSines:
+        """Return the motion with amplitudes so many times as large."""
+        angles = replace(self.angles, amplitude=factor * self.angles.amplitude)
+        return replace(self, angles=angles)
 
     def sample(self, times: FloatArray) -> tuple[PlatformPose, PlatformMotion]:
         """Return pose and motion at times (n,) since the beginning [s]."""
         n = len(times)
-        angle, rate, acceleration = self._angles(times)
-        roll, pitch, yaw = angle.T
-        rotation = _about(2, yaw) @ _about(1, pitch) @ _about(0, roll)
+        angle, rate, acceleration = self.angles.sample(times)
+        x, y, z = (rotation_exponential(angle[:, [k]] * np.eye(3)[k]) for k in range(3))
+        rotation = z @ y @ x
         # omega = yaw' z + Rz (pitch' y + Ry roll' x), differentiated term by term.
-        y_axis = np.stack([-np.sin(yaw), np.cos(yaw), np.zeros(n)], axis=1)
-        x_axis = rotation[:, :, 0]
         z_axis = np.broadcast_to([0.0, 0.0, 1.0], (n, 3))
+        y_axis, x_axis = z[:, :, 1], rotation[:, :, 0]
         p1, p2, p3 = (rate[:, [k]] for k in range(3))
         turn_y = p3 * z_axis
         turn_x = turn_y + p2 * y_axis
@@ -65,23 +79,6 @@ class OrientationSines:
         return (
             PlatformPose(position, rotation, found, iterations),
             PlatformMotion(still, omega, still, alpha),
-        )
-
-    def _angles(self, times: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return roll, pitch, yaw and their two derivatives, (n, 3) each."""
-        t = np.clip(times, 0.0, self.duration)[:, None]
-        speed = 2.0 * np.pi * self.frequency
-        sine = self.amplitude * np.sin(speed * t + self.phase)
-        cosine = self.amplitude * speed * np.cos(speed * t + self.phase)
-        s = np.clip(np.minimum(t, self.duration - t) / self.fade, 0.0, 1.0)
-        slope = np.where(t < self.duration / 2, 1.0, -1.0) / self.fade
-        f = s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
-        fd = 30.0 * s**2 * (1.0 - s) ** 2 * slope
-        fdd = 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) * slope**2
-        return (
-            f * sine,
-            fd * sine + f * cosine,
-            fdd * sine + 2.0 * fd * cosine - f * speed**2 * sine,
         )
 
 
@@ -119,8 +116,10 @@ def plan_sines(
             raise ParameterError(f'{name} is {value}; it must be three numbers > 0')
     if not duration >= 2.0 * fade > 0.0:
         raise ParameterError(f'duration is {duration} s; it must be at least {2.0 * fade:g} s')
-    wished = OrientationSines(mechanism.geometry.home, amplitude, frequency, phase, duration, fade)
-    if not is_allowed(mechanism, replace(wished, amplitude=np.zeros(3))):
+    columns = (array[:, None] for array in (amplitude, 2.0 * np.pi * frequency, phase))
+    angles = Sines(np.zeros(3), np.zeros(3), duration, fade, *columns)
+    wished = OrientationSines(mechanism.geometry.home, angles)
+    if not is_allowed(mechanism, wished.scaled(0.0)):
         raise ParameterError(
             f'home is {mechanism.geometry.home} m; there the machine violates its own limits'
         )
@@ -129,17 +128,18 @@ def plan_sines(
     low, high = 0.0, 1.0
     for _ in range(20):
         middle = 0.5 * (low + high)
-        if is_allowed(mechanism, replace(wished, amplitude=middle * amplitude)):
+        if is_allowed(mechanism, wished.scaled(middle)):
             low = middle
         else:
             high = middle
-    return replace(wished, amplitude=low * amplitude)
+    return wished.scaled(low)
 
 
 def is_allowed(mechanism: Mechanism, motion: OrientationSines) -> bool:
     """Tell whether a motion stays within stroke, rate limit and away from singularities."""
     geometry = mechanism.geometry
-    count = int(motion.duration * float(np.max(motion.frequency)) * CHECKS_PER_PERIOD) + 2
+    fastest = float(np.max(motion.angles.angular_frequency)) / (2.0 * np.pi)
+    count = int(motion.duration * fastest * CHECKS_PER_PERIOD) + 2
     pose, platform = motion.sample(np.linspace(0.0, motion.duration, count))
     lengths, rates, _ = mechanism.leg_motion(pose, platform)
     middle = 0.5 * (geometry.shortest + geometry.longest)
@@ -149,14 +149,3 @@ def is_allowed(mechanism: Mechanism, motion: OrientationSines) -> bool:
         and np.abs(rates).max() <= MARGIN * geometry.rate_limit
         and mechanism.singularity_distance(pose).min() >= geometry.least_singularity_distance
     )
-
-
-def _about(axis: int, angle: FloatArray) -> FloatArray:
-    """Return the rotations (n, 3, 3) about a coordinate axis."""
-    first, second = (axis + 1) % 3, (axis + 2) % 3
-    rotation = np.zeros((len(angle), 3, 3))
-    rotation[:, axis, axis] = 1.0
-    rotation[:, first, first] = rotation[:, second, second] = np.cos(angle)
-    rotation[:, first, second] = -np.sin(angle)
-    rotation[:, second, first] = np.sin(angle)
-    return rotation

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from load_identification.errors import LoadIdentificationError
+from load_identification.interface.files import FileError, number, read_yaml, vector
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import FloatArray
 
@@ -105,11 +105,9 @@ def read_geometry(path: Path) -> Geometry:
         is allowed.
     """
     try:
-        document = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise GeometryError(f'geometry file {path}: {" ".join(str(error).split())}') from error
-    try:
-        return geometry_from(document)
+        return geometry_from(read_yaml(path))
+    except FileError as error:
+        raise GeometryError(f'geometry file {path} {error}') from error
     except LoadIdentificationError as error:
         raise GeometryError(f'geometry file {path}: {error}') from error
 
@@ -211,25 +209,10 @@ class _Section:
         return self._rest.pop(key, default)
 
     def number(self, key: str, low: float, high: float, default: Any = _REQUIRED) -> float:
-        value = self.take(key, default)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not low <= value <= high:
-            raise GeometryError(
-                f'{self._prefix}{key} is {value!r}; it must be a number from {low:g} to {high:g}'
-            )
-        return float(value)
+        return number(self.take(key, default), f'{self._prefix}{key}', low, high)
 
     def numbers(self, key: str, count: int, default: Any = _REQUIRED) -> FloatArray:
-        value = self.take(key, default)
-        try:
-            array = np.array(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            array = np.empty(0)
-        if array.shape != (count,) or not np.isfinite(array).all():
-            raise GeometryError(
-                f'{self._prefix}{key} is {value!r}; it must be a list of {count} numbers'
-            )
-        return array
+        return vector(self.take(key, default), f'{self._prefix}{key}', count)
 
     def refuse_rest(self) -> None:
         if self._rest:

@@ -4,33 +4,41 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from load_identification.interface.batches import (
+    CHANNELS,
+    EffortBatch,
+    FilteredBatch,
+    SynchronizedBatch,
+)
 from load_identification.model.regressor import wrench_regressor
-from load_identification.parallel.friction import FrictionTracker, weighting
+from load_identification.numerics.whitening import whitening
+from load_identification.parallel.leg_friction import FrictionTracker, weighting
 from load_identification.parallel.mechanism import (
     Mechanism,
     PlatformMotion,
     PlatformPose,
     in_sensor_frame,
 )
-from load_identification.signals.batches import (
-    CHANNELS,
-    EffortBatch,
-    FilteredBatch,
-    SynchronizedBatch,
-)
-from load_identification.signals.channel_monitor import ChannelMonitor
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
-from load_identification.signals.stamp_gate import StampGate
-from load_identification.signals.turning import least_speed, smoothed_sign, step_response
+from load_identification.signals.rest import RestDetector
+from load_identification.signals.sensor_health import ChannelMonitor
+from load_identification.signals.stamps import StampGate
+from load_identification.signals.velocity_reversal import least_speed, smoothed_sign, step_response
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+Samples = TypeVar('Samples', DifferentiatedBatch, PlatformPose)
 
 COUNTS = 0.5
 """A sample of less weight is left out where weights are yes or no."""
+
+MOST = 1.0 / COUNTS
+"""The same, as a share of the usual variance."""
 
 REACH = 0.6
 """Share of half a window in which a turning leg spoils the sample: up to where the low-pass's step
@@ -66,9 +74,12 @@ class HexapodFilter:
         self._gravity = np.array(gravity, dtype=np.float64)
         self._gate = StampGate(round(max_gap * 1e9), 'joint_states', self.dropped)
         self._monitor = ChannelMonitor()
+        self._rest = RestDetector()
         self._step = step_response(differentiator.delay)
         friction = mechanism.geometry.friction
         self.friction = FrictionTracker(friction) if friction is not None else None
+        home = mechanism.inverse_jacobian(*(part[None] for part in mechanism.home))[0]
+        self._usual = np.sum(home**2, axis=0).reshape(2, 3).mean(axis=1)
         self._near: tuple[FloatArray, FloatArray] | None = None
         self._usable_legs: SynchronizedBatch | None = None
         self._reason = ''
@@ -87,6 +98,7 @@ class HexapodFilter:
         """Forget every sample, and the level of the friction."""
         self._differentiator.reset()
         self._monitor.reset()
+        self._rest.reset()
         self._near = None
         if self.friction is not None:
             self.friction.reset()
@@ -94,10 +106,13 @@ class HexapodFilter:
     def update(self, batch: EffortBatch) -> FilteredBatch | None:
         """Take in leg states and return the samples they complete with their weights, or None.
 
-        A sample of weight zero, in which a leg is too slow, has a wrench of NaN.
+        The weights are in `whitening`. A sample of weight zero, in which a leg is too slow, has a
+        wrench of NaN.
         """
         self._reason = ''
         usable = self._usable_legs = self._usable(batch)
+        if usable is not None:
+            self._rest.update(usable.stamps, usable.position)
         legs = None if usable is None else self._differentiator.update(usable)
         result = None if legs is None else self._resolve(legs)
         if self._reason or result is not None:
@@ -133,7 +148,7 @@ class HexapodFilter:
         self._count('pose_not_found', ~pose.found, 'a pose that the leg lengths belong to')
         self._count('near_singular', pose.found & singular, 'a pose farther from a singularity')
         good = pose.found & ~singular
-        return self._platform(*_select(legs, pose, good)) if good.any() else None
+        return self._platform(_select(legs, good), _select(pose, good)) if good.any() else None
 
     def _usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
         """Return the samples that say something, legs in the order of the geometry."""
@@ -201,7 +216,11 @@ class HexapodFilter:
         if body is not None:
             wrench += _regressor(filtered) @ body.to_vector()
         wrench = np.where(weight[:, None] > 0.0, wrench, np.nan)
-        return replace(filtered, wrench=wrench, weight=weight)
+        # The noise of the legs is alike and independent.
+        to_legs = mechanism.to_legs(pose)
+        root = whitening(to_legs.swapaxes(1, 2) @ to_legs, self._usual)
+        root *= np.sqrt(weight)[:, None, None]
+        return replace(filtered, wrench=wrench, whitening=root)
 
     def _moving(
         self, stamps: IntArray, pose: PlatformPose, motion: PlatformMotion
@@ -213,11 +232,22 @@ class HexapodFilter:
                 motion.angular_velocity,
                 motion.linear_acceleration - self._gravity,
                 motion.angular_acceleration,
+                np.broadcast_to(self._gravity, (len(stamps), 3)),
             ]
         )
-        vectors = np.split(in_sensor_frame(pose.rotation, in_base), 4, axis=1)
-        unknown = np.full((len(stamps), 6), np.nan)
-        return FilteredBatch(self.mechanism.geometry.frame, stamps, unknown, *vectors)
+        vectors = np.split(in_sensor_frame(pose.rotation, in_base), 5, axis=1)
+        half = round(self.delay * 1e9)
+        return FilteredBatch(
+            frame=self.mechanism.geometry.frame,
+            stamps=stamps,
+            wrench=np.full((len(stamps), 6), np.nan),
+            linear_velocity=vectors[0],
+            angular_velocity=vectors[1],
+            linear_acceleration=vectors[2],
+            angular_acceleration=vectors[3],
+            gravity=vectors[4],
+            rest=self._rest.rested(stamps - half, stamps + half),
+        )
 
     def _friction(
         self,
@@ -228,10 +258,7 @@ class HexapodFilter:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the friction in the leg forces, and the weights of the samples."""
         settings = tracker.settings
-        jacobian = self.mechanism.inverse_jacobian(pose.position, pose.rotation)
-        rows = in_sensor_frame(pose.rotation, jacobian.reshape(len(jacobian), -1))
-        forces = np.linalg.solve(rows.reshape(jacobian.shape).swapaxes(1, 2), _regressor(filtered))
-        body = np.asarray(forces, dtype=np.float64)
+        body = self.mechanism.leg_forces(pose, _regressor(filtered))
         speed = least_speed(legs.velocity, legs.acceleration, self.delay, REACH)
         sign = smoothed_sign(legs.velocity, legs.acceleration, self._step)
         friction, known = tracker.update(
@@ -246,34 +273,12 @@ class HexapodFilter:
         return friction, weight
 
 
-def counting(batch: FilteredBatch) -> FilteredBatch:
-    """Return the samples with weights of one or zero, a wrench of NaN, as topics carry them."""
-    counts = (batch.weight >= COUNTS)[:, None]
-    return replace(
-        batch,
-        wrench=np.where(counts, batch.wrench, np.nan),
-        weight=np.ones(len(batch.stamps)),
-    )
-
-
 def _regressor(batch: FilteredBatch) -> FloatArray:
     return wrench_regressor(
         batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
     )
 
 
-def _select(
-    legs: DifferentiatedBatch, pose: PlatformPose, good: BoolArray
-) -> tuple[DifferentiatedBatch, PlatformPose]:
-    return (
-        DifferentiatedBatch(
-            legs.stamps[good],
-            legs.position[good],
-            legs.velocity[good],
-            legs.acceleration[good],
-            legs.wrench[good],
-        ),
-        PlatformPose(
-            pose.position[good], pose.rotation[good], pose.found[good], pose.iterations[good]
-        ),
-    )
+def _select(whole: Samples, good: BoolArray) -> Samples:
+    """Return some of the samples."""
+    return replace(whole, **{f.name: getattr(whole, f.name)[good] for f in fields(whole)})

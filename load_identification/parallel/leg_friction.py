@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from load_identification.estimation.noise_group import NoiseGroup
-from load_identification.estimation.recursive_least_squares import (
+from load_identification.numerics.noise import NoiseGroup
+from load_identification.numerics.recursion import (
     RecursiveLeastSquares,
 )
 from load_identification.parallel.geometry import LEGS, FrictionSettings
+from load_identification.signals.velocity_reversal import share_known
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 PARAMETERS = 10
@@ -50,10 +51,7 @@ def weighting(speed: FloatArray, settings: FrictionSettings) -> FloatArray:
         From 0 to 1, smooth.
     """
     whole = speed.mean(axis=1) if settings.measure == 'mean' else speed.min(axis=1)
-    s = (whole - settings.low_speed) / (settings.full_speed - settings.low_speed)
-    s = np.clip(s, 0.0, 1.0)
-    weight: FloatArray = s**2 * (3.0 - 2.0 * s)
-    return weight
+    return share_known(whole, settings.low_speed, settings.full_speed)
 
 
 class FrictionTracker:

@@ -194,9 +194,32 @@ class Mechanism:
         forces : (n, 6) array
             Along the legs, positive where a leg pushes [N].
         """
+        wrench: FloatArray = np.einsum('nji,nj->ni', self.to_legs(pose), forces)
+        return wrench
+
+    def leg_forces(self, pose: PlatformPose, wrenches: FloatArray) -> FloatArray:
+        """Return the forces along the legs that amount to wrenches: the inverse of `wrench`.
+
+        Parameters
+        ----------
+        pose : PlatformPose
+            Not singular.
+        wrenches : (n, 6, k) array
+            At P, in S [N, N m].
+
+        Returns
+        -------
+        (n, 6, k) array
+            Positive where a leg pushes [N].
+        """
+        forces = np.linalg.solve(self.to_legs(pose).swapaxes(1, 2), wrenches)
+        return np.asarray(forces, dtype=np.float64)
+
+    def to_legs(self, pose: PlatformPose) -> FloatArray:
+        """Return G in S, (n, 6, 6): from twists to leg rates; transposed, forces to wrench."""
         jacobian = self.inverse_jacobian(pose.position, pose.rotation)
-        in_base = np.einsum('nji,nj->ni', jacobian, forces)
-        return in_sensor_frame(pose.rotation, in_base)
+        rows = in_sensor_frame(pose.rotation, jacobian.reshape(len(jacobian), -1))
+        return rows.reshape(jacobian.shape)
 
     def singularity_distance(self, pose: PlatformPose) -> FloatArray:
         """Return how far from a singularity each pose is, (n,) [-].

@@ -1,9 +1,9 @@
-"""The two weighted least-squares steps of Schulte and Gerland, at once and recursively.
+"""The two weighted least-squares steps of Schulte and Gerland, recursively.
 
 Equation numbers: Schulte and Gerland, A systematic load identification procedure for parallel
 robot manipulators. Their equations hold in an inertial frame R; here each sample's three rows are
-turned into S, which changes no least-squares solution whose three rows have one weight. The first
-step is
+turned into S, and whitened there: steep legs are noisier along z than across. Where the three rows
+have one weight, as in the paper, the turn changes no least-squares solution. The first step is
 
     -(p̈ - g) = F / m + (ω̃ ω̃ + ω̃̇) r,    θ1 = [1/m, r]                            (2-4)
 
@@ -22,13 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
-from load_identification.errors import ParameterError
-from load_identification.estimation.square_root import SquareRootInformation, triangle
+from load_identification.estimation.payload_estimate import PayloadEstimate, in_message_order
+from load_identification.interface.batches import FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters, message_jacobian
 from load_identification.model.regressor import wrench_regressor
-from load_identification.parallel.body_estimate import BodyEstimate
-from load_identification.parallel.scores import ScoreMemory
-from load_identification.signals.batches import FilteredBatch
+from load_identification.numerics.scores import ScoreMemory
+from load_identification.numerics.square_root import SquareRootInformation, triangle
 from load_identification.typing_aliases import FloatArray
 
 BLOCK_NS = 1_000_000_000
@@ -43,6 +42,9 @@ PRIOR_ROWS = 3.0
 
 EXPECTED_RATIO = 2.0
 """How many times the covariance of the scores is expected to exceed that of independent rows."""
+
+FORCE, TORQUE = slice(0, 3), slice(3, 6)
+"""Rows of the first and of the second step in a wrench."""
 
 INERTIA, CENTER = slice(0, 6), slice(6, 9)
 """Unknowns of the second step; the centre is given its value from the first."""
@@ -74,52 +76,86 @@ def second_step(batch: FilteredBatch) -> Rows:
     return np.concatenate([-turning[:, 3:, 4:], -cross], axis=2), batch.wrench[:, 3:]
 
 
-def two_step(batch: FilteredBatch) -> InertialParameters:
-    """Identify a body from all samples at once, eq. 1 for k = 1 and 2.
-
-    Parameters
-    ----------
-    batch : FilteredBatch
-        Wrench and motion at P, and w(v̄) of each sample; NaN wrenches have weight zero.
-
-    Raises
-    ------
-    ParameterError
-        If the first step finds no positive mass.
-    """
-    theta = _weighted(*first_step(batch), batch.weight)
-    center = _checked_center(theta)
-    matrix, torque = second_step(batch)
-    torque = torque - matrix[..., CENTER] @ center
-    xx, xy, xz, yy, yz, zz = _weighted(matrix[..., INERTIA], torque, batch.weight)
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return InertialParameters.from_center_of_mass(1.0 / theta[0], center, inertia)
+def _root(batch: FilteredBatch, rows: slice) -> FloatArray:
+    """Return what makes the rows of force or of torque equally noisy, (n, 3, 3)."""
+    if not batch.whitening.size:
+        return np.broadcast_to(np.eye(3), (len(batch.stamps), 3, 3))
+    return batch.whitening[:, rows, rows]
 
 
-def _weighted(matrix: FloatArray, values: FloatArray, weight: FloatArray) -> FloatArray:
-    """Solve eq. 1; the square root of the weight stands on both sides."""
-    rows, right = _scaled(matrix, values, weight)
-    used = np.isfinite(right)
-    return np.asarray(np.linalg.lstsq(rows[used], right[used], rcond=None)[0], dtype=np.float64)
-
-
-def _scaled(matrix: FloatArray, values: FloatArray, weight: FloatArray) -> Rows:
-    """Return rows times the square root of the weight; values NaN where they do not count."""
-    root = np.sqrt(weight)[:, None]
-    usable = np.isfinite(matrix).all(axis=(1, 2)) & np.isfinite(values).all(axis=1)
-    usable &= weight > 0.0
+def _scaled(matrix: FloatArray, values: FloatArray, root: FloatArray) -> Rows:
+    """Return rows times the root of the weight; values NaN where they do not count."""
+    finite = np.isfinite(matrix).all(axis=(1, 2)) & np.isfinite(values).all(axis=1)
+    usable = np.asarray(finite & root.any(axis=(1, 2)))
     return (
-        np.where(usable[:, None, None], matrix * root[..., None], 0.0),
-        np.where(usable[:, None], values * root, np.nan),
+        np.where(usable[:, None, None], root @ matrix, 0.0),
+        np.where(usable[:, None], np.einsum('nij,nj->ni', root, values), np.nan),
     )
 
 
-def _checked_center(theta: FloatArray) -> FloatArray:
-    if theta[0] <= 0.0:
-        raise ParameterError(
-            f'1/m is {theta[0]:g} 1/kg; it must be positive: is the sign of the forces reversed?'
+@dataclass(frozen=True, eq=False)
+class BodyEstimate:
+    """Inertial parameters of a body and how much they may be believed.
+
+    Attributes
+    ----------
+    parameters : (10,) array
+        phi: m, first moment, inertia about P [kg, kg m, kg m²].
+    covariance : (10, 10) array
+        Of phi.
+    """
+
+    parameters: FloatArray
+    covariance: FloatArray
+
+    @classmethod
+    def of(cls, estimate: PayloadEstimate) -> BodyEstimate:
+        """Return the body that the one-step estimator has found."""
+        covariance = estimate.covariance[:10, :10]
+        return cls(estimate.parameters, covariance)
+
+    def __sub__(self, platform: BodyEstimate) -> BodyEstimate:
+        """Return the load: platform and load together, less the platform alone.
+
+        Inertias about one point P subtract; `values` refers what is left to its own centre of
+        mass by the parallel-axis theorem, the last step of Schulte and Gerland. The two runs are
+        independent, so covariances add.
+        """
+        return BodyEstimate(
+            self.parameters - platform.parameters, self.covariance + platform.covariance
         )
-    return theta[1:]
+
+    @property
+    def body(self) -> InertialParameters:
+        """The body without its uncertainty."""
+        return InertialParameters.from_vector(self.parameters)
+
+    @property
+    def values(self) -> FloatArray:
+        """m, centre of mass, inertia about it, (10,) [kg, m, kg m²]; NaN without a mass."""
+        return in_message_order(self.parameters, self.covariance)[0]
+
+    @property
+    def std(self) -> FloatArray:
+        """Standard deviations of `values`, (10,)."""
+        return in_message_order(self.parameters, self.covariance)[1]
+
+    def principal_moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return the principal moments, largest first, and their standard deviations (3,).
+
+        To first order a moment changes with the inertia as aᵀ dI a, a being its axis.
+
+        Raises
+        ------
+        ParameterError
+            Where the mass is not positive.
+        """
+        principal = self.body.principal()
+        jacobian = message_jacobian(self.parameters)[4:]
+        covariance = jacobian @ self.covariance @ jacobian.T
+        x, y, z = principal.axes
+        along = np.column_stack([x * x, 2 * x * y, 2 * x * z, y * y, 2 * y * z, z * z])
+        return principal.moments, np.sqrt(np.einsum('ij,jk,ik->i', along, covariance, along))
 
 
 class TwoStepEstimator:
@@ -153,7 +189,7 @@ class TwoStepEstimator:
         """Stamp of the newest sample [ns]."""
 
     def update(self, batch: FilteredBatch) -> None:
-        """Take in samples with their weights w(v̄); older stamps start afresh."""
+        """Take in samples, whitened and with their weights w(v̄); older stamps start afresh."""
         if not batch.stamps.size:
             return
         if self._start is not None and batch.stamps[0] <= self.newest:
@@ -161,8 +197,8 @@ class TwoStepEstimator:
         if self._start is None:
             self._start = int(batch.stamps[0])
         self.newest = int(batch.stamps[-1])
-        first = _scaled(*first_step(batch), batch.weight)
-        second = _scaled(*second_step(batch), batch.weight)
+        first = _scaled(*first_step(batch), _root(batch, FORCE))
+        second = _scaled(*second_step(batch), _root(batch, TORQUE))
         blocks = (batch.stamps - self._start) // BLOCK_NS
         for block in np.unique(blocks).tolist():
             if block != self._block:

@@ -10,13 +10,12 @@ import yaml
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from load_identification.arm.joint_motion import Piece
 from load_identification.errors import ParameterError
+from load_identification.motion.joint_path import Piece
 from load_identification.typing_aliases import FloatArray
 
 MESSAGE = 'trajectory_msgs/msg/JointTrajectory'
 POINT = 'trajectory_msgs/msg/JointTrajectoryPoint'
-TOPIC = '/joint_trajectory_controller/joint_trajectory'
 
 POINT_RATE = 25.0
 """Points per second: with position, velocity and acceleration the controller interpolates by
@@ -57,7 +56,8 @@ def trajectory_fields(
 
 
 def _numbers(values: FloatArray) -> list[float]:
-    return [float(f'{value:.9g}') for value in values]
+    """Return numbers to a billionth: what is smaller is rounding, and no -0."""
+    return [round(float(value), 9) + 0.0 for value in values]
 
 
 def write_yaml(path: FilePath, fields: dict[str, Any]) -> None:
@@ -88,7 +88,7 @@ def _flow(value: Any) -> str:
     return text.replace('e', '.0e') if 'e' in text and '.' not in text else text
 
 
-def write_bag(path: FilePath, fields: dict[str, Any], topic: str = TOPIC) -> None:
+def write_bag(path: FilePath, fields: dict[str, Any], topic: str) -> None:
     """Write the message as the only one of a rosbag2 recording (mcap).
 
     Raises

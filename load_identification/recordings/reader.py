@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ class Topics:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Messages of a short time, each list in the order in which they were recorded."""
+    """Messages of a short time, serialized or not, each list in the order of recording."""
 
     joint_states: list[Any] = field(default_factory=list)
     wrenches: list[Any] = field(default_factory=list)
@@ -87,7 +87,7 @@ class RecordingReader:
             connections = self._connections(topic, DESCRIPTION, '--robot-description')
         except RecordingError as error:
             raise RecordingError(f'{error}; or set the parameter robot_description') from error
-        texts = {message.data for _, _, message in self._messages(connections)}
+        texts = {message.data for message in self._messages(connections)}
         if len(texts) > 1:
             raise RecordingError(
                 f'topic {topic} has {len(texts)} different descriptions; set the parameter '
@@ -104,7 +104,7 @@ class RecordingReader:
         ]
         if not connections:
             return []
-        return [t for _, _, message in self._messages(connections) for t in message.transforms]
+        return [t for message in self._messages(connections) for t in message.transforms]
 
     def chunks(self, length: float = CHUNK) -> Iterator[Chunk]:
         """Yield joint states and wrenches in the order of recording, a short time at once.
@@ -119,24 +119,51 @@ class RecordingReader:
         RecordingError
             Where the recording turns out to be damaged.
         """
-        chunk, end = Chunk(), 0
-        for topic, time, message in self._messages(self._streams):
-            if len(chunk) and (time >= end or len(chunk) >= MOST_MESSAGES):
+        decoders = {name: self.decoder(name) for name in (JOINT_STATE, WRENCH)}
+        for chunk in self.serialized_chunks(length):
+            yield Chunk(
+                [decoders[JOINT_STATE](data) for data in chunk.joint_states],
+                [decoders[WRENCH](data) for data in chunk.wrenches],
+            )
+
+    def serialized_chunks(self, length: float = CHUNK) -> Iterator[Chunk]:
+        """Yield the same as bytes, see `chunks`."""
+        chunk, end, count = Chunk(), 0, 0
+        wrench, span = self._topics.wrench, round(1e9 * length)
+        for topic, time, data in self._serialized(self._streams):
+            if count and (time >= end or count >= MOST_MESSAGES):
                 yield chunk
-                chunk = Chunk()
-            if not len(chunk):
-                end = time + round(1e9 * length)
-            is_wrench = topic == self._topics.wrench
-            (chunk.wrenches if is_wrench else chunk.joint_states).append(message)
-        if len(chunk):
+                chunk, count = Chunk(), 0
+            if not count:
+                end = time + span
+            count += 1
+            (chunk.wrenches if topic == wrench else chunk.joint_states).append(data)
+        if count:
             yield chunk
 
-    def _messages(self, connections: list[Connection]) -> Iterator[tuple[str, int, Any]]:
-        """Yield topic, time of recording [ns] and message."""
+    def decoder(self, message_type: str) -> Callable[[bytes], Any]:
+        """Return what makes a message of a type from its bytes.
+
+        It raises RecordingError where they are damaged.
+        """
+
+        def decode(data: bytes) -> Any:
+            with _explained(self._path):
+                return self._reader.deserialize(data, message_type)
+
+        return decode
+
+    def _serialized(self, connections: list[Connection]) -> Iterator[tuple[str, int, bytes]]:
+        """Yield topic, time of recording [ns] and bytes of each message."""
         with _explained(self._path):
             for connection, time, data in self._reader.messages(connections):
-                message = self._reader.deserialize(data, connection.msgtype)
-                yield connection.topic, time, message
+                yield connection.topic, time, data
+
+    def _messages(self, connections: list[Connection]) -> Iterator[Any]:
+        """Yield messages."""
+        with _explained(self._path):
+            for connection, _, data in self._reader.messages(connections):
+                yield self._reader.deserialize(data, connection.msgtype)
 
     def _count(self, topic: str) -> int:
         return sum(c.msgcount for c in self._reader.connections if c.topic == topic)
@@ -152,6 +179,8 @@ class RecordingReader:
         problem = f'topic {topic} is of type {wrong[0]}' if wrong else f'no topic {topic}'
         others = sorted({c.topic for c in self._reader.connections if c.msgtype == message_type})
         instead = f'{", ".join(others)} (choose by {option})' if others else 'none'
+        if message_type == WRENCH and not others:
+            instead += '; identify_arm identifies an arm from its joint efforts, without a wrench'
         raise RecordingError(
             f'{problem} in recording {self._path}; of type {message_type} it has: {instead}'
         )
@@ -189,8 +218,11 @@ def _check_path(path: Path) -> None:
     if path.is_dir():
         if not (path / 'metadata.yaml').exists():
             files = sorted(str(f) for f in path.iterdir() if f.suffix in SUFFIXES)
-            instead = f'; a file in it can be read alone: {", ".join(files)}' if files else ''
-            raise RecordingError(f'folder {path} has no metadata.yaml{instead}')
+            instead = (
+                f': make it anew by `ros2 bag reindex {path}`; or read a file in it alone: '
+                f'{", ".join(files)}'
+            )
+            raise RecordingError(f'folder {path} has no metadata.yaml{instead if files else ""}')
     elif path.suffix not in SUFFIXES:
         raise RecordingError(
             f'{path} is no recording; it must be a rosbag2 folder or a file '
@@ -211,5 +243,16 @@ def _explained(path: Path) -> Iterator[None]:
     except Exception as error:
         reason = textwrap.shorten(str(error) or type(error).__name__, 150)
         raise RecordingError(
-            f'recording {path} cannot be read, it is damaged or cut off: {reason}'
+            f'recording {path} cannot be read, it is damaged or cut off: {reason}; {_repair(path)}'
         ) from error
+
+
+def _repair(path: Path) -> str:
+    """Return in words what saves the rest of a recording whose writer was killed."""
+    files = sorted(f for f in path.iterdir() if f.suffix in SUFFIXES) if path.is_dir() else [path]
+    mcap = [f for f in files if f.suffix == '.mcap']
+    if mcap:
+        names = ', '.join(map(str, mcap))
+        return f'`mcap recover FILE --output REPAIRED.mcap` saves what is whole in {names}'
+    folder = path if path.is_dir() else path.parent
+    return f'`ros2 bag reindex {folder}` reads what is whole in it anew'

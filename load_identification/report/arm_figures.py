@@ -8,9 +8,10 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
+from load_identification.arm.arm_estimate import NORMAL_95, ArmEstimate
+from load_identification.arm.assessment import Prediction
 from load_identification.errors import ParameterError
-from load_identification.tools.arm_found import NORMAL_95, Found, Prediction
-from load_identification.tools.report_style import (
+from load_identification.report.style import (
     BLACK,
     BLUE,
     GREY,
@@ -32,7 +33,7 @@ HIGHEST = 12.0
 """Of the figure of parameters [in]."""
 
 
-def write_figures(folder: Path, found: Found, prediction: Prediction) -> list[Path]:
+def write_figures(folder: Path, estimate: ArmEstimate, prediction: Prediction) -> list[Path]:
     """Draw all figures into a folder that exists, and return their paths.
 
     Raises
@@ -43,8 +44,8 @@ def write_figures(folder: Path, found: Found, prediction: Prediction) -> list[Pa
     with mpl.rc_context(STYLE):
         try:
             draw_prediction(folder / PREDICTION, prediction)
-            draw_parameters(folder / PARAMETERS, found)
-            draw_singular_values(folder / SINGULAR_VALUES, found)
+            draw_parameters(folder / PARAMETERS, estimate)
+            draw_singular_values(folder / SINGULAR_VALUES, estimate)
         except OSError as error:
             raise ParameterError(
                 f'--report {folder} cannot be written: {error.strerror}'
@@ -81,31 +82,33 @@ def draw_prediction(path: Path, prediction: Prediction) -> None:
         save(figure, path)
 
 
-def draw_parameters(path: Path, found: Found) -> None:
+def draw_parameters(path: Path, estimate: ArmEstimate) -> None:
     """Draw the combinations with their 95 % intervals, one panel for each unit."""
-    kept = found.base.independent
-    present = {found.units[i] for i in kept}
-    units = [unit for unit in dict.fromkeys(found.units) if unit in present]
-    panels = {u: [r for r in np.argsort(kept) if found.units[kept[r]] == u] for u in units}
+    kept = estimate.base.independent
+    present = {estimate.model.units[i] for i in kept}
+    units = [unit for unit in dict.fromkeys(estimate.model.units) if unit in present]
+    panels = {
+        u: [r for r in np.argsort(kept) if estimate.model.units[kept[r]] == u] for u in units
+    }
     rows = max(len(panel) for panel in panels.values())
     with new_figure(3.6 * len(units), min(HIGHEST, 1.2 + 0.24 * rows)) as figure:
         axes = figure.subplots(1, len(units), squeeze=False)[0]
         for ax, (unit, panel) in zip(axes, panels.items(), strict=True):
-            _draw_panel(ax, found, panel)
+            _draw_panel(ax, estimate, panel)
             ax.set_xlabel(f'[{unit}]')
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc='outside upper left', ncols=3)
         save(figure, path)
 
 
-def _draw_panel(ax: Axes, found: Found, panel: list[int]) -> None:
+def _draw_panel(ax: Axes, estimate: ArmEstimate, panel: list[int]) -> None:
     places = np.arange(len(panel))
-    nominal = found.base.to_base(found.nominal)[panel]
-    told = np.isfinite(found.std[panel])
-    half = NORMAL_95 * np.where(told, found.std[panel], 0.0)
+    nominal = estimate.base.to_base(estimate.model.nominal)[panel]
+    told = np.isfinite(estimate.std[panel])
+    half = NORMAL_95 * np.where(told, estimate.std[panel], 0.0)
     ax.plot(nominal, places, 'o', color=ORANGE, markerfacecolor='none', label='nominal')
     ax.errorbar(
-        np.where(told, found.values[panel], np.nan),
+        np.where(told, estimate.values[panel], np.nan),
         places,
         xerr=half,
         fmt='.',
@@ -113,21 +116,21 @@ def _draw_panel(ax: Axes, found: Found, panel: list[int]) -> None:
         capsize=2.5,
         label='identified, 95 % interval',
     )
-    many = np.count_nonzero(found.base.matrix[panel], axis=1) > 1
-    names = [found.names[i] for i in found.base.independent[panel]]
+    many = np.count_nonzero(estimate.base.matrix[panel], axis=1) > 1
+    names = [estimate.names[i] for i in estimate.base.independent[panel]]
     ax.set_yticks(places, [f'{n} …' if more else n for n, more in zip(names, many, strict=True)])
     ax.tick_params(axis='y', labelsize=8)
     ax.set_ylim(len(panel) - 0.4, -0.6)
     ax.axvline(0.0, color=BLACK, linewidth=0.6)
 
 
-def draw_singular_values(path: Path, found: Found) -> None:
+def draw_singular_values(path: Path, estimate: ArmEstimate) -> None:
     """Draw the singular values of the rows, as shares of the largest."""
-    shares = found.singular_values / found.singular_values[0]
+    shares = estimate.singular_values / estimate.singular_values[0]
     with new_figure(7.0, 3.4) as figure:
         ax = figure.subplots()
         ax.semilogy(np.arange(1, len(shares) + 1), shares, 'o', color=BLUE, markersize=4)
         ax.set_xlabel('direction of the parameters, best told first')
         ax.set_ylabel('singular value / largest [-]')
-        ax.set_title(f'Rows weighted, columns of length one: condition {found.condition:.3g}')
+        ax.set_title(f'Rows weighted, columns of length one: condition {estimate.condition:.3g}')
         save(figure, path)

@@ -8,54 +8,55 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from load_identification.arm.base_parameters import IDENTIFIABLE, IN_COMBINATION
-from load_identification.tools.arm_found import NORMAL_95, Found, Prediction
-from load_identification.tools.tables import decimals
+from load_identification.arm.arm_estimate import NORMAL_95, ArmEstimate
+from load_identification.arm.assessment import Prediction
+from load_identification.arm.dynamics.base_parameters import IDENTIFIABLE, IN_COMBINATION
+from load_identification.report.tables import decimals
 
 ROUNDING = 1e-9
 """Nothing of an arm is as small [SI units]."""
 
 
-def link_table(found: Found) -> Table:
+def link_table(estimate: ArmEstimate) -> Table:
     """Make the table of every link's ten parameters, in SI units."""
     table = _table('parameter', ('nominal', 'buildable', 'estimate', '± 95 %'))
-    return _filled(table, found, range(10 * len(found.arm.joints)), 10, nominal=True)
+    return _filled(table, estimate, range(10 * len(estimate.model.arm.joints)), 10, nominal=True)
 
 
-def other_table(found: Found) -> Table:
+def other_table(estimate: ArmEstimate) -> Table:
     """Make the table of all other parameters: friction and offsets, in SI units."""
-    first, joints = 10 * len(found.arm.joints), len(found.arm.joints)
-    others = range(first, len(found.names))
+    first, joints = 10 * len(estimate.model.arm.joints), len(estimate.model.arm.joints)
+    others = range(first, len(estimate.names))
     table = _table('parameter', ('buildable', 'estimate', '± 95 %'))
-    return _filled(table, found, others, max(1, len(others) // joints), nominal=False)
+    return _filled(table, estimate, others, max(1, len(others) // joints), nominal=False)
 
 
 def _filled(
-    table: Table, found: Found, parameters: Sequence[int], section: int, nominal: bool
+    table: Table, estimate: ArmEstimate, parameters: Sequence[int], section: int, nominal: bool
 ) -> Table:
     """Add a row for each of some parameters, with a line after every section."""
     table.add_column('unit', no_wrap=True)
     table.add_column('told', min_width=len(IDENTIFIABLE))
-    number = {row: str(k) for k, row in enumerate(found.combined, start=1)}
+    number = {row: str(k) for k, row in enumerate(estimate.combined, start=1)}
     for count, i in enumerate(parameters, start=1):
-        rows = found.combinations_of(i)
-        kind = found.class_of(i)
-        alone = len(rows) == 1 and np.count_nonzero(found.base.matrix[rows[0]]) == 1
+        rows = estimate.combinations_of(i)
+        kind = estimate.class_of(i)
+        alone = len(rows) == 1 and np.count_nonzero(estimate.base.matrix[rows[0]]) == 1
         if kind == IN_COMBINATION and not alone:
             kind = f'in no. {", ".join(number[row] for row in rows)}'
         table.add_row(
-            found.names[i],
-            *([_three(found.nominal[i])] if nominal else []),
-            _three(found.consistent[i]),
-            *(_value(found.values[rows[0]], found.std[rows[0]]) if alone else ('', '')),
-            found.units[i],
+            estimate.names[i],
+            *([_three(estimate.model.nominal[i])] if nominal else []),
+            _three(estimate.consistent[i]),
+            *(_value(estimate.values[rows[0]], estimate.std[rows[0]]) if alone else ('', '')),
+            estimate.model.units[i],
             kind,
             end_section=count % section == 0,
         )
     return table
 
 
-def combination_table(found: Found) -> Table:
+def combination_table(estimate: ArmEstimate) -> Table:
     """Make the table of the combinations that measurements tell, in SI units."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column('no.', justify='right', no_wrap=True)
@@ -63,11 +64,11 @@ def combination_table(found: Found) -> Table:
     for heading in ('nominal', 'estimate', '± 95 %'):
         table.add_column(heading, justify='right', no_wrap=True)
     table.add_column('unit', no_wrap=True)
-    nominal = found.base.to_base(found.nominal)
-    texts = found.base.combinations
-    for k, i in enumerate(found.combined, start=1):
-        cells = _value(found.values[i], found.std[i])
-        unit = found.units[found.base.independent[i]]
+    nominal = estimate.base.to_base(estimate.model.nominal)
+    texts = estimate.base.combinations
+    for k, i in enumerate(estimate.combined, start=1):
+        cells = _value(estimate.values[i], estimate.std[i])
+        unit = estimate.model.units[estimate.base.independent[i]]
         table.add_row(str(k), texts[i], _three(nominal[i]), *cells, unit)
     return table
 
@@ -81,11 +82,9 @@ def error_table(prediction: Prediction) -> Table:
     level = prediction.rms(measured)
     predictions = (prediction.predicted, prediction.consistent, prediction.nominal)
     errors = [prediction.rms(measured - each) for each in predictions]
-    # A joint that always stood has no measurement to compare with.
-    columns = (column[np.isfinite(column)] for column in measured.T)
-    span = [float(np.ptp(column)) if column.size else 0.0 for column in columns]
+    shares = prediction.of_range(prediction.predicted)
     for i, channel in enumerate(prediction.channels):
-        share = f'{100.0 * errors[0][i] / span[i]:.1f} %' if span[i] > 0.0 else ''
+        share = f'{100.0 * shares[i]:.1f} %' if np.isfinite(shares[i]) else ''
         cells = [_three(error[i]) for error in errors]
         table.add_row(
             channel,
@@ -97,8 +96,8 @@ def error_table(prediction: Prediction) -> Table:
             end_section=i == len(prediction.channels) - 1,
         )
     if len(set(prediction.units)) == 1:
-        shares = [f'{100.0 * prediction.relative_error(each):.2f} %' for each in predictions]
-        table.add_row('relative, all', '', shares[0], '', *shares[1:], '')
+        total = [f'{100.0 * prediction.relative_error(each):.2f} %' for each in predictions]
+        table.add_row('relative, all', '', total[0], '', *total[1:], '')
     return table
 
 

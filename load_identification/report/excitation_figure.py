@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from load_identification.arm.excitation import CENTRIFUGAL, COUPLING, GRAVITY, INERTIAL
-from load_identification.tools.excitation_planner import Planned
-from load_identification.tools.report_style import (
+from load_identification.arm.planning.experiments import CENTRIFUGAL, COUPLING, GRAVITY, INERTIAL
+from load_identification.arm.planning.planner import Planned
+from load_identification.report.style import (
     BLACK,
     BLUE,
     GREEN,

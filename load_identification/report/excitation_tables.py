@@ -6,9 +6,9 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from load_identification.arm.experiments import ExperimentPlan
-from load_identification.arm.joint_motion import Oscillation
-from load_identification.tools.excitation_planner import Planned
+from load_identification.arm.planning.plan_file import ExperimentPlan
+from load_identification.arm.planning.planner import Planned
+from load_identification.motion.sines import Oscillation
 
 MOST_ROWS = 40
 """Of experiments that are printed; all are in the file."""
@@ -18,14 +18,16 @@ def summary(planned: Planned) -> str:
     """Say in a few lines what was planned."""
     if planned.plan is None:
         what = 'Fourier motion of all joints'
-        compared = f'best of those drawn {planned.compared_condition:.4g}'
+        compared = 'best of those drawn'
     else:
         what = f'{len(planned.plan.experiments)} of {planned.candidates} feasible experiments'
-        compared = f'all experiments {planned.compared_condition:.4g}'
+        compared = 'all experiments'
     return (
         f'{what}, {planned.path.duration:.1f} s, for {planned.parameters} parameters\n'
-        f'Frobenius condition number {planned.condition:.4g} (at the very least '
-        f'{planned.parameters}; {compared})\n'
+        f'log-determinant of the information {planned.worth.log_determinant:.1f} '
+        f'({compared} {planned.compared.log_determinant:.1f})\n'
+        f'Frobenius condition number {planned.worth.condition:.4g} (at the very least '
+        f'{planned.parameters}; {compared} {planned.compared.condition:.4g})\n'
         'Collisions are not checked.'
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter
 
-from load_identification.tools.report_recorder import Recorder
-from load_identification.tools.report_snapshot import Outcome, Snapshot
-from load_identification.tools.report_spectrum import Spectrum
-from load_identification.tools.report_style import (
+from load_identification.estimation.events import EventKind
+from load_identification.interface.names import INTERVAL
+from load_identification.report.recorder import Recorder
+from load_identification.report.snapshot import Outcome, Snapshot
+from load_identification.report.spectrum import Spectrum
+from load_identification.report.style import (
     AXES,
     BLACK,
     BLUE,
@@ -26,7 +29,6 @@ from load_identification.tools.report_style import (
     seconds_of,
     show_whole_time,
 )
-from load_identification.tools.tables import INTERVAL
 from load_identification.typing_aliases import FloatArray
 
 LENGTH = 0.1
@@ -54,6 +56,21 @@ VALUES = (
 MOMENTS = [4, 7, 9]
 """In message order."""
 
+ANOTHER_LOAD = tuple(
+    kind.words
+    for kind in (
+        EventKind.LOAD_CHANGED,
+        EventKind.LOAD_AND_OFFSET_CHANGED,
+        EventKind.RESET,
+        EventKind.SAVE_TOOL,
+        EventKind.CLEAR_TOOL,
+    )
+)
+"""Events after which what was identified before is no more."""
+
+LONGEST_DOUBT = 3.0
+"""What is claimed again within this time, and the same load, was not lost [s]."""
+
 UNKNOWN = 100.0
 """A standard deviation above this is the width of the prior [SI units]."""
 
@@ -61,10 +78,9 @@ UNKNOWN = 100.0
 def identified_figure(recorder: Recorder, outcome: Outcome) -> Figure:
     """Draw from when on each parameter was identified, and how its uncertainty shrank."""
     seconds = seconds_of(recorder)
-    known = np.array([s.identified for s in recorder.snapshots])
     with new_figure(11.0, 8.0) as figure:
         top, *rows = figure.subplots(4, 1, sharex=True, height_ratios=[1.7, 1.0, 1.0, 1.0])
-        _draw_timeline(top, seconds, known)
+        _draw_timeline(top, recorder)
         _draw_uncertainty(rows, seconds, recorder, outcome)
         mark_changes([top, *rows], recorder)
         rows[-1].set_xlabel('time [s]')
@@ -72,14 +88,21 @@ def identified_figure(recorder: Recorder, outcome: Outcome) -> Figure:
     return figure
 
 
-def _draw_timeline(ax: Axes, seconds: FloatArray, known: FloatArray) -> None:
+def _draw_timeline(ax: Axes, recorder: Recorder) -> None:
+    seconds = seconds_of(recorder)
+    known = np.array([s.identified for s in recorder.snapshots])
+    changes = [
+        1e-9 * (event.stamp - recorder.first)
+        for event in recorder.events
+        if event.words in ANOTHER_LOAD
+    ]
     edges = np.append(seconds, seconds[-1])
     for k in range(len(VALUES)):
         color = (BLUE, *[ORANGE] * 3, *[GREEN] * 6)[k]
         ax.barh(k, edges[-1] - edges[0], left=edges[0], height=0.6, color='#eeeeee')
         for i in np.flatnonzero(known[:, k]):
             ax.barh(k, edges[i + 1] - edges[i], left=edges[i], height=0.6, color=color)
-        since = _since(seconds, known[:, k])
+        since = _since(seconds, known[:, k], changes)
         words = 'not identified' if np.isnan(since) else f'since {since:.1f} s'
         ax.annotate(
             words,
@@ -97,12 +120,30 @@ def _draw_timeline(ax: Axes, seconds: FloatArray, known: FloatArray) -> None:
     ax.set_title('identified')
 
 
-def _since(seconds: FloatArray, known: FloatArray) -> float:
-    """Return from when on a parameter was identified to the end; NaN where it was not."""
+def _since(seconds: FloatArray, known: FloatArray, changes: Sequence[float] = ()) -> float:
+    """Return from when on a parameter was identified to the end; NaN where it was not.
+
+    Parameters
+    ----------
+    seconds : (n,) array
+        Of the estimates [s].
+    known : (n,) array
+        Whether it was identified.
+    changes : sequence of float
+        When the load changed, or was forgotten [s]. A loss of at most `LONGEST_DOUBT` without one
+        of them is that of a change that turned out to be none, or the offset's.
+    """
     if not known[-1]:
         return np.nan
-    lost = np.flatnonzero(~known.astype(bool))
-    return float(seconds[lost[-1] + 1] if lost.size else seconds[0])
+    since = float(seconds[-1])
+    step = float(np.median(np.diff(seconds))) if len(seconds) > 1 else 0.0
+    for k in range(len(seconds) - 1, -1, -1):
+        if known[k]:
+            lost = any(seconds[k] < time <= since for time in changes)
+            if lost or since - seconds[k] > LONGEST_DOUBT + step:
+                break
+            since = float(seconds[k])
+    return since
 
 
 def _draw_uncertainty(
@@ -210,6 +251,9 @@ def _draw_directions(figure: SubFigure, snapshot: Snapshot) -> None:
     bars.barh(range(10), shown, color=BLUE, height=0.65, log=True)
     for k in np.flatnonzero(~np.isfinite(shown)):
         bars.text(0.02, k, 'nothing known', transform=bars.get_yaxis_transform(), va='center')
+    bars.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+    bars.xaxis.set_major_formatter(lambda value, _: f'{value:g}')
+    bars.xaxis.set_minor_formatter(NullFormatter())
     bars.set_title('its standard deviation')
     bars.set_xlabel(f'in units of 1 kg and {LENGTH:g} m')
 

@@ -11,17 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from load_identification.errors import ParameterError
-from load_identification.model.payload_commands import Payload, payload_commands
-from load_identification.tools.report_recorder import Recorder
-from load_identification.tools.report_snapshot import PARTS, Outcome
-from load_identification.tools.tables import (
-    INTERVAL,
-    OFFSETS,
-    PARAMETERS,
-    Group,
-    by_time,
-    decimals,
-)
+from load_identification.interface.names import INTERVAL
+from load_identification.model.payload_export import Payload, payload_commands
+from load_identification.report.recorder import Recorder
+from load_identification.report.snapshot import PARTS, Outcome
+from load_identification.report.tables import OFFSETS, PARAMETERS, Group, by_time, decimals
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 PAGE = 'report.html'
@@ -127,14 +121,14 @@ def _cards(payload: Payload) -> str:
     for (name, part), group in zip(PARTS.items(), PARAMETERS, strict=True):
         known = bool(payload.identified[part].all())
         words = 'not identified'
-        if known and name == 'inertia':
-            words = _widest(payload, part)
-        elif known:
+        if known:
             half = INTERVAL * group.scale * float(np.max(payload.std[part]))
             digits = decimals(half)
             numbers = ', '.join(f'{group.scale * v:.{digits}f}' for v in payload.values[part])
             brackets = ('(', ')') if len(payload.values[part]) > 1 else ('', '')
             words = f'{brackets[0]}{_minus(numbers)}{brackets[1]} ± {half:.{digits}f} {group.unit}'
+            if name == 'inertia':
+                words += f', {_widest(payload, part)}'
         missing = '' if known else ' missing'
         cards.append(f'<div class="card{missing}"><b>{name}</b><span>{escape(words)}</span></div>')
     return f'<div class="cards">{"".join(cards)}</div>'
@@ -144,7 +138,7 @@ def _widest(payload: Payload, part: slice) -> str:
     """Return the widest interval of the inertia as a share of its largest moment."""
     largest = float(np.max(payload.values[[4, 7, 9]]))
     half = INTERVAL * float(np.max(payload.std[part]))
-    return f'± {100.0 * half / largest:.2g} % of the largest moment'
+    return f'{100.0 * half / largest:.2g} % of the largest moment'
 
 
 def _list(title: str, sentences: Sequence[str]) -> str:
@@ -163,8 +157,10 @@ def _table(
     first: int,
 ) -> str:
     """Return values with 95 % intervals, and the truth from `first` on where it is known."""
-    heads = ['', 'estimate', '± 95 %', 'unit'] + (['truth', 'inside'] if truth is not None else [])
-    numeric = {'estimate', '± 95 %', 'truth'}
+    heads = ['', 'estimate', '± 95 %', 'unit'] + (
+        ['truth', 'error [std]', 'inside'] if truth is not None else []
+    )
+    numeric = {'estimate', '± 95 %', 'truth', 'error [std]'}
     rows = [''.join(f'<th{_class(head in numeric)}>{head}</th>' for head in heads)]
     k = 0
     for group in groups:
@@ -185,6 +181,8 @@ def _table(
                 inside = bool(known[i] and abs(values[i] - true) <= INTERVAL * std[i])
                 text = _minus(f'{group.scale * true:.{digits}f}')
                 cells.append(f'<td class="number">{text}</td>')
+                error = f'{(values[i] - true) / std[i]:.1f}' if known[i] else ''
+                cells.append(f'<td class="number">{_minus(error)}</td>')
                 cells.append('<td>yes</td>' if inside else '<td class="no">no</td>')
             rule = ' class="rule"' if i == k and k else ''
             rows.append(f'{"".join(cells)}|{rule}')

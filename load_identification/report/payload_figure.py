@@ -12,8 +12,8 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.shapes import Shape, shape_of
-from load_identification.tools.report_snapshot import Snapshot
-from load_identification.tools.report_style import (
+from load_identification.report.snapshot import Snapshot
+from load_identification.report.style import (
     AXES,
     BLACK,
     BLUE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from load_identification.tools.report_recorder import LOST, Recorder, Samples
-from load_identification.tools.report_snapshot import PARTS, Snapshot
+from load_identification.report.recorder import LOST, Recorder, Samples
+from load_identification.report.snapshot import PARTS, Snapshot
 from load_identification.typing_aliases import FloatArray
 
 AS_GOOD_AS_AT_THE_END = 3.0

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.estimation.wrist_rows import regressor
-from load_identification.signals.batches import FilteredBatch
-from load_identification.tools.report_series import BinnedSeries, LiveliestWindow
-from load_identification.tools.report_snapshot import PARTS, Snapshot
-from load_identification.tools.report_spectrum import Spectrum, SpectrumRecorder
+from load_identification.estimation.measurement import regressor
+from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.interface.batches import FilteredBatch
+from load_identification.report.series import BinnedSeries, LiveliestWindow
+from load_identification.report.snapshot import PARTS, Snapshot, snapshot_of
+from load_identification.report.spectrum import Spectrum, SpectrumRecorder
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 SNAPSHOTS = 512
@@ -105,7 +106,7 @@ class Recorder:
         """Take in filtered samples."""
         matrix = regressor(batch)
         usable: BoolArray = np.asarray(np.isfinite(matrix).all(axis=(1, 2)), dtype=bool)
-        batch, matrix = _picked(batch, usable), matrix[usable]
+        batch, matrix = batch.select(usable), matrix[usable]
         if not len(batch.stamps):
             return
         self._look_at_time(int(batch.stamps[0]), batch.frame)
@@ -154,16 +155,20 @@ class Recorder:
         edges = np.searchsorted(batch.stamps, batch.stamps[0] + ends)
         for first, last in itertools.pairwise([0, *edges, len(batch.stamps)]):
             if last > first:
-                yield _picked(batch, slice(first, last))
+                yield batch.select(slice(first, last))
 
     def _span(self, batch: FilteredBatch) -> float:
         """Return how many steps between estimates a batch lasts."""
         stamps = batch.stamps
         return float(stamps.max() - stamps[0]) / (self._step * 1e9) if len(stamps) else 0.0
 
-    def wants_snapshot(self, stamp: int) -> bool:
+    def wants_estimate(self, stamp: int) -> bool:
         """Tell whether it is time for another estimate [ns]."""
         return self._latest is None or stamp - self._latest.stamp >= self._step * 1e9
+
+    def add_estimate(self, estimate: PayloadEstimate) -> None:
+        """Take in an estimate of the pipeline; the last one is always kept."""
+        self.add_snapshot(snapshot_of(estimate))
 
     def add_snapshot(self, snapshot: Snapshot) -> None:
         """Take in an estimate; the last one is always kept."""
@@ -203,12 +208,6 @@ class Recorder:
     def spectrum(self) -> Spectrum | None:
         """Return the spectrum of what was not explained."""
         return self._spectrum.spectrum()
-
-
-def _picked(batch: FilteredBatch, which: slice | BoolArray) -> FilteredBatch:
-    """Return some samples of a batch."""
-    names = [f.name for f in fields(batch) if f.name != 'frame']
-    return replace(batch, **{name: getattr(batch, name)[which] for name in names})
 
 
 def _samples(mean: FloatArray, low: FloatArray, high: FloatArray) -> Samples:

@@ -8,23 +8,24 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from load_identification.errors import ParameterError
-from load_identification.tools.report_figures import (
-    estimates_figure,
-    offset_figure,
-    wrench_figure,
-)
-from load_identification.tools.report_information import (
+from load_identification.interface.names import INTERVAL
+from load_identification.report.information_figures import (
     LENGTH,
     condition_number,
     excitation_figure,
     identified_figure,
     spectrum_figure,
 )
-from load_identification.tools.report_page import PAGE, Picture, report_page
-from load_identification.tools.report_payload import payload_figure
-from load_identification.tools.report_recorder import Recorder
-from load_identification.tools.report_snapshot import Outcome
-from load_identification.tools.report_style import save
+from load_identification.report.page import PAGE, Picture, report_page
+from load_identification.report.payload_figure import payload_figure
+from load_identification.report.recorder import Recorder
+from load_identification.report.series_figures import (
+    estimates_figure,
+    offset_figure,
+    wrench_figure,
+)
+from load_identification.report.snapshot import Outcome
+from load_identification.report.style import save
 
 
 def write_report(folder: Path, recorder: Recorder, outcome: Outcome) -> Path:
@@ -153,7 +154,7 @@ def _drift(recorder: Recorder, outcome: Outcome) -> str:
     parts = []
     for name, unit, part in (('force', 'N', slice(0, 3)), ('torque', 'N·m', slice(3, 6))):
         k = int(np.argmax(np.abs(change[part]) / noise[part])) + part.start
-        parts.append(f'{name} {"xyz"[k % 3]} {change[k]:+.2g} ± {1.96 * noise[k]:.1g} {unit}')
+        parts.append(f'{name} {"xyz"[k % 3]} {change[k]:+.2g} ± {INTERVAL * noise[k]:.1g} {unit}')
     return f'Most moved within {minutes:.2g} min: {" and ".join(parts)}.'
 
 

@@ -7,10 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from load_identification.tools.report_prediction import predict
-from load_identification.tools.report_recorder import Recorder, Samples
-from load_identification.tools.report_snapshot import Outcome
-from load_identification.tools.report_style import (
+from load_identification.interface.names import INTERVAL
+from load_identification.report.prediction_figure import predict
+from load_identification.report.recorder import Recorder, Samples
+from load_identification.report.snapshot import Outcome
+from load_identification.report.style import (
     AXES,
     BLACK,
     BLUE,
@@ -24,7 +25,6 @@ from load_identification.tools.report_style import (
     seconds_of,
     show_whole_time,
 )
-from load_identification.tools.tables import INTERVAL
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 MARGIN = 0.15

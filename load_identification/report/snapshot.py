@@ -10,7 +10,7 @@ import numpy as np
 from load_identification.errors import ParameterError
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.payload_commands import UPPER
+from load_identification.model.payload_export import UPPER
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 PARTS = {'mass': slice(0, 1), 'centre of mass': slice(1, 4), 'inertia': slice(4, 10)}

@@ -15,8 +15,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from load_identification.tools.report_recorder import FOUND, LOST, Recorder
-from load_identification.tools.report_snapshot import PARTS
+from load_identification.report.recorder import FOUND, LOST, Recorder
+from load_identification.report.snapshot import PARTS
 from load_identification.typing_aliases import FloatArray
 
 BLACK, GREY, SILVER, LIGHT = '#222222', '#8a8a8a', '#bbbbbb', '#e2e2e2'
@@ -67,8 +67,8 @@ def save(figure: Figure, path: Path) -> None:
     with mpl.rc_context(STYLE):
         figure.savefig(buffer, dpi=DPI, facecolor='white')
     picture = Image.open(buffer).convert('RGB')
-    if not any(ax.name == '3d' for ax in figure.axes):
-        # Lines want few colours; every channel alike, so that grey stays grey.
+    if not any(ax.name == '3d' or ax.images for ax in figure.axes):
+        # Lines want few colours, shades many; every channel alike, so that grey stays grey.
         picture = picture.point(lambda value: LEVEL * round(value / LEVEL))
     picture.save(path, optimize=True)
 

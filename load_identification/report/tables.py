@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from rich import box
 from rich.table import Table
 
+from load_identification.interface.names import INTERVAL
 from load_identification.typing_aliases import BoolArray, FloatArray
-
-INTERVAL = 1.96
-"""Half of a 95 % interval, in standard deviations."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.signals.batches import SynchronizedBatch
+from load_identification.interface.batches import SynchronizedBatch
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 ORDER = 6
@@ -22,6 +22,12 @@ LEAST_SIDE = 3
 WORST_CONDITION = 1e6
 """Of the normal equations: even seven points jittered by 0.4 of their distance stay below 2e5."""
 
+
+LOOK_EVERY = 5
+"""The noise of positions and velocities is looked at in every so many windows."""
+
+FORGETTING = 0.95
+"""Factor by which a look counts less with every one that follows: two seconds of outputs."""
 
 FEWEST_AT_REST = 20
 """Samples of a window from which rest can be told from a turning point."""
@@ -113,13 +119,85 @@ def at_rest(position: FloatArray, used: BoolArray) -> BoolArray:
     return rests
 
 
+class WindowNoise:
+    """Variance of each channel about the polynomial of its window, averaged over windows.
+
+    Looked at in every `LOOK_EVERY`-th window; Σ r² / (w - 7) of its w samples, in a mean that
+    forgets. What the polynomial cannot follow counts as noise as well: it is not to be believed.
+    """
+
+    def __init__(self) -> None:
+        self._windows = 0
+        self._squares: FloatArray | None = None
+        self._freedom = 0.0
+
+    def update(self, offsets: FloatArray, used: BoolArray, values: FloatArray) -> FloatArray:
+        """Take in k windows of w samples of c channels; return the variances, (k, c).
+
+        NaN as long as no window had more samples than the polynomial has coefficients.
+        """
+        k, channels = len(values), values.shape[2]
+        if self._squares is None or len(self._squares) != channels:
+            self._squares, self._freedom = np.zeros(channels), 0.0
+        variance = np.empty((k, channels))
+        begin = 0
+        for window in range(-self._windows % LOOK_EVERY, k, LOOK_EVERY):
+            variance[begin:window] = self._variance()
+            self._look(offsets[window, used[window]], values[window, used[window]])
+            begin = window
+        self._windows += k
+        variance[begin:] = self._variance()
+        return variance
+
+    def _look(self, offsets: FloatArray, samples: FloatArray) -> None:
+        freedom = len(offsets) - ORDER - 1
+        if freedom < 1 or self._squares is None:
+            return
+        basis = np.linalg.qr(np.vander(offsets / np.abs(offsets).max(), ORDER + 1))[0]
+        about = samples - samples.mean(axis=0)
+        squares = np.sum((about - basis @ (basis.T @ about)) ** 2, axis=0)
+        # A velocity not published in this window shows nothing.
+        squares = np.where(np.isnan(squares), freedom * self._variance(), squares)
+        self._squares = FORGETTING * self._squares + np.nan_to_num(squares)
+        self._freedom = FORGETTING * self._freedom + freedom
+
+    def _variance(self) -> FloatArray:
+        assert self._squares is not None
+        if not self._freedom:
+            return np.full(len(self._squares), np.nan)
+        variance: FloatArray = self._squares / self._freedom
+        return variance
+
+
+def _share_of_velocity(kernels: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return the weight of the published velocity in q̇ and q̈, (k, 2, J): the rest is position's.
+
+    Parameters
+    ----------
+    kernels : (k, w, 3) array
+        Of value and derivatives.
+    variance : (k, 2 J) array
+        Of a sample's position and velocity.
+    """
+    gain = (kernels**2).sum(axis=1)
+    position, velocity = np.split(variance, 2, axis=1)
+    by_position = gain[:, 1:, None] * position[:, None]
+    by_velocity = gain[:, :2, None] * velocity[:, None]
+    both = by_position + by_velocity
+    # Where nothing is known of the noise, or there is none, one derivative is better than two.
+    share: FloatArray = np.where(both > 0.0, by_position / np.where(both > 0.0, both, 1.0), 1.0)
+    return share
+
+
 class Differentiator:
     """Filters and differentiates joint states and wrench with one kernel and one delay.
 
     At every output instant a polynomial of degree 6 is fitted to each channel over the same
-    window; q, q̇ and q̈ come from the positions, or q̇ and q̈ from the joint velocity where that is
-    published, so that one derivative suffices. A window does not reach across a gap longer
-    than `max_gap`; memory is one window and the samples not yet answered.
+    window; q, q̇ and q̈ come from the positions, and q̇ and q̈ from the joint velocity too where
+    that is published: one derivative less. Both are weighted by their noise as the windows show
+    it, so that a noisy velocity does not spoil good positions, nor the other way round. A window
+    does not reach across a gap longer than `max_gap`; memory is one window and the samples not
+    yet answered.
 
     Parameters
     ----------
@@ -135,7 +213,8 @@ class Differentiator:
     def __init__(self, cutoff_frequency: float, output_rate: float, max_gap: float) -> None:
         self._half = round(0.5e9 * CUTOFF_TIMES_WINDOW / cutoff_frequency)
         self._period = round(1e9 / output_rate)
-        self._max_gap = round(max_gap * 1e9)
+        self.max_gap = round(max_gap * 1e9)
+        """[ns]."""
         self.reset()
 
     @property
@@ -150,6 +229,7 @@ class Differentiator:
         self._segment_start: IntArray = np.empty(0, dtype=np.int64)
         self._is_centre = np.empty(0, dtype=bool)
         self._values: FloatArray = np.empty((0, 0))
+        self._noise = WindowNoise()
 
     def update(self, batch: SynchronizedBatch) -> DifferentiatedBatch | None:
         """Take in samples and return the outputs whose windows they complete, or None.
@@ -175,7 +255,7 @@ class Differentiator:
         before = np.empty_like(stamps)
         before[0] = 0 if fresh else stamps[0] - self._stamps[-1]
         before[1:] = stamps[1:] - stamps[:-1]
-        starts = np.where(before > self._max_gap, stamps, start)
+        starts = np.where(before > self.max_gap, stamps, start)
         segment = np.maximum.accumulate(starts)
         # A quarter of a period keeps jittered stamps of a divisor rate in the same place.
         since = stamps - segment + self._period // 4
@@ -243,13 +323,18 @@ class Differentiator:
             np.isnan(fitted[still, :2, joints : 2 * joints]), np.nan, 0.0
         )
         position = fitted[:, :, :joints]
-        velocity = fitted[:, :, joints : 2 * joints]
-        without = np.isnan(velocity[:, 0])
+        rates = position[:, 1:].copy()
+        published = fitted[:, :2, joints : 2 * joints]
+        if not np.isnan(published).all():
+            variance = self._noise.update(offsets, used, values[:, :, : 2 * joints])
+            share = _share_of_velocity(kernels, variance)
+            both = share * published + (1.0 - share) * rates
+            rates = np.where(np.isnan(published), rates, both)
         return DifferentiatedBatch(
             stamps=self._stamps[centres],
             position=position[:, 0],
-            velocity=np.where(without, position[:, 1], velocity[:, 0]),
-            acceleration=np.where(without, position[:, 2], velocity[:, 1]),
+            velocity=rates[:, 0],
+            acceleration=rates[:, 1],
             wrench=fitted[:, 0, 2 * joints :],
         )
 

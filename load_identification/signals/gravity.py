@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from load_identification.interface.batches import FilteredBatch
 from load_identification.signals.low_pass import STEEPEST_RATIO
+from load_identification.signals.rest import RestDetector
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 FADING_TIME = 2.0
 """Time constant of forgetting [s]."""
+
+LONGEST_STEP_NS = 150_000_000
+"""Samples further apart than this are not joined [ns]: motion of some hertz cannot be integrated
+from so few."""
+
+REST_NS = 100_000_000
+"""After so long without motion the sensor rests [ns]."""
 
 
 class GravityObserver:
@@ -95,6 +106,53 @@ class GravityObserver:
             slopes[k] = (s0 * sums[1] - s1 * sums[0]) / (s0 * s2 - s1 * s1)
         self._weights, self._sums = (s0, s1, s2), sums
         return slopes
+
+
+class MotionOfUnknownRobot:
+    """Fills gravity and rest in batches of a sensor that hangs on nobody knows what.
+
+    Gravity is that of `GravityObserver`, or at rest what the accelerometer reads, reversed. The
+    sensor rests while the angle it has turned through and the way it has gone, the integrals of
+    its velocities in its own axes, stand still.
+    """
+
+    def __init__(self) -> None:
+        self._observer = GravityObserver()
+        self._rest = RestDetector()
+        self._newest: int | None = None
+        self._way = np.zeros(6)
+
+    def fill(self, batch: FilteredBatch) -> FilteredBatch:
+        """Return a batch with gravity and rest; a stamp that is not newer starts afresh.
+
+        A linear velocity that is not known counts as zero: means over seconds change little.
+        """
+        acceleration, omega = batch.linear_acceleration, batch.angular_velocity
+        usable = np.isfinite(acceleration).all(axis=1) & np.isfinite(omega).all(axis=1)
+        if not usable.any():
+            return batch
+        stamps = batch.stamps[usable]
+        if self._newest is not None and stamps[0] <= self._newest:
+            self._observer.reset()
+            self._rest.reset()
+            self._newest = None
+        velocity = np.nan_to_num(batch.linear_velocity[usable])
+        motion = np.hstack([velocity, acceleration[usable], omega[usable]])
+        steps = np.diff(stamps, prepend=stamps[0] if self._newest is None else self._newest)
+        self._newest = int(stamps[-1])
+        apart = steps > LONGEST_STEP_NS
+        observed = self._observer.update(stamps, motion, apart)
+        seconds = np.where(apart, 0.0, steps * 1e-9)[:, None]
+        way = self._way + np.cumsum(seconds * motion[:, [0, 1, 2, 6, 7, 8]], axis=0)
+        self._way = way[-1]
+        self._rest.update(stamps, way)
+        gravity = np.full_like(acceleration, np.nan)
+        rest = np.zeros(len(batch.stamps), dtype=bool)
+        rest[usable] = self._rest.rested(stamps - REST_NS, stamps)
+        # A velocity of exactly zero has been found to be no motion, or is not published at all.
+        still = rest[usable] & ~velocity.any(axis=1)
+        gravity[usable] = np.where(still[:, None], -acceleration[usable], observed)
+        return replace(batch, gravity=gravity, rest=rest)
 
 
 def turning(steps: FloatArray, omega: FloatArray, fresh: BoolArray) -> FloatArray:

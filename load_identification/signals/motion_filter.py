@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
 from load_identification.errors import DescriptionError
-from load_identification.model.robot import Robot, check_description
-from load_identification.signals.batches import CHANNELS, FilteredBatch, SynchronizedBatch
-from load_identification.signals.channel_monitor import ChannelMonitor
-from load_identification.signals.differentiator import Differentiator
-
-CONVENTIONS = {'on_sensor': 1.0, 'on_load': -1.0}
-"""Sign that turns a wrench of each convention into what the load exerts on the sensor."""
+from load_identification.interface.batches import CHANNELS, FilteredBatch, SynchronizedBatch
+from load_identification.interface.parameters import CONVENTIONS
+from load_identification.model.robot import Robot
+from load_identification.model.urdf import check_description
+from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
+from load_identification.signals.joint_jumps import JumpGate
+from load_identification.signals.rest import RestDetector
+from load_identification.signals.sensor_health import ABSENT, SensorHealth
 
 
 class MotionFilter:
@@ -34,11 +35,16 @@ class MotionFilter:
         self, differentiator: Differentiator, gravity: Sequence[float], wrench_convention: str
     ) -> None:
         self.dropped: Counter[str] = Counter()
+        self.taken = self.given = 0
+        """How many samples have come, and how many have left."""
         self.waiting_for = 'the robot description'
         """What keeps samples from being used; empty when nothing does."""
         self.robot: Robot | None = None
         self._differentiator = differentiator
-        self._monitor = ChannelMonitor()
+        self.health = SensorHealth()
+        """What the channels of the wrench are worth."""
+        self._rest = RestDetector()
+        self._jumps = JumpGate(0, differentiator.max_gap, self.dropped)
         self._gravity = tuple(gravity)
         self._sign = CONVENTIONS[wrench_convention]
         self._description: str | None = None
@@ -55,7 +61,8 @@ class MotionFilter:
     @property
     def absent_channels(self) -> tuple[str, ...]:
         """Wrench channels that have shown nothing so far, or show nothing any more."""
-        return tuple(c for c, gone in zip(CHANNELS, self._monitor.silent, strict=True) if gone)
+        states = zip(CHANNELS, self.health.states, strict=True)
+        return tuple(channel for channel, state in states if state == ABSENT)
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
         """Use a robot description; with the sensor frame known, check that it is there.
@@ -77,15 +84,21 @@ class MotionFilter:
 
     def reset(self) -> None:
         """Forget every sample."""
-        self._differentiator.reset()
-        self._monitor.reset()
+        self._forget_motion()
+        self.health.reset()
+        self._jumps.reset()
         self._newest = None
+
+    def _forget_motion(self) -> None:
+        self._differentiator.reset()
+        self._rest.reset()
 
     def update(self, batch: SynchronizedBatch) -> FilteredBatch | None:
         """Take in synchronized samples and return what they complete, or None.
 
         A stamp that is not newer than the one before starts afresh.
         """
+        self.taken += len(batch.stamps)
         robot = self._ready_robot(batch.frame)
         if robot is None:
             self.dropped['no_robot'] += len(batch.stamps)
@@ -141,14 +154,16 @@ class MotionFilter:
         )
 
     def _filter(self, batch: SynchronizedBatch, robot: Robot) -> FilteredBatch | None:
-        absent = self._monitor.absent
-        stuck = self._monitor.update(batch.position, batch.wrench)
+        absent = self.health.absent
+        stuck = self.health.update(batch.stamps, batch.position, batch.wrench)
         if stuck.any():
             self.dropped['wrench_channel_stuck'] += int(stuck[:, ~absent].any(axis=1).sum())
             batch = replace(batch, wrench=np.where(stuck, np.nan, batch.wrench))
-        out = self._differentiator.update(batch)
+        out = self._differentiate(batch, robot)
         if out is None:
             return None
+        self.given += len(out.stamps)
+        half = round(self.delay * 1e9)
         motion = robot.motion(out.position, out.velocity, out.acceleration)
         return FilteredBatch(
             frame=robot.sensor_frame,
@@ -158,4 +173,34 @@ class MotionFilter:
             angular_velocity=motion.angular_velocity,
             linear_acceleration=motion.linear_acceleration,
             angular_acceleration=motion.angular_acceleration,
+            gravity=motion.gravity,
+            rest=self._rest.rested(out.stamps - half, out.stamps + half),
+            gravity_by_joint=motion.gravity_by_joint,
+            gravity_by_tilt=motion.gravity_by_tilt,
+        )
+
+    def _differentiate(self, batch: SynchronizedBatch, robot: Robot) -> DifferentiatedBatch | None:
+        """Differentiate what follows on one another; where joints have jumped, begin anew."""
+        joints = len(robot.joints)
+        if len(self._jumps.limits) != joints:
+            self._jumps = JumpGate(joints, self._differentiator.max_gap, self.dropped)
+        self._jumps.set_limits(robot.velocity_limits)
+        rows = np.hstack([batch.position, batch.velocity, batch.wrench])
+        found = []
+        for piece in self._jumps.update(batch.stamps, rows):
+            if piece.fresh:
+                self._forget_motion()
+            position, velocity, wrench = np.split(piece.rows, [joints, 2 * joints], axis=1)
+            self._rest.update(piece.stamps, position)
+            out = self._differentiator.update(
+                replace(
+                    batch, stamps=piece.stamps, position=position, velocity=velocity, wrench=wrench
+                )
+            )
+            if out is not None:
+                found.append(out)
+        if len(found) < 2:
+            return found[0] if found else None
+        return DifferentiatedBatch(
+            *(np.concatenate([getattr(out, f.name) for out in found]) for f in fields(found[0]))
         )

@@ -31,6 +31,10 @@ class StampGate:
         self._max_gap = max_gap
         self._stream = stream
         self._dropped = dropped
+        self.heard: int | None = None
+        """Newest stamp of what has come last, let through or not [ns]."""
+        self.period = 0
+        """Time between the last two samples that came in order [ns]; 0: unknown."""
         self._last: int | None = None
         self._held: tuple[int, FloatArray] | None = None
 
@@ -44,6 +48,7 @@ class StampGate:
         rows : (n, ...) array
             What belongs to each stamp.
         """
+        self._hear(stamps)
         if self._follows_on(stamps):
             self._last = int(stamps[-1])
             return stamps, rows, False
@@ -64,6 +69,14 @@ class StampGate:
             np.array(accepted_rows, dtype=float).reshape(len(accepted_rows), *rows.shape[1:]),
             restarted,
         )
+
+    def _hear(self, stamps: IntArray) -> None:
+        """Note when samples come, whatever becomes of them."""
+        if len(stamps):
+            before = self.heard if len(stamps) == 1 else int(stamps[-2])
+            if before is not None and stamps[-1] > before:
+                self.period = int(stamps[-1]) - before
+            self.heard = int(stamps[-1])
 
     def _follows_on(self, stamps: IntArray) -> bool:
         """Tell whether a whole batch is in order, as it nearly always is."""

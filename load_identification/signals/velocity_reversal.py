@@ -63,3 +63,12 @@ def least_speed(
         Share of it that matters.
     """
     return np.maximum(np.abs(rate) - reach * half_window * np.abs(acceleration), 0.0)
+
+
+def share_known(speed: FloatArray, low: float, full: float) -> FloatArray:
+    """Return how far friction is known at a speed: 0 below `low`, 1 above `full`, smooth between.
+
+    s^2 (3 - 2 s), s = (speed - low) / (full - low)
+    """
+    s = np.clip((speed - low) / (full - low), 0.0, 1.0)
+    return np.asarray(s**2 * (3.0 - 2.0 * s))

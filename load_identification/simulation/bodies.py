@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from load_identification.estimation.consistency import BoundingEllipsoid, is_consistent
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import wrench_regressor
+from load_identification.numerics.nearest_body import BoundingEllipsoid, is_consistent
 from load_identification.typing_aliases import FloatArray
 
 SHAPES = {

@@ -10,22 +10,25 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio
 
-from load_identification.arm.arm import Arm
-from load_identification.arm.base_parameters import BaseParameters, arm_base_parameters
-from load_identification.arm.exchange import exchange
-from load_identification.arm.excitation import MotionSettings
-from load_identification.arm.experiments import (
-    ExperimentPlan,
-    feasible_experiments,
-    ideal_blocks,
-    locked_postures,
-    plan_path,
+from load_identification.arm.dynamics.base_parameters import (
+    BaseParameters,
+    TorqueRegressor,
+    arm_base_parameters,
+    base_regressor,
 )
-from load_identification.arm.friction import DriveModel
-from load_identification.arm.joint_motion import JointMotion
-from load_identification.arm.limits import Limits, arm_limits
-from load_identification.arm.model import ArmModel
-from load_identification.arm.spectrum import TorqueRegressor, base_regressor
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.tree import Arm
+from load_identification.arm.planning.criteria import CONDITION, ideal_blocks
+from load_identification.arm.planning.experiments import (
+    MotionSettings,
+    feasible_experiments,
+    locked_postures,
+)
+from load_identification.arm.planning.optimal_design import optimal_design
+from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
+from load_identification.motion.joint_path import JointMotion
+from load_identification.motion.limits import Limits, arm_limits
 from load_identification.typing_aliases import FloatArray
 
 
@@ -102,9 +105,9 @@ def planned(found: Case, size: int, periods: int = 6) -> ExperimentPlan:
     """Choose experiments on a grid."""
     postures = locked_postures(found.limits, (1, 3, 3), seed=0)
     settings = MotionSettings(periods=periods)
-    experiments = feasible_experiments(found.arm, found.limits, settings, postures)
+    experiments = feasible_experiments(found.limits, settings, postures)
     blocks = ideal_blocks(found.regressor, experiments, np.ones(len(found.arm.joints)))
-    chosen = exchange(blocks, size, seed=0, starts=2).chosen
+    chosen = optimal_design(blocks, size, 0, CONDITION, starts=2).chosen
     return plan_path(found.arm.joints, [experiments[k] for k in chosen], found.limits)
 
 

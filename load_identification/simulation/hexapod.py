@@ -1,14 +1,13 @@
-"""The example hexapod, motions of it and exact samples, for tests."""
+"""The hexapod of config/hexapod.yaml: motions of it, exact samples, and what its sensors tell."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pinocchio
 
+from load_identification.interface.batches import EffortBatch, FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.parallel.excitation import plan_sines
+from load_identification.parallel.excitation import OrientationSines, plan_sines
 from load_identification.parallel.geometry import read_geometry
 from load_identification.parallel.mechanism import (
     Mechanism,
@@ -17,16 +16,37 @@ from load_identification.parallel.mechanism import (
     in_sensor_frame,
     rotation_exponential,
 )
-from load_identification.signals.batches import EffortBatch, FilteredBatch
+from load_identification.simulation.robots import shipped_file
 from load_identification.typing_aliases import FloatArray
 
-GEOMETRY_FILE = Path(__file__).resolve().parents[1] / 'config' / 'hexapod.yaml'
+GEOMETRY_FILE = shipped_file('hexapod.yaml')
 GEOMETRY = read_geometry(GEOMETRY_FILE)
 GRAVITY = np.array([0.0, 0.0, -9.80665])
-AMPLITUDE = np.deg2rad([20.0, 20.0, 26.0])
-FREQUENCY = np.array([0.60, 0.77, 0.47])
 BASE = 1_700_000_000_000_000_000
-"""Stamp at which motions begin [ns]."""
+"""Stamp at which exact motions begin [ns]."""
+
+PLATFORM = InertialParameters.from_center_of_mass(
+    9.0, [0.002, -0.001, -0.015], np.diag([0.19, 0.20, 0.38])
+)
+LOAD = InertialParameters.from_center_of_mass(
+    22.26, [0.030, -0.020, 0.0081], np.diag([0.2277, 0.4642, 0.6910])
+)
+"""A steel plate of 0.50 x 0.35 x 0.0162 m with the mass of Schulte and Gerland's load."""
+
+RATE = 500.0
+"""Leg states per second [Hz]."""
+
+AMPLITUDE, FREQUENCY = np.deg2rad([20.0, 16.0, 20.0]), np.array([0.82, 1.05, 0.64])
+"""Of roll, pitch and yaw [rad, Hz]."""
+
+COULOMB, HUMP, STRIBECK_SPEED, VISCOUS = 22.0, 22.0, 0.015, 60.0
+"""Friction of a leg [N, N, m/s, N s/m], the Coulomb level varying by 15 % within a minute."""
+
+FORCE_NOISE, LENGTH_NOISE, RATE_NOISE = 2.0, 5e-6, 5e-4
+"""Standard deviations per sample [N, m, m/s]."""
+
+REST = 3.0
+"""Time at rest after a motion [s]."""
 
 
 def random_poses(mechanism: Mechanism, count: int, seed: int) -> PlatformPose:
@@ -70,14 +90,6 @@ def body_force(body: InertialParameters, pose: PlatformPose, motion: PlatformMot
     return wrench
 
 
-def leg_forces(mechanism: Mechanism, pose: PlatformPose, wrench: FloatArray) -> FloatArray:
-    """Return the forces along the legs that amount to a wrench at P in S."""
-    unit = np.broadcast_to(np.eye(6), (len(wrench), 6, 6))
-    per_leg = np.stack([mechanism.wrench(pose, unit[:, k]) for k in range(6)], axis=2)
-    forces: FloatArray = np.linalg.solve(per_leg, wrench[..., None])[..., 0]
-    return forces
-
-
 def exact_samples(
     mechanism: Mechanism, body: InertialParameters, pose: PlatformPose, motion: PlatformMotion
 ) -> FilteredBatch:
@@ -87,7 +99,8 @@ def exact_samples(
     and the inverse Jacobian.
     """
     lengths, rates, accelerations = mechanism.leg_motion(pose, motion)
-    forces = leg_forces(mechanism, pose, body_force(body, pose, motion))
+    wrench = body_force(body, pose, motion)
+    forces = mechanism.leg_forces(pose, wrench[..., None])[..., 0]
     found = mechanism.pose(lengths)
     seen = mechanism.motion(found, rates, accelerations)
     in_base = np.hstack(
@@ -101,7 +114,9 @@ def exact_samples(
     vectors = np.split(in_sensor_frame(found.rotation, in_base), 4, axis=1)
     stamps = BASE + 10_000_000 * np.arange(len(lengths))
     wrench = -mechanism.wrench(found, forces)
-    return FilteredBatch(mechanism.geometry.frame, stamps, wrench, *vectors)
+    return FilteredBatch(
+        mechanism.geometry.frame, stamps, wrench, vectors[0], vectors[1], vectors[2], vectors[3]
+    )
 
 
 def exact_legs(
@@ -110,8 +125,37 @@ def exact_legs(
     """Return leg states of a machine without friction and noise on the planned sinusoids."""
     motion = plan_sines(mechanism, AMPLITUDE, FREQUENCY, duration)
     times = np.arange(int(duration * rate)) / rate
-    pose, platform = motion.sample(times)
-    lengths, rates, _ = mechanism.leg_motion(pose, platform)
-    forces = leg_forces(mechanism, pose, body_force(body, pose, platform))
     stamps = BASE + np.round(times * 1e9).astype(np.int64)
-    return EffortBatch(mechanism.geometry.legs, stamps, lengths, rates, forces)
+    return EffortBatch(mechanism.geometry.legs, stamps, *leg_run(mechanism, body, motion, times))
+
+
+def leg_states(
+    mechanism: Mechanism, body: InertialParameters, motion: OrientationSines, seed: int
+) -> EffortBatch:
+    """Return what the sensors in the legs tell while a body follows a motion.
+
+    Inverse dynamics, legs without mass, plus friction and noise; `REST` after the motion.
+    """
+    rng = np.random.default_rng(seed)
+    times = np.arange(int((motion.duration + REST) * RATE)) / RATE
+    length, rate, force = leg_run(mechanism, body, motion, times)
+    phase = rng.uniform(0.0, 2.0 * np.pi, 6)
+    level = COULOMB * (1.0 + 0.15 * np.sin(2.0 * np.pi * times[:, None] / 60.0 + phase))
+    dry = level + HUMP * np.exp(-((rate / STRIBECK_SPEED) ** 2))
+    force = force + dry * np.tanh(rate / 1e-3) + VISCOUS * rate
+    stamps = np.round(times * 1e9).astype(np.int64)
+    noisy = [
+        clean + std * rng.standard_normal(clean.shape)
+        for clean, std in ((length, LENGTH_NOISE), (rate, RATE_NOISE), (force, FORCE_NOISE))
+    ]
+    return EffortBatch(mechanism.geometry.legs, stamps, *noisy)
+
+
+def leg_run(
+    mechanism: Mechanism, body: InertialParameters, motion: OrientationSines, times: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return lengths, rates and forces of legs that have no mass and no friction."""
+    pose, moving = motion.sample(times)
+    lengths, rates, _ = mechanism.leg_motion(pose, moving)
+    wrench = body_force(body, pose, moving)
+    return lengths, rates, mechanism.leg_forces(pose, wrench[..., None])[..., 0]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from load_identification.arm.arm import PARAMETERS, Arm
-from load_identification.arm.friction import DriveModel
-from load_identification.arm.model import ArmModel, JointMotion
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.rows import ArmModel, JointMotion
+from load_identification.arm.dynamics.tree import PARAMETERS, Arm
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import FloatArray
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio
 
-from load_identification.arm.model import JointMotion
+from load_identification.arm.dynamics.rows import JointMotion
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import FloatArray
 
@@ -110,7 +110,8 @@ class PinocchioArm:
 
     def _rnea(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         configuration = self._configuration(q)
-        return pinocchio.rnea(self.model, self.data, configuration, qd, qdd).copy()
+        torque: FloatArray = pinocchio.rnea(self.model, self.data, configuration, qd, qdd).copy()
+        return torque
 
     def _configuration(self, q: FloatArray) -> FloatArray:
         out = np.zeros(self.model.nq)

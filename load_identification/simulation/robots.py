@@ -1,8 +1,40 @@
-"""Three arms of different shape, shared by the tests. All numbers are made up."""
+"""Arms of different shape, made up, and the machines that come with the package."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+from load_identification.errors import DescriptionError
+
+
+def shipped_file(name: str) -> Path:
+    """Find a file of config/, in the checkout or in share/ of any installation.
+
+    Parameters
+    ----------
+    name : str
+        For example `puma.urdf`.
+
+    Raises
+    ------
+    DescriptionError
+        If it is in neither.
+    """
+    # Every way of installing puts share/ beside the lib/ that this file is in.
+    for folder in Path(__file__).resolve().parents:
+        for path in (
+            folder / 'config' / name,
+            folder / 'share' / 'load_identification' / 'config' / name,
+        ):
+            if path.is_file():
+                return path
+    raise DescriptionError(f'config/{name} of load_identification is not installed beside here')
+
+
+def puma_description() -> str:
+    """Return the URDF of the PUMA 560 that the demonstrations move."""
+    return shipped_file('puma.urdf').read_text(encoding='utf-8')
 
 
 @dataclass(frozen=True)
@@ -118,3 +150,52 @@ SEVEN_JOINTS = Arm(
 )
 
 ARMS = {'six_joints': SIX_JOINTS, 'scara': SCARA, 'seven_joints': SEVEN_JOINTS}
+
+
+@dataclass(frozen=True)
+class Mount:
+    """An arm with a sensor, and the range its joints move in.
+
+    Attributes
+    ----------
+    urdf, sensor_frame : str
+    lower, upper, velocity_limit : tuple of J floats
+        [rad or m, and per s].
+    gravity : tuple of 3 floats
+        In the root frame [m/s²].
+    """
+
+    urdf: str
+    sensor_frame: str
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    velocity_limit: tuple[float, ...]
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.80665)
+
+
+MOUNTS = {
+    'puma': Mount(
+        puma_description(),
+        'ft_sensor',
+        (-1.5, -1.5, -1.0, -2.0, -1.5, -2.5),
+        (1.5, 0.5, 1.5, 2.0, 1.5, 2.5),
+        (1.4, 0.9, 2.2, 3.5, 3.5, 4.5),
+    ),
+    'six_joints': Mount(
+        SIX_JOINTS.urdf, SIX_JOINTS.sensor_frame, (-1.5,) * 6, (1.5,) * 6, (2.0,) * 3 + (2.5,) * 3
+    ),
+    'scara': Mount(
+        SCARA.urdf,
+        SCARA.sensor_frame,
+        (-2.0, -2.0, -0.15, -3.0, -1.2),
+        (2.0, 2.0, 0.15, 3.0, 1.2),
+        (2.5, 2.5, 0.5, 4.0, 3.0),
+    ),
+    'seven_joints': Mount(
+        SEVEN_JOINTS.urdf,
+        SEVEN_JOINTS.sensor_frame,
+        (-1.5,) * 7,
+        (1.5,) * 7,
+        (1.5,) * 4 + (2.5,) * 3,
+    ),
+}

@@ -12,10 +12,10 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import ParameterError
+from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion, Robot
-from load_identification.signals.batches import JointBatch, WrenchBatch
-from load_identification.tools.trajectories import JointMotion, Trajectory
+from load_identification.motion.joint_path import JointMotion, Piece
 from load_identification.typing_aliases import FloatArray, IntArray
 
 PUMA_ENCODER_RESOLUTION = tuple(
@@ -90,6 +90,10 @@ class SensorModel:
     offset: tuple[float, float, float, float, float, float] = (2.4, -1.7, 5.1, 0.06, -0.11, 0.03)
     force_step: float = 0.0125
     torque_step: float = 0.0005
+
+
+WRIST_SENSOR = SensorModel(encoder_resolution=1e-5, force_step=0.0, torque_step=0.0)
+"""0.1 N and 0.005 N m white per sample, joint positions in steps of 1e-5 rad."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +171,7 @@ def measure(recording: Recording, sensors: SensorModel, seed: int) -> Recording:
 
 def simulate(
     robot: Robot,
-    trajectory: Trajectory,
+    trajectory: Piece,
     payload: InertialParameters,
     sensors: SensorModel,
     rate: float,

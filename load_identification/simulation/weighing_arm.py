@@ -10,19 +10,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio
-from robots import SEVEN_JOINTS
 
-from load_identification.arm.arm import Arm
-from load_identification.arm.arm_file import IdentifiedArm
-from load_identification.arm.consistent import consistent_parameters, covariance_about
-from load_identification.arm.estimation import joint_equations, solve
-from load_identification.arm.friction import DriveModel
-from load_identification.arm.identification import Options, identify
-from load_identification.arm.intervals import honest_covariance
+from load_identification.arm.arm_file import IdentifiedArm, identified_arm
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.tree import Arm
+from load_identification.arm.identification import identify_motion
+from load_identification.arm.recording import FilteredRecording
+from load_identification.arm.settings import Settings
+from load_identification.interface.batches import EffortBatch, SynchronizedBatch
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.signals.batches import EffortBatch, SynchronizedBatch
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import random_sines
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
-from load_identification.tools.trajectories import fourier_motion
+from load_identification.simulation.robots import SEVEN_JOINTS
 from load_identification.typing_aliases import FloatArray
 
 JOINTS = SEVEN_JOINTS.joints
@@ -71,7 +72,8 @@ class Run:
 def friction(velocity: FloatArray) -> FloatArray:
     """Return the torque that friction takes (n, 7), of another height in each direction."""
     level = np.where(velocity > 0.0, COULOMB[:, 0], -COULOMB[:, 1])
-    return level * (velocity != 0.0) + VISCOUS * velocity
+    torque: FloatArray = level * (velocity != 0.0) + VISCOUS * velocity
+    return torque
 
 
 def run(
@@ -80,8 +82,8 @@ def run(
     """Move richly from rest to rest."""
     times = np.arange(round(duration * rate) + 1) / rate + 100.0
     reach = np.array([2.2, 1.2, 1.5, 1.1, 2.2, 1.2, 2.8])
-    motion = fourier_motion(
-        CENTER, CENTER - reach, CENTER + reach, np.full(7, 2.2), duration, seed, 0.7
+    motion = random_sines(
+        CENTER, Limits(CENTER - reach, CENTER + reach, np.full(7, 2.2)), duration, seed, 0.7
     )
     q, qd, qdd = motion.sample(times - 100.0)
     torque = link_torque(q, qd, qdd, payload) + friction(qd)
@@ -124,69 +126,46 @@ def filtered(batch: EffortBatch) -> DifferentiatedBatch:
 class Identifier:
     """Identifies the arm from one motion without a load, with noise of any seed.
 
-    The motion, and with it the regressor, is the same each time; so is the transition velocity,
-    chosen once.
+    The motion is the same each time; so is the transition velocity, chosen once.
     """
 
     def __init__(self, unloaded: Run, seed: int = 0) -> None:
-        arm = Arm(SEVEN_JOINTS.urdf, joints=JOINTS)
         self._run = unloaded
-        first = filtered(unloaded.measured(seed))
-        motion = (first.position, first.velocity, first.acceleration)
-        self._found = identify(arm, *motion, first.wrench, Options(drive=DRIVE))
-        self._rows = self._found.model.joint_rows(motion, self._found.base.independent)
-        self._motion = motion
+        model = ArmModel(Arm(SEVEN_JOINTS.urdf, joints=JOINTS), DRIVE)
+        self._model = identify_motion(model, self._log(seed), Settings()).model
 
     def arm(self, seed: int) -> IdentifiedArm:
         """Return what the recording with the noise of a seed shows."""
-        found, model = self._found, self._found.model
-        effort = model.measured(self._motion, filtered(self._run.measured(seed)).wrench)
-        about = found.base.to_base(model.nominal)
-        equations = joint_equations(self._rows, effort)
-        solution = solve(equations, len(about), about=about)
-        covariance = honest_covariance(self._rows, effort, solution)
-        information = np.linalg.solve(covariance, np.eye(len(about)))
-        values = consistent_parameters(
-            found.base, solution.values, (information + information.T) / 2.0, model.nominal, 7
-        ).values
-        covariance = covariance_about(found.base, values, solution.values, covariance)
-        return identified(
-            model.arm, model.drive, values, solution.noise, found.base.independent, covariance
-        )
+        settings = Settings(transition_velocities=())
+        return identified_arm(identify_motion(self._model, self._log(seed), settings), CUTOFF)
+
+    def _log(self, seed: int) -> FilteredRecording:
+        own = filtered(self._run.measured(seed))
+        motion = (own.position, own.velocity, own.acceleration)
+        return FilteredRecording(np.asarray(1e-9 * own.stamps), motion, own.wrench)
 
 
 DRIVE = DriveModel('symmetric', 'symmetric', offset=True)
 
 
-def identified(
-    arm: Arm,
-    drive: DriveModel,
-    values: FloatArray,
-    noise: FloatArray,
-    places: FloatArray,
-    covariance: FloatArray,
-) -> IdentifiedArm:
-    """Put an identified arm together."""
-    joints, whole = len(arm.joints), np.zeros((len(values), len(values)))
-    whole[np.ix_(places, places)] = covariance
+def exact_arm() -> IdentifiedArm:
+    """Return the arm as it is in truth, without a doubt."""
+    arm = Arm(SEVEN_JOINTS.urdf, joints=JOINTS)
+    drives = np.column_stack([COULOMB.mean(axis=1), VISCOUS, (COULOMB @ [0.5, -0.5])])
+    noise = NOISE * np.sqrt(4.785 / (RATE * 1.16 / CUTOFF))
+    return certain(arm, replace(DRIVE, transition_velocity=0.0), drives, noise)
+
+
+def certain(arm: Arm, drive: DriveModel, drives: FloatArray, noise: float) -> IdentifiedArm:
+    """Return an arm with the links of its description and given drives (J, k), both exact."""
     return IdentifiedArm(
         joints=arm.joints,
         links=arm.bodies,
         gravity=arm.gravity,
         drive=drive,
-        parameters=values[: 10 * joints].reshape(joints, 10),
-        drives=values[10 * joints :].reshape(joints, len(drive.terms)),
-        noise=noise,
+        parameters=arm.nominal,
+        drives=drives,
+        noise=np.full(len(arm.joints), noise),
         cutoff=CUTOFF,
-        covariance=whole,
+        covariance=np.zeros((arm.nominal.size + drives.size,) * 2),
     )
-
-
-def exact_arm() -> IdentifiedArm:
-    """Return the arm as it is in truth, without a doubt."""
-    arm = Arm(SEVEN_JOINTS.urdf, joints=JOINTS)
-    drive = replace(DRIVE, transition_velocity=0.0)
-    drives = np.column_stack([COULOMB.mean(axis=1), VISCOUS, (COULOMB @ [0.5, -0.5])])
-    values = np.concatenate([arm.nominal.ravel(), drives.ravel()])
-    noise = np.full(7, NOISE * np.sqrt(4.785 / (RATE * 1.16 / CUTOFF)))
-    return identified(arm, drive, values, noise, np.zeros(0, dtype=int), np.zeros((0, 0)))

@@ -6,7 +6,7 @@ from collections import deque
 
 import numpy as np
 
-from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
+from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.typing_aliases import FloatArray, IntArray
 
 MEMORY_NS = 1_000_000_000

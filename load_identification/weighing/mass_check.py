@@ -6,16 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from load_identification.estimation.catalogue import KnownObject
-from load_identification.estimation.payload_estimate import PARAMETERS, PayloadEstimate
-from load_identification.estimation.recognition import (
+from load_identification.estimation.measurement import PARAMETERS
+from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.catalogue import KnownObject
+from load_identification.weighing.recognition import (
     Features,
     Recognition,
     mass_alone,
     mass_and_moments,
     recognize,
 )
-from load_identification.estimation.verdict import (
+from load_identification.weighing.verdict import (
     INCONCLUSIVE,
     SURE,
     Verdict,
@@ -24,8 +26,7 @@ from load_identification.estimation.verdict import (
     judge_mass,
     required_std,
 )
-from load_identification.estimation.weight import Weight
-from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.weight import Weight
 
 NO_SCALES = 10.0
 """A mass known worse than this is not known at all: the offset is not [kg]."""

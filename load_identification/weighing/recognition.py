@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
-from load_identification.estimation.catalogue import KnownObject
-from load_identification.estimation.verdict import (
+from load_identification.interface.names import INTERVAL
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.catalogue import KnownObject
+from load_identification.weighing.verdict import (
     INCONCLUSIVE,
     MATCH,
     MISMATCH,
@@ -16,8 +19,6 @@ from load_identification.estimation.verdict import (
     both,
     judge_center_of_mass,
 )
-from load_identification.model.inertial_parameters import to_message_order
-from load_identification.typing_aliases import FloatArray
 
 PLAUSIBLE = 0.99
 """An object stays possible while its distance is within this quantile."""
@@ -157,7 +158,7 @@ def recognize(
     best, runner_up = candidates[0], candidates[1] if len(candidates) > 1 else None
     known, certain = by_name[best.name], False
     std = float(np.sqrt(features.covariance[0, 0]))
-    measured = f'mass {features.values[0]:.4f} ± {1.96 * std:.4f} kg'
+    measured = f'mass {features.values[0]:.4f} ± {INTERVAL * std:.4f} kg'
     if not possible:
         verdict = Verdict(
             MISMATCH,
@@ -196,7 +197,7 @@ def _candidate(features: Features, known: KnownObject) -> Candidate:
     if size > 1 and known.principal_moments is not None:
         values = np.concatenate([values, known.principal_moments])
         tolerance = np.concatenate([tolerance, np.full(3, known.principal_moments_tolerance)])
-    covariance = features.covariance[:size, :size] + np.diag((tolerance / 1.96) ** 2)
+    covariance = features.covariance[:size, :size] + np.diag((tolerance / INTERVAL) ** 2)
     away = features.values[:size] - values
     squared = float(away @ np.linalg.solve(covariance, away))
     return Candidate(

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.fft
 
 from load_identification.errors import LoadIdentificationError
-from load_identification.estimation.square_root import triangle
+from load_identification.interface.batches import CHANNELS
 from load_identification.model.regressor import wrench_regressor
-from load_identification.signals.batches import CHANNELS
+from load_identification.numerics.square_root import triangle
 from load_identification.typing_aliases import FloatArray, IntArray
 
 UNSTEADY = 4.0

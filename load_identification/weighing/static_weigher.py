@@ -7,11 +7,14 @@ from collections.abc import Collection
 
 import numpy as np
 
-from load_identification.estimation.events import ANEW, BOTH, OFFSET, RETURN, Event
-from load_identification.estimation.identification import Requirements
-from load_identification.estimation.idle_joints import IdleJoints
+from load_identification.estimation.identifiability import Requirements
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.estimation.static_estimate import (
+from load_identification.estimation.sensor_offset import DIFFERENT, OffsetPrior, SensorOffset
+from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
+from load_identification.signals.quantiser import Quantiser
+from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.weighing.idle_joints import IdleJoints
+from load_identification.weighing.static_estimate import (
     QUIETEST,
     NotAtRestError,
     StaticEstimate,
@@ -19,12 +22,9 @@ from load_identification.estimation.static_estimate import (
     gravity_rows,
     static_estimate,
 )
-from load_identification.estimation.statics import StaticMonitor
-from load_identification.estimation.verdict import Outlook
-from load_identification.estimation.weight import Offset, Pose, Weight
-from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
-from load_identification.signals.quantiser import Quantiser
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.weighing.static_monitor import StaticMonitor
+from load_identification.weighing.verdict import Outlook
+from load_identification.weighing.weight import Pose, Weight
 
 MOST_POSES = 12
 """Poses remembered."""
@@ -44,14 +44,11 @@ GRAVITY_NS = 30_000_000_000
 ABSENT_STD = np.array([1e5] * 3 + [1e4] * 3)
 """Of the offset of a channel that the sensor lacks: nothing is known [N, N m]."""
 
-CORRUPTED = 30.0
-"""A squared distance of six numbers that chance exceeds once in 25 000 times."""
-
 NO_LOAD = 16.0
 """Misfit, in units of its expectation, at which a wrench at rest is not that of a load."""
 
 
-class Scales:
+class StaticWeigher:
     """Watches raw samples and filtered motion, and weighs what the arm holds at rest.
 
     Parameters
@@ -70,10 +67,7 @@ class Scales:
         self._sign = sign
         settings = estimator.settings
         self.noise = np.array([settings.force_noise, settings.torque_noise])
-        self._drift = np.repeat([settings.force_drift, settings.torque_drift], 3)
-        self._calibrated: Offset | None = None
-        self._trusted = False
-        self._heeded: Event | None = None
+        self._handled = 0
         self._sensed: FilteredBatch | None = None
         self._motion: deque[tuple[IntArray, FloatArray]] = deque()
         self.forget()
@@ -99,8 +93,7 @@ class Scales:
         if self._quantiser.learning and batch.stamps.size:
             self._quantiser.update(batch.wrench)
             self._estimator.expect_steps(self._quantiser.steps)
-        if self._estimator.event is not self._heeded:
-            self._heed_events()
+        self._handle_events()
         rests = self.monitor.rests
         self.monitor.update(batch, joints)
         if self.monitor.rests != rests:
@@ -111,27 +104,12 @@ class Scales:
             self._next_look *= 2.0
             self._look()
 
-    def _heed_events(self) -> None:
-        """Give up calibration and poses where the offset has been found to be another."""
-        for event in reversed(self._estimator.events):
-            if event is self._heeded:
-                break
-            if event.kind in (OFFSET, BOTH, ANEW):
-                self._trusted = False
-                self.forget()
-        newest = self._estimator.event
-        if newest is not None and newest is not self._heeded and newest.kind == RETURN:
-            self._trusted |= self._is_as_calibrated()
-        self._heeded = newest
-
-    def _is_as_calibrated(self) -> bool:
-        """Whether what the estimator knows of the offset agrees with the calibration."""
-        if self._calibrated is None:
-            return False
-        value, covariance = self._estimator.offset()
-        away = value - self._calibrated.value
-        covariance = covariance + self.aged(self._calibrated, self.monitor.newest or 0)
-        return bool(away @ np.linalg.solve(covariance, away) <= CORRUPTED)
+    def _handle_events(self) -> None:
+        """Give up all poses where the offset has been found to be another."""
+        events = self._estimator.events.since(self._handled)
+        self._handled = self._estimator.events.newest.number
+        if any(event.kind.changes_offset for event in events):
+            self.forget()
 
     def _moved(self) -> None:
         """Remember the pose that the arm has left."""
@@ -174,11 +152,10 @@ class Scales:
         vectors = vectors[np.isfinite(vectors).all(axis=1)]
         return vectors.mean(axis=0) if len(vectors) >= 3 else None
 
-    def set_calibrated(self, offset: Offset) -> None:
+    def set_calibrated(self, calibrated: OffsetPrior) -> None:
         """Use an offset as measured; the payload and all poses are forgotten."""
-        self._calibrated, self._trusted = offset, True
-        self._heeded = self._estimator.event
-        self._estimator.set_offset(offset.value, offset.covariance, offset.noise)
+        self._estimator.set_offset(calibrated)
+        self._handled = self._estimator.events.newest.number
         self.forget()
 
     def set_tool(self, parameters: FloatArray, covariance: FloatArray) -> None:
@@ -191,14 +168,9 @@ class Scales:
         return self._estimator.settings.requirements
 
     @property
-    def calibrated(self) -> Offset | None:
-        """The offset last calibrated."""
-        return self._calibrated
-
-    @property
-    def trusted(self) -> bool:
-        """Whether that may still be the offset: no event since has shown another."""
-        return self._trusted
+    def sensor_offset(self) -> SensorOffset:
+        """The calibrated offset, and whether it still holds."""
+        return self._estimator.sensor_offset
 
     def unexplained(self) -> tuple[float, float]:
         """Return the force and the torque, now, that the estimate does not explain [N, N m]."""
@@ -208,11 +180,6 @@ class Scales:
         mean = np.nan_to_num(explained[1]).mean(axis=0)
         return float(np.linalg.norm(mean[:3])), float(np.linalg.norm(mean[3:]))
 
-    def aged(self, offset: Offset, stamp: int) -> FloatArray:
-        """Return the covariance of an offset at a later stamp, after its random walk."""
-        elapsed = max(0.0, (stamp - offset.stamp) * 1e-9)
-        return offset.covariance + np.diag(self._drift**2 * elapsed)
-
     def offset_at(self, stamp: int) -> tuple[FloatArray, FloatArray]:
         """Return the offset as known now, (6,) and (6, 6).
 
@@ -221,12 +188,11 @@ class Scales:
         identified, and the calibration counts.
         """
         value, covariance = self._estimator.offset()
-        if self._calibrated is not None and self._trusted:
-            aged = self.aged(self._calibrated, stamp)
-            away = value - self._calibrated.value
-            vaguer = np.trace(covariance[:3, :3]) > np.trace(aged[:3, :3])
-            if vaguer or away @ np.linalg.solve(aged, away) > CORRUPTED:
-                return self._calibrated.value, aged
+        prior = self.sensor_offset.prior(stamp)
+        if prior is not None:
+            vaguer = np.trace(covariance[:3, :3]) > np.trace(prior.covariance[:3, :3])
+            if vaguer or prior.distance(value, np.zeros((6, 6))) > DIFFERENT:
+                return prior.mean, prior.covariance
         return value, covariance
 
     def average(self, since: int) -> StaticPose:
@@ -303,7 +269,7 @@ class Scales:
             ),
         )
 
-    def offset_from(self, rest: StaticPose, gravity: FloatArray | None) -> Offset:
+    def offset_from(self, rest: StaticPose, gravity: FloatArray | None) -> OffsetPrior:
         """Return the offset that a pose shows with nothing but the tool on the sensor.
 
         The tool's error is in it, and again in the tool taken off a payload later: in the
@@ -334,7 +300,7 @@ class Scales:
         covariance[absent] = covariance[:, absent] = 0.0
         covariance[absent, absent] = ABSENT_STD[absent] ** 2
         scatter = np.sqrt(np.mean(rest.scatter.reshape(2, 3) ** 2, axis=1))
-        return Offset(
+        return OffsetPrior(
             np.where(absent, 0.0, value),
             covariance,
             rest.end,

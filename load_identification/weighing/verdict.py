@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.estimation.static_estimate import gravity_rows
 from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.static_estimate import gravity_rows
 
 MATCH, MISMATCH, INCONCLUSIVE = 'match', 'mismatch', 'inconclusive'
 

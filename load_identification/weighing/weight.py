@@ -1,33 +1,12 @@
-"""What weighing deals in: an offset known from somewhere, a pose at rest, and the weight found."""
+"""What weighing deals in: a pose at rest, and the weight found."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from load_identification.estimation.static_estimate import StaticEstimate, StaticPose
-from load_identification.estimation.verdict import Outlook
 from load_identification.typing_aliases import FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Offset:
-    """An offset as known from somewhere.
-
-    Attributes
-    ----------
-    value : (6,) array
-        Of the wrench that the load exerts on the sensor [N, N m].
-    covariance : (6, 6) array
-    stamp : int
-        When it was so [ns].
-    noise : (2,) array
-        Of filtered force and torque at that time [N, N m].
-    """
-
-    value: FloatArray
-    covariance: FloatArray
-    stamp: int
-    noise: FloatArray
+from load_identification.weighing.static_estimate import StaticEstimate, StaticPose
+from load_identification.weighing.verdict import Outlook
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 
-from load_identification.arm.model import ArmModel
-from load_identification.estimation.square_root import triangle
+from load_identification.arm.dynamics.rows import Model
+from load_identification.numerics.square_root import triangle
 from load_identification.typing_aliases import FloatArray, IntArray
+
+TorqueRegressor = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+"""From joint motion, (n, J) each, to the columns of what is measured (n, k, p)."""
 
 IDENTIFIABLE = 'identifiable'
 IN_COMBINATION = 'in combination'
@@ -137,27 +140,38 @@ def find_base_parameters(
     return BaseParameters(tuple(names), kept, matrix, _classes(matrix, kept))
 
 
-def arm_base_parameters(model: ArmModel, seed: int = 0) -> BaseParameters:
-    """Find the combinations of parameters that joint torques of any motion can tell.
+def arm_base_parameters(model: Model, seed: int = 0) -> BaseParameters:
+    """Find the combinations of parameters that measurements of any motion can tell.
 
     Kept are the parameters nearest the root, so that those of a link go to its parent's: the
     usual regrouping, and that of Khosla and Kanade 1987.
 
     Parameters
     ----------
-    model : ArmModel
+    model : Model
     seed : int
         Of the random motion.
     """
     motion = random_motion(len(model.arm.joints), SAMPLES_PER_PARAMETER * len(model.names), seed)
     # Slow motion within the transition of the friction tells it from an offset in theory alone.
-    rigid = ArmModel(model.arm, replace(model.drive, transition_velocity=0.0))
-    rows = rigid.regressor(*motion).reshape(-1, len(model.names))
+    rows = model.with_transition(0.0).regressor(*motion).reshape(-1, len(model.names))
     return find_base_parameters(rows, model.names, preference(model))
 
 
-def preference(model: ArmModel) -> IntArray:
-    """Return the order in which an arm's parameters are kept: from the root on, drives first."""
+def base_regressor(model: Model, base: BaseParameters) -> TorqueRegressor:
+    """Return the columns of what is measured that belong to the base parameters."""
+
+    def columns(q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        return np.asarray(model.regressor(q, qd, qdd)[:, :, base.independent])
+
+    return columns
+
+
+def preference(model: Model) -> IntArray:
+    """Return the order in which parameters are kept: drives or offsets, then links from the root.
+
+    What a link does to a wrench in every pose alike is the offset's.
+    """
     joints = len(model.arm.joints)
     links = [10 * link + place for link in range(joints) for place in _WITHIN_LINK]
     # What a link's inertia explains of a rotor's is the link's, so rotors come after the links.

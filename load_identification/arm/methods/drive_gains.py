@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 
-from load_identification.arm.base_parameters import BaseParameters
-from load_identification.arm.estimation import JointEquations, joint_equations, merged
-from load_identification.arm.model import ArmModel, JointRows
-from load_identification.arm.sequential import Run
+from load_identification.arm.dynamics.base_parameters import BaseParameters
+from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.methods.least_squares import motion_rows
+from load_identification.arm.recording import FilteredRecording
 from load_identification.errors import ParameterError
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 ROUNDS = 30
 """Most rounds of reweighting."""
@@ -52,8 +53,8 @@ class DriveGains:
 def identify_drive_gains(
     model: ArmModel,
     base: BaseParameters,
-    unloaded: Run,
-    loaded: Run,
+    unloaded: FilteredRecording,
+    loaded: FilteredRecording,
     link: int,
     load: InertialParameters,
 ) -> DriveGains:
@@ -69,7 +70,7 @@ def identify_drive_gains(
     model : ArmModel
     base : BaseParameters
         Of the model.
-    unloaded, loaded : Run
+    unloaded, loaded : FilteredRecording
         With the signals of the drives in place of efforts.
     link : int
         Link that carries the load, by its place in the arm.
@@ -84,10 +85,8 @@ def identify_drive_gains(
     Gautier, Vandanjon and Presse 1994, reference [3] of Vandanjon, Gautier and Desbats 1995.
     """
     size = len(base.independent)
-    equations = merged(
-        _equations(model, base, unloaded, link, np.zeros(10)),
-        _equations(model, base, loaded, link, load.to_vector()),
-    )
+    runs = [(unloaded, np.zeros(10)), (loaded, load.to_vector())]
+    equations = _equations(model, base, runs, link)
     shown = max(float(e.gram[-2, -2]) for e in equations)
     if not shown > 0.0:
         raise ParameterError('the known load makes no torque in the recording: it must be moved')
@@ -102,26 +101,50 @@ def identify_drive_gains(
     return DriveGains(gains, values, _covariance(equations, size, gains, values, noise), noise)
 
 
+@dataclass(frozen=True, eq=False)
+class _JointEquations:
+    """The rows [A y] of one joint, as their normal equations [A y]^T [A y].
+
+    Attributes
+    ----------
+    columns : (c,) int array
+        Unknowns involved: base parameters, then the known torque.
+    gram : (c + 1, c + 1) array
+        The signal last.
+    samples : int
+    """
+
+    columns: IntArray
+    gram: FloatArray
+    samples: int
+
+
 def _equations(
-    model: ArmModel, base: BaseParameters, run: Run, link: int, load: FloatArray
-) -> list[JointEquations]:
-    """Reduce the columns of a run: base parameters, then the known torque, then the signal."""
-    rows = model.joint_rows(run.motion, base.independent)
+    model: ArmModel,
+    base: BaseParameters,
+    runs: Sequence[tuple[FilteredRecording, FloatArray]],
+    link: int,
+) -> list[_JointEquations]:
+    """Reduce the columns of runs, each with the load it carries (10,)."""
     known = np.zeros(len(model.names))
-    known[10 * link : 10 * link + 10] = load
-    torque = model.predict(known, run.motion)
-    with_load = [
-        JointRows(
-            np.append(part.columns, len(base.independent)),
-            np.vstack([part.matrix, torque[:, joint]]),
-        )
-        for joint, part in enumerate(rows)
-    ]
-    return joint_equations(with_load, model.measured(run.motion, run.effort))
+    blocks = []
+    for run, load in runs:
+        known[10 * link : 10 * link + 10] = load
+        (rows,) = motion_rows([model], base, run)
+        torque = model.predict(known, run.motion)
+        blocks.append(np.dstack([rows.matrix, torque, rows.values]))
+    whole = np.concatenate(blocks)
+    out = []
+    for joint in range(whole.shape[1]):
+        own = whole[np.isfinite(whole[:, joint, -1]), joint]
+        used = own[:, :-2].any(axis=0)
+        kept = np.flatnonzero([*used, True, True])
+        out.append(_JointEquations(kept[:-1], own[:, kept].T @ own[:, kept], len(own)))
+    return out
 
 
 def _solved(
-    equations: list[JointEquations], size: int, residual: FloatArray, gains: FloatArray
+    equations: list[_JointEquations], size: int, residual: FloatArray, gains: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return gains and base parameters for weights by the residuals of the last round."""
     joints = len(equations)
@@ -144,7 +167,7 @@ def _solved(
 
 
 def _residual_rms(
-    equations: list[JointEquations], gains: FloatArray, values: FloatArray
+    equations: list[_JointEquations], gains: FloatArray, values: FloatArray
 ) -> FloatArray:
     """Return the root mean square of ``gain signal - torque`` of each joint."""
     unknowns = np.append(values, 1.0)
@@ -157,7 +180,7 @@ def _residual_rms(
 
 
 def _covariance(
-    equations: list[JointEquations],
+    equations: list[_JointEquations],
     size: int,
     gains: FloatArray,
     values: FloatArray,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from load_identification.arm.joint_motion import JointMotion
+from load_identification.motion.joint_path import JointMotion
 from load_identification.typing_aliases import FloatArray
 
 HARMONICS = 6

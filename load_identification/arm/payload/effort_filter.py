@@ -8,31 +8,38 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from load_identification.arm.arm import PARAMETERS
 from load_identification.arm.arm_file import IdentifiedArm
-from load_identification.arm.joint_wrench import (
+from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.tree import PARAMETERS
+from load_identification.arm.payload.joint_wrench import (
     check_visible,
     random_poses,
     sensor_jacobian,
     torque_to_wrench,
     unseen_parameters,
 )
-from load_identification.arm.model import ArmModel
 from load_identification.errors import DescriptionError
-from load_identification.model.robot import FrameMotion, Robot
-from load_identification.signals.batches import EffortBatch, FilteredBatch, SynchronizedBatch
-from load_identification.signals.channel_monitor import ChannelMonitor
+from load_identification.interface.batches import EffortBatch, FilteredBatch, SynchronizedBatch
+from load_identification.model.robot import Robot
+from load_identification.numerics.whitening import whitening
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
-from load_identification.signals.stamp_gate import StampGate
-from load_identification.signals.turning import least_speed, smoothed_sign, step_response
-from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+from load_identification.signals.rest import RestDetector
+from load_identification.signals.sensor_health import ChannelMonitor
+from load_identification.signals.stamps import StampGate
+from load_identification.signals.velocity_reversal import (
+    least_speed,
+    share_known,
+    smoothed_sign,
+    step_response,
+)
+from load_identification.typing_aliases import FloatArray, IntArray
 
 LEAST_SPEED = 0.01
 """Below this, or the arm's transition velocity, nothing is known of a joint's friction; from three
 times that on all is [rad/s, m/s]."""
 
-FULL_WEIGHT = 0.25
-"""A sample whose wrench has this share of the usual variance, or less, has weight one [-]."""
+LEAST_NOISE = 0.25
+"""No wrench counts for less noisy than this share of the usual variance [-]."""
 
 USABLE = 1.0
 """The same, up to which a sample counts where weights are yes or no. Beyond, a few samples that
@@ -95,6 +102,7 @@ class EffortFilter:
         of one standard deviation, in each of its k independent directions, (n, 6, k)."""
         self._differentiator = differentiator
         self._gate = StampGate(round(max_gap * 1e9), 'joint_states', self.dropped)
+        self._rest = RestDetector()
         self._monitor = ChannelMonitor(len(arm.joints))
         self._step = step_response(differentiator.delay)
         self._root = _root(arm.covariance)
@@ -140,6 +148,7 @@ class EffortFilter:
         """Forget every sample."""
         self._differentiator.reset()
         self._monitor.reset()
+        self._rest.reset()
 
     def update(self, batch: EffortBatch) -> FilteredBatch | None:
         """Take in joint states and return the samples they complete with their weights, or None.
@@ -151,6 +160,8 @@ class EffortFilter:
             self.dropped['no_robot'] += len(batch.stamps)
             return None
         usable = self._usable_joints = self._usable(batch)
+        if usable is not None:
+            self._rest.update(usable.stamps, usable.position)
         out = None if usable is None else self._differentiator.update(usable)
         result = None if out is None else self._resolve(out, self.robot, self._model)
         if self._reason or result is not None:
@@ -235,10 +246,23 @@ class EffortFilter:
         moving = 'joints that move: the friction of slow ones is unknown'
         self._count('friction_unknown', slow, moving)
         good = finite & ~singular & ~slow
-        with np.errstate(divide='ignore'):
-            weight = np.where(good, np.minimum(1.0, FULL_WEIGHT / share), 0.0)
+        covariance = np.where(good[:, None, None], found.covariance, 0.0)
         frame_motion = robot.motion(*(array[:, mine] for array in motion))
-        return _filtered(robot.sensor_frame, out.stamps, wrench, frame_motion, weight)
+        half = round(self.delay * 1e9)
+        return FilteredBatch(
+            frame=robot.sensor_frame,
+            stamps=out.stamps,
+            wrench=np.where(good[:, None], wrench, np.nan),
+            linear_velocity=frame_motion.linear_velocity,
+            angular_velocity=frame_motion.angular_velocity,
+            linear_acceleration=frame_motion.linear_acceleration,
+            angular_acceleration=frame_motion.angular_acceleration,
+            gravity=frame_motion.gravity,
+            rest=self._rest.rested(out.stamps - half, out.stamps + half),
+            gravity_by_joint=frame_motion.gravity_by_joint,
+            whitening=whitening(covariance, self._usual[[0, 3]], LEAST_NOISE),
+            gravity_by_tilt=frame_motion.gravity_by_tilt,
+        )
 
     def _share(self, covariance: FloatArray) -> FloatArray:
         """Return the variance of wrenches in units of the usual one, (n,), mean of all six."""
@@ -272,8 +296,7 @@ class EffortFilter:
         """
         low = max(LEAST_SPEED, self.arm.drive.transition_velocity)
         speed = least_speed(out.velocity, out.acceleration, self.delay)
-        s = np.clip((speed - low) / (2.0 * low), 0.0, 1.0)
-        unknown = 1.0 - s**2 * (3.0 - 2.0 * s)
+        unknown = 1.0 - share_known(speed, low, 3.0 * low)
         sign = smoothed_sign(out.velocity, out.acceleration, self._step)
         unknown = np.maximum(unknown, np.abs(sign - np.sign(out.velocity)))
         return self.arm.noise**2 + (self._coulomb() * unknown) ** 2
@@ -284,31 +307,6 @@ class EffortFilter:
         self.dropped[reason] += count
         if count and np.all(bad):
             self._reason = wanted
-
-
-def counting(batch: FilteredBatch) -> FilteredBatch:
-    """Return the samples with weights of one or zero, a wrench of NaN, as topics carry them."""
-    counts: BoolArray = batch.weight >= FULL_WEIGHT / USABLE
-    return replace(
-        batch,
-        wrench=np.where(counts[:, None], batch.wrench, np.nan),
-        weight=np.ones(len(batch.stamps)),
-    )
-
-
-def _filtered(
-    frame: str, stamps: IntArray, wrench: FloatArray, motion: FrameMotion, weight: FloatArray
-) -> FilteredBatch:
-    return FilteredBatch(
-        frame=frame,
-        stamps=stamps,
-        wrench=np.where(weight[:, None] > 0.0, wrench, np.nan),
-        linear_velocity=motion.linear_velocity,
-        angular_velocity=motion.angular_velocity,
-        linear_acceleration=motion.linear_acceleration,
-        angular_acceleration=motion.angular_acceleration,
-        weight=weight,
-    )
 
 
 def _root(covariance: FloatArray) -> FloatArray:

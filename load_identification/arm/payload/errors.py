@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from load_identification.interface.batches import FilteredBatch
 from load_identification.model.regressor import wrench_regressor
-from load_identification.signals.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray
 
 PARAMETERS = 10
@@ -33,7 +33,7 @@ class ArmErrors:
         """Take in samples with `EffortFilter.sensitivity`, (n, 6, k)."""
         if self._pull.shape[2] != sensitivity.shape[2]:
             self._pull = np.zeros((2, UNKNOWNS, sensitivity.shape[2]))
-        used = np.isfinite(batch.wrench).all(axis=1) & (batch.weight > 0.0)
+        used = np.isfinite(batch.wrench).all(axis=1)
         count = int(np.sum(used))
         if not count:
             return
@@ -44,8 +44,10 @@ class ArmErrors:
             batch.angular_acceleration[used],
         )
         rows[:, :, PARAMETERS:] = np.eye(6)
-        weight = np.sqrt(batch.weight[used])[:, None, None]
-        rows, error = rows * weight, sensitivity[used] * weight
+        error = sensitivity[used]
+        if batch.whitening.size:
+            root = batch.whitening[used]
+            rows, error = root @ rows, root @ error
         for group, channels in enumerate((slice(0, 3), slice(3, 6))):
             x = rows[:, channels].reshape(-1, UNKNOWNS)
             self._information[group] += x.T @ x

@@ -1,6 +1,6 @@
-"""The four exciting motions of an arm, each stressing one term of its joint torques.
+"""The four exciting motions of an arm, each stressing one term of its torques, all over a grid.
 
-Vandanjon, Gautier and Desbats 1995, section 3.2; equation numbers are theirs.
+Vandanjon, Gautier and Desbats 1995, section 3.2 and 3.3; equation numbers are theirs.
 """
 
 from __future__ import annotations
@@ -10,14 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.arm.joint_motion import (
-    FADE_ROOM,
-    JointMotion,
-    Oscillation,
-    Sweep,
-)
-from load_identification.arm.limits import Limits
 from load_identification.errors import ParameterError
+from load_identification.motion.collision import Workspace
+from load_identification.motion.joint_path import JointMotion, Sweep
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import FADE_ROOM, Oscillation
 from load_identification.typing_aliases import FloatArray
 
 INERTIAL, CENTRIFUGAL, COUPLING, GRAVITY = 'inertial', 'centrifugal', 'coupling', 'gravity'
@@ -28,6 +25,12 @@ LEAST_PERIODS = 3
 
 LEAST_AMPLITUDE = 1e-3
 """Of a driven joint [rad, m]: an encoder has to see it."""
+
+SAMPLES = 33
+"""Of an ideal motion: one period, or the way of a slow motion; both ends count."""
+
+MOST_POSTURES = 400
+"""Of a grid; out of a larger one as many are drawn."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class Experiment:
             return np.asarray(motion.velocity[:, self.driven] ** 2)
         return np.asarray(motion.acceleration[:, self.driven])
 
-    def ideal(self, samples: int) -> tuple[FloatArray, JointMotion]:
+    def ideal(self, samples: int = SAMPLES) -> tuple[FloatArray, JointMotion]:
         """Return times and motion of one period of full amplitude, or of the constant velocity."""
         begin, end = self.motion.window
         if isinstance(self.motion, Oscillation):
@@ -216,3 +219,65 @@ def exciting_motions(
             found = exciting_motion(kind, k, l, posture, limits, settings)
             if found is not None:
                 yield found
+
+
+def locked_postures(
+    limits: Limits, levels: int | Sequence[int], seed: int, most: int = MOST_POSTURES
+) -> FloatArray:
+    """Return a grid of postures (g, J), the centres of equal parts of each joint's range.
+
+    Parameters
+    ----------
+    limits : Limits
+    levels : int or sequence of J int
+        Parts of each range.
+    seed : int
+        Of the draw from a grid of more than `most` postures.
+    most : int
+    """
+    counts = np.broadcast_to(np.asarray(levels, dtype=np.int64), limits.lower.shape)
+    if not (counts >= 1).all():
+        raise ParameterError(f'levels of the grid are {levels}; they must be >= 1')
+    total = int(np.prod(counts))
+    chosen = np.arange(total)
+    if total > most:
+        chosen = np.sort(np.random.default_rng(seed).choice(total, most, replace=False))
+    places = np.stack(np.unravel_index(chosen, tuple(counts)), axis=1)
+    share = (places + 0.5) / counts
+    return np.asarray(limits.lower + share * (limits.upper - limits.lower))
+
+
+def feasible_experiments(
+    limits: Limits,
+    settings: MotionSettings,
+    postures: FloatArray,
+    workspace: Workspace | None = None,
+    kinds: Sequence[str] = KINDS,
+) -> list[Experiment]:
+    """Return every exciting motion at every posture that the limits allow.
+
+    A slow motion runs through the range of its joint wherever the grid puts that joint: it is
+    kept once.
+
+    Parameters
+    ----------
+    limits : Limits
+    settings : MotionSettings
+    postures : (g, J) array
+        [rad, m].
+    workspace : Workspace, optional
+    kinds : sequence of str
+    """
+    found: dict[tuple[object, ...], Experiment] = {}
+    for posture in postures:
+        for experiment in exciting_motions(posture, limits, settings, kinds):
+            ends = tuple(np.concatenate([experiment.start, experiment.goal]).tolist())
+            found.setdefault(
+                (experiment.kind, experiment.driven, experiment.measured, *ends), experiment
+            )
+    everything = list(found.values())
+    if workspace is None or not everything:
+        return everything
+    q = np.concatenate([e.ideal()[1].position for e in everything])
+    outside = workspace.outside(q).reshape(-1, SAMPLES).max(axis=1)
+    return [e for e, beyond in zip(everything, outside, strict=True) if beyond <= 0.0]

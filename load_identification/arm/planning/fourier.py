@@ -1,44 +1,49 @@
-"""A finite Fourier motion from rest to rest whose regressor is conditioned as well as possible.
+"""A finite Fourier motion from rest to rest that shows the parameters as well as possible.
 
 All joints move at once, within limits of position, velocity and acceleration and a box for the
-tool. The criterion is that of Vandanjon, Gautier and Desbats 1995, eq. 15, of what joint torques
-tell of the links where friction and offset of each joint are unknown too.
+tool. The criterion is the determinant of what joint torques tell of the links where friction and
+offset of each joint are unknown too, or the condition number of Vandanjon, Gautier and Desbats
+1995, eq. 15, of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.optimize
 
-from load_identification.arm.arm import Arm
-from load_identification.arm.exchange import frobenius_condition
-from load_identification.arm.fourier_series import (
+from load_identification.arm.dynamics.base_parameters import TorqueRegressor
+from load_identification.arm.planning.criteria import (
+    DETERMINANT,
+    Worth,
+    judged,
+    link_information,
+)
+from load_identification.errors import ParameterError
+from load_identification.motion.collision import Workspace
+from load_identification.motion.fourier import (
     CHECKS,
     FourierSeries,
     FourierSettings,
     LimitedSeries,
     fourier_basis,
 )
-from load_identification.arm.limits import Limits, Workspace
-from load_identification.arm.spectrum import TorqueRegressor
-from load_identification.errors import ParameterError
+from load_identification.motion.limits import Limits
 from load_identification.typing_aliases import FloatArray
 
 OBSERVATIONS = 8
 """Samples per period of the highest harmonic at which the regressor is evaluated."""
-
-SIGN_WIDTH = 0.02
-"""Velocity over which the sign of Coulomb friction turns, in parts of the limit: without it the
-criterion would jump where a sample of the velocity changes its sign [-]."""
 
 BOX_MARGIN = 0.01
 """By which the optimiser keeps further inside the workspace than is asked for [m]."""
 
 BOX_WEIGHTS = (10.0, 1000.0)
 """Weights of the mean squared way outside the box, one optimisation after another [1/m^2]."""
+
+WORST = 1e12
+"""Condition number that a motion which determines less counts with [-]."""
 
 STEP = 1e-6
 """Of the difference quotients [-]."""
@@ -51,26 +56,26 @@ class OptimisedMotion:
     Attributes
     ----------
     motion : FourierSeries
-    condition, drawn_condition : float
-        Frobenius condition number of the regressor, less what friction and offsets explain, and
-        that of the best motion drawn [-].
+    worth, drawn : Worth
+        Of the regressor, less what friction and offsets explain, and that of the best motion
+        drawn.
     """
 
     motion: FourierSeries
-    condition: float
-    drawn_condition: float
+    worth: Worth
+    drawn: Worth
 
 
 def optimise_fourier_motion(
-    arm: Arm,
     regressor: TorqueRegressor,
     limits: Limits,
     settings: FourierSettings,
     noise: FloatArray,
     workspace: Workspace | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Callable[[str], None] | None = None,
+    criterion: str = DETERMINANT,
 ) -> OptimisedMotion:
-    """Find a motion of small condition number within limits.
+    """Find a motion that shows an arm's parameters well, within limits.
 
     Joint limits hold by construction: each joint is scaled into them. The workspace is a penalty
     of the optimiser (L-BFGS-B on differences, all of them evaluated at once), and what is left
@@ -78,7 +83,6 @@ def optimise_fourier_motion(
 
     Parameters
     ----------
-    arm : Arm
     regressor : TorqueRegressor
         Its p columns must be independent.
     limits : Limits
@@ -87,7 +91,9 @@ def optimise_fourier_motion(
         Of the measured torques, or anything in proportion [N m, N].
     workspace : Workspace, optional
     progress : callable, optional
-        Called with the condition number after each step.
+        Told in words how far it has come, at every step.
+    criterion : str
+        One of `CRITERIA`.
 
     Raises
     ------
@@ -99,65 +105,69 @@ def optimise_fourier_motion(
     times = times / len(times)
     basis = fourier_basis(times, plan.period, plan.harmonics)
 
-    def judged(x: FloatArray, weight: float) -> tuple[FloatArray, FloatArray]:
-        """Return condition and penalised logarithm of it for numbers (b, size)."""
+    def value(x: FloatArray, weight: float) -> FloatArray:
+        """Return what is to be small, with its penalty, for numbers (b, size)."""
         center, amplitude = plan.amplitudes(x)
         q, qd, qdd = (np.einsum('nk,bjk->bnj', wave, amplitude) for wave in basis)
         q += center[:, None]
         flat = [array.reshape(-1, array.shape[-1]) for array in (q, qd, qdd)]
         columns = (regressor(*flat) / noise[:, None]).reshape(*q.shape, -1)
-        condition = frobenius_condition(link_information(columns, qd, limits.velocity))
-        value = np.log(np.minimum(condition, 1e12))
+        condition, log_determinant = judged(link_information(columns, qd, limits.velocity))
+        found = np.log(np.minimum(condition, WORST))
+        if criterion == DETERMINANT:
+            # Of the mean parameter, in standard deviations: as large as the other.
+            regular = np.isfinite(log_determinant)
+            found = np.where(regular, -0.5 * log_determinant / columns.shape[-1], found)
         if workspace is not None:
             shrunk = _shrunk(workspace)
-            outside = shrunk.outside(arm, flat[0]).reshape(len(x), -1)
-            value = value + weight * np.mean(outside**2, axis=1)
-        return condition, value
+            outside = shrunk.outside(flat[0]).reshape(len(x), -1)
+            found = found + weight * np.mean(outside**2, axis=1)
+        return np.asarray(found)
 
     rng = np.random.default_rng(settings.seed)
     draws = np.array([plan.draw(rng) for _ in range(settings.draws)])
-    conditions, values = judged(draws, BOX_WEIGHTS[0])
-    order = np.argsort(values)
+    order = np.argsort(value(draws, BOX_WEIGHTS[0]))
     improved = []
     for x in draws[order[: settings.descents]]:
         for weight in BOX_WEIGHTS if workspace is not None else BOX_WEIGHTS[:1]:
-            x = _descended(judged, x, weight, settings.iterations, progress)
+            x = _descended(value, x, weight, settings.iterations, progress)
         improved.append(x)
-    _, values = judged(np.array(improved), BOX_WEIGHTS[-1])
-    motion = plan.motion(improved[int(np.argmin(values))])
+    motion = plan.motion(improved[int(np.argmin(value(np.array(improved), BOX_WEIGHTS[-1])))])
     if workspace is not None:
-        motion = _drawn_in(arm, workspace, motion)
-    sampled = motion.sample(times)
-    columns = regressor(*sampled) / noise[:, None]
-    condition = float(
-        frobenius_condition(link_information(columns, sampled.velocity, limits.velocity))
-    )
-    if not np.isfinite(condition):
+        motion = _drawn_in(workspace, motion)
+
+    def worth(motion: FourierSeries) -> Worth:
+        sampled = motion.sample(times)
+        columns = regressor(*sampled) / noise[:, None]
+        return Worth.of(link_information(columns, sampled.velocity, limits.velocity))
+
+    found = worth(motion)
+    if not np.isfinite(found.condition):
         raise ParameterError(
             f'no motion found that determines all parameters within {settings.duration:g} s, '
             f'{settings.harmonics} harmonics and these limits; allow more of each'
         )
-    return OptimisedMotion(motion, condition, float(conditions[order[0]]))
+    return OptimisedMotion(motion, found, worth(plan.motion(draws[order[0]])))
 
 
 def _descended(
-    judged: Callable[[FloatArray, float], tuple[FloatArray, FloatArray]],
+    value: Callable[[FloatArray, float], FloatArray],
     x: FloatArray,
     weight: float,
     iterations: int,
-    progress: Callable[[float], None] | None,
+    progress: Callable[[str], None] | None,
 ) -> FloatArray:
     """Improve numbers (size,) by L-BFGS-B."""
     steps = STEP * np.eye(len(x))
 
     def value_and_slope(x: FloatArray) -> tuple[float, FloatArray]:
         # One call for all differences: the regressor is computed for many samples at a time.
-        _, values = judged(np.vstack([x, x + steps]), weight)
+        values = value(np.vstack([x, x + steps]), weight)
         return float(values[0]), (values[1:] - values[0]) / STEP
 
     def report(x: FloatArray) -> None:
         if progress is not None:
-            progress(float(judged(x[None], weight)[0][0]))
+            progress(f'criterion {float(value(x[None], weight)[0]):.4f}')
 
     found = scipy.optimize.minimize(
         value_and_slope,
@@ -170,41 +180,13 @@ def _descended(
     return np.asarray(found.x)
 
 
-def link_information(
-    columns: FloatArray, velocity: FloatArray, velocity_limit: FloatArray
-) -> FloatArray:
-    """Return F = W^T W of what friction and offset of the joints do not explain.
-
-    Parameters
-    ----------
-    columns : (..., n, J, p) array
-        In units of the torques' errors.
-    velocity : (..., n, J) array
-    velocity_limit : (J,) array
-        [rad/s, m/s].
-
-    Returns
-    -------
-    (..., p, p) array
-    """
-    # Coulomb friction, its asymmetry or an offset, viscous friction.
-    sign = np.tanh(velocity / (SIGN_WIDTH * velocity_limit))
-    friction = np.stack([sign, np.ones_like(sign), velocity / velocity_limit], axis=-1)
-    q, _ = np.linalg.qr(np.moveaxis(friction, -2, -3))
-    rows = np.moveaxis(columns, -2, -3)
-    rows = rows - q @ (np.swapaxes(q, -1, -2) @ rows)
-    return np.asarray(np.sum(np.swapaxes(rows, -1, -2) @ rows, axis=-3))
-
-
 def _shrunk(workspace: Workspace) -> Workspace:
     """Return a box smaller by the margin, or by a quarter of it where it is small."""
     margin = np.minimum(BOX_MARGIN, (workspace.upper - workspace.lower) / 4.0)
-    return Workspace(
-        workspace.lower + margin, workspace.upper - margin, workspace.body, workspace.point
-    )
+    return replace(workspace, lower=workspace.lower + margin, upper=workspace.upper - margin)
 
 
-def _drawn_in(arm: Arm, workspace: Workspace, motion: FourierSeries) -> FourierSeries:
+def _drawn_in(workspace: Workspace, motion: FourierSeries) -> FourierSeries:
     """Scale a motion about its middle until all of it lies within the workspace."""
     times = np.arange(CHECKS * motion.sine.shape[1]) * motion.period
     times = times / len(times)
@@ -215,10 +197,10 @@ def _drawn_in(arm: Arm, workspace: Workspace, motion: FourierSeries) -> FourierS
 
     for factor in np.linspace(1.0, 0.2, 41):
         candidate = scaled(float(factor))
-        outside = workspace.outside(arm, candidate.sample(times).position)
+        outside = workspace.outside(candidate.sample(times).position)
         if np.max(outside) <= 0.0:
             return candidate
-    beyond = float(np.max(workspace.outside(arm, motion.sample(times).position)))
+    beyond = float(np.max(workspace.outside(motion.sample(times).position)))
     raise ParameterError(
         f'no motion found within the workspace from {workspace.lower} to {workspace.upper} m: the '
         f'best leaves it by {beyond:.3f} m; make it larger, or try another seed'

@@ -13,14 +13,18 @@ from math import comb
 import numpy as np
 import scipy.linalg
 
+from load_identification.arm.planning.criteria import (
+    CONDITION,
+    DETERMINANT,
+    SINGULAR,
+    Worth,
+    judged,
+)
 from load_identification.errors import ParameterError
 from load_identification.typing_aliases import FloatArray, IntArray
 
 STARTS = 3
 """Random choices that the exchange begins with; the best end wins."""
-
-SINGULAR = 1e-12
-"""Ratio of the eigenvalues of an information matrix below which it counts as singular."""
 
 RIDGE = 1e-9
 """Added to the information of a start that does not determine all, in parts of its mean."""
@@ -38,48 +42,32 @@ BATCH = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
-    """A choice of experiments.
+class Design(Worth):
+    """A choice of experiments, and what its rows are worth.
 
     Attributes
     ----------
     chosen : (n,) array
         Places among the candidates, ascending.
-    condition : float
-        Frobenius condition number of the rows chosen, eq. 15 [-].
-    log_determinant : float
-        Of their information matrix [-].
     """
 
     chosen: IntArray
-    condition: float
-    log_determinant: float
 
 
-def frobenius_condition(information: FloatArray) -> FloatArray:
-    """Return sqrt(trace(F) trace(F^-1)) of matrices (..., p, p), infinite where singular; eq. 15.
-
-    At its least, where all eigenvalues are equal, it is p.
-    """
-    values = np.linalg.eigvalsh(information)
-    regular = values[..., 0] > SINGULAR * values[..., -1]
-    safe = np.where(regular[..., None], values, 1.0)
-    product = np.sum(safe, axis=-1) * np.sum(1.0 / safe, axis=-1)
-    return np.asarray(np.where(regular, np.sqrt(product), np.inf))
-
-
-def exchange(
+def optimal_design(
     blocks: FloatArray,
     size: int,
     seed: int,
+    criterion: str = DETERMINANT,
     starts: int = STARTS,
     progress: Callable[[str], None] | None = None,
 ) -> Design:
     """Choose experiments by exchanging one at a time.
 
-    First for the largest determinant of F = W^T W, then, from there, for the least Frobenius
-    condition number: an experiment chosen is replaced by the one left out that gains most, until
-    none gains. Both are told from updates of rank 2 r, without forming a matrix per candidate.
+    For the largest determinant of F = W^T W; where that is the criterion, from there on for the
+    least Frobenius condition number. An experiment chosen is replaced by the one left out that
+    gains most, until none gains. Both are told from updates of rank 2 r, without forming a matrix
+    per candidate.
 
     Parameters
     ----------
@@ -89,6 +77,8 @@ def exchange(
         How many to choose.
     seed : int
         Of the random starts.
+    criterion : str
+        One of `CRITERIA`.
     starts : int
     progress : callable, optional
         Told in words how far it has come, at every step.
@@ -112,11 +102,14 @@ def exchange(
 
         chosen = rng.choice(len(blocks), size, replace=False).astype(np.int64)
         chosen = _improved(blocks, chosen, False, report)
-        if not np.isfinite(design(blocks, chosen).condition):
+        found = design(blocks, chosen)
+        if not np.isfinite(found.condition):
             continue
-        found = design(blocks, _improved(blocks, chosen, True, report))
-        if best is None or found.condition < best.condition:
-            best = found
+        better = best is None or found.log_determinant > best.log_determinant
+        if criterion == CONDITION:
+            found = design(blocks, _improved(blocks, chosen, True, report))
+            better = best is None or found.condition < best.condition
+        best = found if better else best
     if best is None:
         raise ParameterError(
             f'no {size} of the {len(blocks)} experiments determine all {blocks.shape[2]} '
@@ -151,7 +144,7 @@ def exhaustive(blocks: FloatArray, size: int) -> Design:
         information = np.zeros((len(batch), *single.shape[1:]))
         for column in batch.T:
             information += single[column]
-        condition = frobenius_condition(information)
+        condition, _ = judged(information)
         place = int(np.argmin(condition))
         if condition[place] < least:
             least, chosen = float(condition[place]), batch[place]
@@ -165,10 +158,9 @@ def exhaustive(blocks: FloatArray, size: int) -> Design:
 
 def design(blocks: FloatArray, chosen: IntArray) -> Design:
     """Judge a choice of experiments."""
-    information = _information(blocks[chosen])
-    log_determinant = float(np.linalg.slogdet(information)[1])
-    condition = float(frobenius_condition(information))
-    return Design(np.sort(np.asarray(chosen, dtype=np.int64)), condition, log_determinant)
+    condition, log_determinant = judged(_information(blocks[chosen]))
+    places = np.sort(np.asarray(chosen, dtype=np.int64))
+    return Design(float(condition), float(log_determinant), places)
 
 
 def _check(blocks: FloatArray, size: int) -> None:
@@ -228,7 +220,7 @@ def _best_exchange(
     p, r = blocks.shape[2], blocks.shape[1]
     information = _information(blocks[chosen])
     ridge = 0.0
-    if not np.isfinite(frobenius_condition(information)):
+    if not np.isfinite(judged(information)[0]):
         ridge = RIDGE * float(np.trace(information)) / p
     factor = scipy.linalg.cho_factor(information + ridge * np.eye(p))
     solved = scipy.linalg.cho_solve(factor, blocks.reshape(-1, p).T).T.reshape(blocks.shape)

@@ -1,21 +1,82 @@
-"""The file of planned experiments: what identification has to know of them."""
+"""Experiments one after another, and their file: what identification has to know of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 import yaml
 
-from load_identification.arm.excitation import GRAVITY, KINDS, Experiment
-from load_identification.arm.experiments import REST, ExperimentPlan
-from load_identification.arm.joint_motion import Move, Oscillation, Path, Piece, Sweep
+from load_identification.arm.planning.experiments import GRAVITY, KINDS, Experiment
 from load_identification.errors import ParameterError
+from load_identification.interface.files import FileError, read_yaml
+from load_identification.motion.joint_path import JointPath, Move, Piece, Sweep
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import Oscillation
 from load_identification.typing_aliases import FloatArray
+
+REST = 0.5
+"""Before an experiment, for the arm to come to rest [s]."""
 
 ROUNDING = 1e-6
 """Shorter ways and times are left out [rad, m, s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExperimentPlan:
+    """Experiments one after another, and the way between them.
+
+    Attributes
+    ----------
+    joints : tuple of str
+    experiments : tuple of Experiment
+    begins : (n,) array
+        When each begins, its swelling included, since the beginning of the path [s].
+    path : JointPath
+    """
+
+    joints: tuple[str, ...]
+    experiments: tuple[Experiment, ...]
+    begins: FloatArray
+    path: JointPath
+
+
+def plan_path(
+    joints: tuple[str, ...], experiments: Sequence[Experiment], limits: Limits
+) -> ExperimentPlan:
+    """Put experiments one after another, each time going on to the nearest one left.
+
+    Parameters
+    ----------
+    joints : tuple of str
+    experiments : sequence of Experiment
+        The first is begun with.
+    limits : Limits
+    """
+    left = list(experiments)
+    if not left:
+        raise ParameterError('there are no experiments to plan; there must be one at least')
+    ordered = [left.pop(0)]
+    while left:
+        ways = [Move.within(ordered[-1].goal, e.start, limits).duration for e in left]
+        ordered.append(left.pop(int(np.argmin(ways))))
+    pieces: list[Piece] = []
+    begins, time, place = [], 0.0, ordered[0].start
+    for experiment in ordered:
+        for piece in (
+            Move.within(place, experiment.start, limits),
+            Move(experiment.start, experiment.start, REST),
+        ):
+            pieces.append(piece)
+            time += piece.duration
+        begins.append(time)
+        pieces.append(experiment.motion)
+        time += experiment.motion.duration
+        place = experiment.goal
+    return ExperimentPlan(joints, tuple(ordered), np.array(begins), JointPath(tuple(pieces)))
 
 
 def plan_fields(plan: ExperimentPlan) -> dict[str, Any]:
@@ -76,13 +137,13 @@ def read_plan(path: FilePath) -> ExperimentPlan:
         If the file cannot be read, or is no plan.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
+        content = read_yaml(path)
         joints = tuple(str(name) for name in content['joints'])
         experiments = [_experiment(fields, joints) for fields in content['experiments']]
         begins = np.array([float(fields['begin']) for fields in content['experiments']])
-    except OSError as error:
-        raise ParameterError(f'plan {path} cannot be read: {error.strerror}') from error
-    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+    except FileError as error:
+        raise ParameterError(f'plan {path} {error}') from error
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ParameterError(
             f'{path} is no plan of experiments as plan_excitation writes it: {error!r}'
         ) from error
@@ -121,7 +182,7 @@ def _vector(values: Any, joints: tuple[str, ...]) -> FloatArray:
     return vector
 
 
-def _path(experiments: list[Experiment], begins: FloatArray) -> Path:
+def _path(experiments: list[Experiment], begins: FloatArray) -> JointPath:
     """Put the moves back between the experiments."""
     pieces: list[Piece] = []
     time, place = 0.0, experiments[0].start
@@ -133,4 +194,4 @@ def _path(experiments: list[Experiment], begins: FloatArray) -> Path:
             pieces.append(Move(experiment.start, experiment.start, rest))
         pieces.append(experiment.motion)
         time, place = begin + experiment.motion.duration, experiment.goal
-    return Path(tuple(pieces))
+    return JointPath(tuple(pieces))

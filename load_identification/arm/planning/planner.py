@@ -8,42 +8,44 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from load_identification.arm.arm import Arm
-from load_identification.arm.base_parameters import arm_base_parameters
-from load_identification.arm.exchange import STARTS, Design, design, exchange
-from load_identification.arm.excitation import Experiment, MotionSettings
-from load_identification.arm.experiments import (
-    LARGEST_BLOCK,
-    ExperimentPlan,
-    feasible_experiments,
-    ideal_blocks,
-    locked_postures,
-    plan_path,
+from load_identification.arm.dynamics.base_parameters import (
+    TorqueRegressor,
+    arm_base_parameters,
+    base_regressor,
 )
-from load_identification.arm.fourier_motion import optimise_fourier_motion
-from load_identification.arm.fourier_series import FourierSettings
-from load_identification.arm.friction import DriveModel
-from load_identification.arm.joint_motion import JointMotion, Piece
-from load_identification.arm.limits import Limits, Workspace, arm_limits
-from load_identification.arm.model import ArmModel
-from load_identification.arm.spectrum import TorqueRegressor, base_regressor
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.tree import Arm
+from load_identification.arm.planning.criteria import (
+    DETERMINANT,
+    LARGEST_BLOCK,
+    Worth,
+    ideal_blocks,
+    nominal_scale,
+    torque_noise,
+)
+from load_identification.arm.planning.experiments import (
+    Experiment,
+    MotionSettings,
+    feasible_experiments,
+    locked_postures,
+)
+from load_identification.arm.planning.fourier import optimise_fourier_motion
+from load_identification.arm.planning.optimal_design import STARTS, Design, design, optimal_design
+from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
 from load_identification.errors import FrameError, ParameterError
 from load_identification.model.robot import Robot
+from load_identification.motion.collision import Links, Workspace
+from load_identification.motion.fourier import FourierSettings
+from load_identification.motion.joint_path import JointMotion, Piece
+from load_identification.motion.limits import Limits, arm_limits
 from load_identification.typing_aliases import FloatArray
-
-METHODS = ('fourier', 'spectrum', 'postures')
 
 FOURIER_DURATION = 20.0
 """Of a Fourier motion, by default [s]."""
 
 RATE = 100.0
 """At which a planned motion is looked at [Hz]."""
-
-REACH_DRAWS = 5000
-"""Postures drawn to see whether the workspace is in reach."""
-
-NOISE_OF_EFFORT = 0.01
-"""Noise of a joint's torque in parts of its effort limit: only the ratios count [-]."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Request:
     Attributes
     ----------
     method : str
-        One of `METHODS`.
+        `fourier`, `spectrum` or `postures`.
     scales : tuple of 3 float
         Parts of the limits of position, velocity and acceleration [-].
     acceleration : sequence of float, optional
@@ -68,6 +70,8 @@ class Request:
         Of each joint in the grid of postures.
     experiments : int, optional
         To choose.
+    criterion : str
+        One of `criteria.CRITERIA`.
     settings : MotionSettings
     seed : int
     """
@@ -80,6 +84,7 @@ class Request:
     frame: str | None = None
     levels: int = 3
     experiments: int | None = None
+    criterion: str = DETERMINANT
     settings: MotionSettings = field(default_factory=MotionSettings)
     seed: int = 0
 
@@ -110,10 +115,10 @@ class Planned:
         Of experiments.
     parameters : int
         That the motion is to determine.
-    condition : float
-        Frobenius condition number [-].
-    compared_condition : float
-        Of the best motion drawn at random, or of all feasible experiments together [-].
+    worth : Worth
+        Of the information on the base parameters, scaled by nominal.
+    compared : Worth
+        Of the best motion drawn at random, or of all feasible experiments together.
     candidates : int
         Feasible experiments; 0 for a Fourier motion.
     motion : JointMotion
@@ -128,8 +133,8 @@ class Planned:
     path: Piece
     plan: ExperimentPlan | None
     parameters: int
-    condition: float
-    compared_condition: float
+    worth: Worth
+    compared: Worth
     candidates: int
     motion: JointMotion
     torque: FloatArray
@@ -180,52 +185,36 @@ def plan_motion(arm: Arm, urdf: str, request: Request, progress: Callable[[str],
     if request.workspace is not None:
         box = np.reshape(np.asarray(request.workspace, dtype=np.float64), (3, 2))
         frame = request.frame or arm.bodies[-1]
-        workspace = Workspace.of_frame(arm, urdf, frame, box[:, 0].tolist(), box[:, 1].tolist())
-        _check_reach(arm, limits, workspace, frame)
+        links = Links(urdf, arm.joints)
+        workspace = Workspace.of_frame(links, frame, box[:, 0].tolist(), box[:, 1].tolist())
+        workspace.check_reach(limits, frame)
     if request.method == 'fourier':
-        regressor, parameters = _regressor(arm)
+        regressor, scale = _regressor(arm)
         duration = request.duration or FOURIER_DURATION
         settings = FourierSettings(duration=duration, seed=request.seed)
         steps = itertools.count(1)
 
-        def report(condition: float) -> None:
-            progress(f'condition number {condition:.4g} after {next(steps)} steps')
+        def report(words: str) -> None:
+            progress(f'{words} after {next(steps)} steps')
 
         found = optimise_fourier_motion(
-            arm, regressor, limits, settings, _noise(arm), workspace, report
+            regressor,
+            limits,
+            settings,
+            torque_noise(arm.effort_limits),
+            workspace,
+            report,
+            request.criterion,
         )
-        return _planned(
-            arm, limits, found.motion, None, parameters, found.condition, found.drawn_condition, 0
-        )
+        return _planned(arm, limits, found.motion, None, (found.worth, found.drawn), scale, 0)
     return _plan_experiments(arm, limits, request, workspace, progress)
 
 
-def _check_reach(arm: Arm, limits: Limits, workspace: Workspace, frame: str) -> None:
-    """Refuse at once a workspace that no posture drawn within the limits has the tool in."""
-    shape = (REACH_DRAWS, len(arm.joints))
-    q = np.random.default_rng(0).uniform(limits.lower, limits.upper, shape)
-    if (workspace.outside(arm, q) > 0.0).all():
-        position = workspace.position(arm, q)
-        raise ParameterError(
-            f'{frame!r} is in the workspace from {workspace.lower} to {workspace.upper} m in none '
-            f'of {REACH_DRAWS} postures within the limits; it comes from '
-            f'{position.min(axis=0).round(2)} to {position.max(axis=0).round(2)} m'
-        )
-
-
-def _regressor(arm: Arm) -> tuple[TorqueRegressor, int]:
-    """Return the columns of the links' base parameters, and their number."""
+def _regressor(arm: Arm) -> tuple[TorqueRegressor, FloatArray]:
+    """Return the columns of the links' base parameters, and the sizes of those by nominal (p,)."""
     model = ArmModel(arm, DriveModel(coulomb='none', viscous='none'))
     base = arm_base_parameters(model)
-    return base_regressor(model, base), len(base.independent)
-
-
-def _noise(arm: Arm) -> FloatArray:
-    """Return the noise assumed of each joint's torque: alike where an effort limit lacks."""
-    efforts = arm.effort_limits
-    if not (np.isfinite(efforts) & (efforts > 0.0)).all():
-        return np.ones(len(efforts))
-    return NOISE_OF_EFFORT * efforts
+    return base_regressor(model, base), nominal_scale(base, model.nominal)
 
 
 def _plan_experiments(
@@ -235,10 +224,11 @@ def _plan_experiments(
     workspace: Workspace | None,
     progress: Callable[[str], None],
 ) -> Planned:
-    regressor, parameters = _regressor(arm)
+    regressor, scale = _regressor(arm)
+    parameters = len(scale)
     postures = locked_postures(limits, request.levels, request.seed)
     progress(f'moving at {len(postures)} postures')
-    feasible = feasible_experiments(arm, limits, request.settings, postures, workspace)
+    feasible = feasible_experiments(limits, request.settings, postures, workspace)
     if not feasible:
         raise ParameterError(
             f'no motion at any of {len(postures)} postures is within the limits'
@@ -246,7 +236,7 @@ def _plan_experiments(
             + '; allow more of them, or a finer grid by --levels'
         )
     progress(f'judging {len(feasible)} experiments')
-    blocks = ideal_blocks(regressor, feasible, _noise(arm))
+    blocks = ideal_blocks(regressor, feasible, torque_noise(arm.effort_limits))
     everything = design(blocks, np.arange(len(blocks)))
     if not np.isfinite(everything.condition):
         raise ParameterError(
@@ -270,9 +260,8 @@ def _plan_experiments(
         limits,
         plan.path,
         plan,
-        parameters,
-        chosen.condition,
-        everything.condition,
+        (chosen, everything),
+        scale,
         len(feasible),
     )
 
@@ -297,7 +286,7 @@ def _choice(
     parameters = blocks.shape[2]
     size = min(request.experiments or 2 * parameters, len(experiments))
     while True:
-        found = exchange(blocks, size, request.seed, STARTS, progress)
+        found = optimal_design(blocks, size, request.seed, request.criterion, STARTS, progress)
         if request.duration is None:
             return found
         took = plan_path(arm.joints, [experiments[k] for k in found.chosen], limits).path.duration
@@ -307,7 +296,7 @@ def _choice(
         fitting = int(size * request.duration / took)
         smaller = max(fewest, min(size - 1, fitting))
         try:
-            exchange(blocks, smaller, request.seed, 1)
+            optimal_design(blocks, smaller, request.seed, request.criterion, 1)
         except ParameterError:
             return found
         size = smaller
@@ -318,9 +307,8 @@ def _planned(
     limits: Limits,
     path: Piece,
     plan: ExperimentPlan | None,
-    parameters: int,
-    condition: float,
-    compared_condition: float,
+    worths: tuple[Worth, Worth],
+    scale: FloatArray,
     candidates: int,
 ) -> Planned:
     """Look at a motion all along, and at what it asks of the drives."""
@@ -337,16 +325,20 @@ def _planned(
         )
         if 0.0 < limit < peak
     ]
+    worth, compared = (
+        Worth(each.condition, each.log_determinant + 2.0 * float(np.log(scale).sum()))
+        for each in worths
+    )
     return Planned(
-        arm,
-        limits,
-        path,
-        plan,
-        parameters,
-        condition,
-        compared_condition,
-        candidates,
-        motion,
-        torque,
-        tuple(warnings),
+        arm=arm,
+        limits=limits,
+        path=path,
+        plan=plan,
+        parameters=len(scale),
+        worth=worth,
+        compared=compared,
+        candidates=candidates,
+        motion=motion,
+        torque=torque,
+        warnings=tuple(warnings),
     )

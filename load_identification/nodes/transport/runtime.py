@@ -2,62 +2,48 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import itertools
 import os
+import reprlib
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Protocol
 
 import rclpy
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
-from rclpy._rclpy_pybind11 import RCLError
-from rclpy.callback_groups import CallbackGroup
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
+from rcl_interfaces.srv import SetParameters
+from rclpy._rclpy_pybind11 import RCLError, UnknownROSArgsError
 from rclpy.exceptions import ParameterException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 
 from load_identification.errors import LoadIdentificationError, ParameterError
-from load_identification.nodes.entry import END_SIGNALS
-from load_identification.nodes.parameters import (
-    TABLE,
-    Parameters,
-    allowed,
-    check,
-    of_ros,
-    suggestion,
-)
-
-NAMESPACE = 'load_identification'
-
-QUEUE = 2000
-"""Messages that may wait: two seconds of a 1 kHz topic."""
+from load_identification.interface.node_table import misplaced
+from load_identification.interface.parameter_file import of_ros, read_sections, suggestion
+from load_identification.interface.parameters import TABLE, Parameters, allowed, check
+from load_identification.interface.program import NAMESPACE as NAMESPACE
+from load_identification.nodes.transport.entry import END_SIGNALS
 
 SERVE_PERIOD = 0.1
 """How often services, timers and ordinary subscriptions are served [s]."""
 
-FAST_DDS_PROFILES = Path(__file__).with_name('fastdds.xml')
+QUIET = 1.0
+"""Errors that are caught are printed no more often than this [s]."""
 
-INPUT_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT
-)
-STREAM_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=QUEUE, reliability=ReliabilityPolicy.RELIABLE
-)
-LATCHED_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
-
+FAST_DDS_PROFILES = {
+    2: ('FASTRTPS_DEFAULT_PROFILES_FILE', 'fastdds.xml'),
+    3: ('FASTDDS_DEFAULT_PROFILES_FILE', 'fastdds3.xml'),
+}
+"""The variable that Fast DDS of a major version looks at, and our file, beside this one."""
 
 _unknown: set[str] = set()
 """Parameters of no meaning that have been warned of: nodes in one process all get them."""
@@ -94,6 +80,9 @@ def declare_parameters(node: Node, role: str) -> Parameters:
         node.declare_parameter(name, plain, descriptor, ignore_override=True)
         values[name] = value
     node.add_on_set_parameters_callback(_checked)
+    for service in node.services:
+        if service.srv_type is SetParameters:
+            service.callback = functools.partial(_set_parameters, service.callback)
     for name in node._parameter_overrides.keys() - _unknown:
         if name not in TABLE and not of_ros(name):
             _unknown.add(name)
@@ -112,116 +101,93 @@ def _checked(parameters: Sequence[Any]) -> SetParametersResult:
     return SetParametersResult(successful=True)
 
 
-class _NeverExecuted(CallbackGroup):
-    """Keeps an entity out of the executor's wait set, which is rebuilt per message."""
-
-    def can_execute(self, entity: Any) -> bool:
-        return False
-
-    def beginning_execution(self, entity: Any) -> bool:
-        return False
-
-    def ending_execution(self, entity: Any) -> None:
-        return
-
-
-class DrainedSubscription:
-    """A subscription whose messages are taken in batches rather than by callbacks.
-
-    Parameters
-    ----------
-    node : Node
-    message_type : type
-    topic : str
-    qos : QoSProfile
-    """
-
-    def __init__(self, node: Node, message_type: Any, topic: str, qos: QoSProfile) -> None:
-        self._node = node
-        self._subscription = node.create_subscription(
-            message_type, topic, lambda _: None, qos, callback_group=_NeverExecuted()
-        )
-
-    def destroy(self) -> None:
-        """End it."""
-        self._node.destroy_subscription(self._subscription)
-
-    @property
-    def topic(self) -> str:
-        """The topic's full name."""
-        name: str = self._subscription.topic_name
-        return name
-
-    def take(self) -> list[Any]:
-        """Return all messages that wait."""
-        return self._take(serialized=False)
-
-    def take_serialized(self) -> list[bytes]:
-        """Return all messages that wait, as they came over the wire."""
-        return self._take(serialized=True)
-
-    def _take(self, serialized: bool) -> list[Any]:
-        messages: list[Any] = []
-        handle, message_type = self._subscription.handle, self._subscription.msg_type
-        with handle:
-            while len(messages) < QUEUE:
-                taken = handle.take_message(message_type, serialized)
-                if taken is None:
-                    break
-                messages.append(taken[0])
-        return messages
-
-
-class DrainedService:
-    """A service whose requests are taken, and answered whenever the answer is there.
-
-    Kept out of the executor: that runs one callback at a turn, and a coroutine that waits
-    takes every other turn.
-
-    Parameters
-    ----------
-    node : Node
-    service_type : type
-    name : str
-    """
-
-    def __init__(self, node: Node, service_type: Any, name: str) -> None:
-        self._request_type = service_type.Request
-        self._service = node.create_service(
-            service_type, name, lambda _, response: response, callback_group=_NeverExecuted()
-        )
-
-    def take(self) -> list[Any]:
-        """Return the headers of all requests that wait."""
-        headers: list[Any] = []
-        handle, request_type = self._service.handle, self._request_type
-        with handle:
-            while len(headers) < QUEUE:
-                _, header = handle.service_take_request(request_type)
-                if header is None:
-                    break
-                headers.append(header)
-        return headers
-
-    def answer(self, header: Any, response: Any) -> None:
-        """Answer a request."""
-        self._service.send_response(response, header)
-
-
-def wanted(publisher: Any) -> bool:
-    """Tell whether anybody listens."""
-    return bool(publisher.get_subscription_count())
-
-
 def every(node: Node, period: float, callback: Callable[[], None]) -> None:
-    """Call back periodically in real time, whatever the simulated clock does.
+    """Call back periodically in real time, whatever the simulated clock does, while `run` runs.
+
+    Not by a timer: the executor serves one callback at a turn.
 
     Parameters
     ----------
     period : float
         [s].
     """
-    node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    _periodic.setdefault(node, []).append(Periodic(period, callback))
+
+
+def _set_parameters(callback: Callable[..., Any], request: Any, response: Any) -> Any:
+    """Answer set_parameters: by rclpy, one by one, and in words where that raises something."""
+    for parameter in request.parameters:
+        try:
+            alone = SetParameters.Request(parameters=[parameter])
+            result = callback(alone, SetParameters.Response()).results[0]
+        except Exception as error:  # rclpy's check of a range fails on arrays, that of types too
+            reason = f'parameter {parameter.name} cannot be set: {error}'
+            if parameter.name in TABLE:
+                reason += f'; it must be {allowed(parameter.name)}'
+            result = SetParametersResult(successful=False, reason=reason)
+        response.results.append(result)
+    return response
+
+
+class Guard:
+    """Catches whatever a callback or a tick raises: it is counted, said, and the node goes on."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """How many have been caught."""
+        self.words = ''
+        """The last one."""
+        self._quiet_until = 0.0
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self.count += 1
+        where = traceback.extract_tb(trace)[-1]
+        place = f'{Path(where.filename).name}:{where.lineno}'
+        self.words = f'{type(error).__name__} in {place}: {reprlib.repr(str(error))}'
+        if time.monotonic() >= self._quiet_until:
+            self._quiet_until = time.monotonic() + QUIET
+            said = f'internal error {self.count}, the node goes on: {self.words}'
+            print(f'load_identification: {said}', file=sys.stderr, flush=True)
+        return True
+
+
+guard = Guard()
+"""Of this process."""
+
+
+class Periodic:
+    """Something to be done again and again.
+
+    Parameters
+    ----------
+    period : float
+        [s].
+    callback : callable
+    """
+
+    def __init__(self, period: float, callback: Callable[[], None]) -> None:
+        self._period, self._callback = period, callback
+        self._due = 0.0
+
+    def serve(self, now: float) -> None:
+        """Call back where it is time."""
+        if now >= self._due:
+            self._due = now + self._period
+            self._callback()
+
+
+_periodic: dict[Node, list[Periodic]] = {}
+"""What the nodes of this process have to do again and again."""
 
 
 class Program(Protocol):
@@ -253,8 +219,11 @@ def run(make: Callable[[], Program], args: list[str] | None = None) -> int:
         _initialize(args)
         if not ended():
             program = make()
+            _warn_of_misplaced(program.nodes, sys.argv[1:] if args is None else args)
             _loop(program, ended)
-    except (LoadIdentificationError, ParameterException) as error:
+    except (LoadIdentificationError, ParameterException, UnknownROSArgsError) as error:
+        if isinstance(error, UnknownROSArgsError):
+            error = ParameterError(f'unknown ROS arguments {error}')
         print(f'load_identification: {error}', file=sys.stderr)
         return 2
     finally:
@@ -265,6 +234,22 @@ def run(make: Callable[[], Program], args: list[str] | None = None) -> int:
             # Python gives up its handlers when it ends: one more signal would kill it in that.
             signal.signal(number, signal.SIG_IGN)
     return 0
+
+
+def _warn_of_misplaced(nodes: Sequence[Node], words: Sequence[str]) -> None:
+    """Warn of parameters in the files of a command line that reach no node."""
+    running = [node.get_fully_qualified_name() for node in nodes]
+    for option, file in itertools.pairwise(words):
+        if option != '--params-file':
+            continue
+        try:
+            sections = [(name, list(values)) for name, values in read_sections(Path(file))]
+            told = [f'{file}: {sentence}' for sentence in misplaced(sections, running)]
+        except ParameterError as error:
+            # rcl has read it; what it takes and we do not is no reason to end.
+            told = [str(error)]
+        for sentence in told:
+            nodes[0].get_logger().warning(sentence)
 
 
 def _told_to_end() -> Callable[[], bool]:
@@ -288,11 +273,18 @@ def _initialize(args: list[str] | None) -> None:
         Where it cannot read its arguments: no such parameter file, no YAML, no remap rule.
     """
     # Whoever has profiles of his own knows better.
-    os.environ.setdefault('FASTRTPS_DEFAULT_PROFILES_FILE', str(FAST_DDS_PROFILES))
+    variable, name = FAST_DDS_PROFILES[_fast_dds_version()]
+    os.environ.setdefault(variable, str(Path(__file__).with_name(name)))
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except RCLError as error:
         raise ParameterError(str(error)) from error
+
+
+def _fast_dds_version() -> int:
+    """Return the major version of Fast DDS that the nodes would load: its library's name tells."""
+    folders = os.environ.get('LD_LIBRARY_PATH', '').split(os.pathsep)
+    return 3 if any(Path(folder, 'libfastdds.so').exists() for folder in folders if folder) else 2
 
 
 def _loop(program: Program, ended: Callable[[], bool]) -> None:
@@ -311,10 +303,16 @@ def _loop(program: Program, ended: Callable[[], bool]) -> None:
     while not ended():
         now = time.monotonic()
         if now >= due:
-            program.tick()
+            with guard:
+                program.tick()
+            for node in program.nodes:
+                for periodic in _periodic.get(node, ()):
+                    with guard:
+                        periodic.serve(now)
             due = max(due + program.period, now - program.period)
         if now >= serve:
-            executor.spin_once(timeout_sec=0.0)
+            with guard:
+                executor.spin_once(timeout_sec=0.0)
             serve = now + SERVE_PERIOD
         # A signal does not cut a sleep short, so none is longer than a turn of the executor.
         time.sleep(max(0.0, min(due, serve) - time.monotonic()))

@@ -1,4 +1,4 @@
-"""A hexapod in MuJoCo: six legs with slide joints, closed by equality constraints."""
+"""A hexapod: six legs with slide joints, closed by equality constraints."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from load_identification.interface.batches import EffortBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import OrientationSines
 from load_identification.parallel.mechanism import Mechanism, rotation_exponential
-from load_identification.signals.batches import EffortBatch
 from load_identification.typing_aliases import FloatArray, IntArray
 
 STEP = 5e-4
@@ -19,11 +19,6 @@ RATE_DIVISOR = 2
 
 STIFFNESS, DAMPING = 1e5, 2e3
 """Of the leg servos [N/m, N s/m]."""
-
-PLATFORM = InertialParameters.from_center_of_mass(
-    9.0, [0.002, -0.001, -0.015], np.diag([0.19, 0.20, 0.38])
-)
-"""A plate of 0.3 m radius below P, slightly out of balance [in S]."""
 
 MASS, DENSITY = 22.26, 7850.0
 """Of the calibrated load of Schulte and Gerland [kg]; that it is a steel plate is an assumption
@@ -54,12 +49,9 @@ LOAD = steel_plate(0.50, 0.35, 0.030, -0.020, np.deg2rad(20.0))
 
 def draw_load(rng: np.random.Generator) -> InertialParameters:
     """Draw a plate of the paper's mass and where it lies."""
-    return steel_plate(
-        rng.uniform(0.45, 0.55),
-        rng.uniform(0.32, 0.38),
-        *rng.uniform(-0.04, 0.04, 2),
-        rng.uniform(-np.pi, np.pi),
-    )
+    length, width = rng.uniform(0.45, 0.55), rng.uniform(0.32, 0.38)
+    x, y = rng.uniform(-0.04, 0.04, 2)
+    return steel_plate(length, width, x, y, rng.uniform(-np.pi, np.pi))
 
 
 @dataclass(frozen=True)
@@ -169,7 +161,7 @@ def simulate(
     model = mujoco.MjModel.from_xml_string(model_xml(mechanism, body))
     data = mujoco.MjData(model)
     steps = int(motion.duration / STEP)
-    pose, platform = motion.sample(np.arange(steps + 1) * STEP)
+    pose, platform = motion.sample(np.arange(steps + 1, dtype=np.float64) * STEP)
     target, target_rate, _ = mechanism.leg_motion(pose, platform)
     start = mechanism.lengths(*(part[None] for part in mechanism.home))[0]
     slides = [model.joint(f'slide{k}').qposadr[0] for k in range(6)]

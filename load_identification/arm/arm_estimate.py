@@ -1,0 +1,113 @@
+"""What the identification of an arm has found, the same for every sensor and method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.arm.dynamics.base_parameters import (
+    IN_COMBINATION,
+    NOT_IDENTIFIABLE,
+    BaseParameters,
+)
+from load_identification.arm.dynamics.rows import JointMotion, Model
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.typing_aliases import FloatArray
+
+NORMAL_95 = 1.959963984540054
+"""Half of a 95 % interval, in standard deviations."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArmEstimate:
+    """Parameters of an arm, their combinations, and how sure they are.
+
+    Attributes
+    ----------
+    model : Model
+        What was measured, with the P parameters, their units and their nominal values.
+    base : BaseParameters
+        What this kind of measurement can tell in any motion.
+    excitation : BaseParameters
+        What this recording tells.
+    values, std : (b,) arrays
+        Of the combinations of `base`; std is infinite for what the recording does not tell.
+    covariance : (b, b) array
+        Of what is told, whatever the colour of the noise.
+    noise : (k,) array
+        Standard deviation of each channel's residuals [N m, N].
+    consistent : (P,) array
+        Parameters of links that could be built, nearest to the nominal ones among those that
+        agree with what was measured. First the links', then the others: drives, offsets.
+    misfit : float
+        What separates them from the data, root mean square, in standard deviations [-].
+    weight : float
+        Of their divergence from the nominal ones against the data [-].
+    singular_values : (b,) array
+        Of the weighted rows, columns scaled to length one, largest first [-].
+    """
+
+    model: Model
+    base: BaseParameters
+    excitation: BaseParameters
+    values: FloatArray
+    std: FloatArray
+    covariance: FloatArray
+    noise: FloatArray
+    consistent: FloatArray
+    misfit: float
+    weight: float
+    singular_values: FloatArray
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the P parameters."""
+        return self.base.names
+
+    @property
+    def bodies(self) -> FloatArray:
+        """Consistent parameters of the links, (J, 10)."""
+        return self.consistent[self.model.links].reshape(-1, 10)
+
+    @property
+    def condition(self) -> float:
+        """Condition number of the scaled rows [-]."""
+        least = max(float(self.singular_values[-1]), np.finfo(float).tiny)
+        return float(self.singular_values[0]) / least
+
+    @property
+    def interval(self) -> FloatArray:
+        """Half-widths of the 95 % intervals (b,)."""
+        return NORMAL_95 * self.std
+
+    @property
+    def combined(self) -> list[int]:
+        """Which of the b combinations have more than one parameter."""
+        return np.flatnonzero(np.count_nonzero(self.base.matrix, axis=1) > 1).tolist()
+
+    def combinations_of(self, parameter: int) -> list[int]:
+        """Return which of the b combinations a parameter is part of."""
+        return np.flatnonzero(self.base.matrix[:, parameter]).tolist()
+
+    def class_of(self, parameter: int) -> str:
+        """Return the class of a parameter in words, what this recording lacks included."""
+        able, told = self.base.classes[parameter], self.excitation.classes[parameter]
+        if able == told:
+            return able
+        if told == NOT_IDENTIFIABLE:
+            return 'not excited'
+        return f'{IN_COMBINATION} here' if told == IN_COMBINATION else able
+
+    def links(self) -> tuple[InertialParameters, ...]:
+        """Return the consistent parameters of each link, about and in its frame."""
+        return tuple(InertialParameters.from_vector(body) for body in self.bodies)
+
+    def predict(self, motion: JointMotion) -> FloatArray:
+        """Return what (n, k) the combinations predict of a motion [N m, N]."""
+        rows = self.model.regressor(*motion)[:, :, self.base.independent]
+        return np.asarray(rows @ self.values)
+
+    def predict_consistent(self, motion: JointMotion) -> FloatArray:
+        """Return what (n, k) the consistent parameters predict of a motion [N m, N]."""
+        return self.model.predict(self.consistent, motion)

@@ -1,0 +1,241 @@
+"""What is measured of an arm, linear in all that is unknown of links, drives and sensor."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.tree import Arm, Placement
+from load_identification.interface.batches import CHANNELS
+from load_identification.typing_aliases import FloatArray
+
+JointMotion = tuple[FloatArray, FloatArray, FloatArray]
+"""Position, velocity and acceleration of the joints, (n, J) each [rad or m, and per s, s^2]."""
+
+LINK_UNITS = ('kg', *('kg·m',) * 3, *('kg·m²',) * 6)
+
+WRENCH_UNITS = ('N',) * 3 + ('N·m',) * 3
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """A regressor as the derivative of one matrix plus another, Y = d/dt momentum + rest.
+
+    Attributes
+    ----------
+    momentum, rest : (n, rows, columns) arrays
+    """
+
+    momentum: FloatArray
+    rest: FloatArray
+
+
+class Model(ABC):
+    """What is measured of an arm: ``Y phi``, phi the links' parameters, then the others.
+
+    Attributes
+    ----------
+    arm : Arm
+    names, units : tuples of str
+        Of the P parameters, such as `link_3.mcx`, `joint_2.coulomb+` or `offset.fx`.
+    nominal : (P,) array
+        Those of the description; of the others zero.
+    channels, channel_units : tuples of str
+        Of the k measured channels.
+    """
+
+    feels_friction = False
+    """Whether a joint that stands may hold anything."""
+
+    one_sensor = False
+    """Whether all channels are of one sensor, and share its noise."""
+
+    def __init__(
+        self, arm: Arm, others: Sequence[tuple[str, str]], channels: Sequence[tuple[str, str]]
+    ) -> None:
+        """Take names and units of the parameters that are not the links', and of the channels."""
+        self.arm = arm
+        self.names: tuple[str, ...] = (*arm.parameter_names, *(name for name, _ in others))
+        own = LINK_UNITS * len(arm.joints)
+        self.units: tuple[str, ...] = (*own, *(unit for _, unit in others))
+        self.nominal: FloatArray = np.append(arm.nominal.ravel(), np.zeros(len(others)))
+        self.channels: tuple[str, ...] = tuple(name for name, _ in channels)
+        self.channel_units: tuple[str, ...] = tuple(unit for _, unit in channels)
+
+    @property
+    def links(self) -> slice:
+        """The columns of the links."""
+        return slice(0, 10 * len(self.arm.joints))
+
+    @abstractmethod
+    def link_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Build the columns (n, k, 10 J) of the links for motion (n, J)."""
+
+    @abstractmethod
+    def other_rows(self, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Build the other columns (n, k, P - 10 J)."""
+
+    @abstractmethod
+    def link_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
+        """Split the columns of the links for positions and velocities (n, J)."""
+
+    @abstractmethod
+    def other_terms(self, qd: FloatArray) -> Terms:
+        """Split the other columns."""
+
+    def with_transition(self, velocity: float) -> Model:
+        """Return the model with another transition velocity of friction [rad/s, m/s]."""
+        return self
+
+    def measured(self, motion: JointMotion, values: FloatArray) -> FloatArray:
+        """Return measured values (n, k), NaN where the model says nothing of them."""
+        return values
+
+    def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Build Y (n, k, P) for motion (n, J)."""
+        return np.concatenate([self.link_rows(q, qd, qdd), self.other_rows(qd, qdd)], axis=2)
+
+    def predict(self, parameters: FloatArray, motion: JointMotion) -> FloatArray:
+        """Return what (n, k) parameters (P,) make of a motion [N m, N]."""
+        return np.asarray(self.regressor(*motion) @ parameters)
+
+
+class ArmModel(Model):
+    """An arm and its drives: ``tau = Y phi``, the other parameters being the drives'.
+
+    Attributes
+    ----------
+    drive : DriveModel
+    """
+
+    feels_friction = True
+
+    def __init__(self, arm: Arm, drive: DriveModel) -> None:
+        units = [_drive_unit(term, unit) for unit in arm.effort_units for term in drive.terms]
+        others = list(zip(drive.names(arm.joints), units, strict=True))
+        super().__init__(arm, others, list(zip(arm.joints, arm.effort_units, strict=True)))
+        self.drive = drive
+
+    def link_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Build the columns (n, J, 10 J) of the links."""
+        return self.arm.joint_torque_regressor(q, qd, qdd)
+
+    def other_rows(self, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Build the columns (n, J, k J) of the drives."""
+        return self.drive.regressor(qd, qdd)
+
+    def link_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
+        """Split the columns of the links.
+
+        tau = d/dt (M q̇) - ½ ∂(q̇ᵀ M q̇)/∂q + g. With the Christoffel form, bilinear in velocities,
+        C(a) b = ¼ [Γ(a + b) - Γ(a - b)], Γ(v) = C(v) v, the middle term of joint i is
+        - q̇ᵀ C(q̇) e_i: exact, at the price of two regressors per joint.
+
+        Parameters
+        ----------
+        q, qd : (n, J) arrays
+            [rad or m, rad/s or m/s].
+
+        Liu et al. 1998, eq. 12-14; Hsu, Bodson, Sastry and Paden 1987.
+        """
+        rest = np.zeros_like(q)
+        weight = self.link_rows(q, rest, rest)
+        momentum = self.link_rows(q, rest, qd) - weight
+        of_velocities = weight.copy()
+        for joint, unit in enumerate(np.eye(q.shape[1])):
+            mixed = self.link_rows(q, qd + unit, rest) - self.link_rows(q, qd - unit, rest)
+            of_velocities[:, joint] -= 0.25 * np.einsum('nj,njk->nk', qd, mixed)
+        return Terms(momentum, of_velocities)
+
+    def other_terms(self, qd: FloatArray) -> Terms:
+        """Split the columns of the drives: a rotor, which goes with q̈, has q̇ as its momentum."""
+        still = np.zeros_like(qd)
+        resting = self.other_rows(still, still)
+        return Terms(self.other_rows(still, qd) - resting, self.other_rows(qd, still))
+
+    def with_transition(self, velocity: float) -> ArmModel:
+        """Return the model with another transition velocity of friction [rad/s, m/s]."""
+        return ArmModel(self.arm, replace(self.drive, transition_velocity=velocity))
+
+    def measured(self, motion: JointMotion, effort: FloatArray) -> FloatArray:
+        """Return efforts (n, J) with NaN where the joint stands and friction is unknown."""
+        return np.where(self.drive.at_rest(motion[1]), np.nan, effort)
+
+
+class WrenchModel(Model):
+    """An arm on a force/torque sensor: what that exerts on it is ``Y phi + offset``.
+
+    The joints' friction and the dynamics of the drives are inner forces and do not appear. The
+    offset, six other parameters, is that of the sensor and the weight of what stands still.
+
+    Attributes
+    ----------
+    placement : Placement or None
+        Of the sensor; None for the root.
+    weightless : bool
+        A static replay has taken weight and offset off (eq. 21-24): neither is in the model.
+
+    Liu, Iagnemma, Dubowsky and Morel 1998.
+    """
+
+    one_sensor = True
+
+    def __init__(
+        self, arm: Arm, placement: Placement | None = None, weightless: bool = False
+    ) -> None:
+        channels = list(zip(CHANNELS, WRENCH_UNITS, strict=True))
+        offsets = [] if weightless else [(f'offset.{c}', unit) for c, unit in channels]
+        super().__init__(arm, offsets, channels)
+        self.placement, self.weightless = placement, weightless
+
+    def link_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Build the columns (n, 6, 10 J) of the links."""
+        rows = self.arm.base_wrench_regressor(q, qd, qdd, self.placement)
+        if not self.weightless:
+            return rows
+        still = np.zeros_like(q)
+        return rows - self.arm.base_wrench_regressor(q, still, still, self.placement)
+
+    def other_rows(self, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Build the columns (n, 6, 6) of the offsets, or none."""
+        offsets = np.eye(len(CHANNELS))[:, : len(self.names) - self.links.stop]
+        return np.broadcast_to(offsets, (len(qd), *offsets.shape))
+
+    def link_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
+        """Split the columns of the links.
+
+        The momentum is that of all links about the sensor's origin, in its axes. As these stand
+        still its derivative is the whole wrench but the weight: no other product of velocities is
+        left, the sum of (14) is empty.
+
+        Parameters
+        ----------
+        q, qd : (n, J) arrays
+            [rad or m, rad/s or m/s].
+
+        Liu et al. 1998, eq. 12.
+        """
+        rest = np.zeros_like(q)
+        weight = self.arm.base_wrench_regressor(q, rest, rest, self.placement)
+        # At rest a wrench A(q) q̈ is what accelerates the arm, and A(q) q̇ its momentum.
+        momentum = self.arm.base_wrench_regressor(q, rest, qd, self.placement) - weight
+        return Terms(momentum, np.zeros_like(weight) if self.weightless else weight)
+
+    def other_terms(self, qd: FloatArray) -> Terms:
+        """Split the columns of the offsets: constants."""
+        rows = self.other_rows(qd, qd)
+        return Terms(np.zeros_like(rows), rows)
+
+
+def _drive_unit(term: str, effort: str) -> str:
+    """Return the unit of an effect of a drive at a joint whose effort has a given one."""
+    rotary = effort == 'N·m'
+    if term.startswith('viscous'):
+        return 'N·m·s' if rotary else 'N·s/m'
+    if term == 'rotor_inertia':
+        return 'kg·m²' if rotary else 'kg'
+    return effort

@@ -1,0 +1,265 @@
+"""An arm as a tree of links: from joint motion to what its drives, or a sensor under it, feel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio
+
+from load_identification.errors import DescriptionError, ParameterError
+from load_identification.model.urdf import check_joints, parse_description
+from load_identification.typing_aliases import FloatArray
+
+PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
+"""Names of a link's inertial parameters, in the package's order."""
+
+FROM_PINOCCHIO = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
+"""Places of the package's parameters in Pinocchio's, which has Iyy before Ixz."""
+
+Placement = tuple[FloatArray, FloatArray]
+"""Rotation (3, 3) from a frame to the root and origin (3,) of the frame in the root [-, m]."""
+
+_ROOT = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+"""Configuration of a free-flying root at the origin: position, then quaternion."""
+
+
+class Arm:
+    """Every moving link of a robot description whose root stands still.
+
+    Links fixed to one another count as one, in the frame of the first, that of the joint which
+    moves them. It holds no state, and may be used by several threads.
+
+    Attributes
+    ----------
+    joints : tuple of str
+        Names of the J moving joints, a parent before its children: the order of joint vectors.
+    bodies : tuple of str
+        Name of the link that each joint moves.
+    parents : tuple of int
+        Place of the link that each link hangs on, -1 for the root.
+    prismatic : tuple of bool
+        Whether each joint slides, so that its effort is a force.
+    gravity : (3,) array
+        In the root frame [m/s^2].
+    nominal : (J, 10) array
+        Parameters of the links in the description, in the package's order, each about the origin
+        and in the axes of its link.
+    behind : (J, 10) array
+        The part of it that hangs on the link behind locked joints.
+    position_limits : (J, 2) array
+        Infinite where the description has none [rad, m].
+    velocity_limits, effort_limits : (J,) arrays
+        As the description has them, infinite where it has none [rad/s, m/s; N m, N].
+    """
+
+    def __init__(
+        self,
+        urdf: str,
+        gravity: Sequence[float] | FloatArray = (0.0, 0.0, -9.80665),
+        joints: Sequence[str] | None = None,
+    ) -> None:
+        """Read a robot description.
+
+        Parameters
+        ----------
+        urdf : str
+            Text of the description.
+        gravity : (3,) sequence of float
+            In the root frame of the description [m/s^2].
+        joints : sequence of str, optional
+            Those that move; the others are locked at zero. Without it every joint moves.
+
+        Raises
+        ------
+        DescriptionError
+            Where the text is no URDF, a moving joint is not revolute, continuous or prismatic,
+            mimics another or has the axis 0 0 0, there is none, or the description lacks one of
+            `joints`.
+        ParameterError
+            Where gravity is not three finite numbers.
+        """
+        self.gravity = np.array(gravity, dtype=np.float64)
+        if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
+            raise ParameterError(f'gravity must be three finite numbers, got {gravity!r}')
+        whole, model = _moving_model(urdf, joints)
+        model.gravity.linear = self.gravity
+        self._model = model
+        moving = list(model.joints)[1:]
+        self.joints: tuple[str, ...] = tuple(model.names)[1:]
+        self.parents: tuple[int, ...] = tuple(int(p) - 1 for p in list(model.parents)[1:])
+        self.bodies: tuple[str, ...] = tuple(_child(model, k) for k in range(1, model.njoints))
+        self.prismatic = tuple(_slides(model, k) for k in range(1, model.njoints))
+        own = [whole.inertias[whole.getJointId(name)] for name in self.joints]
+        inertias = [
+            [inertia.toDynamicParameters()[FROM_PINOCCHIO] for inertia in part]
+            for part in (list(model.inertias)[1:], own)
+        ]
+        self.nominal, fixed = (np.array(part, dtype=np.float64) for part in inertias)
+        self.behind: FloatArray = self.nominal - fixed
+        # Pinocchio holds a continuous joint's angle as cosine and sine, any other value as is.
+        self._index = np.array([joint.idx_q for joint in moving], dtype=np.intp)
+        self._continuous = np.flatnonzero([joint.nq == 2 for joint in moving])
+        index = self._index
+        limits = np.array([model.lowerPositionLimit[index], model.upperPositionLimit[index]]).T
+        limits[self._continuous] = [-np.inf, np.inf]
+        self.position_limits: FloatArray = limits
+        self.velocity_limits: FloatArray = np.array(model.velocityLimit)
+        self.effort_limits: FloatArray = np.array(model.effortLimit)
+        self._floating = _floating(model)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the 10 J columns of the regressors, such as `link_3.mcx`."""
+        return tuple(f'{body}.{name}' for body in self.bodies for name in PARAMETERS)
+
+    @property
+    def effort_units(self) -> tuple[str, ...]:
+        """Unit of each joint's effort."""
+        return tuple('N' if prismatic else 'N·m' for prismatic in self.prismatic)
+
+    def joint_torque_regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Build the regressor of the joint torques: ``tau = Y phi``.
+
+        Parameters
+        ----------
+        q : (n, J) array
+            Joint positions, plain angles for continuous joints too [rad, m].
+        qd, qdd : (n, J) arrays
+            [rad/s, m/s; rad/s^2, m/s^2].
+
+        Returns
+        -------
+        (n, J, 10 J) array
+            Y, columns as `parameter_names`.
+
+        Khosla and Kanade 1987, eq. 1-10; computed by Pinocchio.
+        """
+        q, qd, qdd = self._checked(q, qd, qdd)
+        return _regressor(self._model, self._configurations(q), qd, qdd)
+
+    def base_wrench_regressor(
+        self,
+        q: FloatArray,
+        qd: FloatArray,
+        qdd: FloatArray,
+        placement: Placement | None = None,
+    ) -> FloatArray:
+        """Build the regressor of the wrench that a sensor under the arm exerts on it.
+
+        It is what drives a root free to fly, in the motion in which that stands still. The moving
+        links alone: what stands still weighs on the sensor all the same, and in no motion differs
+        from an offset of it.
+
+        Parameters
+        ----------
+        q, qd, qdd : (n, J) arrays
+            As in `joint_torque_regressor`.
+        placement : Placement, optional
+            Of the sensor; by default it is the root.
+
+        Returns
+        -------
+        (n, 6, 10 J) array
+            Force, then torque about the sensor's origin, both in its axes; columns as
+            `parameter_names`.
+
+        Liu, Iagnemma, Dubowsky and Morel 1998, eq. 1-8.
+        """
+        q, qd, qdd = self._checked(q, qd, qdd)
+        n = len(q)
+        configurations = np.hstack([np.tile(_ROOT, (n, 1)), self._configurations(q)])
+        still = np.zeros((n, 6))
+        motion = np.hstack([still, qd]), np.hstack([still, qdd])
+        rows = _regressor(self._floating, configurations, *motion)[:, :6, 10:]
+        if placement is None:
+            return rows
+        sensor = pinocchio.SE3(*(np.asarray(part, dtype=np.float64) for part in placement))
+        # From a force at the root to the same force at the sensor.
+        return np.asarray(sensor.toActionMatrix().T @ rows)
+
+    def _configurations(self, q: FloatArray) -> FloatArray:
+        """Turn joint positions (n, J) into Pinocchio's configurations (n, nq)."""
+        out = np.empty((len(q), self._model.nq))
+        out[:, self._index] = q
+        angles, cosine = q[:, self._continuous], self._index[self._continuous]
+        out[:, cosine], out[:, cosine + 1] = np.cos(angles), np.sin(angles)
+        return out
+
+    def _checked(self, *motion: FloatArray) -> tuple[FloatArray, ...]:
+        """Refuse arrays that are not (n, J)."""
+        arrays = tuple(np.asarray(array, dtype=np.float64) for array in motion)
+        expected = (len(arrays[0]) if arrays[0].ndim else 0, len(self.joints))
+        for array in arrays:
+            if array.shape != expected:
+                raise ParameterError(
+                    f'joint motion must be of shape (n, {len(self.joints)}) throughout, got '
+                    f'{", ".join(str(array.shape) for array in arrays)}'
+                )
+        return arrays
+
+
+def _regressor(
+    model: pinocchio.Model, configurations: FloatArray, qd: FloatArray, qdd: FloatArray
+) -> FloatArray:
+    """Return Pinocchio's regressor of all samples, columns in the package's order."""
+    columns = (10 * np.arange(model.njoints - 1)[:, None] + FROM_PINOCCHIO).ravel()
+    rows = np.empty((len(qd), model.nv, len(columns)))
+    data = model.createData()
+    for k, sample in enumerate(zip(configurations, qd, qdd, strict=True)):
+        rows[k] = pinocchio.computeJointTorqueRegressor(model, data, *sample)
+    return rows[:, :, columns]
+
+
+def _moving_model(
+    urdf: str, joints: Sequence[str] | None
+) -> tuple[pinocchio.Model, pinocchio.Model]:
+    """Build Pinocchio's models of all joints, and of those that move, others locked at zero."""
+    whole = model = parse_description(urdf)
+    names = list(whole.names)[1:]
+    if joints is not None:
+        lacking = [name for name in joints if name not in names]
+        if lacking:
+            raise DescriptionError(
+                f'the robot description has no moving joint {", ".join(lacking)}; it has '
+                f'{", ".join(names)}'
+            )
+        locked = [k for k, name in enumerate(names, start=1) if name not in joints]
+        model = pinocchio.buildReducedModel(whole, locked, pinocchio.neutral(whole))
+    moving = tuple(model.names)[1:]
+    if not moving:
+        raise DescriptionError('the robot description has no moving joint')
+    check_joints(moving, urdf, 'of the arm')
+    return whole, model
+
+
+def _floating(model: pinocchio.Model) -> pinocchio.Model:
+    """Return the same arm on a root that is free to fly."""
+    floating = pinocchio.Model()
+    here = pinocchio.SE3.Identity()
+    joint = floating.addJoint(0, pinocchio.JointModelFreeFlyer(), here, 'floating root')
+    frame = floating.addBodyFrame('floating root', joint, here, 0)
+    floating = pinocchio.appendModel(floating, model, frame, here)
+    floating.gravity = model.gravity
+    return floating
+
+
+def _child(model: pinocchio.Model, joint: int) -> str:
+    """Return the link whose frame is that of a joint: the first that hangs on it."""
+    body = pinocchio.FrameType.BODY
+    return next(str(f.name) for f in model.frames if f.type == body and f.parentJoint == joint)
+
+
+def _slides(model: pinocchio.Model, joint: int) -> bool:
+    """Tell whether a joint is prismatic, and refuse an axis of length zero.
+
+    Pinocchio takes it, and the joint would move nothing.
+    """
+    data = model.joints[joint].createData()
+    model.joints[joint].calc(data, pinocchio.neutral(model))
+    axis = np.array(data.S).ravel()
+    if not axis.any():
+        raise DescriptionError(
+            f'joint {model.names[joint]!r} has the axis 0 0 0: it needs a direction'
+        )
+    return bool(axis[:3].any())

@@ -1,0 +1,1 @@
+"""Five ways to the parameters of an arm."""

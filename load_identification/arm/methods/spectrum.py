@@ -1,0 +1,331 @@
+"""Inertial parameters by spectrum analysis: friction is told from inertia by its phase.
+
+Vandanjon, Gautier and Desbats 1995, section 3.2; equation numbers are theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import scipy.optimize
+
+from load_identification.arm.dynamics.base_parameters import (
+    BaseParameters,
+    TorqueRegressor,
+    base_regressor,
+)
+from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.methods.least_squares import motion_rows
+from load_identification.arm.methods.projection import (
+    HARMONICS,
+    centered_rows,
+    cut,
+    periodic_motion,
+    slow_motion,
+    spectrum,
+    transform,
+)
+from load_identification.arm.planning.experiments import Experiment
+from load_identification.arm.planning.plan_file import ExperimentPlan
+from load_identification.arm.recording import ArmRecording, FilteredRecording
+from load_identification.errors import ParameterError, RecordingError
+from load_identification.motion.joint_path import JointPath
+from load_identification.motion.sines import Oscillation
+from load_identification.numerics.weighted_rows import WeightedRows
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+SAMPLES_PER_HARMONIC = 4
+"""Least rate of a recording, in samples per period of the highest harmonic kept."""
+
+LEAST_TOLD = 1e-9
+"""Singular value, as a share of the largest, of what experiments do not tell [-]."""
+
+
+COARSE = 0.05
+"""Step of the search, and of what is compared in it [s]."""
+
+WORST = 0.5
+"""Largest share of the planned path's rms that a recording of it may be away from it [-]."""
+
+
+def experiment_rows(
+    regressor: TorqueRegressor,
+    experiment: Experiment,
+    times: FloatArray,
+    position: FloatArray,
+    torque: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Turn the recording of one experiment into scalar equations.
+
+    Parameters
+    ----------
+    regressor : TorqueRegressor
+    experiment : Experiment
+    times : (n,) array
+        Since the beginning of the experiment [s].
+    position, torque : (n, J) arrays
+        Measured [rad, m; N m, N].
+
+    Returns
+    -------
+    tuple of (r, p) array, (r,) array, (r,) array and float
+        Rows, right-hand sides, standard deviation of an error of unit noise density, and the noise
+        density of the measured torque [N m / sqrt(Hz) up to a constant].
+
+    Raises
+    ------
+    ParameterError
+        Where the samples do not cover the experiment or are too few.
+
+    Equations 8, 10, 11 and 14.
+    """
+    motion = experiment.motion
+    begin, end = motion.window
+    joint = experiment.measured
+    _check_samples(times, experiment)
+    t, both = cut(times, np.hstack([position, torque[:, [joint]]]), begin, end)
+    q, tau = both[:, :-1], both[:, -1]
+    length = end - begin
+    if not isinstance(motion, Oscillation):
+        columns = regressor(*slow_motion(t, q, joint))[:, joint]
+        rows, right, rms = centered_rows(columns, tau)
+        step = np.sqrt(length / len(t))
+        return rows, right, np.full(len(right), 1.0 / step), rms * step
+    fitted = periodic_motion(t, q, experiment.moving, motion.frequency)
+    columns = regressor(*fitted)[:, joint]
+    reference = experiment.reference(fitted)
+    frequency = experiment.harmonic * motion.frequency
+    row = spectrum(np.column_stack([columns, tau]), reference, t, frequency)
+    strength = abs(complex(transform(reference, t, frequency)))
+    # Between the harmonics there is noise alone; a projection meets half of its power.
+    bins = (frequency * length + np.arange(1 - motion.periods, motion.periods)) / length
+    bins = bins[np.arange(1 - motion.periods, motion.periods) != 0]
+    power = np.mean([abs(complex(transform(tau, t, f))) ** 2 for f in bins])
+    density = float(np.sqrt(power * length / 2.0))
+    return row[None, :-1], row[-1:], np.array([1.0 / (strength * np.sqrt(length))]), density
+
+
+def _check_samples(times: FloatArray, experiment: Experiment) -> None:
+    """Refuse a recording that does not cover an experiment."""
+    begin, end = experiment.motion.window
+    inside = int(np.sum((times >= begin) & (times <= end)))
+    needed = 20.0
+    if isinstance(experiment.motion, Oscillation):
+        needed = SAMPLES_PER_HARMONIC * HARMONICS * experiment.motion.frequency * (end - begin)
+    if inside < needed or times[0] > begin or times[-1] < end:
+        raise ParameterError(
+            f'{inside} samples of the {experiment.kind} motion of joint {experiment.driven + 1}; '
+            f'it needs {int(np.ceil(needed))} or more, over all of its {end - begin:.1f} s'
+        )
+
+
+def pooled(
+    parts: Sequence[tuple[FloatArray, FloatArray, FloatArray, float]],
+    experiments: Sequence[Experiment],
+) -> WeightedRows:
+    """Put rows together, weighted; experiments of one sort on one joint share their noise.
+
+    Rows that disagree by more than their noise say that the noise is not all of the error.
+    """
+    groups = [(e.measured, isinstance(e.motion, Oscillation)) for e in experiments]
+    powers: dict[tuple[int, bool], list[float]] = {}
+    for group, part in zip(groups, parts, strict=True):
+        powers.setdefault(group, []).append(part[3] ** 2)
+    # A recording free of noise still has rounding errors: no row may be infinitely sure.
+    floor = 1e-12 * max(float(np.max(np.abs(part[1] / part[2]))) for part in parts if len(part[1]))
+    level = {group: max(float(np.sqrt(np.mean(p))), floor) for group, p in powers.items()}
+    std = np.concatenate([level[g] * part[2] for g, part in zip(groups, parts, strict=True)])
+    matrix = np.concatenate([part[0] for part in parts]) / std[:, None]
+    values = np.concatenate([part[1] for part in parts]) / std
+    return WeightedRows(matrix[:, None], values[:, None], even=False, least_noise=1.0)
+
+
+def spectral_rows(
+    regressor: TorqueRegressor,
+    experiments: Sequence[Experiment],
+    begins: Sequence[float] | FloatArray,
+    times: FloatArray,
+    position: FloatArray,
+    torque: FloatArray,
+) -> WeightedRows:
+    """Make rows of a recording of experiments; friction has no part in them.
+
+    Parameters
+    ----------
+    regressor : TorqueRegressor
+        Its p columns must be independent: base parameters, say. Those of friction and offsets are
+        not among them.
+    experiments : sequence of Experiment
+    begins : sequence of float
+        When each began in the recording [s].
+    times : (n,) array
+        Ascending [s].
+    position, torque : (n, J) arrays
+        Measured joint positions and torques [rad, m; N m, N].
+
+    Raises
+    ------
+    ParameterError
+        Where the recording does not cover an experiment, or they determine too little.
+    """
+    if not experiments:
+        raise ParameterError('there are no experiments; a plan must have one at least')
+    parts = []
+    for experiment, begin in zip(experiments, begins, strict=True):
+        around = [begin - 1.0, begin + experiment.motion.duration + 1.0]
+        near = slice(*np.searchsorted(times, around))
+        if not len(times[near]):
+            raise ParameterError(
+                f'an experiment begins at {begin:.1f} s; the recording lasts from {times[0]:.1f} '
+                f'to {times[-1]:.1f} s'
+            )
+        parts.append(
+            experiment_rows(
+                regressor, experiment, times[near] - begin, position[near], torque[near]
+            )
+        )
+    rows = pooled(parts, experiments)
+    matrix = rows.matrix[:, 0]
+    length = np.linalg.norm(matrix, axis=0)
+    scaled = matrix / np.where(length > 0.0, length, 1.0)
+    rank, unknowns = int(np.linalg.matrix_rank(scaled, rtol=LEAST_TOLD)), matrix.shape[1]
+    if rank < unknowns:
+        raise ParameterError(
+            f'the {len(matrix)} equations of the experiments determine {rank} of {unknowns} '
+            'parameters; plan experiments at more postures, or identify base parameters'
+        )
+    return rows
+
+
+def spectrum_stages(
+    models: Sequence[ArmModel],
+    base: BaseParameters,
+    plan: ExperimentPlan,
+    recording: ArmRecording,
+    log: FilteredRecording,
+) -> Iterator[list[WeightedRows]]:
+    """Yield two stages for models that differ in their drives alone.
+
+    The first, of the spectrum, tells the links; the second, of the filtered efforts in the
+    experiments, what the links leave: the drives.
+
+    Parameters
+    ----------
+    models : sequence of ArmModel
+    base : BaseParameters
+        Of each of them.
+    plan : ExperimentPlan
+    recording : ArmRecording
+        As measured.
+    log : FilteredRecording
+        The same, filtered.
+
+    Raises
+    ------
+    RecordingError
+        If an effort is missing.
+    ParameterError
+        If the experiments are not all there, or tell too little.
+
+    Vandanjon, Gautier and Desbats 1995, section 3.2.
+    """
+    if not np.isfinite(recording.measured).all():
+        raise RecordingError('efforts are missing in between; the method spectrum needs all')
+    links = models[0].links.stop
+    names = [base.names[i] for i in base.independent]
+    told = np.flatnonzero(base.independent < links)
+    rotors = [i for i, name in enumerate(names) if name.endswith('.rotor_inertia')]
+    inertial = np.union1d(told, np.array(rotors, dtype=np.int64))
+    columns = base_regressor(models[0], base)
+
+    def regressor(q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        return columns(q, qd, qdd)[:, :, inertial]
+
+    windows = planned_windows(plan, recording)
+    begins = windows[:, 0] - [e.motion.window[0] for e in plan.experiments]
+    first = spectral_rows(
+        regressor,
+        plan.experiments,
+        begins,
+        recording.seconds,
+        recording.position,
+        recording.measured,
+    )
+    matrix = np.zeros((len(first.matrix), 1, len(base.independent)))
+    matrix[..., inertial] = first.matrix
+    first = replace(first, matrix=matrix)
+    for rows in motion_rows(models, base, log.part(inside(log.seconds, windows, 0.0))):
+        yield [first, rows]
+
+
+def planned_windows(plan: ExperimentPlan, recording: ArmRecording) -> FloatArray:
+    """Return when each experiment was read, begin and end (k, 2), in a recording.
+
+    Returns
+    -------
+    (k, 2) array
+        Since the first sample [s].
+
+    Raises
+    ------
+    ParameterError
+        If the recording shows no such motion.
+    """
+    begins = find_start(plan.path, recording.seconds, recording.position) + plan.begins
+    windows = np.array([e.motion.window for e in plan.experiments])
+    return np.asarray(begins[:, None] + windows, dtype=np.float64)
+
+
+def inside(seconds: FloatArray, windows: FloatArray, margin: float) -> BoolArray:
+    """Tell which times lie in a window, or within a margin of one [s]."""
+    begin, end = windows[:, 0] - margin, windows[:, 1] + margin
+    within: BoolArray = (seconds[:, None] >= begin) & (seconds[:, None] <= end)
+    return np.asarray(within.any(axis=1))
+
+
+def find_start(path: JointPath, times: FloatArray, position: FloatArray) -> float:
+    """Return when a path began: where its positions differ least from those measured.
+
+    A lag of the controller is part of what is found.
+
+    Parameters
+    ----------
+    path : JointPath
+    times : (n,) array
+        Ascending [s].
+    position : (n, J) array
+        Measured [rad, m].
+
+    Raises
+    ------
+    ParameterError
+        Where the recording is shorter than the path, or shows no such motion.
+    """
+    latest = times[-1] - path.duration
+    if latest < times[0] - COARSE:
+        raise ParameterError(
+            f'the recording lasts {times[-1] - times[0]:.1f} s; the planned path takes '
+            f'{path.duration:.1f} s'
+        )
+    grid = np.arange(0.0, path.duration, COARSE)
+    planned = path.sample(grid).position
+
+    def distance(start: float) -> float:
+        measured = np.column_stack([np.interp(grid + start, times, q) for q in position.T])
+        return float(np.mean((measured - planned) ** 2))
+
+    starts = np.arange(times[0] - COARSE, max(latest, times[0]) + 2.0 * COARSE, COARSE)
+    best = starts[int(np.argmin([distance(start) for start in starts]))]
+    found = scipy.optimize.minimize_scalar(
+        distance, bounds=(best - COARSE, best + COARSE), method='bounded', options={'xatol': 1e-5}
+    )
+    spread = float(np.mean((planned - planned.mean(axis=0)) ** 2))
+    if found.fun > WORST**2 * spread:
+        raise ParameterError(
+            f'the recording shows no motion like the planned one: the nearest, from {found.x:.2f} '
+            f's, is {np.sqrt(found.fun):.3g} rad rms away from it; take the plan that was carried '
+            'out'
+        )
+    return float(found.x)

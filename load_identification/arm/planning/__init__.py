@@ -1,0 +1,1 @@
+"""Experiments that show an arm's parameters."""

@@ -1,0 +1,136 @@
+"""What `load_demo` does: a simulated arm, identified live over ROS, judged by the truth."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rclpy.node import Node
+from rich.console import Console
+
+from load_identification.commands.demo_arm import ArmPublisher, Simulation, simulate_arm
+from load_identification.commands.demo_pipeline import (
+    NodeProcess,
+    look_out,
+    refuse_others,
+    wait_for_pipeline,
+)
+from load_identification.commands.load_demo_view import View, judge, print_result
+from load_identification.commands.report_live import LiveRecorder
+from load_identification.nodes.client import Monitor
+
+PERIOD = 0.002
+"""Between two looks at what is due [s]."""
+
+LISTENING = 0.01
+"""Between two looks at what the pipeline says [s]."""
+
+CHECKING = 1.0
+"""Between two looks at who else publishes [s]."""
+
+QUIET, QUIET_DEADLINE = 0.3, 3.0
+"""The last estimate has come when no newer one follows for so long; waited for at most [s]."""
+
+
+def play(
+    arm: ArmPublisher,
+    listen: Callable[[], None],
+    monitor: Monitor,
+    view: View,
+    check: Callable[[], None],
+) -> None:
+    """Publish the samples in real time while listening, then hear the last estimate."""
+    listening = checking = -1.0
+    arm.start()
+    while arm.publish_due():
+        now = arm.elapsed
+        if now >= listening:
+            listening = now + LISTENING
+            listen()
+            view.show()
+        if now >= checking:
+            checking = now + CHECKING
+            check()
+        time.sleep(PERIOD)
+    end = arm.elapsed + QUIET_DEADLINE
+    newest, since = monitor.newest, arm.elapsed
+    while arm.elapsed < min(since + QUIET, end):
+        listen()
+        if monitor.newest != newest:
+            newest, since = monitor.newest, arm.elapsed
+        time.sleep(LISTENING)
+
+
+def demonstrate(
+    node: Node, seed: int, own_pipeline: bool, console: Console, report: Path | None = None
+) -> bool:
+    """Run the whole demonstration and tell whether the estimate holds.
+
+    Parameters
+    ----------
+    node : Node
+    seed : int
+        Of the sensors' noise.
+    own_pipeline : bool
+        Start one, rather than feed that of somebody else.
+    console : rich.console.Console
+    report : Path, optional
+        Folder for a report.
+
+    Raises
+    ------
+    LoadIdentificationError
+        If it cannot run.
+    """
+    monitor = Monitor(node)
+    simulation = simulate_arm(seed)
+    live = LiveRecorder(node, monitor) if report is not None else None
+    introduce(console, node, simulation, seed)
+    with console.status('looking out for robots'):
+        look_out(node, monitor, own_pipeline)
+    with NodeProcess() if own_pipeline else contextlib.nullcontext() as pipeline:
+        arm = ArmPublisher(node, simulation)
+        with console.status('waiting for the pipeline'):
+            wait_for_pipeline(node, arm, monitor, pipeline)
+
+        def check() -> None:
+            # Again and again: under load others are discovered late.
+            refuse_others(node, monitor, True, own_pipeline)
+            if pipeline is not None:
+                pipeline.check()
+
+        def listen() -> None:
+            monitor.update(arm.elapsed)
+            if live is not None:
+                live.update(arm, simulation)
+
+        check()
+        with View(console, simulation, arm, monitor) as view:
+            play(arm, listen, monitor, view, check)
+    if not monitor.estimates:
+        console.print(f'The estimate DOES NOT HOLD: none came; {monitor.words}', style='bold red')
+        return False
+    judgement = judge(simulation.truth, monitor.estimate)
+    print_result(console, simulation, arm, monitor, judgement)
+    if live is not None and report is not None:
+        # Not above: Matplotlib takes half a second to import.
+        from load_identification.report.report import write_report
+
+        live.finish()
+        page = write_report(report, live.recorder, live.outcome(simulation, seed))
+        console.print(f'Written: {page}', soft_wrap=True)
+    return judgement.holds
+
+
+def introduce(console: Console, node: Node, simulation: Simulation, seed: int) -> None:
+    """Say what is going to happen."""
+    mass = simulation.truth.payload.mass
+    console.print(
+        f'A simulated PUMA-like arm carries an aluminium block of {mass:.3f} kg on its wrist '
+        f'sensor for {simulation.duration:.0f} s.\n'
+        f'ROS domain {node.context.get_domain_id()}, noise of seed {seed}, '
+        f'pipeline in {node.get_namespace()}',
+        soft_wrap=True,
+    )

@@ -1,0 +1,153 @@
+"""The command `identify_arm`: an arm's own links, drives and offsets from recordings of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from load_identification.errors import LoadIdentificationError
+from load_identification.interface.program import add_topics, begin, interrupted, make_parser
+
+IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
+"""Exit statuses."""
+
+METHODS = ('least_squares', 'sequential', 'spectrum', 'acceleration_free')
+
+ALIASES = {'ls': 'least_squares'}
+"""Short names of methods."""
+
+EPILOG = """\
+exit status:
+  0  all that such measurements can tell is identified
+  1  it is not: the output says what the motion does not tell, or that data
+     that were not fitted are predicted no better than by the description,
+     or that no links that could be built explain them as well as the
+     estimate: is the sign of efforts or wrench reversed?
+  2  nothing could be done: one line on standard error says why
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = make_parser(
+        'identify_arm',
+        "Identify an arm's links, friction and offsets from recordings of it moving.",
+        EPILOG,
+    )
+    parser.add_argument(
+        'recordings',
+        metavar='RECORDING',
+        type=Path,
+        nargs='+',
+        help='rosbag2 folder or a single file of one, mcap or sqlite3',
+    )
+    parser.add_argument(
+        '--description', metavar='URDF', type=Path, help='instead of that in the recording'
+    )
+    parser.add_argument(
+        '--sensor',
+        choices=('torque', 'base'),
+        default='torque',
+        help='efforts of the joint states (default), or a force/torque sensor under the arm',
+    )
+    parser.add_argument(
+        '--method',
+        choices=METHODS,
+        type=lambda name: ALIASES.get(name, name),
+        help='default: least_squares (or ls) for torque, acceleration_free for base; spectrum '
+        'needs --plan',
+    )
+    parser.add_argument(
+        '--nominal',
+        metavar='URDF',
+        type=Path,
+        help='take the links of this one where the data leave them open',
+    )
+    parser.add_argument(
+        '--held-out',
+        metavar='RECORDING',
+        type=Path,
+        help='predict this one; without it the last third of the data, which then is not fitted',
+    )
+    parser.add_argument(
+        '--plan', metavar='YAML', type=Path, help='experiments.yaml of plan_excitation'
+    )
+    group = parser.add_argument_group('written')
+    group.add_argument('--output', metavar='URDF', type=Path, help='description as identified')
+    group.add_argument(
+        '--model', metavar='YAML', type=Path, help='arm model: links, drives, noise, covariance'
+    )
+    group.add_argument('--report', metavar='DIR', type=Path, help='figures')
+    _add_details(parser)
+    return parser
+
+
+def _add_details(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group('details')
+    group.add_argument(
+        '--joints',
+        metavar='NAME',
+        nargs='+',
+        help='those that move; others are taken for locked at zero (default: all recorded)',
+    )
+    group.add_argument(
+        '--gravity',
+        metavar=('X', 'Y', 'Z'),
+        nargs=3,
+        type=float,
+        default=(0.0, 0.0, -9.80665),
+        help='in the root frame [m/s²] (default: 0 0 -9.80665)',
+    )
+    group.add_argument(
+        '--cutoff', metavar='HZ', type=float, default=20.0, help='of the low-pass (default: 20)'
+    )
+    group.add_argument(
+        '--ridge',
+        metavar='SHARE',
+        type=float,
+        default=0.0,
+        help='draw what the data show poorly to the description: the singular value, columns of '
+        'length one, at which both weigh the same (default: 0)',
+    )
+    group.add_argument(
+        '--rotor-inertia', action='store_true', help='efforts are of motors: identify rotors too'
+    )
+    group.add_argument(
+        '--static',
+        metavar='RECORDING',
+        type=Path,
+        nargs='+',
+        help='of --sensor base: each motion again, replayed slowly, which takes off weight and '
+        'offset',
+    )
+    group.add_argument(
+        '--sensor-frame', metavar='LINK', default='', help='of --sensor base, if not the frame_id'
+    )
+    group.add_argument(
+        '--wrench-convention', choices=('on_sensor', 'on_load'), default='on_sensor'
+    )
+    add_topics(group)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    try:
+        begin()
+        arguments = _parser().parse_args(args)
+        if arguments.method is None:
+            base = arguments.sensor == 'base'
+            arguments.method = 'acceleration_free' if base else 'least_squares'
+        # Not above: help is there before NumPy is.
+        from load_identification.commands.recorded_arm import run
+
+        return IDENTIFIED if run(arguments) else NOT_IDENTIFIED
+    except LoadIdentificationError as error:
+        print(f'identify_arm: error: {" ".join(str(error).split())}', file=sys.stderr)
+        return UNUSABLE
+    except KeyboardInterrupt:
+        return interrupted('identify_arm')
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,101 @@
+"""The command `load_demo`: a simulated arm, identified live over ROS by the pipeline."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from load_identification.errors import LoadIdentificationError
+from load_identification.interface.program import (
+    INTERRUPTED,
+    NAMESPACE,
+    begin,
+    interrupted,
+    make_parser,
+    without_ros_arguments,
+)
+
+HOLDS, DOES_NOT_HOLD, CANNOT_RUN = 0, 1, 2
+"""Exit statuses."""
+
+EPILOG = f"""\
+exit status:
+  {HOLDS}    everything is identified and agrees with the truth
+  {DOES_NOT_HOLD}    it does not
+  {CANNOT_RUN}    the demonstration could not run
+  {INTERRUPTED}  interrupted
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = make_parser(
+        'load_demo',
+        'Identify the payload of a simulated arm live, over ROS topics,\n'
+        'and compare it with the truth.',
+        EPILOG,
+    )
+    parser.add_argument(
+        '--seed',
+        type=_seed,
+        default=0,
+        help="of the sensors' noise (default: %(default)s)",
+    )
+    parser.add_argument(
+        '--report', metavar='DIR', type=Path, help='write an HTML page with plots to this folder'
+    )
+    parser.add_argument(
+        '--no-pipeline',
+        action='store_true',
+        help='feed and judge a pipeline that somebody else starts, as the launch file does',
+    )
+    return parser
+
+
+def _seed(text: str) -> int:
+    """Read a seed; argparse turns the ValueError into its message."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number >= 0')
+    return int(text)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    try:
+        begin()
+        argv = sys.argv[1:] if args is None else args
+        return _run(argv, _parser().parse_args(without_ros_arguments(argv)))
+    except LoadIdentificationError as error:
+        print(f'load_demo: error: {error}', file=sys.stderr)
+        return CANNOT_RUN
+    except KeyboardInterrupt:
+        return interrupted('load_demo')
+
+
+def _run(argv: Sequence[str], arguments: argparse.Namespace) -> int:
+    import rclpy
+    from rclpy.node import Node
+    from rclpy.signals import SignalHandlerOptions
+    from rich.console import Console
+
+    from load_identification.commands.demonstration import demonstrate
+    from load_identification.report.page import check_folder
+
+    rclpy.init(args=list(argv), signal_handler_options=SignalHandlerOptions.NO)
+    node = Node('load_demo', namespace=NAMESPACE, start_parameter_services=False)
+    try:
+        if arguments.report is not None:
+            check_folder(arguments.report)
+        console = Console(highlight=False, markup=False)
+        holds = demonstrate(
+            node, arguments.seed, not arguments.no_pipeline, console, arguments.report
+        )
+        return HOLDS if holds else DOES_NOT_HOLD
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

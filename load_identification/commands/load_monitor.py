@@ -1,0 +1,78 @@
+"""The command `load_monitor`: the status of a running pipeline, live in a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Sequence
+
+from load_identification.interface.program import (
+    NAMESPACE,
+    begin,
+    make_parser,
+    without_ros_arguments,
+)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = make_parser(
+        'load_monitor',
+        'Show the live status of load_identification in a terminal.',
+        'Ctrl-C ends it, with exit status 0.',
+    )
+    parser.add_argument(
+        '--namespace',
+        metavar='NS',
+        type=_namespace,
+        default=NAMESPACE,
+        help='of the nodes, for one of two arms say left/%(default)s (default: %(default)s)',
+    )
+    return parser
+
+
+def _namespace(text: str) -> str:
+    """Read a namespace; argparse turns the error into its message."""
+    from rclpy.exceptions import InvalidNamespaceException
+    from rclpy.validate_namespace import validate_namespace
+
+    name = '/' + text.strip('/')
+    try:
+        validate_namespace(name)
+    except InvalidNamespaceException as error:
+        raise argparse.ArgumentTypeError(str(error).splitlines()[0]) from error
+    return name
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    with contextlib.suppress(KeyboardInterrupt):
+        begin(terminated=0)
+        argv = sys.argv[1:] if args is None else args
+        _run(argv, _parser().parse_args(without_ros_arguments(argv)).namespace)
+    return 0
+
+
+def _run(argv: Sequence[str], namespace: str) -> None:
+    import rclpy
+    from rclpy.node import Node
+    from rclpy.signals import SignalHandlerOptions
+    from rich.console import Console
+
+    from load_identification.commands.load_monitor_view import watch
+
+    rclpy.init(args=list(argv), signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = Node(
+            'load_monitor',
+            namespace=namespace,
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
+        watch(node, Console(highlight=False, markup=False))
+    finally:
+        rclpy.try_shutdown()
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

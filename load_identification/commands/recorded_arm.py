@@ -1,0 +1,278 @@
+"""What `identify_arm` does: recordings read, the arm identified, printed and written."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from load_identification.arm.arm_file import identified_arm, write_arm_model
+from load_identification.arm.description import (
+    moving_joints,
+    sensor_placement,
+    with_bodies,
+    with_nominal,
+)
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.rows import ArmModel, WrenchModel
+from load_identification.arm.dynamics.tree import Arm
+from load_identification.arm.identification import Session, identify_and_test
+from load_identification.arm.planning.plan_file import read_plan
+from load_identification.arm.recording import ArmRecording
+from load_identification.arm.settings import Settings
+from load_identification.errors import ParameterError, RecordingError
+from load_identification.model.frames import with_frame
+from load_identification.numerics.weighted_solution import Solver
+from load_identification.recordings.arm import (
+    read_all,
+    read_base_wrenches,
+    read_description,
+    read_efforts,
+)
+from load_identification.recordings.reader import Chunk, RecordingReader, Topics
+from load_identification.report.arm_tables import (
+    combination_table,
+    error_table,
+    link_table,
+    other_table,
+)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what does not go together, and what could not be written."""
+    base, method = arguments.sensor == 'base', arguments.method
+    if base and method not in ('least_squares', 'acceleration_free'):
+        raise ParameterError(
+            f'--method {method} is for joint efforts; --sensor base takes least_squares or '
+            'acceleration_free'
+        )
+    if base and arguments.model is not None:
+        raise ParameterError(
+            '--model holds drives, which a sensor under the arm does not feel; use --output'
+        )
+    if arguments.static and (not base or arguments.held_out is not None):
+        raise ParameterError(
+            '--static is for --sensor base, and not with --held-out, of which there is no replay'
+        )
+    if arguments.static and len(arguments.static) != len(arguments.recordings):
+        raise ParameterError(
+            f'--static has {len(arguments.static)} for {len(arguments.recordings)} recordings; it '
+            'takes one for each'
+        )
+    if (method == 'spectrum') != (arguments.plan is not None):
+        raise ParameterError(
+            '--method spectrum and --plan go together: the plan says when which experiment was; '
+            'plan_excitation writes it as experiments.yaml'
+        )
+    if method == 'spectrum' and len(arguments.recordings) > 1:
+        raise ParameterError('--method spectrum takes one recording, that of the whole plan')
+    if not 0.0 < arguments.cutoff < np.inf:
+        raise ParameterError(f'--cutoff is {arguments.cutoff} Hz; it must be above 0')
+    _check_outputs(arguments)
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse what cannot be written before the work is done rather than after."""
+    for option in ('output', 'model'):
+        path = getattr(arguments, option)
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise ParameterError(f'--{option} {path} must be a file in a folder that exists')
+    if arguments.report is not None:
+        try:
+            arguments.report.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ParameterError(
+                f'--report {arguments.report} cannot be made: {error.strerror}'
+            ) from error
+
+
+def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Session]:
+    """Identify from joint efforts; return the description as well."""
+    topics = Topics(arguments.joint_states, '', arguments.robot_description)
+
+    def read(_: object, urdf: str, chunks: Iterator[Chunk], path: Path) -> ArmRecording:
+        return read_efforts(chunks, moving_joints(urdf), path)
+
+    description, logs = read_all(_paths(arguments), topics, _given(arguments), read)
+    fit, held = _parted(arguments, logs)
+    joints, locked = _joints(arguments, description, fit, settings)
+    arm = _arm(arguments, description, joints)
+    drive = DriveModel('symmetric', 'asymmetric', arguments.rotor_inertia, offset=True)
+    recordings = [one.of_joints(arm.joints) for one in fit]
+    with _working('identifying'):
+        session = identify_and_test(
+            ArmModel(arm, drive),
+            recordings,
+            held.of_joints(arm.joints) if held else None,
+            settings,
+        )
+    return description, replace(session, warnings=(*locked, *session.warnings))
+
+
+def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Session]:
+    """Identify from the wrenches of a sensor under the arm; return the description as well."""
+    topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
+    transforms, frames = [], []
+
+    def read(
+        recording: RecordingReader, urdf: str, chunks: Iterator[Chunk], path: Path
+    ) -> ArmRecording:
+        transforms.extend(recording.static_transforms())
+        joints = Arm(urdf, joints=arguments.joints).joints
+        frame, log = read_base_wrenches(
+            chunks, joints, arguments.sensor_frame, arguments.wrench_convention, path
+        )
+        frames.append(frame)
+        return log
+
+    description, logs = read_all(_paths(arguments), topics, _given(arguments), read)
+    frame = frames[0]
+    fit, held = _parted(arguments, logs)
+    arm = _arm(arguments, description, arguments.joints)
+    if arguments.static:
+        _, replays = read_all(arguments.static, topics, description, read)
+        fit = [one.without_weight(replay) for one, replay in zip(fit, replays, strict=True)]
+    placement = sensor_placement(with_frame(description, frame, transforms), frame)
+    model = WrenchModel(arm, placement, weightless=bool(arguments.static))
+    with _working('identifying'):
+        session = identify_and_test(model, fit, held, settings)
+    method = f'{session.method}, sensor at {frame}'
+    if arguments.static:
+        method += ', weight and offset by static replay'
+    return description, replace(session, method=method)
+
+
+def _given(arguments: argparse.Namespace) -> str:
+    """Return the description that is given beside the recordings, empty for none."""
+    return read_description(arguments.description) if arguments.description else ''
+
+
+def _paths(arguments: argparse.Namespace) -> list[Path]:
+    """Return the recordings, that held out last."""
+    return [*arguments.recordings, *([arguments.held_out] if arguments.held_out else [])]
+
+
+def _parted(
+    arguments: argparse.Namespace, logs: list[ArmRecording]
+) -> tuple[list[ArmRecording], ArmRecording | None]:
+    """Return what is fitted, and what is held out, if anything is."""
+    count = len(arguments.recordings)
+    return logs[:count], logs[count] if arguments.held_out else None
+
+
+def _arm(arguments: argparse.Namespace, description: str, joints: Sequence[str] | None) -> Arm:
+    """Return the arm, with the links of another description where one is given."""
+    arm = Arm(description, arguments.gravity, joints)
+    if arguments.nominal is None:
+        return arm
+    other = read_description(arguments.nominal)
+    return with_nominal(arm, other, f'--nominal {arguments.nominal}')
+
+
+def _joints(
+    arguments: argparse.Namespace,
+    description: str,
+    logs: Sequence[ArmRecording],
+    settings: Settings,
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return which joints to identify, and a warning of those taken for locked."""
+    known = moving_joints(description)
+    joints = tuple(arguments.joints or ())
+    if settings.plan is not None:
+        joints = settings.plan.joints
+    elif not joints:
+        common = set.intersection(*(set(log.joints) for log in logs))
+        joints = tuple(n for n in known if n in common and any(_varies(log, n) for log in logs))
+    if not joints:
+        raise RecordingError(
+            'no joint has an effort that ever changes; the recordings need measured efforts'
+        )
+    strange = sorted(set(joints) - set(known))
+    if strange:
+        raise ParameterError(
+            f'there is no joint {", ".join(strange)} in the description; it has {", ".join(known)}'
+        )
+    locked = [name for name in known if name not in joints]
+    return joints, [f'taken for locked at zero: {", ".join(locked)}'] if locked else []
+
+
+def _varies(log: ArmRecording, name: str) -> bool:
+    effort = log.measured[:, log.joints.index(name)]
+    measured = effort[np.isfinite(effort)]
+    return bool(measured.size and np.ptp(measured) > 0.0)
+
+
+@contextmanager
+def _working(words: str) -> Iterator[None]:
+    """Say what is being done on standard error, where that is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(words):
+        yield
+
+
+def print_session(console: Console, session: Session) -> None:
+    """Print an identification for a person to read."""
+    estimate, prediction = session.estimate, session.prediction
+    model = estimate.model
+    console.print(f'Fitted     {session.fitted}')
+    console.print(f'Method     {session.method}')
+    console.print(f'Condition  {estimate.condition:.3g} (rows weighted, columns of length one)')
+    console.print(f'Buildable  nearest to the description with weight {estimate.weight:g}\n')
+    console.print('Links, about the origin and in the axes of their frames', style='bold')
+    console.print(link_table(estimate))
+    if len(estimate.names) > model.links.stop:
+        drives = isinstance(model, ArmModel)
+        console.print('Friction and offsets' if drives else 'Offsets', style='bold')
+        console.print(other_table(estimate))
+    if estimate.combined:
+        console.print('What is told only in combination, by its number', style='bold')
+        console.print(combination_table(estimate))
+    console.print(f'Prediction of data that were not fitted: {prediction.source}', style='bold')
+    console.print(error_table(prediction))
+    for warning in session.warnings:
+        console.print(f'Warning: {warning}', style='bold yellow')
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Do what the command line asks, and tell whether the arm is identified."""
+    _check(arguments)
+    settings = Settings(
+        arguments.method,
+        arguments.cutoff,
+        plan=read_plan(arguments.plan) if arguments.plan else None,
+        solver=Solver(arguments.ridge),
+    )
+    console = Console(highlight=False, markup=False)
+    identify = _base_wrenches if arguments.sensor == 'base' else _efforts
+    description, session = identify(arguments, settings)
+    estimate = session.estimate
+    print_session(console, session)
+    written: list[Path] = []
+    if arguments.output is not None:
+        text = with_bodies(description, estimate.model.arm, estimate.bodies)
+        try:
+            arguments.output.write_text(text, encoding='utf-8')
+        except OSError as error:
+            raise ParameterError(
+                f'--output {arguments.output} cannot be written: {error.strerror}'
+            ) from error
+        written.append(arguments.output)
+    if arguments.model is not None:
+        write_arm_model(arguments.model, identified_arm(estimate, arguments.cutoff))
+        written.append(arguments.model)
+    if arguments.report is not None:
+        # Not above: Matplotlib takes half a second to import.
+        from load_identification.report.arm_figures import write_figures
+
+        written += write_figures(arguments.report, estimate, session.prediction)
+    for path in written:
+        console.print(f'Written    {path}', soft_wrap=True)
+    return session.identified

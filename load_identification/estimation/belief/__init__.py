@@ -1,0 +1,1 @@
+"""What is known of payload, offset and errors, as one value."""

@@ -1,0 +1,349 @@
+"""What is known of payload, offset and errors: one triangle for each walk of the drift bank.
+
+    y_k = (A_k + sum_j n_j D_jk) phi + o_k + H(u_k) h + b_k + e_k
+
+A belief is a value: what passes or is seen makes a new one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from load_identification.estimation import drift
+from load_identification.estimation.belief.error_budget import Knowledge, known
+from load_identification.estimation.belief.error_scales import learned_scales
+from load_identification.estimation.belief.model import FIELD, Model
+from load_identification.estimation.belief.noise_levels import NoiseLevels
+from load_identification.estimation.measurement import (
+    GROUPS,
+    PARAMETERS,
+    Block,
+    merged,
+    unlikeness,
+)
+from load_identification.estimation.pose_errors import LEAST_KEPT
+from load_identification.numerics.triangle import (
+    combine,
+    forget,
+    forget_along,
+    log_information,
+    pass_time,
+    prior_triangle,
+    relax,
+    root_covariance,
+    values,
+)
+from load_identification.typing_aliases import FloatArray, IntArray
+
+SETTLING = 3.0
+"""Least time for which blocks are kept as they are [s]."""
+
+MOST_HELD = 40
+"""Blocks kept; then the two neighbours most alike become one."""
+
+KNOWN = 0.01
+"""To such a part of it mass and first moment are known when the blocks need not be kept [-]."""
+
+LITTLE = np.array([0.02, 0.002, 0.002, 0.002])
+"""Or as well as this [kg, kg m]: its product with any error is below the noise."""
+
+MOVED = 0.5
+"""Times what is known well enough: an estimate that has moved by more has the blocks kept
+evaluated anew [-]."""
+
+RELAX_EVERY = 2.0
+"""Between two steps of the relaxation of systematic errors [s]."""
+
+NOISE_MOVED = 1.3
+"""A noise that has changed by this factor has the blocks kept evaluated anew [-]."""
+
+SCALE_STEP = 1.2
+"""A scale that has grown by this factor acts at once [-]; others with the relaxation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """A belief, and the blocks that are kept while it is not known where to linearise.
+
+    Attributes
+    ----------
+    model : Model
+    triangles : tuple of (size + 1, size + 1) arrays
+        One for each walk.
+    scores : (k,) array
+        Logarithms of their likelihoods.
+    body : (10,) array
+        The phi at which the columns of the systematic errors are evaluated.
+    noise : NoiseLevels
+    scales : (classes + 1,) array
+        Factors on the priors of each class, that of the field last.
+    age : float
+        Since the load is what it is [s].
+    unrelaxed : float
+        Since the systematic errors were last relaxed [s].
+    start : tuple of triangles, or None
+        Before the blocks that are kept; None: none are, any more.
+    held : tuple of Block
+    held_noise : (2, 2) array
+        With which they were weighted.
+    """
+
+    model: Model
+    triangles: tuple[FloatArray, ...]
+    scores: FloatArray
+    body: FloatArray
+    noise: NoiseLevels
+    scales: FloatArray
+    age: float = 0.0
+    unrelaxed: float = 0.0
+    start: tuple[FloatArray, ...] | None = None
+    held: tuple[Block, ...] = ()
+    held_noise: FloatArray | None = None
+
+    @classmethod
+    def of_nothing(cls, model: Model, noise: NoiseLevels) -> Belief:
+        """Return what is known before anything is measured."""
+        scales = np.ones(FIELD + 1)
+        triangle = prior_triangle(model.std(scales))
+        triangles = (triangle,) * len(model.walks)
+        return cls(
+            model=model,
+            triangles=triangles,
+            scores=np.zeros(len(triangles)),
+            body=np.zeros(PARAMETERS),
+            noise=noise,
+            scales=scales,
+            start=triangles,
+        )
+
+    @property
+    def weight(self) -> FloatArray:
+        """Of each walk, (k,)."""
+        return drift.weights(self.scores)
+
+    @cached_property
+    def best(self) -> int:
+        """The walk of most weight."""
+        return int(np.argmax(self.weight))
+
+    @property
+    def triangle(self) -> FloatArray:
+        """That of the walk of most weight."""
+        return self.triangles[self.best]
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """Most probable unknowns with that walk, (size,)."""
+        return values(self.triangle)
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """Means and covariances, all walks together."""
+        return known(self)
+
+    @property
+    def settled(self) -> bool:
+        """Whether no blocks are kept any more."""
+        return self.start is None
+
+    def after(self, elapsed: float, angle: float) -> Belief:
+        """Return what is known after some time [s] and an angle travelled [rad]."""
+        model, moving = self.model, self.model.offset.stop
+        kept = model.pose.kept(angle)
+        keep = np.ones(moving)
+        keep[model.path] = kept
+        variance = np.zeros(moving)
+        path = max(1.0, float(self.scales[FIELD])) * model.pose.path_std
+        variance[model.path] = path**2 * (1.0 - kept**2)
+        triangles = []
+        for walk, triangle in zip(model.walks, self.triangles, strict=True):
+            variance[model.offset] = np.repeat(walk, 3) ** 2 * elapsed
+            triangles.append(pass_time(triangle, keep, variance))
+        later = replace(
+            self,
+            triangles=tuple(triangles),
+            scores=drift.faded(self.scores, elapsed),
+            age=self.age + elapsed,
+            unrelaxed=self.unrelaxed + elapsed,
+        )
+        if later.unrelaxed >= RELAX_EVERY and later.settled and model.systematic.size:
+            return later._relaxed()
+        return later
+
+    def _relaxed(self) -> Belief:
+        """Let the systematic errors become others, slowly; the load moves along (`relax`)."""
+        model, places = self.model, self.model.places(self.model.errors)
+        scales = learned_scales(model, self.triangle, self.values, self.scales)
+        kept = max(float(np.exp(-self.unrelaxed / model.relaxation)), LEAST_KEPT)
+        group, prior = model.systematic.group, model.systematic.std**2
+        variance = scales[group] ** 2 * prior * (1.0 - kept**2)
+        more = scales[group] ** 2 - self.scales[group] ** 2
+        variance += prior * np.where(scales[group] > SCALE_STEP * self.scales[group], more, 0.0)
+        keep = np.full(len(places), kept)
+        triangles = tuple(relax(t, places, keep, variance) for t in self.triangles)
+        return replace(self, triangles=triangles, scales=scales, unrelaxed=0.0)
+
+    def predicted(self, block: Block) -> tuple[FloatArray, FloatArray]:
+        """Return the wrench expected of a block, (6,), and its covariance without noise (6, 6)."""
+        rows = self.model.rows(block, self.body)[:, :-1]
+        root = root_covariance(self.triangle, rows)
+        return rows @ self.values, root.T @ root
+
+    @property
+    def single(self) -> Belief:
+        """The belief with the walk of most weight alone."""
+        model = replace(self.model, walks=self.model.walks[self.best : self.best + 1])
+        start = None if self.start is None else (self.start[self.best],)
+        return replace(
+            self, model=model, triangles=(self.triangle,), scores=np.zeros(1), start=start
+        )
+
+    def banked(self, bank: Belief) -> Belief:
+        """Return the belief, of one walk, with all walks of another and their weights."""
+        count = len(bank.model.walks)
+        start = None if self.start is None else self.start * count
+        return replace(
+            self,
+            model=bank.model,
+            triangles=self.triangles * count,
+            scores=bank.scores,
+            start=start,
+        )
+
+    def with_block(self, block: Block, learn: bool = True) -> Belief:
+        """Return what is known with a block more; `learn` from it how noisy it is."""
+        noise = self.noise.at(block.rest)
+        rows = self.model.weighted(block, self.body, noise)
+        older, memory = self.triangles, self.model.forgetting_time
+        if np.isfinite(memory):
+            older = tuple(forget_along(t, rows, block.elapsed / memory) for t in older)
+        triangles, scores = self._combined(older, self.scores, rows)
+        later = replace(self, triangles=triangles, scores=scores)
+        if learn:
+            later = replace(later, noise=later._learned_noise(block, rows, noise))
+        return later if later.settled else later._held(block)
+
+    @staticmethod
+    def _combined(
+        triangles: tuple[FloatArray, ...], scores: FloatArray, rows: FloatArray
+    ) -> tuple[tuple[FloatArray, ...], FloatArray]:
+        joined = tuple(combine(triangle, rows) for triangle in triangles)
+        gains = [
+            -0.5 * (new[-1, -1] ** 2 - old[-1, -1] ** 2)
+            - log_information(new)
+            + log_information(old)
+            for old, new in zip(triangles, joined, strict=True)
+        ]
+        return joined, scores + np.array(gains)
+
+    def _learned_noise(self, block: Block, rows: FloatArray, noise: FloatArray) -> NoiseLevels:
+        """Learn from what is left of a block after the fit, in units of the noise assumed."""
+        misfit = (rows[:, :-1] @ self.values - rows[:, -1]) ** 2
+        leverage = np.sum(root_covariance(self.triangle, rows[:, :-1]) ** 2, axis=0)
+        group = GROUPS[block.live]
+        seen = np.array([misfit[group == g].sum() for g in (0, 1)]) * noise**2
+        free = np.array([np.sum(np.maximum(1.0 - leverage[group == g], 0.0)) for g in (0, 1)])
+        # What the motion within a block makes of an unknown load is no scatter.
+        return self.noise.learned(seen, free, block, self.settled or block.rest)
+
+    def _held(self, block: Block) -> Belief:
+        """Keep a block; evaluate all anew where the estimate has moved, and end where known."""
+        held = (*self.held, block)
+        if len(held) > MOST_HELD:
+            unlike = [unlikeness(a, b) for a, b in pairwise(held)]
+            k = int(np.argmin(unlike))
+            held = (*held[:k], merged(held[k], held[k + 1]), *held[k + 2 :])
+        noise = self.noise.each
+        assumed = noise if self.held_noise is None else self.held_noise
+        later = replace(self, held=held, held_noise=assumed)
+        body = self.values[self.model.body]
+        enough = np.maximum(KNOWN * _size(body), LITTLE)
+        changed = np.maximum(noise / assumed, assumed / noise).max()
+        if (
+            np.any(np.abs(body - self.body)[:4] > MOVED * enough) or changed > NOISE_MOVED
+        ) and np.all(self.body_std()[:4] < 30.0 * np.maximum(_size(body), 10.0 * LITTLE)):
+            later = later._evaluated_at(body)
+        if self.age >= SETTLING and np.all(self.body_std()[:4] <= enough):
+            later = replace(later._evaluated_at(body), start=None, held=(), held_noise=None)
+        return later
+
+    def body_std(self) -> FloatArray:
+        """Standard deviations of phi, (10,)."""
+        root = self.triangle[-1 - PARAMETERS : -1, -1 - PARAMETERS : -1]
+        inverse = np.linalg.inv(root)
+        return np.asarray(np.sqrt(np.sum(inverse**2, axis=1)))
+
+    def _evaluated_at(self, body: FloatArray) -> Belief:
+        """Return the belief with the blocks kept linearised at another phi."""
+        start = self.start or self.triangles
+        again = replace(
+            self,
+            triangles=start,
+            scores=np.zeros(len(self.scores)),
+            body=body,
+            start=None,
+            unrelaxed=-np.inf,
+        )
+        for place, block in enumerate(self.held):
+            if place:
+                again = again.after(block.elapsed, block.angle)
+            rows = self.model.weighted(block, body, self.noise.at(block.rest))
+            triangles, scores = self._combined(again.triangles, again.scores, rows)
+            again = replace(again, triangles=triangles, scores=scores)
+        return replace(
+            again,
+            start=self.start,
+            held=self.held,
+            held_noise=self.noise.each,
+            age=self.age,
+            unrelaxed=self.unrelaxed,
+        )
+
+    def besides(self, block: Block) -> FloatArray:
+        """Return what the sensor reads in a block besides tool and payload, (6,) [N, N m]."""
+        values = self.values.copy()
+        values[self.model.body] = 0.0
+        wrench: FloatArray = self.model.rows(block, self.body)[:, :-1] @ values
+        return wrench
+
+    def with_offset(self, mean: FloatArray, covariance: FloatArray) -> Belief:
+        """Return the belief with an offset known besides, (6,) and (6, 6) [N, N m]."""
+        root = np.linalg.inv(np.linalg.cholesky(covariance))
+        rows = np.zeros((6, self.model.size + 1))
+        rows[:, self.model.offset] = root
+        rows[:, -1] = root @ mean
+        triangles = tuple(combine(triangle, rows) for triangle in self.triangles)
+        return replace(self, triangles=triangles, start=triangles)
+
+    def in_steps(self, steps: FloatArray) -> Belief:
+        """Return the belief for wrenches given in steps, (2,) [N, N m]."""
+        return replace(self, model=replace(self.model, steps=steps))
+
+    def without(self, unknowns: IntArray) -> Belief:
+        """Return a belief that has forgotten some unknowns, and goes on with one walk.
+
+        With another load, the errors are evaluated anew: blocks are kept until it is known.
+        """
+        wide = self.model.std(self.scales)[unknowns]
+        triangle = forget(self.triangle, unknowns, wide)
+        body = self.values[self.model.body]
+        lost = np.isin(self.model.places(self.model.body), unknowns)
+        known = not lost.any()
+        return replace(
+            self,
+            triangles=(triangle,) * len(self.triangles),
+            body=np.where(lost, 0.0, body) if not known else self.body,
+            start=self.start if known else (triangle,) * len(self.triangles),
+            held=self.held if known else (),
+            held_noise=self.held_noise if known else None,
+            age=self.age if known else 0.0,
+        )
+
+
+def _size(body: FloatArray) -> FloatArray:
+    """Return mass and length of the first moment, (4,)."""
+    return np.array([abs(body[0])] + [float(np.linalg.norm(body[1:4]))] * 3)

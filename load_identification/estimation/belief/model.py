@@ -1,0 +1,125 @@
+"""What is not known of payload, sensor and cell: order, priors, and what a block says of it.
+
+    y_k = (A_k + sum_j n_j D_jk) phi + o_k + H(u_k) h + b_k + e_k
+
+Those that move with every block stand first, the inertial parameters last; see
+`numerics.triangle`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from load_identification.estimation.measurement import PARAMETERS, Block
+from load_identification.estimation.pose_errors import PoseErrors
+from load_identification.estimation.systematic_errors import CLASSES, SystematicErrors
+from load_identification.typing_aliases import FloatArray, IntArray
+
+WIDE_BODY = np.array([1e3] * PARAMETERS)
+WIDE_OFFSET = np.array([1e5] * 3 + [1e4] * 3)
+"""So wide that no payload or offset is pulled by it [kg, kg m, kg m², N, N m]."""
+
+FIELD = len(CLASSES)
+"""Place of the field's scale, after those of the classes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What the unknowns are, and how they move.
+
+    Attributes
+    ----------
+    systematic : SystematicErrors
+    pose : PoseErrors
+    walks : (k, 2) array
+        Of the offset's force and torque [N/√s, N m/√s].
+    relaxation : float
+        Time in which a systematic error may become another one [s].
+    forgetting_time : float
+        Time constant of forgetting where the motion excites [s]; infinite: never.
+    steps : (2,) array
+        In which force and torque are given, 0: as fine as can be [N, N m].
+    """
+
+    systematic: SystematicErrors
+    pose: PoseErrors
+    walks: FloatArray
+    relaxation: float
+    forgetting_time: float
+    steps: FloatArray
+
+    @cached_property
+    def path(self) -> slice:
+        """Places of the relaxing states."""
+        return slice(0, len(self.pose.path_std))
+
+    @cached_property
+    def offset(self) -> slice:
+        """Places of the offset."""
+        return slice(self.path.stop, self.path.stop + 6)
+
+    @cached_property
+    def errors(self) -> slice:
+        """Places of the systematic errors."""
+        return slice(self.offset.stop, self.offset.stop + self.systematic.size)
+
+    @cached_property
+    def field(self) -> slice:
+        """Places of the pose field."""
+        return slice(self.errors.stop, self.errors.stop + len(self.pose.field_std))
+
+    @cached_property
+    def body(self) -> slice:
+        """Places of the inertial parameters, the last."""
+        return slice(self.field.stop, self.field.stop + PARAMETERS)
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return int(self.body.stop)
+
+    def places(self, part: slice) -> IntArray:
+        """Return the places of a part."""
+        return np.arange(part.start, part.stop)
+
+    def std(self, scales: FloatArray) -> FloatArray:
+        """Return the prior standard deviations, (size,), with a factor for each class."""
+        return np.concatenate(
+            [
+                scales[FIELD] * self.pose.path_std,
+                WIDE_OFFSET,
+                scales[self.systematic.group] * self.systematic.std,
+                scales[FIELD] * self.pose.field_std,
+                WIDE_BODY,
+            ]
+        )
+
+    def rows(self, block: Block, body: FloatArray) -> FloatArray:
+        """Return a block's rows [B y], (6, size + 1), not weighted yet [N, N m]."""
+        rows = np.zeros((6, self.size + 1))
+        if self.pose.used:
+            rows[:, self.path] = np.eye(6)
+            rows[:, self.field] = self.pose.columns(block.direction)
+        rows[:, self.offset] = np.eye(6)
+        rows[:, self.errors] = self.systematic.columns(block, body)
+        rows[:, self.body] = block.matrix
+        rows[:, -1] = block.wrench
+        return rows
+
+    def variance(self, block: Block, noise: FloatArray, weight: FloatArray) -> FloatArray:
+        """Return the noise of a block's live channels, variances (live,) [N², N² m²]."""
+        live = block.live
+        unseen = np.repeat(self.steps, 3)[live] ** 2 / 12.0
+        return np.asarray(np.repeat(noise, 3)[live] ** 2 / weight[live] + unseen)
+
+    def weighted(self, block: Block, body: FloatArray, noise: FloatArray) -> FloatArray:
+        """Return a block's rows over their noise, (live, size + 1)."""
+        rows = self.rows(block, body)
+        if block.root is not None:
+            white = (block.root @ rows)[block.live]
+            return np.asarray(white / np.repeat(noise, 3)[block.live][:, None])
+        root = np.sqrt(self.variance(block, noise, block.weight))
+        return np.asarray(rows[block.live] / root[:, None])

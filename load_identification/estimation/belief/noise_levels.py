@@ -1,0 +1,127 @@
+"""How noisy force and torque are: of a sample, and of a sample that counts as independent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from load_identification.estimation.measurement import Block
+from load_identification.typing_aliases import FloatArray
+
+EXPECTED = 6.0
+"""Numbers that the expected noise counts for."""
+
+FEWEST = 10.0
+"""Free numbers of a group from which on its samples' scatter is a measure of the noise."""
+
+LEARNED = 4.0
+"""Free numbers of a group that tell its noise well enough for a change to be noticed."""
+
+SMOOTH = 1.5
+"""Variance of a sample that counts as independent, in that of one behind the low-pass: 1.2 for
+white noise at 20 Hz and 50 samples a second."""
+
+MEMORY = 100.0
+"""Residuals count in full for so long [s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLevels:
+    """Noise of force and torque, in motion and at rest, learned from residuals.
+
+    In motion there is more of it: vibration, and the jitter of stamps. Arrays of two rows are of
+    motion and of rest.
+
+    Attributes
+    ----------
+    expected : (2,) array
+        Of a filtered sample of force and torque [N, N m].
+    residual, free : (2, 2) arrays
+        Sums over blocks: squared residual after the fit [N², N² m²], as if of one sample, and
+        what is free in it.
+    scatter, samples : (2, 2) arrays
+        The same for samples about the mean of their block.
+    """
+
+    expected: FloatArray
+    residual: FloatArray
+    free: FloatArray
+    scatter: FloatArray
+    samples: FloatArray
+
+    @classmethod
+    def of_expected(cls, expected: FloatArray) -> NoiseLevels:
+        """Return the levels before anything is seen."""
+        return cls(expected, *np.zeros((4, 2, 2)))
+
+    @property
+    def each(self) -> FloatArray:
+        """Standard deviation of a sample that counts as independent, (2, 2)."""
+        known = self.samples >= FEWEST
+        seen = SMOOTH * self.scatter / np.where(known, self.samples, 1.0)
+        prior = np.where(known, seen, self.expected**2)
+        level: FloatArray = np.sqrt((EXPECTED * prior + self.residual) / (EXPECTED + self.free))
+        return np.maximum(level, 1e-9)
+
+    def at(self, rest: bool) -> FloatArray:
+        """Return that of force and torque at rest or in motion, (2,)."""
+        return np.asarray(self.each[int(rest)])
+
+    @property
+    def learned_enough(self) -> bool:
+        """Whether so much has been seen that a deviation can be told from noise."""
+        total = self.free.sum(axis=0)
+        return bool(np.all((total >= LEARNED) | (total <= 0.0)) and total.any())
+
+    def surely(self, rest: bool) -> FloatArray:
+        """Return that of force and torque, (2,); the larger of both where one is hardly known."""
+        known = self.free[int(rest)] >= LEARNED
+        return np.asarray(np.where(known, self.each[int(rest)], self.each.max(axis=0)))
+
+    def sample(self, rest: bool) -> FloatArray:
+        """Return the standard deviation of a filtered sample, (2,); NaN: not known yet."""
+        known = self.samples[int(rest)] >= FEWEST
+        count = np.where(known, self.samples[int(rest)], 1.0)
+        return np.asarray(np.where(known, np.sqrt(self.scatter[int(rest)] / count), np.nan))
+
+    def visible(self, rest: bool) -> FloatArray:
+        """Return that of a filtered sample, as expected where it is not known, (2,)."""
+        sample = self.sample(rest)
+        return np.where(np.isfinite(sample), np.maximum(sample, 1e-9), self.expected)
+
+    @property
+    def mostly_rest(self) -> bool:
+        """Whether there was more rest than motion."""
+        return bool(self.free[1].sum() > self.free[0].sum())
+
+    @property
+    def overall(self) -> FloatArray:
+        """Root mean square of a filtered sample and of one that counts as independent, (2, 2)."""
+        total = self.samples.sum(axis=0)
+        known = total >= FEWEST
+        rms = np.sqrt(self.scatter.sum(axis=0) / np.where(known, total, 1.0))
+        return np.array([np.where(known, rms, np.nan), self.at(self.mostly_rest)])
+
+    @property
+    def freedom(self) -> FloatArray:
+        """Numbers behind the levels, (2,)."""
+        freedom: FloatArray = EXPECTED + np.max(self.free, axis=0)
+        return freedom
+
+    def learned(
+        self, residual: FloatArray, free: FloatArray, block: Block, scatters: bool
+    ) -> NoiseLevels:
+        """Return the levels with a block more; `scatters`: its samples tell of the noise too."""
+        kept = float(np.exp(-block.elapsed / MEMORY))
+        mine = np.zeros((2, 1))
+        mine[int(block.rest)] = 1.0
+        # What is not seen does not fade.
+        fade = np.where(mine > 0.0, kept, 1.0)
+        return replace(
+            self,
+            residual=fade * self.residual + mine * residual,
+            free=fade * self.free + mine * free,
+            scatter=fade * self.scatter + scatters * mine * block.scatter,
+            samples=fade * self.samples + scatters * mine * block.samples,
+        )

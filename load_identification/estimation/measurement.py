@@ -1,0 +1,273 @@
+"""Blocks of 0.1 s: averages of the equations of a wrist sensor, w = -A phi + offset + errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.interface.batches import FilteredBatch
+from load_identification.model.regressor import wrench_regressor
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+PARAMETERS = 10
+FORCE, TORQUE = 0, 1
+"""The two groups of channels."""
+
+GROUPS = np.repeat([FORCE, TORQUE], 3)
+"""Group of each channel of the wrench."""
+
+EQUAL = np.repeat([1.0, 0.06], 3)
+"""Noise of torque in that of force, as expected of both, where their rows are whitened together
+[-], [m]."""
+
+FULL_WEIGHT = 5.0
+"""Deviation, in standard deviations, beyond which a sample has less weight: it has that influence
+and no more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Averages over the samples of a block, and how the sensor has moved since the one before.
+
+    Attributes
+    ----------
+    stamp : int
+        Of the newest sample [ns].
+    elapsed : float
+        Since the block before [s].
+    angle : float
+        By which the sensor has turned since [rad].
+    rest : bool
+        It stands still.
+    matrix : (6, 10) array
+        -A: what multiplies phi in the wrench that the load exerts on the sensor.
+    slope : (6, 10) array
+        Its derivative by time [1/s].
+    wrench : (6,) array
+        [N, N m]; 0 for a channel without a sample.
+    weight : (6,) array
+        Sum of the samples' weights; 0: the channel says nothing.
+    count : (6,) array
+        Samples of full weight that would be as noisy, (sum of weights)² / sum of their squares.
+    scatter, samples : (2,) arrays
+        Of force and torque: sum of the squared residuals about their mean, and how many numbers
+        are free in it.
+    direction : (3,) array
+        Of gravity in S, a unit vector.
+    gravity_by_tilt, gravity_by_joint : (3, 2) or (3, 0), and (3, J) arrays
+        Derivatives of gravity in S [m/s² per rad].
+    root : (6, 6) array or None
+        W with W (wrench - expected) as noisy as one sample: in place of `weight`.
+    """
+
+    stamp: int
+    elapsed: float
+    angle: float
+    rest: bool
+    matrix: FloatArray
+    slope: FloatArray
+    wrench: FloatArray
+    weight: FloatArray
+    count: FloatArray
+    scatter: FloatArray
+    samples: FloatArray
+    direction: FloatArray
+    gravity_by_tilt: FloatArray
+    gravity_by_joint: FloatArray
+    root: FloatArray | None = None
+
+    @property
+    def live(self) -> BoolArray:
+        """Which channels say something, (6,)."""
+        return self.weight > 0.0
+
+
+def regressor(batch: FilteredBatch) -> FloatArray:
+    """Return the regressor of eq. 12 for each sample, (n, 6, 10).
+
+    What stands still has no acceleration: what differentiation makes of the encoders' noise at
+    rest would look like motion.
+    """
+    still = batch.rest & np.isfinite(batch.gravity[:, 0])
+    moving = ~still[:, None]
+    return wrench_regressor(
+        np.where(moving, batch.linear_acceleration, -batch.gravity),
+        np.where(moving, batch.angular_velocity, 0.0),
+        np.where(moving, batch.angular_acceleration, 0.0),
+    )
+
+
+def make_block(
+    batch: FilteredBatch, before: int, body: FloatArray, robust: FloatArray | None = None
+) -> Block:
+    """Average the samples of one block.
+
+    Parameters
+    ----------
+    batch : FilteredBatch
+        Of n samples with finite motion, n > 0.
+    before : int
+        Stamp of the newest sample of the block before; of the first sample where there is none
+        [ns].
+    body : (10,) array
+        The phi known so far: what the motion within the block makes of it is no scatter.
+    robust : (n, 6) array, optional
+        Weights of the samples, see `robust_weights`.
+    """
+    matrix = -regressor(batch)
+    used = np.isfinite(batch.wrench)
+    wrench = np.where(used, batch.wrench, 0.0)
+    weight: FloatArray = used.astype(float)
+    if robust is not None:
+        weight = weight * robust
+    total = weight.sum(axis=0)
+    live = total > 0.0
+    safe = np.where(live, total, 1.0)
+    mean = np.einsum('nc,ncp->cp', weight, matrix) / safe[:, None]
+    mean[~live] = matrix[:, ~live].mean(axis=0)
+    value = (weight * wrench).sum(axis=0) / safe
+    root = None
+    if batch.whitening.size:
+        mean, value, root = _whitened(batch, matrix, wrench, weight, mean, value)
+    rest = weight**0.5 * (wrench - value - (matrix - mean) @ body)
+    squares, count = np.sum(weight**2, axis=0), np.zeros(6)
+    count[live] = total[live] ** 2 / squares[live]
+    times = 1e-9 * (batch.stamps - batch.stamps.mean())
+    spread = float(times @ times)
+    slope = np.einsum('n,ncp->cp', times, matrix) / spread if spread > 0.0 else 0.0 * mean
+    elapsed = 1e-9 * (int(batch.stamps[-1]) - before)
+    still = bool(batch.rest.all())
+    turning = float(np.linalg.norm(batch.angular_velocity.mean(axis=0)))
+    return Block(
+        stamp=int(batch.stamps[-1]),
+        elapsed=elapsed,
+        angle=0.0 if still else turning * elapsed,
+        rest=still,
+        matrix=mean,
+        slope=slope,
+        wrench=value,
+        weight=total,
+        count=count,
+        scatter=np.sum(rest**2, axis=0).reshape(2, 3).sum(axis=1),
+        samples=np.maximum(used.sum(axis=0) - 1.0, 0.0).reshape(2, 3).sum(axis=1),
+        direction=_direction(batch),
+        gravity_by_tilt=batch.gravity_by_tilt.mean(axis=0),
+        gravity_by_joint=batch.gravity_by_joint.mean(axis=0),
+        root=root,
+    )
+
+
+def robust_weights(
+    batch: FilteredBatch,
+    body: FloatArray,
+    expected: tuple[FloatArray, FloatArray],
+    noise: FloatArray,
+) -> FloatArray | None:
+    """Return weights (n, 6), alike within a group: less where a deviation is too large.
+
+    w = min(1, (c / d)²), d being the deviation from what was predicted for the block, in its
+    standard deviation and that of a sample. None where all are ones.
+
+    Parameters
+    ----------
+    batch : FilteredBatch
+    body : (10,) array
+        phi as known before.
+    expected : (6,) and (6, 6) arrays
+        Mean wrench that was predicted, and its covariance.
+    noise : (2,) array
+        Of a sample [N, N m].
+    """
+    matrix = -regressor(batch)
+    away = batch.wrench - expected[0] - (matrix - matrix.mean(axis=0)) @ body
+    variance = np.diag(expected[1]) + np.repeat(noise, 3) ** 2
+    distance: FloatArray = np.nan_to_num(away**2 / variance).reshape(-1, 2, 3).sum(axis=2)
+    if np.all(distance <= FULL_WEIGHT**2):
+        return None
+    weight = FULL_WEIGHT**2 / np.maximum(distance, FULL_WEIGHT**2)
+    return np.asarray(np.repeat(weight, 3, axis=1))
+
+
+def _direction(batch: FilteredBatch) -> FloatArray:
+    """Return the direction of gravity, of the mean acceleration where it is not known."""
+    gravity = batch.gravity.mean(axis=0)
+    if not np.isfinite(gravity).all():
+        gravity = -batch.linear_acceleration.mean(axis=0)
+    length = float(np.linalg.norm(gravity))
+    return np.asarray(gravity / length) if length > 0.0 else np.array([0.0, 0.0, -1.0])
+
+
+def _whitened(
+    batch: FilteredBatch,
+    matrix: FloatArray,
+    wrench: FloatArray,
+    weight: FloatArray,
+    mean: FloatArray,
+    value: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the averages in the metric of each sample's root, and the root of their information.
+
+    With L_k = W_k^T W_k, torque in `EQUAL` noise: mean = (sum L_k)^-1 sum L_k x_k. Channels
+    without a sample stay out.
+    """
+    used = weight > 0.0
+    least = np.min(weight, axis=1, initial=1.0, where=used)
+    roots = batch.whitening * np.sqrt(least)[:, None, None]
+    roots = np.where(used[:, None, :], np.nan_to_num(roots), 0.0) / EQUAL[:, None]
+    each = np.einsum('nij,nik->njk', roots, roots)
+    whole = each.sum(axis=0)
+    live = np.flatnonzero(np.diag(whole) > 0.0)
+    if live.size:
+        right = np.concatenate([matrix, wrench[..., None]], axis=2)
+        sums = np.einsum('nij,njk->ik', each, right)[live]
+        solved = np.linalg.solve(whole[np.ix_(live, live)], sums)
+        mean, value = mean.copy(), value.copy()
+        mean[live], value[live] = solved[:, :-1], solved[:, -1]
+    root = np.zeros((6, 6))
+    if live.size:
+        root[np.ix_(live, live)] = np.linalg.cholesky(whole[np.ix_(live, live)]).T
+    return mean, value, EQUAL[:, None] * root
+
+
+def merged(first: Block, second: Block) -> Block:
+    """Return two blocks in a row as one, for what need not be told apart any more."""
+    weight = first.weight + second.weight
+    safe = np.where(weight > 0.0, weight, 1.0)
+    a, b = (first.weight / safe)[:, None], (second.weight / safe)[:, None]
+    a, b = np.where(weight[:, None] > 0.0, a, 0.5), np.where(weight[:, None] > 0.0, b, 0.5)
+    direction = first.direction + second.direction
+    length = float(np.linalg.norm(direction))
+    root = None
+    if first.root is not None and second.root is not None:
+        one, other = first.root / EQUAL[:, None], second.root / EQUAL[:, None]
+        whole = one.T @ one + other.T @ other
+        live = np.flatnonzero(np.diag(whole) > 0.0)
+        root = np.zeros((6, 6))
+        if live.size:
+            root[np.ix_(live, live)] = np.linalg.cholesky(whole[np.ix_(live, live)]).T
+        root *= EQUAL[:, None]
+    return Block(
+        stamp=second.stamp,
+        elapsed=first.elapsed + second.elapsed,
+        angle=first.angle + second.angle,
+        rest=first.rest and second.rest,
+        matrix=a * first.matrix + b * second.matrix,
+        slope=a * first.slope + b * second.slope,
+        wrench=a[:, 0] * first.wrench + b[:, 0] * second.wrench,
+        weight=weight,
+        count=first.count + second.count,
+        scatter=first.scatter + second.scatter,
+        samples=first.samples + second.samples,
+        direction=direction / length if length > 0.0 else second.direction,
+        gravity_by_tilt=(first.gravity_by_tilt + second.gravity_by_tilt) / 2.0,
+        gravity_by_joint=(first.gravity_by_joint + second.gravity_by_joint) / 2.0,
+        root=root,
+    )
+
+
+def unlikeness(first: Block, second: Block) -> float:
+    """Return how much two blocks differ in what they show of the load [m/s²]."""
+    return float(np.abs(first.matrix[:3, :4] - second.matrix[:3, :4]).sum()) + float(
+        np.abs(first.matrix[3:, 4:] - second.matrix[3:, 4:]).sum()
+    )

@@ -1,0 +1,87 @@
+"""Errors tied to the pose: a smooth field over gravity's direction, and states that relax.
+
+Standing still does not average them, so a pose is worth one reading of them, however long.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from load_identification.typing_aliases import FloatArray
+
+HARMONICS = 12
+"""Real harmonics of degree 2 and 3: degree 0 is the offset, degree 1 gains and cross-talk."""
+
+PATH_SHARE = 0.9
+"""Standard deviation of what depends on the path, as a part of the field's rms [-]."""
+
+PATH_ANGLE = float(np.deg2rad(30.0))
+"""Angle travelled over which that is forgotten [rad]."""
+
+NEGLIGIBLE = 1e-9
+"""Rms of a field that is switched off while the other one is on [N, N m]."""
+
+LEAST_KEPT = 1e-3
+"""Of a state after a long way [-]: R is divided by it."""
+
+
+def harmonics(direction: FloatArray) -> FloatArray:
+    """Return the real harmonics of degree 2 and 3 of a unit vector, (12,).
+
+    Each has mean square 1 over the sphere; the sum of their squares is 12 everywhere.
+    """
+    x, y, z = direction
+    second = np.array(
+        [x * y, y * z, x * z, (x * x - y * y) / 2.0, (3 * z * z - 1) / np.sqrt(12.0)]
+    )
+    edge, third = np.sqrt(5.0 / 8.0), np.sqrt(3.0 / 8.0)
+    cubic = np.array(
+        [
+            (5.0 * z**3 - 3.0 * z) / 2.0,
+            third * x * (5.0 * z * z - 1.0),
+            third * y * (5.0 * z * z - 1.0),
+            np.sqrt(15.0) * x * y * z,
+            np.sqrt(15.0) / 2.0 * z * (x * x - y * y),
+            edge * x * (x * x - 3.0 * y * y),
+            edge * y * (3.0 * x * x - y * y),
+        ]
+    )
+    return np.concatenate([np.sqrt(15.0) * second, np.sqrt(7.0) * cubic])
+
+
+class PoseErrors:
+    """The field h, 12 numbers for each of six channels, and six states b that relax.
+
+    Parameters
+    ----------
+    rms : (2,) array
+        Of the field of force and torque [N, N m]; 0 switches one off.
+    """
+
+    def __init__(self, rms: FloatArray) -> None:
+        self.used = bool(np.any(rms > 0.0))
+        each = np.repeat(np.maximum(rms, NEGLIGIBLE), 3)
+        self.field_std: FloatArray = (
+            np.repeat(each / np.sqrt(HARMONICS), HARMONICS) if self.used else np.empty(0)
+        )
+        self.path_std: FloatArray = PATH_SHARE * each if self.used else np.empty(0)
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of what a pose adds to each channel, (6,) [N², N² m²]."""
+        if not self.used:
+            return np.zeros(6)
+        field: FloatArray = np.sum(self.field_std.reshape(6, HARMONICS) ** 2, axis=1)
+        return np.asarray(field + self.path_std**2)
+
+    def columns(self, direction: FloatArray) -> FloatArray:
+        """Return what multiplies the field in a block's wrench, (6, 72) or (6, 0)."""
+        if not self.used:
+            return np.zeros((6, 0))
+        rows = np.zeros((6, 6, HARMONICS))
+        rows[np.arange(6), np.arange(6)] = harmonics(direction)
+        return rows.reshape(6, 6 * HARMONICS)
+
+    def kept(self, angle: float) -> float:
+        """Return the part of the states that is left after an angle travelled [rad]."""
+        return max(float(np.exp(-angle / PATH_ANGLE)), LEAST_KEPT)

@@ -1,0 +1,174 @@
+"""Errors of sensor, mounting, base and joints that stay the same for hours, with their priors.
+
+y = (I + G) (A phi) + ... : each error n_j adds D_j phi n_j to the wrench, D_j the derivative of
+the regressor by n_j. They are evaluated at one phi for every row: then a common gain, which no
+data can tell from a mass, never seems to become known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from load_identification.estimation.measurement import Block
+from load_identification.interface.batches import CHANNELS
+from load_identification.typing_aliases import FloatArray, IntArray
+
+AXES = ('x', 'y', 'z')
+
+
+@dataclass(frozen=True)
+class ErrorPriors:
+    """Standard deviations of the errors of a cell; 0 leaves one out.
+
+    Attributes
+    ----------
+    gain_common : float
+        Of all channels alike: amplifier, supply [-].
+    gain : float
+        Of each channel [-].
+    cross_talk : float
+        Of a force by another force and of a torque by another torque [-].
+    cross_talk_torque : float
+        Of a torque by a force; of a force by a torque as much at a lever of 0.1 m [m].
+    mounting : float
+        Turn of the sensor about each of its axes [rad].
+    base_tilt : float
+        Of gravity about each horizontal axis of the root [rad].
+    joint_zero : float
+        Of each joint [rad].
+    delay : float
+        Of the wrench against the motion [s].
+    field_force, field_torque : float
+        Rms of errors tied to the orientation: nonlinearity, hysteresis, cables [N, N m].
+    """
+
+    gain_common: float = 0.005
+    gain: float = 0.005
+    cross_talk: float = 0.005
+    cross_talk_torque: float = 5e-4
+    mounting: float = float(np.deg2rad(0.3))
+    base_tilt: float = float(np.deg2rad(0.2))
+    joint_zero: float = float(np.deg2rad(0.1))
+    delay: float = 0.002
+    field_force: float = 0.1
+    field_torque: float = 0.004
+
+
+NO_ERRORS = replace(ErrorPriors(), **{f.name: 0.0 for f in fields(ErrorPriors)})
+"""A cell that is exact."""
+
+LEVER = 0.1
+"""At which a torque and a force are taken for equal [m]."""
+
+CLASSES = ('gain_common', 'gain', 'cross_talk', 'mounting', 'base_tilt', 'joint_zero', 'delay')
+"""Those that share a scale; gains of either kind too."""
+
+
+class SystematicErrors:
+    """The N errors of a cell: names, priors, and what each does to the wrench.
+
+    Parameters
+    ----------
+    priors : ErrorPriors
+    joints : int
+        That carry the sensor; 0 where the robot is not known.
+    """
+
+    def __init__(self, priors: ErrorPriors, joints: int) -> None:
+        p = priors
+        pairs = [(i, j) for i in range(6) for j in range(6) if i != j]
+        lever = {(0, 0): p.cross_talk, (1, 1): p.cross_talk}
+        lever[1, 0] = p.cross_talk_torque
+        lever[0, 1] = p.cross_talk_torque / LEVER**2
+        rows = [('gain_common', 'gain_common', p.gain_common)]
+        rows += [(f'gain.{c}', 'gain', p.gain) for c in CHANNELS]
+        rows += [
+            (f'cross_talk.{CHANNELS[i]}.{CHANNELS[j]}', 'cross_talk', lever[i // 3, j // 3])
+            for i, j in pairs
+        ]
+        rows += [(f'mounting.{a}', 'mounting', p.mounting) for a in AXES]
+        tilt = p.base_tilt if joints else 0.0
+        rows += [(f'base_tilt.{a}', 'base_tilt', tilt) for a in AXES[:2]]
+        rows += [(f'joint_zero.{k + 1}', 'joint_zero', p.joint_zero) for k in range(joints)]
+        rows += [('delay', 'delay', p.delay)]
+        self._joints = joints
+        self._used = np.array([std > 0.0 for _, _, std in rows])
+        self._pairs = np.array(pairs).T
+        kept = [row for row in rows if row[2] > 0.0]
+        self.names: tuple[str, ...] = tuple(name for name, _, _ in kept)
+        self.std: FloatArray = np.array([std for _, _, std in kept])
+        self.group: IntArray = np.array([CLASSES.index(c) for _, c, _ in kept], dtype=np.int64)
+        # A gain common to all is never seen; what single gains show of the sensor holds for it.
+        self.group[self.group == 0] = 1
+
+    @property
+    def size(self) -> int:
+        """N."""
+        return len(self.names)
+
+    def columns(self, block: Block, body: FloatArray) -> FloatArray:
+        """Return the derivatives of a block's wrench by the errors, (6, N).
+
+        Parameters
+        ----------
+        block : Block
+        body : (10,) array
+            The phi at which they are evaluated [kg, kg m, kg m²].
+        """
+        if not self.size:
+            return np.zeros((6, 0))
+        wrench = block.matrix @ body
+        force, torque = wrench[:3], wrench[3:]
+        gain = np.diag(wrench)
+        first, second = self._pairs
+        mixed = np.zeros((6, len(first)))
+        mixed[first, np.arange(len(first))] = wrench[second]
+        mounting = np.vstack([_skew(-force), _skew(-torque)])
+        # The load pulls with m g, and with mc x g.
+        turned = np.hstack([block.gravity_by_tilt, block.gravity_by_joint])
+        if not turned.shape[1]:
+            turned = np.zeros((3, 2 + self._joints))
+        pulled = np.vstack([body[0] * turned, _skew(body[1:4]) @ turned])
+        delay = -(block.slope @ body)[:, None]
+        whole = np.hstack([wrench[:, None], gain, mixed, mounting, pulled, delay])
+        return np.asarray(whole[:, self._used])
+
+
+WORTH_A_WORD = 2.0
+"""An error surely more than so many times its prior standard deviation is worth a word [-]."""
+
+
+def error_words(name: str, value: float, std: float, prior: float) -> str:
+    """Return in words what to do about an error that motion shows; empty where it is ordinary.
+
+    Parameters
+    ----------
+    name : str
+        As in `SystematicErrors.names`.
+    value, std, prior : float
+        Found, its standard deviation, and the one that was expected.
+    """
+    if abs(value) - 1.96 * std < WORTH_A_WORD * prior:
+        return ''
+    kind, _, which = name.partition('.')
+    degrees = f'{np.rad2deg(value):.2f} ± {1.96 * np.rad2deg(std):.2f}°'
+    if kind == 'base_tilt':
+        return f'base tilted {degrees} about {which}: correct the parameter gravity'
+    if kind == 'mounting':
+        return f'sensor turned {degrees} about its {which} axis: correct the robot description'
+    if kind == 'joint_zero':
+        return f'zero of joint {which} off by {degrees}: calibrate the encoders'
+    if kind == 'delay':
+        found = f'{1e3 * value:.1f} ± {1.96e3 * std:.1f} ms'
+        return f'wrench older by {found} than its stamp: correct wrench_delay'
+    percent = f'{100.0 * value:.2f} ± {196.0 * std:.2f} %'
+    if kind == 'gain':
+        return f'gain of {which} off by {percent}: calibrate the sensor'
+    return f'cross-talk {which.replace(".", " by ")}: {value:.4f} ± {1.96 * std:.4f}'
+
+
+def _skew(v: FloatArray) -> FloatArray:
+    """Return [v x]."""
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])

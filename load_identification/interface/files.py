@@ -1,0 +1,309 @@
+"""YAML read with bounds, texts written whole or not at all, and checked numbers between.
+
+Whatever stands at a path, reading it takes bounded time and memory, and ends in plain values or
+in a `FileError`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import reprlib
+import stat
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from load_identification.errors import LoadIdentificationError, ParameterError
+from load_identification.typing_aliases import FloatArray
+
+LIMIT = 1_000_000
+"""Largest size of a file, where its reader allows no other [bytes]."""
+
+DEEPEST = 50
+"""Most levels of lists and mappings within one another."""
+
+LARGEST = 1e9
+"""Largest magnitude of a physical quantity, in whatever SI unit, that is believed."""
+
+LEFTOVER = 60.0
+"""A temporary file older than this is of a process that was killed while writing [s]."""
+
+# Plain scalars that are no text, as ROS reads them: 1e-3 is a number, a date is a text.
+_WORDS = {
+    word: value
+    for words, value in (
+        ('null Null NULL ~', None),
+        ('true True TRUE yes Yes YES on On ON', True),
+        ('false False FALSE no No NO off Off OFF', False),
+    )
+    for word in words.split()
+} | {'': None}
+_NUMBER = re.compile(r'[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?')
+_WHOLE = re.compile(r'[-+]?[0-9]{1,19}')
+_NOT_FINITE = re.compile(r'[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)')
+
+_PARSER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+
+
+class FileError(LoadIdentificationError):
+    """A file cannot be read; the text says why, and leaves the name to whoever asked for it."""
+
+
+def read_yaml(path: Path, limit: int = LIMIT) -> Any:
+    """Return the one document in a YAML file, None where there is none.
+
+    Mappings have texts as keys, each once. Aliases are followed, but tags and merge keys mean
+    nothing here.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    limit : int
+        Largest size [bytes].
+
+    Raises
+    ------
+    FileError
+        Where it is no regular file, too large, no YAML, nested deeper than `DEEPEST`, or its
+        aliases amount to more values than it could hold without. Its cause is the OSError where
+        it cannot be opened or read.
+    """
+    try:
+        text = _content(path, limit).decode()
+        return _Document(text, limit).value()
+    except OSError as error:
+        raise FileError(f'cannot be read: {error.strerror or error}') from error
+    except yaml.YAMLError as error:
+        raise FileError(f'is no YAML: {" ".join(str(error).split())}') from error
+    except UnicodeDecodeError as error:
+        raise FileError(f'is no text in UTF-8: byte {error.start} is {error.reason}') from error
+    except MemoryError as error:
+        raise FileError('does not fit into memory') from error
+
+
+def _content(path: Path, limit: int) -> bytes:
+    # Not to wait at a pipe for somebody to write.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise FileError('is no regular file')
+    with open(handle, 'rb') as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise FileError(f'is larger than {limit} bytes')
+    return content
+
+
+class _Document:
+    """Plain values out of the events of a YAML parser.
+
+    Parameters
+    ----------
+    text : str
+    limit : int
+        Most values, those that aliases repeat counted each time.
+    """
+
+    def __init__(self, text: str, limit: int) -> None:
+        self._next = _PARSER(text).get_event
+        self._limit = limit
+        self._count = 0
+        self._anchored: dict[str, tuple[Any, int]] = {}
+
+    def value(self) -> Any:
+        """Return what the document holds, None where there is none."""
+        value, documents = None, 0
+        while (event := self._next()) is not None:
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise FileError('has more than one document')
+                value = self._value(self._next(), 1)
+        return value
+
+    def _value(self, event: Any, depth: int) -> Any:
+        """Return what begins with an event; no recursion is deeper than `DEEPEST`."""
+        kind, before = type(event), self._count
+        self._count += 1
+        if kind is yaml.AliasEvent:
+            return self._repeated(event)
+        if event.tag is not None:
+            raise _refused(event, f'the tag {event.tag}, which means nothing here')
+        if kind is yaml.ScalarEvent:
+            value = _plain(event.value) if event.implicit[0] else event.value
+        elif depth > DEEPEST:
+            raise _refused(event, f'lists and mappings nested deeper than {DEEPEST} levels')
+        elif kind is yaml.SequenceStartEvent:
+            value = []
+            while type(event_within := self._next()) is not yaml.SequenceEndEvent:
+                value.append(self._value(event_within, depth + 1))
+        else:
+            value = {}
+            while type(event_within := self._next()) is not yaml.MappingEndEvent:
+                key = _key(event_within)
+                if key in value:
+                    raise _refused(event_within, f'{key!r} for the second time')
+                value[key] = self._value(self._next(), depth + 1)
+        if event.anchor is not None:
+            self._anchored[event.anchor] = value, self._count - before
+        return value
+
+    def _repeated(self, event: Any) -> Any:
+        """Return the value that an alias stands for; one within itself is not known yet."""
+        if event.anchor not in self._anchored:
+            raise _refused(event, f'the alias {event.anchor} of a value that does not precede it')
+        value, size = self._anchored[event.anchor]
+        self._count += size
+        if self._count > self._limit:
+            raise _refused(event, f'aliases that amount to more than {self._limit} values')
+        return value
+
+
+def _key(event: Any) -> str:
+    """Return a key as text, so that a joint may be called 1 or on."""
+    if type(event) is not yaml.ScalarEvent:
+        raise _refused(event, 'a key that is no text')
+    return str(event.value)
+
+
+def _refused(event: Any, what: str) -> FileError:
+    return FileError(f'has {what}, in line {event.start_mark.line + 1}')
+
+
+def _plain(text: str) -> bool | int | float | str | None:
+    """Return what a scalar without quotes means."""
+    if text[:1].isalpha():
+        return _WORDS.get(text, text)
+    if _NUMBER.fullmatch(text):
+        return int(text) if _WHOLE.fullmatch(text) else float(text)
+    if _NOT_FINITE.fullmatch(text):
+        return float(text.replace('.', ''))
+    return _WORDS.get(text, text)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that at any moment the old one or the new one is there, whole.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    text : str
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; the old file stays.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f'{path.name}.', suffix='.new')
+    try:
+        with os.fdopen(handle, 'w', encoding='utf-8') as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        # The new name is on the disk only when the folder is.
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what a process left that was killed while writing."""
+    for leftover in path.parent.glob(f'{path.name}.*.new'):
+        with contextlib.suppress(OSError):
+            if time.time() - leftover.stat().st_mtime > LEFTOVER:
+                leftover.unlink()
+
+
+def field(fields: Any, name: str, where: str = '') -> Any:
+    """Return a field of a mapping.
+
+    Parameters
+    ----------
+    fields : mapping
+        Or what the file has in place of it.
+    name : str
+    where : str
+        What leads to it in the file, such as `drive.`, for the error.
+
+    Raises
+    ------
+    ParameterError
+        If it is missing.
+    """
+    if not isinstance(fields, Mapping) or name not in fields:
+        raise ParameterError(f'field {where}{name} is missing')
+    return fields[name]
+
+
+def number(value: Any, where: str, low: float = -LARGEST, high: float = LARGEST) -> float:
+    """Return a number of a file.
+
+    Parameters
+    ----------
+    value : object
+        What the file has.
+    where : str
+        What it is, for the error.
+    low, high : float
+        Least and largest value allowed.
+
+    Raises
+    ------
+    ParameterError
+        If it is none, or beyond its bounds.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ParameterError(
+            f'{where} is {reprlib.repr(value)}; it must be a number from {low:g} to {high:g}'
+        )
+    return float(value)
+
+
+def vector(
+    values: Any, where: str, size: int, low: float = -LARGEST, high: float = LARGEST
+) -> FloatArray:
+    """Return numbers of a file, (size,), with bounds as of `number`.
+
+    Raises
+    ------
+    ParameterError
+        If there are more or less, or one is none, or beyond its bounds.
+    """
+    if not isinstance(values, list) or len(values) != size:
+        raise ParameterError(
+            f'{where} is {reprlib.repr(values)}; it must be a list of {size} numbers'
+        )
+    return np.array([number(value, where, low, high) for value in values])
+
+
+def rounded(value: float) -> float:
+    """Return a number with nine significant digits."""
+    return float(f'{value:.9g}')
+
+
+def numbers(values: FloatArray) -> list[float]:
+    """Return numbers with nine significant digits each."""
+    return [rounded(value) for value in values]
+
+
+def line(value: Any) -> str:
+    """Write a value on one line of YAML."""
+    # As a list, for a document of a scalar alone ends with a line of dots.
+    text = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=1_000_000)
+    return str(text.strip()[1:-1])

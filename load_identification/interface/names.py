@@ -1,0 +1,32 @@
+"""Names of the contract: keys of `status`, parameters and offsets in order."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from load_identification.interface.batches import CHANNELS
+
+INTERVAL = 1.96
+"""Half of a 95 % interval, in standard deviations: what ± means wherever a person reads it."""
+
+PARAMETER_KEYS = (
+    'mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz',
+)  # fmt: skip
+"""Of the ten parameters as the message carries them."""
+
+OFFSET_KEYS = tuple(f'offset.{channel}' for channel in CHANNELS)
+
+COVARIANCE_LABELS = (
+    'm', 'm*cx', 'm*cy', 'm*cz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz', *OFFSET_KEYS,
+)  # fmt: skip
+
+DROPPED = 'samples.dropped.'
+"""Beginning of the keys of `status` under which dropped samples are counted, by reason."""
+
+HEALTH = 'health.'
+"""Beginning of the keys that say what a channel of the wrench is worth."""
+
+
+def in_words(counts: Counter[str]) -> str:
+    """Return counts by reason, most frequent first."""
+    return ', '.join(f'{reason} {count}' for reason, count in counts.most_common() if count)

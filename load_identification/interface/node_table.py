@@ -1,0 +1,206 @@
+"""The nodes of the package: which program runs them, and what they read, publish and offer."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from load_identification.interface.parameters import (
+    ARM,
+    ESTIMATOR,
+    FILTER,
+    FUSION,
+    HEXAPOD,
+    TABLE,
+    allowed,
+)
+from load_identification.interface.program import NAMESPACE
+
+MOST_PARTS = 10
+"""A section's name of more parts is none of a node here."""
+
+WIDTH = 79
+"""Of help, as argparse has it where no terminal is [characters]."""
+
+
+@dataclass(frozen=True)
+class NodeNames:
+    """What a node is called and has.
+
+    Attributes
+    ----------
+    role : str
+        Which parameters it has.
+    reads, publishes : tuple of str
+        Topics; relative to the namespace without a leading /.
+    services : tuple of str
+        All std_srvs/Trigger.
+    """
+
+    role: str
+    reads: tuple[str, ...]
+    publishes: tuple[str, ...]
+    services: tuple[str, ...] = ()
+
+
+SYNCHRONIZED = ('synchronized/joint_states', 'synchronized/wrench')
+FILTERED = ('filtered/wrench', 'filtered/twist', 'filtered/accel')
+
+NODES = {
+    'fusion_node': NodeNames(
+        FUSION, ('/joint_states', '/wrench'), (*SYNCHRONIZED, '/diagnostics')
+    ),
+    'filter_node': NodeNames(
+        FILTER,
+        (*SYNCHRONIZED, '/robot_description', '/tf_static'),
+        (*FILTERED, '/diagnostics'),
+    ),
+    'estimator_node': NodeNames(
+        ESTIMATOR,
+        (*FILTERED, *SYNCHRONIZED, '/diagnostics'),
+        (
+            'inertia', 'inertia_std', 'inertia_total', 'offset', 'status', 'covariance',
+            'wrench_predicted', 'wrench_external', 'markers', '/diagnostics', '/tf',
+        ),
+        ('calibrate_offset', 'check_mass', 'save_tool', 'clear_tool', 'reset'),
+    ),
+    'hexapod_node': NodeNames(
+        HEXAPOD, ('/joint_states', 'status'), (*SYNCHRONIZED, *FILTERED, '/diagnostics')
+    ),
+    'arm_estimator_node': NodeNames(
+        ARM,
+        ('/joint_states', '/robot_description'),
+        (*SYNCHRONIZED, *FILTERED, 'effort_predicted', 'effort_residual', '/diagnostics'),
+    ),
+}  # fmt: skip
+"""By the name of the node. `/tf` and `/tf_static` only where tf2_ros is installed."""
+
+PROGRAMS = {
+    'load_identification': ('fusion_node', 'filter_node', 'estimator_node'),
+    'fusion_node': ('fusion_node',),
+    'filter_node': ('filter_node',),
+    'estimator_node': ('estimator_node',),
+    'hexapod_node': ('hexapod_node', 'estimator_node'),
+    'arm_estimator_node': ('arm_estimator_node', 'estimator_node'),
+}
+"""The nodes that each program runs, hexapod_node the second one by its parameter with_estimator.
+
+What they hand on to one another stays within it.
+"""
+
+
+def describe(program: str) -> str:
+    """Return what --help of a program says: its topics, services and parameters."""
+    nodes = [NODES[name] for name in PROGRAMS[program]]
+    published = _once(topic for node in nodes for topic in node.publishes)
+    read = [
+        topic
+        for topic in _once(topic for node in nodes for topic in node.reads)
+        if topic not in published
+    ]
+    services = _once(service for node in nodes for service in node.services)
+    roles = {node.role for node in nodes}
+    lines = [
+        f'usage: {program} [-h] [--version] [--ros-args ...]',
+        '',
+        f'Runs {" and ".join(", ".join(PROGRAMS[program]).rsplit(", ", 1))}.',
+        'SIGINT and SIGTERM end it with exit status 0, an unusable parameter with 2.',
+        f'Names without a leading / are below the namespace, by default /{NAMESPACE}.',
+        '',
+        *_listed('topics read', read),
+        *_listed('topics published', published),
+        *_listed('services (std_srvs/Trigger)', services),
+        'parameters, by --ros-args -p NAME:=VALUE or --params-file FILE:',
+    ]
+    for name, parameter in TABLE.items():
+        if roles & set(parameter.metadata['used_by']):
+            lines.append(f'  {name}  (default: {_shown(parameter.default)})')
+            words = f'{parameter.metadata["description"]}; {allowed(name)}'
+            lines += textwrap.wrap(words, WIDTH, initial_indent=' ' * 6, subsequent_indent=' ' * 6)
+    return '\n'.join(lines)
+
+
+def _once(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _listed(title: str, names: Sequence[str]) -> list[str]:
+    indent = '  '
+    words = textwrap.wrap(
+        '  '.join(names),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
+    return [f'{title}:', *words, ''] if names else []
+
+
+def _shown(default: object) -> str:
+    if isinstance(default, tuple):
+        return '[' + ', '.join(f'{value:g}' for value in default) + ']'
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f'{default:g}' if isinstance(default, float) else repr(default)
+
+
+def misplaced(sections: Sequence[tuple[str, Sequence[str]]], running: Sequence[str]) -> list[str]:
+    """Return what is to be said of parameters that reach no node.
+
+    Parameters
+    ----------
+    sections : sequence of (str, sequence of str)
+        Of a parameter file: under which name of a node, and which parameters.
+    running : sequence of str
+        Full names of the nodes that run; other nodes of the package may share the file.
+
+    Returns
+    -------
+    list of str
+        A sentence for each section that has parameters of this package under a name that is
+        none of its nodes', or in a namespace in which it does not run while no other section
+        reaches it.
+    """
+    reached = {name for name in running if any(matches(s, name) for s, _ in sections)}
+    told = []
+    for section, names in sections:
+        ours = [name for name in names if name in TABLE]
+        node = section.rpartition('/')[2]
+        if not ours or any(matches(section, name) for name in running):
+            continue
+        alike = [name for name in running if name.rpartition('/')[2] == node]
+        if '*' not in node and node not in NODES:
+            told.append(
+                f'no node is called {section!r}: {", ".join(ours)} there are without effect; '
+                f'the nodes here are {", ".join(running)}'
+            )
+        elif alike and not reached.intersection(alike):
+            told.append(
+                f'{section!r} does not name {", ".join(alike)}: {", ".join(ours)} there are '
+                'without effect; write the full name, or /** for every node'
+            )
+    return told
+
+
+def matches(section: str, name: str) -> bool:
+    """Tell whether a section's name, as rcl reads it, is that of a node.
+
+    Parameters
+    ----------
+    section : str
+        `*` stands for any one part, `**` for any number; without a leading / it is below the root.
+    name : str
+        Full name of a node.
+    """
+    pattern = section.strip('/').split('/')
+    return len(pattern) <= MOST_PARTS and _match(pattern, name.strip('/').split('/'))
+
+
+def _match(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    if not pattern:
+        return not parts
+    first, rest = pattern[0], pattern[1:]
+    if first == '**':
+        return any(_match(rest, parts[k:]) for k in range(len(parts) + 1))
+    return bool(parts) and first in ('*', parts[0]) and _match(rest, parts[1:])

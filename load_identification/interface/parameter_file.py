@@ -1,0 +1,73 @@
+"""ROS 2 parameter files: the sections in them, and the parameters of this package."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from load_identification.errors import ParameterError
+from load_identification.interface.files import FileError, read_yaml
+from load_identification.interface.parameters import TABLE, Parameters, check
+
+ROS_PARAMETERS = ('use_sim_time', 'start_type_description_service')
+"""Of every node."""
+
+
+def suggestion(name: str) -> str:
+    """Return a hint for a parameter name that does not exist."""
+    close = difflib.get_close_matches(name, TABLE, n=1)
+    return f'; did you mean {close[0]}?' if close else ''
+
+
+def from_yaml(path: Path) -> Parameters:
+    """Read a ROS 2 parameter file, whichever node or wildcard the values stand under.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be read, or holds an unknown or unusable parameter.
+    """
+    sections = read_sections(path)
+    values = {name: value for _, section in sections for name, value in section.items()}
+    if not values:
+        raise ParameterError(f'parameter file {path}: no ros__parameters in it')
+    ours = {name: value for name, value in values.items() if not of_ros(name)}
+    for name in ours:
+        if name not in TABLE:
+            raise ParameterError(f'parameter file {path}: no parameter {name}{suggestion(name)}')
+    try:
+        return Parameters(**{name: check(name, value) for name, value in ours.items()})
+    except ParameterError as error:
+        raise ParameterError(f'parameter file {path}: {error}') from error
+
+
+def read_sections(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Return the sections of a ROS 2 parameter file: for which node, and its parameters.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be read.
+    """
+    try:
+        document = read_yaml(path)
+    except FileError as error:
+        raise ParameterError(f'parameter file {path} {error}') from error
+    return list(_sections(document, ''))
+
+
+def of_ros(name: str) -> bool:
+    """Tell whether a parameter is one that every node has."""
+    return name in ROS_PARAMETERS or name.startswith('qos_overrides.')
+
+
+def _sections(content: Any, node: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every ros__parameters section below, with the names that lead to it."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            if key != 'ros__parameters':
+                yield from _sections(value, f'{node}/{key.strip("/")}')
+            elif isinstance(value, dict):
+                yield node, value

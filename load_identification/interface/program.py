@@ -1,0 +1,98 @@
+"""How every program of the package begins: its version, its output, its signals.
+
+Imports nothing that takes long: help is there before NumPy and rclpy are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+from load_identification import __version__
+
+NAMESPACE = 'load_identification'
+"""Of all nodes, unless it is remapped."""
+
+INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
+"""Exit statuses by the signal that has ended a program, as a shell gives them."""
+
+
+def make_parser(prog: str, description: str, epilog: str = '') -> argparse.ArgumentParser:
+    """Return a parser that knows --help and --version.
+
+    Parameters
+    ----------
+    prog : str
+        Name of the program.
+    description, epilog : str
+        Their lines stay as they are.
+    """
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        '--version', action='version', version=f'load_identification {__version__}'
+    )
+    return parser
+
+
+def add_topics(parser: argparse._ActionsContainer) -> None:
+    """Add --joint-states, --wrench and --robot-description, of what reads recordings."""
+    for name in ('joint_states', 'wrench', 'robot_description'):
+        parser.add_argument(
+            f'--{name.replace("_", "-")}',
+            metavar='TOPIC',
+            default=f'/{name}',
+            type=lambda topic: f'/{topic.lstrip("/")}',
+            help=f'instead of /{name}',
+        )
+
+
+def without_ros_arguments(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line that are not for ROS, as rclpy tells them apart."""
+    kept, for_ros = [], False
+    for word in words:
+        if word == '--ros-args':
+            for_ros = True
+        elif for_ros and word == '--':
+            for_ros = False
+        elif not for_ros:
+            kept.append(word)
+    return kept
+
+
+def begin(terminated: int = TERMINATED) -> None:
+    """Let output be seen line by line, and signals end the program.
+
+    SIGINT raises KeyboardInterrupt and SIGTERM SystemExit, so that what has been started is ended
+    on the way out. SIGINT does so too where it was inherited as ignored, as by what a shell
+    starts in the background: Python leaves it ignored there.
+
+    Parameters
+    ----------
+    terminated : int
+        Exit status after SIGTERM.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A locale that has no ± is no reason to fail.
+            stream.reconfigure(errors='replace', line_buffering=True)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(terminated)
+
+    signal.signal(signal.SIGTERM, terminate)
+
+
+def interrupted(prog: str) -> int:
+    """Say on standard error that a program was interrupted; return its exit status."""
+    print(f'{prog}: interrupted', file=sys.stderr)
+    return INTERRUPTED

@@ -1,0 +1,148 @@
+"""Frames fixed to one another: by a robot description, or by transforms on /tf_static."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+import pinocchio
+
+from load_identification.model.urdf import parse_xml
+from load_identification.typing_aliases import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class FixedFrame:
+    """A link that another one, S, is fixed to: ``p = rotation p_S + translation``.
+
+    Attributes
+    ----------
+    name : str
+    rotation : (3, 3) array
+        From the axes of S to those of the link [-].
+    translation : (3,) array
+        Origin of S in the link [m].
+    """
+
+    name: str
+    rotation: FloatArray
+    translation: FloatArray
+
+
+def find_fixed_frame(urdf: str, frame: str, pattern: str) -> FixedFrame | None:
+    """Find the one link of a name that a frame S is fixed to.
+
+    Parameters
+    ----------
+    urdf : str
+        Text of a description that is known to be valid.
+    frame : str
+        Link whose frame is S.
+    pattern : str
+        Regular expression for the whole name of the link looked for.
+
+    Returns
+    -------
+    FixedFrame or None
+        None where there is no such link, or more than one.
+    """
+    model = pinocchio.buildModelFromXML(urdf)
+    links = [f for f in model.frames if f.type == pinocchio.FrameType.BODY]
+    own = next((link for link in links if link.name == frame), None)
+    if own is None:
+        return None
+    found = [
+        link
+        for link in links
+        if link.parentJoint == own.parentJoint and re.fullmatch(pattern, link.name)
+    ]
+    if len(found) != 1:
+        return None
+    placement = found[0].placement.actInv(own.placement)
+    return FixedFrame(found[0].name, np.array(placement.rotation), np.array(placement.translation))
+
+
+def with_frame(description: str, frame: str, transforms: Iterable[Any]) -> str:
+    """Return a description with a frame as a further link, on the link that it is fixed to.
+
+    All links that the frame hangs on are fixed to one another, so any of them will do.
+
+    Parameters
+    ----------
+    description : str
+        URDF.
+    frame : str
+    transforms : iterable of geometry_msgs/TransformStamped
+        Of two of the same child the later counts.
+
+    Returns
+    -------
+    str
+        Unchanged where it has the frame already, or nothing fixes that to a link.
+    """
+    neighbours: dict[str, dict[str, pinocchio.SE3]] = {}
+    for parent, child, placement in {t.child_frame_id: _read(t) for t in transforms}.values():
+        neighbours.setdefault(child, {})[parent] = placement
+        neighbours.setdefault(parent, {})[child] = placement.inverse()
+    links = link_names(description) if neighbours else ()
+    if frame in links:
+        return description
+    placed = {frame: pinocchio.SE3.Identity()}
+    waiting = [frame]
+    while waiting:
+        name = waiting.pop()
+        if name in links:
+            found = placed[name]
+            return with_fixed_link(description, name, frame, found.rotation, found.translation)
+        for other, placement in neighbours.get(name, {}).items():
+            if other not in placed:
+                placed[other] = placement * placed[name]
+                waiting.append(other)
+    return description
+
+
+def _read(transform: Any) -> tuple[str, str, pinocchio.SE3]:
+    """Return parent, child, and where the child stands in the parent."""
+    q, t = transform.transform.rotation, transform.transform.translation
+    rotation = pinocchio.Quaternion(q.w, q.x, q.y, q.z).normalized().matrix()
+    placement = pinocchio.SE3(rotation, np.array([t.x, t.y, t.z]))
+    return transform.header.frame_id.lstrip('/'), transform.child_frame_id.lstrip('/'), placement
+
+
+def link_names(urdf: str) -> tuple[str, ...]:
+    """Return the names of the links of a robot description.
+
+    Raises
+    ------
+    DescriptionError : where the text is no XML.
+    """
+    return tuple(element.get('name', '') for element in parse_xml(urdf).findall('link'))
+
+
+def with_fixed_link(
+    urdf: str, parent: str, link: str, rotation: FloatArray, translation: Sequence[float]
+) -> str:
+    """Return a robot description with one more link, fixed to one it has.
+
+    Parameters
+    ----------
+    urdf : text of the description.
+    parent : name of the link it has.
+    link : name of the new one.
+    rotation : (3, 3) from the new link to its parent.
+    translation : (3,) origin of the new link in its parent [m].
+    """
+    xyz = ' '.join(repr(float(x)) for x in translation)
+    rpy = ' '.join(repr(float(x)) for x in pinocchio.rpy.matrixToRpy(rotation))
+    joint = quoteattr(f'{parent}_to_{link}')
+    addition = (
+        f'<link name={quoteattr(link)}/><joint name={joint} type="fixed">'
+        f'<parent link={quoteattr(parent)}/><child link={quoteattr(link)}/>'
+        f'<origin xyz="{xyz}" rpy="{rpy}"/></joint>'
+    )
+    body, end, rest = urdf.rpartition('</robot')
+    return body + addition + end + rest

@@ -1,0 +1,1 @@
+"""Joint paths, their limits, collision."""

@@ -1,0 +1,122 @@
+"""Limits of joints that a planned motion has to keep to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from load_identification.errors import ParameterError
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+TURN = np.pi
+"""Range to each side of a joint without position limits [rad]: nothing repeats within it."""
+
+RISE = 0.5
+"""Time in which a joint reaches its velocity limit where no acceleration limit is given [s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Limits of J joints.
+
+    Attributes
+    ----------
+    lower, upper : (J,) arrays
+        [rad, m].
+    velocity, acceleration : (J,) arrays
+        Largest magnitudes; accelerations have no limit unless said [rad/s, m/s; rad/s^2, m/s^2].
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray = field(default_factory=lambda: np.array(np.inf))
+
+    def __post_init__(self) -> None:
+        """Give every joint its limit of acceleration."""
+        whole = np.broadcast_to(self.acceleration, np.shape(self.velocity))
+        object.__setattr__(self, 'acceleration', whole)
+
+    @property
+    def center(self) -> FloatArray:
+        """Middle of the range (J,) [rad, m]."""
+        return (self.lower + self.upper) / 2.0
+
+    def scaled(self, position: float, velocity: float, acceleration: float) -> Limits:
+        """Return parts of these limits, that of the position about the middle of the range [-]."""
+        half = position * (self.upper - self.lower) / 2.0
+        return replace(
+            self,
+            lower=self.center - half,
+            upper=self.center + half,
+            velocity=velocity * self.velocity,
+            acceleration=acceleration * self.acceleration,
+        )
+
+    def allow(self, position: FloatArray) -> BoolArray:
+        """Tell which postures (n, J) lie within the range."""
+        # What a rounding error moves across the edge is meant to lie on it.
+        slack = 1e-9 * (self.upper - self.lower)
+        within = (position >= self.lower - slack) & (position <= self.upper + slack)
+        return np.asarray(within.all(axis=1))
+
+
+class Jointed(Protocol):
+    """Joints as a description has them; infinite where it gives no limit.
+
+    Attributes
+    ----------
+    joints : tuple of J str
+    position_limits : (J, 2) array
+        [rad, m].
+    velocity_limits : (J,) array
+        [rad/s, m/s].
+    """
+
+    joints: tuple[str, ...]
+    position_limits: FloatArray
+    velocity_limits: FloatArray
+
+
+def arm_limits(arm: Jointed, acceleration: Sequence[float] | None = None) -> Limits:
+    """Return the limits of an arm's description, all finite.
+
+    Parameters
+    ----------
+    arm : Jointed
+    acceleration : sequence of J or 1 float, optional
+        A description has none; by default the velocity limit is reached in 0.5 s
+        [rad/s^2, m/s^2].
+
+    Raises
+    ------
+    ParameterError
+        Where the description lacks a limit that is needed, or a value cannot be used.
+    """
+    lower, upper = arm.position_limits.T
+    velocity = arm.velocity_limits
+    for joint, low, high, speed in zip(arm.joints, lower, upper, velocity, strict=True):
+        if not (np.isfinite(speed) and speed > 0.0):
+            raise ParameterError(
+                f'joint {joint!r} has the velocity limit {speed} in the description; a motion can '
+                'be planned only within a limit > 0: add <limit velocity="..."/>'
+            )
+        if not low < high or np.isfinite(low) != np.isfinite(high):
+            raise ParameterError(
+                f'joint {joint!r} has the position limits {low} and {high} in the description; '
+                'lower must be below upper'
+            )
+    unbounded = ~np.isfinite(lower)
+    lower, upper = np.where(unbounded, -TURN, lower), np.where(unbounded, TURN, upper)
+    if acceleration is None:
+        return Limits(lower, upper, velocity, velocity / RISE)
+    given = np.asarray(acceleration, dtype=np.float64)
+    if given.shape not in ((1,), velocity.shape) or not (np.isfinite(given) & (given > 0.0)).all():
+        raise ParameterError(
+            f'acceleration limits are {list(acceleration)}; give one, or one for each of the '
+            f'{len(velocity)} joints, all > 0'
+        )
+    return Limits(lower, upper, velocity, given)

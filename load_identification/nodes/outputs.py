@@ -1,0 +1,107 @@
+"""The topics on which the estimator node says what it knows of payload, offset and wrench."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+
+from load_identification.estimation.measurement import PARAMETERS
+from load_identification.estimation.payload_estimate import (
+    UNKNOWN_STD,
+    PayloadEstimate,
+    in_message_order,
+)
+from load_identification.interface.batches import FilteredBatch
+from load_identification.interface.messages import set_inertia, set_stamp, set_wrench
+from load_identification.interface.names import COVARIANCE_LABELS
+from load_identification.nodes.transport.publishers import SixNumberPublisher
+from load_identification.nodes.transport.subscriptions import LATCHED_QOS
+from load_identification.pipeline.payload_stage import PayloadStage
+from load_identification.typing_aliases import FloatArray
+
+
+class Outputs:
+    """Publishes what the contract has of an estimate, and the two wrenches of every sample.
+
+    Of an estimate: `inertia`, `inertia_std`, `inertia_total`, `offset` and `covariance`, so that
+    who joins late has the last of each.
+
+    Parameters
+    ----------
+    node : Node
+    payload : PayloadStage
+    """
+
+    def __init__(self, node: Node, payload: PayloadStage) -> None:
+        self._payload = payload
+        self._inertia, self._inertia_std, self._inertia_total = (
+            node.create_publisher(InertiaStamped, topic, LATCHED_QOS)
+            for topic in ('inertia', 'inertia_std', 'inertia_total')
+        )
+        self._offset = node.create_publisher(WrenchStamped, 'offset', LATCHED_QOS)
+        self._inertia_message, self._wrench_message = InertiaStamped(), WrenchStamped()
+        self._covariance = node.create_publisher(Float64MultiArray, 'covariance', LATCHED_QOS)
+        self._predicted = SixNumberPublisher(node, WrenchStamped, 'wrench_predicted')
+        self._external = SixNumberPublisher(node, WrenchStamped, 'wrench_external')
+        self._signs = np.repeat([1.0, payload.sign], [10, 6])
+        size, labels = len(COVARIANCE_LABELS), ' '.join(COVARIANCE_LABELS)
+        self._matrix = Float64MultiArray()
+        self._matrix.layout.dim = [
+            MultiArrayDimension(label=labels, size=size, stride=size * size),
+            MultiArrayDimension(label=labels, size=size, stride=size),
+        ]
+
+    @property
+    def listened(self) -> bool:
+        """Whether anybody listens to a topic of every sample."""
+        return self._predicted.wanted or self._external.wanted
+
+    def publish(self, estimate: PayloadEstimate) -> None:
+        """Publish an estimate."""
+        if estimate.identified[0]:
+            known = np.where(estimate.identified, estimate.values, np.nan)
+            self._publish_inertia(self._inertia, estimate, known)
+        self._publish_inertia(self._inertia_std, estimate, _known(estimate.std, estimate.std))
+        total, std = in_message_order(estimate.total, estimate.total_covariance)
+        self._publish_inertia(self._inertia_total, estimate, _known(total, std))
+        self._publish_offset(estimate)
+        covariance = self._signs[:, None] * estimate.covariance * self._signs
+        self._matrix.data = covariance.ravel().tolist()
+        self._covariance.publish(self._matrix)
+
+    def _publish_inertia(
+        self, publisher: Any, estimate: PayloadEstimate, values: FloatArray
+    ) -> None:
+        """Publish ten values in message order as of an estimate."""
+        message = self._inertia_message
+        set_stamp(message.header, estimate.stamp)
+        message.header.frame_id = estimate.frame
+        set_inertia(message.inertia, values)
+        publisher.publish(message)
+
+    def _publish_offset(self, estimate: PayloadEstimate) -> None:
+        """Publish the offset of the raw wrench, NaN where nothing is known of it."""
+        std = np.sqrt(np.diag(estimate.covariance)[PARAMETERS:])
+        message = self._wrench_message
+        set_stamp(message.header, estimate.stamp)
+        message.header.frame_id = estimate.frame
+        set_wrench(message.wrench, _known(self._payload.sign * estimate.offset, std))
+        self._offset.publish(message)
+
+    def publish_samples(self, batch: FilteredBatch) -> None:
+        """Publish both wrenches as the sensor would read them, in the raw wrench's convention."""
+        explained = self._payload.estimator.explain(batch) if self.listened else None
+        if explained is None:
+            return
+        for publisher, wrenches in zip((self._predicted, self._external), explained, strict=True):
+            if publisher.wanted:
+                publisher.publish(batch.frame, batch.stamps, self._payload.sign * wrenches)
+
+
+def _known(values: FloatArray, std: FloatArray) -> FloatArray:
+    """Return values, NaN where their standard deviation says that nothing is known."""
+    return np.where(std < UNKNOWN_STD, values, np.nan)

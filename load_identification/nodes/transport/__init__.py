@@ -1,0 +1,1 @@
+"""Samples between rclpy and arrays."""

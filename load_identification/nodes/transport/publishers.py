@@ -1,0 +1,211 @@
+"""Publishes batches of messages as bytes: making an object of each costs ten times as much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
+from rclpy.node import Node
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
+from load_identification.interface.cdr import Layout, joint_state_layout, wrench_layout
+from load_identification.interface.messages import NS, set_stamp, set_wrench
+from load_identification.nodes.transport.subscriptions import LATCHED_QOS, STREAM_QOS
+from load_identification.typing_aliases import FloatArray, IntArray
+
+
+def wanted(publisher: Any) -> bool:
+    """Tell whether anybody listens."""
+    return bool(publisher.get_subscription_count())
+
+
+class BatchPublisher:
+    """Publishes messages that differ in nothing but stamp and numbers.
+
+    One of them is serialized by rclpy; its bytes are repeated for the batch, and NumPy writes
+    stamps and numbers where the layout says they stand.
+
+    Parameters
+    ----------
+    node : Node
+    message_type : type
+    topic : str
+    """
+
+    def __init__(self, node: Node, message_type: Any, topic: str) -> None:
+        self._type = message_type
+        self._publisher = node.create_publisher(message_type, topic, STREAM_QOS)
+        self._label: object = None
+        self._raw = b''
+        self._record = np.dtype([])
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody listens."""
+        return wanted(self._publisher)
+
+    def _prepare(self, label: object, make: Callable[[], Any], layout_of: Any) -> None:
+        """Make the message that all of a batch are like, unless the last had the same label."""
+        if label == self._label:
+            return
+        message = make()
+        raw = serialize_message(message)
+        layout: Layout | None = layout_of(raw, message)
+        if layout is not None and layout.end < len(raw):
+            # rclpy reserves more than an empty sequence takes.
+            raw = raw[: layout.end]
+            layout = layout_of(raw, message)
+        if layout is None:
+            raise TypeError(f'no layout for {message}')
+        self._label, self._raw, self._record = label, raw, layout.record
+
+    def _publish(self, stamps: IntArray, numbers: dict[str, FloatArray]) -> None:
+        content = bytearray(self._raw * len(stamps))
+        records = np.frombuffer(content, dtype=self._record)
+        records['sec'], records['nanosec'] = np.divmod(stamps, NS)
+        for name, values in numbers.items():
+            records[name] = values
+        size, view = len(self._raw), memoryview(content)
+        handle = self._publisher.handle
+        with handle:
+            for start in range(0, len(content), size):
+                handle.publish_raw(bytes(view[start : start + size]))
+
+
+class SixNumberPublisher(BatchPublisher):
+    """Publishes WrenchStamped, TwistStamped or AccelStamped: a header and six numbers."""
+
+    def publish(self, frame: str, stamps: IntArray, values: FloatArray) -> None:
+        """Publish a batch.
+
+        Parameters
+        ----------
+        frame : str
+        stamps : (n,) array
+            [ns]
+        values : (n, 6) array
+            In the order of the message's fields.
+        """
+
+        def make() -> Any:
+            message = self._type()
+            message.header.frame_id = frame
+            return message
+
+        self._prepare(frame, make, wrench_layout)
+        self._publish(stamps, {'wrench': values})
+
+
+class JointStatePublisher(BatchPublisher):
+    """Publishes sensor_msgs/JointState."""
+
+    def __init__(self, node: Node, topic: str) -> None:
+        super().__init__(node, JointState, topic)
+
+    def publish(self, batch: SynchronizedBatch) -> None:
+        """Publish the joint states of a batch, with velocities where any is known."""
+        names, numbers = batch.names, {'position': batch.position}
+        if not np.isnan(batch.velocity).all():
+            numbers['velocity'] = batch.velocity
+
+        def make() -> JointState:
+            return JointState(name=list(names), **dict.fromkeys(numbers, [0.0] * len(names)))
+
+        self._prepare((names, tuple(numbers)), make, joint_state_layout)
+        self._publish(batch.stamps, numbers)
+
+
+class FilteredPublisher:
+    """Publishes filtered batches while somebody listens."""
+
+    def __init__(self, node: Node) -> None:
+        self._wrench_publisher = SixNumberPublisher(node, WrenchStamped, 'filtered/wrench')
+        self._twist_publisher = SixNumberPublisher(node, TwistStamped, 'filtered/twist')
+        self._accel_publisher = SixNumberPublisher(node, AccelStamped, 'filtered/accel')
+
+    def publish(self, batch: FilteredBatch) -> None:
+        """Publish a batch on those of the three topics that have a listener."""
+        frame, stamps = batch.frame, batch.stamps
+        if self._wrench_publisher.wanted:
+            self._wrench_publisher.publish(frame, stamps, batch.wrench)
+        if self._twist_publisher.wanted:
+            twists = np.hstack([batch.linear_velocity, batch.angular_velocity])
+            self._twist_publisher.publish(frame, stamps, twists)
+        if self._accel_publisher.wanted:
+            accels = np.hstack([batch.linear_acceleration, batch.angular_acceleration])
+            self._accel_publisher.publish(frame, stamps, accels)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody listens to any of the three."""
+        publishers = (self._wrench_publisher, self._twist_publisher, self._accel_publisher)
+        return any(publisher.wanted for publisher in publishers)
+
+
+class SynchronizedPublisher:
+    """Publishes synchronized batches while somebody listens."""
+
+    def __init__(self, node: Node) -> None:
+        self._joints = JointStatePublisher(node, 'synchronized/joint_states')
+        self._wrenches = SixNumberPublisher(node, WrenchStamped, 'synchronized/wrench')
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody listens to any of the two."""
+        return self._joints.wanted or self._wrenches.wanted
+
+    def publish(self, batch: SynchronizedBatch) -> None:
+        """Publish a batch on those of the two topics that have a listener."""
+        if self._joints.wanted:
+            self._joints.publish(batch)
+        if self._wrenches.wanted:
+            self._wrenches.publish(batch.frame, batch.stamps, batch.wrench)
+
+
+JOINT_STATES, WRENCH, ROBOT_DESCRIPTION = '/joint_states', '/wrench', '/robot_description'
+
+
+class InputPublisher:
+    """Publishes what the pipeline reads: description, joint states and wrenches.
+
+    Parameters
+    ----------
+    node : Node
+    names : tuple of str
+        Of the joints.
+    frame : str
+        Of the wrench.
+    """
+
+    def __init__(self, node: Node, names: tuple[str, ...], frame: str) -> None:
+        self._joints = node.create_publisher(JointState, JOINT_STATES, STREAM_QOS)
+        self._wrenches = node.create_publisher(WrenchStamped, WRENCH, STREAM_QOS)
+        self._description = node.create_publisher(String, ROBOT_DESCRIPTION, LATCHED_QOS)
+        # Filled again and again: making messages costs more than publishing them.
+        self._joint_state = JointState(name=list(names))
+        self._wrench = WrenchStamped()
+        self._wrench.header.frame_id = frame
+
+    @property
+    def unheard(self) -> list[str]:
+        """The topics to which nobody has subscribed."""
+        publishers = (self._joints, self._wrenches, self._description)
+        return [p.topic_name for p in publishers if not p.get_subscription_count()]
+
+    def describe(self, description: str) -> None:
+        """Publish the robot description."""
+        self._description.publish(String(data=description))
+
+    def publish(self, stamp: int, position: FloatArray, wrench: FloatArray) -> None:
+        """Publish a sample as of a stamp [ns]: positions (J,) and raw wrench (6,)."""
+        set_stamp(self._joint_state.header, stamp)
+        self._joint_state.position = position.tolist()
+        self._joints.publish(self._joint_state)
+        set_stamp(self._wrench.header, stamp)
+        set_wrench(self._wrench.wrench, wrench)
+        self._wrenches.publish(self._wrench)

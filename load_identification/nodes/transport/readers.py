@@ -1,0 +1,242 @@
+"""Joins the topics between the nodes by their stamps, whoever publishes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from load_identification.interface.batches import (
+    CHANNELS,
+    FilteredBatch,
+    JointBatch,
+    SynchronizedBatch,
+    WrenchBatch,
+)
+from load_identification.interface.cdr import JointStateReader, WrenchReader
+from load_identification.interface.messages import NS, read_filtered, stamp_of
+from load_identification.model.robot import RotationAxis
+from load_identification.nodes.diagnostics import Report
+from load_identification.nodes.transport.subscriptions import (
+    QUEUE,
+    STREAM_QOS,
+    DrainedSubscription,
+    StreamSubscription,
+    decoder,
+)
+from load_identification.pipeline.samples import Samples
+from load_identification.signals.gravity import MotionOfUnknownRobot
+from load_identification.signals.joint_track import BEYOND_ALL_SENSE
+from load_identification.signals.sensor_health import ALIVE
+
+
+class StampMatcher:
+    """Pairs up messages of several topics.
+
+    Parameters
+    ----------
+    topics : int
+        Number of topics.
+    """
+
+    def __init__(self, topics: int) -> None:
+        self._waiting: list[dict[int, Any]] = [{} for _ in range(topics)]
+
+    def update(self, messages: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        """Take in messages of each topic and return the complete tuples, in order of arrival."""
+        for waiting, new in zip(self._waiting, messages, strict=True):
+            for message in new:
+                waiting[stamp_of(message)] = message
+        first, *others = self._waiting
+        complete = [stamp for stamp in first if all(stamp in other for other in others)]
+        tuples = [tuple(w.pop(stamp) for w in self._waiting) for stamp in complete]
+        for waiting in self._waiting:
+            # A message whose partner is lost would wait for ever.
+            for stamp in list(waiting)[: max(0, len(waiting) - QUEUE)]:
+                del waiting[stamp]
+        return tuples
+
+
+class SynchronizedReader:
+    """Joins joint states and wrenches of equal stamps.
+
+    Parameters
+    ----------
+    node : Node
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._joint_states = StreamSubscription(node, JointState, 'synchronized/joint_states')
+        self._wrenches = StreamSubscription(node, WrenchStamped, 'synchronized/wrench')
+        self._joint_reader = JointStateReader(Counter(), decoder(JointState))
+        self._wrench_reader = WrenchReader('', Counter(), decoder(WrenchStamped))
+        self._joints: list[JointBatch] = []
+        self._waiting: list[WrenchBatch] = []
+
+    def read(self) -> Iterator[SynchronizedBatch]:
+        """Yield what has become complete."""
+        self._joints += self._joint_reader.read(self._joint_states.take_serialized())
+        self._waiting += self._wrench_reader.read(self._wrenches.take_serialized())
+        if not self._joints or not self._waiting:
+            self._bound()
+            return
+        names, frame = self._joints[-1].names, self._waiting[-1].frame
+        mine = [b for b in self._joints if b.names == names]
+        joints = JointBatch(
+            names,
+            np.concatenate([b.stamps for b in mine]),
+            np.concatenate([b.position for b in mine]),
+            np.concatenate([b.velocity for b in mine]),
+        )
+        batches = [b for b in self._waiting if b.frame == frame]
+        stamps = np.concatenate([b.stamps for b in batches])
+        wrench = np.concatenate([b.wrench for b in batches])
+        common, first, second = np.intersect1d(joints.stamps, stamps, return_indices=True)
+        if not common.size:
+            self._bound()
+            return
+        yield SynchronizedBatch(
+            names, frame, common, joints.position[first], joints.velocity[first], wrench[second]
+        )
+        # What came before the last pair has lost its partner.
+        i, j = int(first[-1]) + 1, int(second[-1]) + 1
+        self._joints = [
+            JointBatch(names, joints.stamps[i:], joints.position[i:], joints.velocity[i:])
+        ]
+        self._waiting = [WrenchBatch(frame, stamps[j:], wrench[j:])]
+
+    def _bound(self) -> None:
+        """Keep no more than a queue of samples whose partners do not come."""
+        for waiting in (self._joints, self._waiting):
+            while sum(len(batch.stamps) for batch in waiting) > QUEUE:
+                del waiting[0]
+
+
+JUMP = NS
+"""A stamp farther ahead than this is believed only once the next one follows on it [ns]."""
+
+SENT = (
+    'wrench',
+    'linear_velocity',
+    'angular_velocity',
+    'linear_acceleration',
+    'angular_acceleration',
+)
+"""What the three topics carry of a batch."""
+
+Triple = tuple[Any, Any, Any]
+
+
+class FilteredReader:
+    """Joins filtered wrench, twist and accel of equal stamps, and drops what cannot be used.
+
+    Parameters
+    ----------
+    node : Node
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.dropped: Counter[str] = Counter()
+        self._inputs = (
+            StreamSubscription(node, WrenchStamped, 'filtered/wrench'),
+            StreamSubscription(node, TwistStamped, 'filtered/twist'),
+            StreamSubscription(node, AccelStamped, 'filtered/accel'),
+        )
+        self._matcher = StampMatcher(len(self._inputs))
+        self._motion = MotionOfUnknownRobot()
+        self._newest: int | None = None
+        self._held: Triple | None = None
+
+    def read(self) -> Iterator[FilteredBatch]:
+        """Yield what has become complete."""
+        triples = self._matcher.update([topic.take() for topic in self._inputs])
+        for batch in read_filtered(self._in_order(triples)):
+            yield self._motion.fill(_sensible(batch))
+
+    def _in_order(self, triples: Iterable[Triple]) -> Iterator[Triple]:
+        """Pass on samples whose stamps increase, and those after a jump that is confirmed.
+
+        A stamp that is not newer, or far ahead, is held: if the next one follows on it, the
+        stream has jumped or started afresh; if not, it was a stray one.
+        """
+        for triple in triples:
+            stamp = stamp_of(triple[0])
+            if stamp <= 0:
+                self.dropped['filtered_stamp_zero'] += 1
+                continue
+            held, self._held = self._held, None
+            if self._newest is None or self._newest < stamp <= self._newest + JUMP:
+                self.dropped['filtered_stamp_stray'] += held is not None
+            elif held is not None and self._follows(stamp_of(held[0]), stamp):
+                yield held
+            else:
+                self.dropped['filtered_stamp_stray'] += held is not None
+                self._held = triple
+                continue
+            self._newest = stamp
+            yield triple
+
+    def _follows(self, held: int, stamp: int) -> bool:
+        """Tell whether both stamps are ahead of the newest, or both behind, and in order."""
+        newest = self._newest or 0
+        return held < stamp and (held > newest or stamp <= newest)
+
+
+def _sensible(batch: FilteredBatch) -> FilteredBatch:
+    """Return a batch with NaN for what nothing that moves can send."""
+    sent = {name: getattr(batch, name) for name in SENT}
+    changes: dict[str, Any] = {
+        name: np.where(np.abs(values) < BEYOND_ALL_SENSE, values, np.nan)
+        for name, values in sent.items()
+    }
+    return replace(batch, **changes)
+
+
+class TopicUpstream:
+    """Reads filtered/* and synchronized/*, and what the nodes that publish them say of themselves.
+
+    Parameters
+    ----------
+    node : Node
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._namespace = node.get_namespace()
+        self._name = node.get_fully_qualified_name().lstrip('/')
+        self._filtered = FilteredReader(node)
+        self._raw = SynchronizedReader(node)
+        # On some robots hundreds a second: more than the executor is asked to serve.
+        self._diagnostics = DrainedSubscription(node, DiagnosticArray, '/diagnostics', STREAM_QOS)
+        self._said: dict[str, Report] = {}
+
+    def read(self) -> Iterator[Samples]:
+        """Yield what has come."""
+        for message in self._diagnostics.take():
+            self._on_diagnostics(message)
+        health = self.report().health
+        dead = tuple(health.get(channel, ALIVE) != ALIVE for channel in CHANNELS)
+        for raw in self._raw.read():
+            yield Samples(raw=raw, dead=dead)
+        for filtered in self._filtered.read():
+            yield Samples(filtered=filtered)
+
+    def report(self) -> Report:
+        """Return what the nodes before say of themselves, and what is dropped here."""
+        return sum(self._said.values(), Report(dropped=self._filtered.dropped))
+
+    def axes(self) -> Sequence[RotationAxis]:
+        """Return none: of the robot nothing is known here."""
+        return ()
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        """Keep what the fusion and the filter node of this namespace say of themselves."""
+        for status in message.status:
+            if status.hardware_id == self._namespace and status.name != self._name:
+                self._said[status.name] = Report.read(status)

@@ -1,0 +1,188 @@
+"""Queues of messages and requests that are drained a batch at a time, past the executor."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rclpy._rclpy_pybind11 import RMWError
+from rclpy.callback_groups import CallbackGroup
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+
+from load_identification.interface.cdr import Decoder
+
+QUEUE = 2000
+"""Messages that may wait: two seconds of a 1 kHz topic."""
+
+INPUT_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT
+)
+STREAM_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=QUEUE, reliability=ReliabilityPolicy.RELIABLE
+)
+LATCHED_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+
+def decoder(message_type: Any) -> Decoder:
+    """Return rclpy's decoder of a message type; it raises ValueError where bytes are none."""
+
+    def decode(raw: bytes) -> Any:
+        try:
+            return deserialize_message(raw, message_type)
+        except RMWError as error:
+            raise ValueError(str(error)) from error
+
+    return decode
+
+
+class _NeverExecuted(CallbackGroup):
+    """Keeps an entity out of the executor's wait set, which is rebuilt per message."""
+
+    def can_execute(self, entity: Any) -> bool:
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        return
+
+
+class DrainedSubscription:
+    """A subscription whose messages are taken in batches rather than by callbacks.
+
+    Parameters
+    ----------
+    node : Node
+    message_type : type
+    topic : str
+    qos : QoSProfile
+    """
+
+    def __init__(self, node: Node, message_type: Any, topic: str, qos: QoSProfile) -> None:
+        self._node = node
+        self._subscription = node.create_subscription(
+            message_type, topic, lambda _: None, qos, callback_group=_NeverExecuted()
+        )
+
+    def destroy(self) -> None:
+        """End it."""
+        self._node.destroy_subscription(self._subscription)
+
+    @property
+    def topic(self) -> str:
+        """The topic's full name."""
+        name: str = self._subscription.topic_name
+        return name
+
+    def take(self) -> list[Any]:
+        """Return all messages that wait."""
+        return self._take(serialized=False)
+
+    def take_serialized(self) -> list[bytes]:
+        """Return all messages that wait, as they came over the wire."""
+        return self._take(serialized=True)
+
+    def _take(self, serialized: bool) -> list[Any]:
+        messages: list[Any] = []
+        handle, message_type = self._subscription.handle, self._subscription.msg_type
+        with handle:
+            while len(messages) < QUEUE:
+                taken = handle.take_message(message_type, serialized)
+                if taken is None:
+                    break
+                messages.append(taken[0])
+        return messages
+
+
+class DrainedService:
+    """A service whose requests are taken, and answered whenever the answer is there.
+
+    Kept out of the executor: that runs one callback at a turn, and a coroutine that waits
+    takes every other turn.
+
+    Parameters
+    ----------
+    node : Node
+    service_type : type
+    name : str
+    """
+
+    def __init__(self, node: Node, service_type: Any, name: str) -> None:
+        self._request_type = service_type.Request
+        self._service = node.create_service(
+            service_type, name, lambda _, response: response, callback_group=_NeverExecuted()
+        )
+
+    def take(self) -> list[Any]:
+        """Return the headers of all requests that wait."""
+        headers: list[Any] = []
+        handle, request_type = self._service.handle, self._request_type
+        with handle:
+            while len(headers) < QUEUE:
+                _, header = handle.service_take_request(request_type)
+                if header is None:
+                    break
+                headers.append(header)
+        return headers
+
+    def answer(self, header: Any, response: Any) -> None:
+        """Answer a request."""
+        self._service.send_response(response, header)
+
+
+LOOK_PERIOD = 0.5
+"""How often the publishers are looked at [s]."""
+
+
+class StreamSubscription:
+    """A drained subscription, reliable unless a publisher is not.
+
+    A reliable one loses nothing between processes and hosts, but does not connect to a publisher
+    that is best effort; a best-effort one connects to all.
+
+    Parameters
+    ----------
+    node : Node
+    message_type : type
+    topic : str
+    """
+
+    def __init__(self, node: Node, message_type: Any, topic: str) -> None:
+        self._node = node
+        self._type = message_type
+        self._name = topic
+        self._subscription = DrainedSubscription(node, message_type, topic, STREAM_QOS)
+        self._reliable = True
+        self._due = 0.0
+
+    def take(self) -> list[Any]:
+        """Return all messages that wait."""
+        return self._adapt(serialized=False) + self._subscription.take()
+
+    def take_serialized(self) -> list[bytes]:
+        """Return all messages that wait, as they came over the wire."""
+        return self._adapt(serialized=True) + self._subscription.take_serialized()
+
+    def _adapt(self, serialized: bool) -> list[Any]:
+        """Turn best effort where that is needed; return what waited until then."""
+        now = time.monotonic()
+        if not self._reliable or now < self._due:
+            return []
+        self._due = now + LOOK_PERIOD
+        before = self._subscription
+        publishers = self._node.get_publishers_info_by_topic(before.topic)
+        if all(p.qos_profile.reliability == ReliabilityPolicy.RELIABLE for p in publishers):
+            return []
+        self._reliable = False
+        waiting = before.take_serialized() if serialized else before.take()
+        before.destroy()
+        self._subscription = DrainedSubscription(self._node, self._type, self._name, INPUT_QOS)
+        return waiting

@@ -1,0 +1,1 @@
+"""Least squares in square-root form, noise of rows, the nearest possible body."""

@@ -1,0 +1,287 @@
+"""Links that could be built, nearest to nominal ones among those that agree with rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.typing_aliases import FloatArray
+
+WEIGHTS = (1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3)
+"""Of the divergence from the nominal links against half the squared misfit, in standard
+deviations: among these cross-validation chooses, largest first. The smallest only decides what the
+data leave open and keeps off the border."""
+
+FOLDS = 5
+"""Of cross-validation."""
+
+PLAIN_WEIGHT = 1e-3
+"""Where nothing is cross-validated."""
+
+LEAST_WEIGHT = 1e-10
+"""The same as a share of the misfit of the nominal links: below, rounding would decide."""
+
+DECREASE = 0.1
+"""Of the weight from one round to the next, beginning where the divergence rules."""
+
+STEPS = 30
+"""Most Newton steps for each weight; five to ten are usual."""
+
+SETTLED = 1e-6
+"""Decrease that a Newton step promises, below which it is not taken, in units of the weight."""
+
+BACKTRACKS = 40
+"""Most halvings of a step; the barrier is crossed by none after a few."""
+
+MASS_STD = 1.0
+"""Standard deviation of a link's mass from its nominal one, as a share of that [-]."""
+
+LEAST_SHARE = 1e-3
+"""Smallest second moment of a nominal link as a share of its largest: thinner ones, which could
+hardly be built and leave no room for a step, are made as thick."""
+
+LEAST_SIZE = 3e-5
+"""The same for point masses, per kilogram: that of half a centimetre [m^2]."""
+
+UNKNOWN_LINK = InertialParameters.from_center_of_mass(
+    1.0, np.zeros(3), 0.02 * np.eye(3)
+).to_vector()
+"""Where the description has a link without mass: 1 kg within a decimetre."""
+
+ROUNDING = 1e-12
+"""Pull of drives that no row shows to where they are, as a share of the largest column."""
+
+
+def _basis() -> FloatArray:
+    """Return an orthonormal basis (10, 4, 4) of symmetric matrices."""
+    basis = np.zeros((10, 4, 4))
+    for k, (i, j) in enumerate(zip(*np.tril_indices(4), strict=True)):
+        basis[k, i, j] = basis[k, j, i] = 1.0 if i == j else np.sqrt(0.5)
+    return basis
+
+
+_SYMMETRIC = _basis()
+
+
+@dataclass(frozen=True, eq=False)
+class NearestLinks:
+    """A full set of parameters, every link of which could be built.
+
+    Attributes
+    ----------
+    values : (P,) array
+        Links' parameters, each with a positive definite pseudo-inertia besides what is locked
+        behind it, then the others.
+    misfit : float
+        Root mean square over the rows of what separates the set from them, in standard deviations.
+    weight : float
+        Of the divergence from the nominal links [-].
+    iterations : int
+        Newton steps taken.
+    """
+
+    values: FloatArray
+    misfit: float
+    weight: float
+    iterations: int
+
+
+def nearest_links(
+    rows: FloatArray,
+    nominal: FloatArray,
+    behind: FloatArray,
+    weight: float = PLAIN_WEIGHT,
+) -> NearestLinks:
+    """Find links that could be built, agree with rows, and are nearest nominal.
+
+    Pseudo-inertias ``P = P_behind + Q``, Q positive definite, minimise
+    ``|A phi - y|^2 / 2 + weight sum (tr Q Q0^-1 - log det Q)``, and the masses' distance from
+    their nominal ones. The divergence from the nominal link Q0 in the second term, that of normal
+    densities of mass, depends neither on units nor on frames and is infinite where a link could
+    no longer be built. The problem is convex: Newton's method finds its one minimum, weight after
+    weight down to the one wanted, in a bounded number of steps. The factor found last is the
+    origin of the next step, ``Q = L (1 + E) L^T``, where the curvature of the barrier is one; so a
+    step is a least-squares problem, solved by QR without squaring its condition.
+
+    Parameters
+    ----------
+    rows : (r, P + 1) array
+        [A y], weighted: in standard deviations. Any rows of the same triangle do.
+    nominal : (P,) array
+    behind : (J, 10) array
+        Bodies that the links carry behind locked joints, which the description keeps; the
+        parameters begin with the J links, ten each.
+    weight : float
+
+    Wensing, Kim and Slotine 2018, Linear matrix inequalities for physically consistent inertial
+    parameter identification; Lee, Wensing and Park 2020, Geometric robot dynamic identification;
+    Boyd and Vandenberghe 2004, section 11.3.
+    """
+    search = _Search(rows, nominal, behind)
+    for _ in search.path([weight]):
+        pass
+    misfit = rows[:, :-1] @ search.values - rows[:, -1]
+    return NearestLinks(
+        search.values, float(np.sqrt(np.mean(misfit**2))), weight, search.iterations
+    )
+
+
+def cross_validated_weight(
+    blocks: Sequence[FloatArray], nominal: FloatArray, behind: FloatArray
+) -> float:
+    """Return the weight with which links found from other blocks predict blocks best.
+
+    Parameters
+    ----------
+    blocks : sequence of (r, P + 1) arrays
+        Rows [A y] of pieces of the data, one after the other in time; every fifth is held out
+        at once.
+    nominal, behind
+        As of `nearest_links`.
+    """
+    cost = np.zeros(len(WEIGHTS))
+    for fold in range(FOLDS):
+        test = np.vstack(blocks[fold::FOLDS])
+        others = [block for k, block in enumerate(blocks) if k % FOLDS != fold]
+        search = _Search(np.vstack(others), nominal, behind)
+        for k, values in enumerate(search.path(WEIGHTS)):
+            cost[k] += float(np.sum((test[:, :-1] @ values - test[:, -1]) ** 2))
+    return float(WEIGHTS[int(np.argmin(cost))])
+
+
+class _Search:
+    """The links found so far, each by a factor of what is its own."""
+
+    def __init__(self, rows: FloatArray, nominal: FloatArray, behind: FloatArray) -> None:
+        self.links, self.iterations = len(behind), 0
+        if len(rows) > rows.shape[1]:
+            rows = np.asarray(scipy.linalg.qr(rows, mode='r')[0][: rows.shape[1]])
+        self._behind = np.append(behind.ravel(), np.zeros(len(nominal) - behind.size))
+        own = (nominal - self._behind)[: behind.size].reshape(-1, 10)
+        start = [_buildable(body) for body in own]
+        self._nominal = [np.linalg.inv(pseudo_inertia) for pseudo_inertia in start]
+        self._factors = [np.linalg.cholesky(pseudo_inertia) for pseudo_inertia in start]
+        self._others = nominal[behind.size :].copy()
+        scale = [MASS_STD * body[0] for body in own]
+        mass = np.zeros((self.links, rows.shape[1]))
+        for link, body in enumerate(own):
+            if scale[link] > 0.0:
+                total = body[0] + behind[link, 0]
+                mass[link, [10 * link, -1]] = np.array([1.0, total]) / scale[link]
+        stacked = np.vstack([rows, mass])
+        self._matrix = stacked[:, :-1]
+        self._misfit = self._matrix @ self.values - stacked[:, -1]
+
+    @property
+    def values(self) -> FloatArray:
+        """All parameters (P,)."""
+        own = [_vector(factor @ factor.T) for factor in self._factors]
+        return np.asarray(self._behind + np.concatenate([*own, self._others]), dtype=np.float64)
+
+    def path(self, weights: Sequence[float]) -> Iterator[FloatArray]:
+        """Yield the parameters of each of some weights, which fall."""
+        square = float(self._misfit @ self._misfit)
+        least = LEAST_WEIGHT * square
+        now = max(0.5 * square / max(self.links, 1), weights[0])
+        for wanted in weights:
+            while now > DECREASE**-1.0 * wanted and now > least:
+                self._minimise(now)
+                now *= DECREASE
+            now = max(wanted, least)
+            self._minimise(now)
+            yield self.values
+
+    def _minimise(self, weight: float) -> None:
+        """Take Newton steps until they promise nothing more."""
+        for _ in range(STEPS):
+            stretch = self._stretch()
+            jacobian = np.hstack(
+                [self._matrix[:, : 10 * self.links] @ stretch, self._matrix[:, 10 * self.links :]]
+            )
+            away = [
+                np.einsum('aij,ij->a', _SYMMETRIC, f.T @ nominal @ f - np.eye(4))
+                for f, nominal in zip(self._factors, self._nominal, strict=True)
+            ]
+            barrier = np.sqrt(weight) * np.eye(10 * self.links, jacobian.shape[1])
+            others = np.eye(jacobian.shape[1])[10 * self.links :]
+            held = ROUNDING * max(float(np.abs(jacobian).max()), 1.0) * others
+            rows = np.vstack([jacobian, barrier, held])
+            right = np.concatenate(
+                [-self._misfit, -np.sqrt(weight) * np.concatenate(away), np.zeros(len(held))]
+            )
+            length = np.linalg.norm(rows, axis=0)
+            q, r = scipy.linalg.qr(rows / length, mode='economic')
+            step = scipy.linalg.solve_triangular(r, q.T @ right) / length
+            promised = float(np.sum((q.T @ right) ** 2))
+            if promised < SETTLED * weight:
+                return
+            self.iterations += 1
+            if not self._moved(step, jacobian @ step, np.concatenate(away), promised, weight):
+                return
+
+    def _stretch(self) -> FloatArray:
+        """Return the map (10 J, 10 J) from the entries of every E to the parameters."""
+        blocks = [
+            np.array([_vector(factor @ e @ factor.T) for e in _SYMMETRIC]).T
+            for factor in self._factors
+        ]
+        return np.asarray(scipy.linalg.block_diag(*blocks))
+
+    def _moved(
+        self,
+        step: FloatArray,
+        misfit: FloatArray,
+        away: FloatArray,
+        promised: float,
+        weight: float,
+    ) -> bool:
+        """Take as much of a step as descends and stays inside; tell whether any was."""
+        entries = step[: 10 * self.links]
+        changes = np.tensordot(entries.reshape(-1, 10), _SYMMETRIC, axes=1)
+        spread = np.linalg.eigvalsh(changes)
+        # Of tr - log det, less what E = 0 has: away.E + tr E - log det (1 + E).
+        linear, share = float(away @ entries), 1.0
+        for _ in range(BACKTRACKS):
+            inside = 1.0 + share * spread.min(initial=0.0) > 0.0
+            if inside:
+                moved = self._misfit + share * misfit
+                fall = 0.5 * float(moved @ moved - self._misfit @ self._misfit)
+                bent = float(np.sum(share * spread - np.log1p(share * spread)))
+                if fall + weight * (share * linear + bent) <= -0.1 * share * promised:
+                    self._misfit = moved
+                    both = zip(self._factors, changes, strict=True)
+                    self._factors = [
+                        f @ np.linalg.cholesky(np.eye(4) + share * change) for f, change in both
+                    ]
+                    self._others = self._others + share * step[10 * self.links :]
+                    return True
+            share *= 0.5
+        return False
+
+
+def _vector(pseudo_inertia: FloatArray) -> FloatArray:
+    """Return phi (10,) of a pseudo-inertia (4, 4); the inverse of `pseudo_inertia`."""
+    second = pseudo_inertia[:3, :3]
+    inertia = np.trace(second) * np.eye(3) - second
+    return np.concatenate(
+        ([pseudo_inertia[3, 3]], pseudo_inertia[:3, 3], inertia[np.triu_indices(3)])
+    )
+
+
+def _buildable(body: FloatArray) -> FloatArray:
+    """Return the pseudo-inertia of a nominal link, moved to where it is positive definite."""
+    if body[0] <= 0.0:
+        body = UNKNOWN_LINK
+    matrix = InertialParameters.from_vector(body).pseudo_inertia()
+    mass = matrix[3, 3]
+    center = matrix[:3, 3] / mass
+    about_center = matrix[:3, :3] - mass * np.outer(center, center)
+    spread, basis = np.linalg.eigh(about_center)
+    least = max(LEAST_SHARE * float(spread[-1]), LEAST_SIZE * mass)
+    moved = (basis * np.maximum(spread, least)) @ basis.T
+    matrix[:3, :3] = moved + mass * np.outer(center, center)
+    return matrix

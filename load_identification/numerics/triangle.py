@@ -1,0 +1,173 @@
+"""The upper triangle [R z; 0 r] of a linear Gaussian problem: rows in, time passed, solution out.
+
+For any x the sum of squared residuals of all whitened rows is |R x - z|² + r². Unknowns that move
+in time stand first: then the passing of time touches the first rows alone. Those that are asked
+for stand last: then their marginal information is the last block of R.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg.lapack
+
+from load_identification.typing_aliases import FloatArray, IntArray
+
+BLOCK = 16
+"""Width of the panels of LAPACK's tpqrt: the fastest at 60 to 200 columns."""
+
+REGULAR = 1e-13
+"""Least diagonal entry of R, as a part of the largest, that counts as information."""
+
+
+def prior_triangle(std: FloatArray, mean: FloatArray | None = None) -> FloatArray:
+    """Return the triangle of independent unknowns, (n + 1, n + 1).
+
+    Parameters
+    ----------
+    std : (n,) array
+        Standard deviations, above zero.
+    mean : (n,) array, optional
+        Zero unless said.
+    """
+    size = len(std)
+    triangle = np.zeros((size + 1, size + 1), order='F')
+    np.fill_diagonal(triangle[:size, :size], 1.0 / std)
+    if mean is not None:
+        triangle[:size, size] = mean / std
+    return triangle
+
+
+def combine(triangle: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return the triangle with more rows [B y], (m, n + 1), each over its standard deviation."""
+    if not len(rows):
+        return triangle
+    size = len(triangle)
+    joined: FloatArray = scipy.linalg.lapack.dtpqrt(
+        0, min(BLOCK, size), triangle, np.asfortranarray(rows)
+    )[0]
+    return joined
+
+
+def pass_time(triangle: FloatArray, keep: FloatArray, variance: FloatArray) -> FloatArray:
+    """Let the first k unknowns become keep x + w, with w of the variances given.
+
+    The time update of the square-root information filter: w enters as further unknowns and is
+    eliminated by QR. As only the first k rows hold these unknowns, it costs little.
+
+    Parameters
+    ----------
+    triangle : (n + 1, n + 1) array
+    keep, variance : (k,) arrays
+        keep above zero.
+
+    Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, VI.3.
+    """
+    moving = np.flatnonzero(variance > 0.0)
+    k, w = len(keep), len(moving)
+    head = triangle[:k].copy()
+    head[:, :k] /= keep
+    out = triangle.copy(order='F')
+    if w:
+        stacked = np.zeros((w + k, w + len(triangle)), order='F')
+        stacked[:w, :w] = np.diag(1.0 / np.sqrt(variance[moving]))
+        stacked[w:, :w] = -head[:, moving]
+        stacked[w:, w:] = head
+        head = scipy.linalg.lapack.dgeqrf(stacked)[0][w:, w:]
+        head[:, :k] = np.triu(head[:, :k])
+    out[:k] = head
+    return out
+
+
+def relax(
+    triangle: FloatArray, unknowns: IntArray, keep: FloatArray, variance: FloatArray
+) -> FloatArray:
+    """Let some unknowns x become keep x + w; what is known of the others given x stays as it is.
+
+        p(x, u) = p(x) p(u | x) -> p(keep x + w) p(u | x)
+
+    Unlike with `pass_time` the others move along. Where data cannot tell x from u, as a gain from
+    a mass, time then tells nothing of u: an x that in truth never changes is not averaged away.
+
+    Parameters
+    ----------
+    triangle : (n + 1, n + 1) array
+    unknowns : (k,) int array
+    keep, variance : (k,) arrays
+        keep above zero.
+    """
+    size, k = len(triangle), len(unknowns)
+    order = np.concatenate([np.setdiff1d(np.arange(size - 1), unknowns), unknowns, [size - 1]])
+    ordered = np.asfortranarray(triangle[:, order])
+    turned = np.triu(scipy.linalg.lapack.dgeqrf(ordered)[0])
+    turned[-k - 1 :, -k - 1 :] = pass_time(
+        np.asfortranarray(turned[-k - 1 :, -k - 1 :]), keep, variance
+    )
+    back = np.asfortranarray(turned[:, np.argsort(order)])
+    return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(back)[0]))
+
+
+def forget_along(triangle: FloatArray, rows: FloatArray, age: float) -> FloatArray:
+    """Forget, of what some rows [B y] are about to tell again, all but exp(-age).
+
+    Directional forgetting: along B the covariance P grows to P exp(age), elsewhere not at all.
+
+        P + (exp(age) - 1) P B^T (B P B^T)^-1 B P
+
+    Cao and Schwartz, Automatica 36 (2000) 1725.
+    """
+    unit = np.linalg.svd(root_covariance(triangle, rows[:, :-1]), full_matrices=False)[0]
+    spread = scipy.linalg.lapack.dtrtrs(triangle[:-1, :-1], unit)[0] * np.sqrt(np.expm1(age))
+    size, k = len(triangle), spread.shape[1]
+    stacked = np.zeros((k + size, k + size), order='F')
+    stacked[:k, :k] = np.eye(k)
+    stacked[k : k + size - 1, :k] = -triangle[:-1, :-1] @ spread
+    stacked[k:, k:] = triangle
+    return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(stacked)[0])[k:, k:])
+
+
+def forget(triangle: FloatArray, unknowns: IntArray, std: FloatArray) -> FloatArray:
+    """Drop all that is known of some unknowns; what is known of the others stays exactly.
+
+    Parameters
+    ----------
+    triangle : (n + 1, n + 1) array
+    unknowns : (k,) int array
+    std : (k,) array
+        So wide that nothing is pulled, from zero: what they start again with.
+    """
+    size, k = len(triangle), len(unknowns)
+    others = np.setdiff1d(np.arange(size), unknowns)
+    # With the forgotten ones first, the rows below theirs are free of them.
+    ordered = np.asfortranarray(triangle[:, np.concatenate([unknowns, others])])
+    rest = np.triu(scipy.linalg.lapack.dgeqrf(ordered)[0])[k:, k:]
+    rows = np.zeros((size, size), order='F')
+    rows[: size - k, others] = rest
+    rows[np.arange(size - k, size), unknowns] = 1.0 / std
+    return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(rows)[0]))
+
+
+def values(triangle: FloatArray) -> FloatArray:
+    """Return the most probable unknowns, (n,)."""
+    x: FloatArray = scipy.linalg.lapack.dtrtrs(triangle[:-1, :-1], triangle[:-1, -1])[0]
+    return x
+
+
+def root_covariance(triangle: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return X (n, m) with X^T X the covariance of rows x, for rows (m, n)."""
+    x: FloatArray = scipy.linalg.lapack.dtrtrs(triangle[:-1, :-1], rows.T, trans=1)[0]
+    return x
+
+
+def given(triangle: FloatArray, unknowns: IntArray) -> FloatArray:
+    """Return the triangle of some unknowns, (k + 1, k + 1), were all others known.
+
+    Only the information is meant: the others are held at zero.
+    """
+    columns = np.asfortranarray(triangle[:, np.append(unknowns, len(triangle) - 1)])
+    size = len(unknowns) + 1
+    return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(columns)[0][:size]))
+
+
+def log_information(triangle: FloatArray) -> float:
+    """Return the sum of the logarithms of R's diagonal, half the log determinant of R^T R."""
+    return float(np.sum(np.log(np.abs(np.diag(triangle)[:-1]))))

@@ -1,0 +1,297 @@
+"""Least squares over samples of several rows each, weighted by the noise that residuals show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.errors import ParameterError
+from load_identification.numerics.coloured_noise import coloured_information
+from load_identification.numerics.square_root import triangle
+from load_identification.numerics.weighted_rows import (
+    Channel,
+    WeightedRows,
+    lengths,
+    own_columns,
+    whitened,
+)
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+TRUNCATION = 1e-7
+"""Of singular values, columns scaled to length one: what structure leaves out is at 1e-15, what a
+motion shows of a parameter at 1e-5 and above."""
+
+ALONE = 1e-6
+"""Part of an unknown that may lie outside of what is seen, where it counts as known."""
+
+BLOCKS = 25
+"""Pieces of the data for cross-validation."""
+
+REWEIGHTINGS = 20
+"""Most rounds of reweighting; the levels settle to a per mille in about five."""
+
+SETTLED = 1e-3
+"""Relative change of the noise levels that ends the reweighting."""
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How rows are solved where they do not show all, columns scaled to length one.
+
+    ``x = x_0 + V (S^2 + ridge^2)^-1 S U^T (y - A x_0)``
+
+    Attributes
+    ----------
+    ridge : float
+        Singular value at which the rows and the start x_0 weigh the same; 0: none [-].
+    truncation : float
+        Directions with a smaller share of the largest singular value stay at the start [-].
+
+    Liu, Iagnemma, Dubowsky and Morel 1998, section 2; Atkeson, An and Hollerbach 1985.
+    """
+
+    ridge: float = 0.0
+    truncation: float = TRUNCATION
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.ridge < np.inf:
+            raise ParameterError(f'ridge is {self.ridge}; it must be 0 or more')
+        if not 0.0 < self.truncation < 1.0:
+            raise ParameterError(f'truncation is {self.truncation}; it must be between 0 and 1')
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What the rows tell.
+
+    Attributes
+    ----------
+    values : (b,) array
+        Of what is not told, the start.
+    covariance : (b, b) array
+        Of what is told, whatever the colour of the noise.
+    factor : (b, b) array
+        Triangle R of all weighted rows; R^T R is the information that white noise would leave.
+    noise : tuple of (k,) arrays
+        Standard deviation of a row of each channel, for each stage.
+    unknown : (b,) bool array
+        Which are not told by themselves.
+    blocks : tuple of (b + 1, b + 1) arrays
+        Triangles of the whitened rows [A y] of pieces of the data, one after the other in time;
+        none where there are several stages.
+    """
+
+    values: FloatArray
+    covariance: FloatArray
+    factor: FloatArray
+    noise: tuple[FloatArray, ...]
+    unknown: BoolArray
+    blocks: tuple[FloatArray, ...]
+
+    @property
+    def singular_values(self) -> FloatArray:
+        """Those of the weighted rows, columns scaled to length one, largest first, (b,)."""
+        values = np.linalg.svd(self.factor / lengths(self.factor), compute_uv=False)
+        return np.asarray(values, dtype=np.float64)
+
+
+def solve(
+    stages: Sequence[WeightedRows], start: FloatArray, solver: Solver | None = None
+) -> Solution:
+    """Solve for all unknowns, rows weighted by the noise that their residuals show.
+
+    By QR of the rows, and the SVD of their triangle. Where rows stand in several stages, each
+    tells only what no stage before it has told: its rows with the values known so far taken off,
+    ``x <- x + P A^T (y - A x)``, P the pseudo-inverse of A^T A within what is new.
+
+    Parameters
+    ----------
+    stages : sequence of WeightedRows
+        One for plain least squares.
+    start : (b,) array
+        x_0, such as the nominal parameters. The correction to it is solved for: the error model
+        of Khosla and Kanade 1987, eq. 11.
+    solver : Solver, optional
+
+    Raises
+    ------
+    ParameterError
+        Where there are not more rows than unknowns.
+    """
+    settled = _settled(stages, start, solver or Solver())
+    covariance: FloatArray = np.zeros((len(start),) * 2)
+    for stage in settled:
+        covariance = stage.carried(covariance)
+    factor = triangle(np.vstack([stage.step.weighted[:, :-1] for stage in settled]))
+    told, _ = np.linalg.qr(_usual(stages)[:, None] * settled[-1].step.directions)
+    return Solution(
+        values=start + settled[-1].step.correction,
+        covariance=0.5 * (covariance + covariance.T),
+        factor=factor,
+        noise=tuple(stage.noise for stage in settled),
+        unknown=np.sum(told**2, axis=1) < 1.0 - ALONE,
+        blocks=_blocks(settled[0].rows, start) if len(stages) == 1 else (),
+    )
+
+
+def _blocks(rows: WeightedRows, start: FloatArray) -> tuple[FloatArray, ...]:
+    """Return the triangles of pieces of whitened rows, whose values are errors of the start."""
+    values = rows.values + rows.matrix @ start
+    whole = np.concatenate([rows.matrix, values[..., None]], axis=2)
+    pieces = np.array_split(whole, BLOCKS)
+    size = whole.shape[2]
+    flat = [piece[np.isfinite(piece).all(axis=2)] for piece in pieces]
+    return tuple(triangle(np.vstack([piece, np.zeros((size, size))])) for piece in flat)
+
+
+def noise_levels(
+    stages: Sequence[WeightedRows], start: FloatArray, solver: Solver | None = None
+) -> FloatArray:
+    """Return the standard deviations of the rows that `solve` finds, channel by channel.
+
+    The sum of their logarithms is the negative log-likelihood of a sample, up to a constant.
+    """
+    settled = _settled(stages, start, solver or Solver())
+    return np.concatenate([stage.noise for stage in settled])
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """What one stage adds with given noise.
+
+    Attributes
+    ----------
+    weighted : (b + 1, b + 1) array
+        Triangle [R z; 0 r] of the weighted rows and errors.
+    root : (b, r) array
+        P = root root^T, within the r directions that are new.
+    pull : (r, r) array
+        What a ridge adds to the information there.
+    correction : (b,) array
+        To the start, by this stage and those before it.
+    directions : (b, d) array
+        A basis of all that is told so far.
+    """
+
+    weighted: FloatArray
+    root: FloatArray
+    pull: FloatArray
+    correction: FloatArray
+    directions: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Settled:
+    """One stage, its noise levels (k,) settled: rows and errors of the start, both whitened."""
+
+    rows: WeightedRows
+    noise: FloatArray
+    step: _Step
+
+    def carried(self, before: FloatArray) -> FloatArray:
+        """Return the covariance (b, b), errors of the stages before handed on to this one."""
+        root, matrix = self.step.root, self.step.weighted[:, :-1]
+        middle = self.step.pull + root.T @ self._information() @ root
+        passed = np.eye(len(before)) - root @ ((matrix @ root).T @ matrix)
+        return np.asarray(passed @ before @ passed.T + root @ middle @ root.T)
+
+    def _information(self) -> FloatArray:
+        """Return the covariance (b, b) of A^T times the noise of the weighted rows."""
+        matrix = self.step.weighted[:, :-1]
+        if not self.rows.even:
+            return np.asarray(matrix.T @ matrix)
+        total: FloatArray = np.zeros((matrix.shape[1],) * 2)
+        for channel in range(len(self.noise)):
+            columns, own, error = own_columns(self.rows.matrix, self.rows.values, channel)
+            present = np.isfinite(error)
+            left = np.where(present, error - own @ self.step.correction[columns], 0.0)
+            own = np.where(present[:, None], own, 0.0)
+            total[np.ix_(columns, columns)] += coloured_information(
+                own, left, self.step.root[columns]
+            )
+        return total
+
+
+def _settled(stages: Sequence[WeightedRows], start: FloatArray, solver: Solver) -> list[_Settled]:
+    """Solve one stage after the other."""
+    count = sum(int(np.isfinite(rows.values).sum()) for rows in stages)
+    if count <= len(start):
+        raise ParameterError(f'{count} rows cannot tell {len(start)} unknowns')
+    out: list[_Settled] = []
+    correction, directions = np.zeros_like(start), np.zeros((len(start), 0))
+    # What a stage sees poorly is poor beside what the others see of it.
+    usual = _usual(stages) if len(stages) > 1 else None
+    for rows in stages:
+        out.append(_stage(rows, start, usual, correction, directions, solver))
+        correction, directions = out[-1].step.correction, out[-1].step.directions
+    return out
+
+
+def _stage(
+    rows: WeightedRows,
+    start: FloatArray,
+    usual: FloatArray | None,
+    correction: FloatArray,
+    known: FloatArray,
+    solver: Solver,
+) -> _Settled:
+    """Solve one stage: weigh its channels, learn what is new, and weigh them again."""
+    error = rows.values - rows.matrix @ start
+    channels = [Channel.of(rows, error, channel) for channel in range(error.shape[1])]
+    floor = np.array([channel.floor for channel in channels])
+    level, settled = np.maximum(np.ones(len(channels)), rows.least_noise), False
+    for _ in range(REWEIGHTINGS):
+        step = _step(channels, level, usual, correction, known, solver)
+        both = zip(channels, level, strict=True)
+        updated = np.array([c.noise(step.correction, step.root, before) for c, before in both])
+        updated = np.maximum(updated, floor)
+        settled = bool(np.all(np.abs(updated - level) <= SETTLED * level))
+        level = updated
+        if settled:
+            break
+    step = _step(channels, level, usual, correction, known, solver)
+    white = whitened(rows, error, level, step.correction)
+    channels = [Channel.of(white, white.values, channel) for channel in range(len(level))]
+    ones = np.ones(len(level))
+    return _Settled(white, level, _step(channels, ones, usual, correction, known, solver))
+
+
+def _step(
+    channels: Sequence[Channel],
+    level: FloatArray,
+    usual: FloatArray | None,
+    correction: FloatArray,
+    known: FloatArray,
+    solver: Solver,
+) -> _Step:
+    """Learn what is new from channels with given noise."""
+    b, both = len(correction), zip(channels, level, strict=True)
+    stacked = [c.scaled(noise, b) for c, noise in both]
+    weighted = triangle(np.vstack([*stacked, np.zeros((b + 1, b + 1))]))
+    length = lengths(weighted[:, :-1]) if usual is None else usual
+    matrix, right = weighted[:, :-1] / length, weighted[:, -1]
+    old, _ = np.linalg.qr(length[:, None] * known)
+    _, spread, axes = np.linalg.svd(matrix - (matrix @ old) @ old.T)
+    # Not rounding in a column of zeros: an unknown that is in no row stays where it is.
+    axes = np.where(matrix.any(axis=0) | old.any(axis=1), axes, 0.0)
+    new = spread > solver.truncation * float(np.linalg.norm(matrix, 2))
+    root = axes[new].T / np.sqrt(spread[new] ** 2 + solver.ridge**2)
+    step = root @ (root.T @ (matrix.T @ (right - matrix @ (length * correction))))
+    return _Step(
+        weighted=weighted,
+        root=root / length[:, None],
+        pull=solver.ridge**2 * (root.T @ root),
+        correction=correction + step / length,
+        directions=np.hstack([known, axes[new].T / length[:, None]]),
+    )
+
+
+def _usual(stages: Sequence[WeightedRows]) -> FloatArray:
+    """Return the length of each column over all stages, before any weighting."""
+    squares = [
+        np.einsum('nkb,nkb,nk->b', rows.matrix, rows.matrix, 1.0 * np.isfinite(rows.values))
+        for rows in stages
+    ]
+    return lengths(np.sqrt(np.sum(squares, axis=0))[None])

@@ -1,0 +1,1 @@
+"""The stages wired once: batches in, estimates out; no rclpy."""

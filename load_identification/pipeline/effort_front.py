@@ -1,0 +1,82 @@
+"""The fronts without a wrist sensor: joint or leg states with efforts to filtered samples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from load_identification.arm.arm_file import IdentifiedArm
+from load_identification.arm.payload.effort_filter import EffortFilter
+from load_identification.interface.batches import EffortBatch, SynchronizedBatch
+from load_identification.interface.parameters import Parameters
+from load_identification.model.robot import RotationAxis
+from load_identification.parallel.geometry import read_geometry
+from load_identification.parallel.leg_filter import HexapodFilter
+from load_identification.parallel.mechanism import Mechanism
+from load_identification.pipeline import settings
+from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.wrist_front import present_axes
+
+LEG_FORCE_NOISE, LEG_TORQUE_NOISE = 1.0, 0.2
+"""What the estimator is to expect behind six legs with friction [N, N m]."""
+
+
+def effort_filter(arm: IdentifiedArm, parameters: Parameters) -> EffortFilter:
+    """Return the filter stage of an arm that weighs with its joints."""
+    return EffortFilter(arm, settings.differentiator(parameters), parameters.max_gap)
+
+
+def hexapod_filter(path: Path, parameters: Parameters) -> HexapodFilter:
+    """Return the filter stage of a parallel machine, for a geometry file.
+
+    Raises
+    ------
+    GeometryError
+        If the file cannot be used.
+    """
+    mechanism = Mechanism(read_geometry(path))
+    return HexapodFilter(
+        mechanism, settings.differentiator(parameters), parameters.gravity, parameters.max_gap
+    )
+
+
+def behind_legs(parameters: Parameters, friction: bool) -> Parameters:
+    """Return the parameters of an estimator behind six legs.
+
+    The wrench is made here, as what the load exerts on the sensor; out of legs with friction it is
+    noisier than a wrist sensor's.
+    """
+    parameters = replace(parameters, wrench_convention='on_sensor', sensor_frame='')
+    if not friction:
+        return parameters
+    return replace(
+        parameters,
+        force_noise=max(parameters.force_noise, LEG_FORCE_NOISE),
+        torque_noise=max(parameters.torque_noise, LEG_TORQUE_NOISE),
+    )
+
+
+class EffortFront:
+    """An arm that weighs with its joints.
+
+    Parameters
+    ----------
+    effort_filter : EffortFilter
+    """
+
+    def __init__(self, effort_filter: EffortFilter) -> None:
+        self.filter = effort_filter
+        self._newest: SynchronizedBatch | None = None
+
+    def update(self, batch: EffortBatch) -> Samples:
+        """Take in joint states with efforts; return what they complete."""
+        filtered = self.filter.update(batch)
+        raw, robot = self.filter.raw(), self.filter.robot
+        if raw is not None and raw.stamps.size:
+            self._newest = raw
+        joints = robot.joints if robot is not None else ()
+        return Samples(raw, filtered, joints, sensitivity=self.filter.sensitivity)
+
+    def axes(self) -> tuple[RotationAxis, ...]:
+        """Return the axes of the joints in the present pose, none where it is not known."""
+        return present_axes(self.filter.robot, self._newest)

@@ -1,0 +1,116 @@
+"""The last stage of the pipeline: raw and filtered samples to estimate, weight and events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from load_identification.arm.payload.errors import ArmErrors
+from load_identification.estimation.events import EventKind
+from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
+from load_identification.interface.parameters import CONVENTIONS, Parameters
+from load_identification.pipeline import settings
+from load_identification.pipeline.samples import Observer, Samples
+from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.static_weigher import StaticWeigher
+
+MOST_DELAY_NS = 2_000_000_000
+"""No filter is slower than this [ns]."""
+
+
+class PayloadStage:
+    """Estimator and static weigher, fed with the same samples, live or from a recording.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    errors : ArmErrors, optional
+        Of an arm that weighs with its joints: they are in the intervals.
+    observer : Observer, optional
+        Told of everything that goes through.
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        errors: ArmErrors | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        self.sign = CONVENTIONS[parameters.wrench_convention]
+        """From the raw wrench to what the load exerts on the sensor, and back."""
+        self.estimator = settings.payload_estimator(
+            parameters, errors.covariance if errors else None
+        )
+        self.weigher = StaticWeigher(self.estimator, self.sign)
+        self._errors, self._observer = errors, observer
+        self._skip_until = 0
+        self._number = 0
+
+    def update(self, samples: Samples) -> None:
+        """Take in what a front has made of its input."""
+        if samples.raw is not None:
+            self._take_raw(samples.raw, samples)
+        if samples.filtered is not None:
+            self._take_filtered(samples.filtered, samples.sensitivity)
+
+    def forget_payload(self, kind: EventKind) -> None:
+        """Forget the payload, keep tool and offset; `kind` is the event that it was."""
+        # What the filter still holds from before would spoil what comes after.
+        raw, filtered = self.weigher.monitor.newest, self.estimator.newest
+        if raw is not None:
+            self._skip_until = raw + min(max(raw - filtered, 0), MOST_DELAY_NS)
+        self.estimator.reset()
+        self.estimator.events.add(kind, filtered)
+        if self._errors is not None:
+            self._errors.reset()
+
+    def _take_raw(self, batch: SynchronizedBatch, samples: Samples) -> None:
+        alive = batch
+        if any(samples.dead):
+            alive = replace(batch, wrench=np.where(samples.dead, np.nan, batch.wrench))
+        self.weigher.watch(alive, samples.joints)
+        if self._observer is not None and batch.stamps.size:
+            self._observer.add_raw(batch.stamps, self.sign * batch.wrench)
+
+    def _take_filtered(self, batch: FilteredBatch, sensitivity: FloatArray | None) -> None:
+        self.weigher.sense(batch)
+        if batch.stamps.size and (
+            batch.stamps[0] <= self.estimator.newest
+            # No filter holds that much: the stamps have jumped back.
+            or batch.stamps[0] < self._skip_until - 2 * MOST_DELAY_NS
+        ):
+            self._skip_until = 0
+        first = int(np.searchsorted(batch.stamps, self._skip_until, 'right'))
+        if first:
+            batch = batch.select(slice(first, None))
+            sensitivity = None if sensitivity is None else sensitivity[first:]
+        for piece in self._pieces(batch):
+            self.estimator.update(piece)
+            self._tell(piece)
+        if self._errors is not None and sensitivity is not None:
+            self._errors.add(batch, sensitivity)
+
+    def _pieces(self, batch: FilteredBatch) -> Iterator[FilteredBatch]:
+        if self._observer is None:
+            yield batch
+        else:
+            yield from self._observer.pieces(batch)
+
+    def _tell(self, piece: FilteredBatch) -> None:
+        """Tell of events, and the observer of everything."""
+        events = self.estimator.events.since(self._number)
+        self._number = self.estimator.events.newest.number
+        if self._errors is not None and any(event.kind.changes_load for event in events):
+            self._errors.reset()
+        observer = self._observer
+        if observer is None:
+            return
+        for event in events:
+            observer.add_event(event.stamp, event.kind.words)
+        observer.add_samples(piece)
+        if observer.wants_estimate(self.estimator.newest):
+            estimate = self.estimator.estimate()
+            if estimate is not None:
+                observer.add_estimate(estimate)

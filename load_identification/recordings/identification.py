@@ -1,0 +1,298 @@
+"""The pipeline on a recording, as fast as it goes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from load_identification.errors import FrameError, RecordingError
+from load_identification.estimation.events import Event
+from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
+from load_identification.estimation.time_delay import delay_warning
+from load_identification.interface.cdr import JointStateReader, WrenchReader
+from load_identification.interface.estimate_file import estimate_file
+from load_identification.interface.names import in_words
+from load_identification.interface.parameters import Parameters
+from load_identification.model.frames import with_frame
+from load_identification.pipeline import settings
+from load_identification.pipeline.payload_stage import PayloadStage
+from load_identification.pipeline.samples import Observer
+from load_identification.pipeline.wrist_front import WristFront
+from load_identification.recordings.reader import (
+    CHUNK,
+    JOINT_STATE,
+    WRENCH,
+    Chunk,
+    RecordingReader,
+)
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Identification:
+    """What came of a recording.
+
+    Attributes
+    ----------
+    estimate : PayloadEstimate
+    sign : float
+        From on_sensor to the convention of the raw wrench, in which the offset is given.
+    start : int
+        Stamp of the first sample; after a jump back, of the first since [ns].
+    used : int
+        Filtered samples used.
+    dropped : collections.Counter
+        Samples dropped, by reason.
+    absent_channels : tuple of str
+        Wrench channels that showed nothing.
+    events : tuple of Event
+        What happened to the load or the sensor, as far as samples tell; the last ones.
+    remarks : tuple of str
+        A delay between the streams, and what motion would have helped.
+    """
+
+    estimate: PayloadEstimate
+    sign: float
+    start: int
+    used: int
+    dropped: Counter[str]
+    absent_channels: tuple[str, ...]
+    events: tuple[Event, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def offset(self) -> FloatArray:
+        """Offset of the raw wrench, (6,) [N, N m]."""
+        return self.sign * self.estimate.offset
+
+    @property
+    def offset_std(self) -> FloatArray:
+        """Standard deviation of the offset, (6,) [N, N m]."""
+        return np.sqrt(np.diag(self.estimate.covariance)[-6:])
+
+    @property
+    def offset_known(self) -> BoolArray:
+        """Which offsets anything is known of, (6,)."""
+        return self.offset_std < UNKNOWN_STD
+
+    def estimate_file(self) -> str:
+        """Return the text of the estimate file."""
+        estimate, known = self.estimate, self.offset_known
+        std = np.where(estimate.std < UNKNOWN_STD, estimate.std, np.nan)
+        return estimate_file(
+            frame=estimate.frame,
+            payload=(estimate.values, std, estimate.identified),
+            offset=(
+                np.where(known, self.offset, np.nan),
+                np.where(known, self.offset_std, np.nan),
+            ),
+            residual_rms=estimate.residual_rms,
+            used=self.used,
+            dropped=self.dropped,
+        )
+
+
+class Identifier(ABC):
+    """A front and the payload stage, fed with chunks of a recording.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    observer : Observer, optional
+        Told of everything that goes through.
+    """
+
+    def __init__(self, parameters: Parameters, observer: Observer | None = None) -> None:
+        self._parameters = parameters
+        self._observer = observer
+        self._payload = PayloadStage(parameters, observer=observer)
+        self._counted: Counter[str] = Counter()
+        self._joints: set[str] = set()
+        self._start = self._newest = 0
+
+    @abstractmethod
+    def update(self, chunk: Chunk) -> None:
+        """Carry the messages of a chunk through all stages."""
+
+    @property
+    @abstractmethod
+    def dropped(self) -> Counter[str]:
+        """Samples that the front has dropped, by reason."""
+
+    @abstractmethod
+    def lacking(self, dropped: Counter[str]) -> str:
+        """Return why no sample could be used, though all joints are there."""
+
+    @property
+    @abstractmethod
+    def needed(self) -> Sequence[str]:
+        """Joints without which nothing can be identified."""
+
+    @property
+    def absent_channels(self) -> tuple[str, ...]:
+        """Wrench channels that showed nothing."""
+        return ()
+
+    def _note_time(self, stamps: IntArray) -> None:
+        if not self._newest or stamps[0] <= self._newest:
+            self._start = int(stamps[0])
+        self._newest = int(stamps[-1])
+
+    def result(self) -> Identification:
+        """Return what has been found.
+
+        Raises
+        ------
+        RecordingError
+            If no sample could be used.
+        """
+        estimator = self._payload.estimator
+        estimate = estimator.estimate()
+        dropped = self._counted + self.dropped + estimator.dropped
+        if estimate is None:
+            raise RecordingError(f'no sample could be used: {self._reason(dropped)}')
+        if self._observer is not None:
+            self._observer.add_estimate(estimate)
+        warning = delay_warning(estimator.delay, self._parameters.wrench_delay)
+        return Identification(
+            estimate=estimate,
+            sign=self._payload.sign,
+            start=self._start,
+            used=estimator.used,
+            dropped=dropped,
+            absent_channels=self.absent_channels,
+            events=estimator.events.since(0),
+            remarks=tuple(filter(None, (warning, estimator.advice()))),
+        )
+
+    def _reason(self, dropped: Counter[str]) -> str:
+        """Return in words why there is no estimate."""
+        missing = [name for name in self.needed if name not in self._joints]
+        if missing:
+            return (
+                f'the joint states lack {", ".join(missing)}; '
+                f'they have {", ".join(sorted(self._joints)) or "no joints"}'
+            )
+        return self.lacking(dropped)
+
+
+class WristIdentifier(Identifier):
+    """An arm with a wrist sensor.
+
+    Parameters
+    ----------
+    recording : RecordingReader
+    parameters : Parameters
+    observer : Observer, optional
+        Told of everything that goes through.
+    """
+
+    def __init__(
+        self, recording: RecordingReader, parameters: Parameters, observer: Observer | None = None
+    ) -> None:
+        super().__init__(parameters, observer)
+        self._description = parameters.robot_description or recording.description()
+        # On which a sensor frame may hang that is not in the description.
+        self._transforms: Sequence[Any] = recording.static_transforms()
+        self._front = WristFront(
+            settings.synchronizer(parameters), settings.motion_filter(parameters)
+        )
+        self._joint_reader = JointStateReader(self._counted, recording.decoder(JOINT_STATE))
+        self._wrench_reader = WrenchReader(
+            parameters.sensor_frame, self._counted, recording.decoder(WRENCH)
+        )
+        if parameters.sensor_frame:
+            self._use_frame(parameters.sensor_frame)
+
+    def update(self, chunk: Chunk) -> None:
+        """Carry the messages of a chunk through all stages."""
+        joints = list(self._joint_reader.read(chunk.joint_states))
+        wrenches = list(self._wrench_reader.read(chunk.wrenches))
+        for batch in joints:
+            self._joints.update(batch.names)
+        if self._front.motion_filter.robot is None and wrenches:
+            self._use_frame(wrenches[0].frame)
+        samples = self._front.update(joints, wrenches)
+        if samples.raw is not None and samples.raw.stamps.size:
+            self._note_time(samples.raw.stamps)
+        self._payload.update(samples)
+
+    def _use_frame(self, frame: str) -> None:
+        if not frame:
+            raise FrameError('the wrenches name no frame; set the parameter sensor_frame')
+        description = with_frame(self._description, frame, self._transforms)
+        motion_filter = self._front.motion_filter
+        motion_filter.set_description(description, frame)
+        if motion_filter.robot is not None:
+            self._front.synchronizer.follow(motion_filter.robot.limits_by_joint)
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """Samples that the front has dropped, by reason."""
+        return self._front.dropped
+
+    @property
+    def needed(self) -> Sequence[str]:
+        """Joints without which nothing can be identified."""
+        robot = self._front.motion_filter.robot
+        return robot.joints if robot is not None else ()
+
+    @property
+    def absent_channels(self) -> tuple[str, ...]:
+        """Wrench channels that showed nothing."""
+        return self._front.motion_filter.absent_channels
+
+    def lacking(self, dropped: Counter[str]) -> str:
+        """Return why no sample could be used, though all joints are there."""
+        if dropped:
+            return f'dropped {in_words(dropped)}; see docs/interface.md'
+        window = 2 * self._front.motion_filter.delay
+        return f'no piece without a gap is as long as the filter, {window:.3f} s'
+
+
+def identify(
+    recording: RecordingReader,
+    parameters: Parameters,
+    chunk_length: float = CHUNK,
+    progress: Callable[[int], None] = lambda messages: None,
+    observer: Observer | None = None,
+    mechanism: Path | None = None,
+) -> Identification:
+    """Identify the payload in a recording.
+
+    Parameters
+    ----------
+    recording : RecordingReader
+    parameters : Parameters
+    chunk_length : float
+        How much of the recording goes through the stages at once [s].
+    progress : function of an int
+        Called with the number of messages done since the last time.
+    observer : Observer, optional
+        Told of everything that goes through.
+    mechanism : pathlib.Path, optional
+        Geometry file of a parallel machine, in place of an arm with a wrist sensor.
+
+    Raises
+    ------
+    LoadIdentificationError
+        If the recording or the robot description cannot be used.
+    """
+    identifier: Identifier
+    if mechanism is None:
+        identifier = WristIdentifier(recording, parameters, observer)
+    else:
+        # Not above: an arm with a wrist sensor needs nothing of it.
+        from load_identification.recordings.leg_identifier import LegIdentifier
+
+        identifier = LegIdentifier(recording, parameters, mechanism)
+    for chunk in recording.serialized_chunks(chunk_length):
+        identifier.update(chunk)
+        progress(len(chunk))
+    return identifier.result()

@@ -1,0 +1,167 @@
+"""Joint positions as joints can move: turns unwrapped, steps that none can make left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from load_identification.typing_aliases import FloatArray, IntArray
+
+MARGIN = 2.0
+"""A joint may be so many times faster than its description says."""
+
+SLACK = 0.05
+"""And so far off besides: encoders are noisy and stamps jitter [rad or m]."""
+
+UNKNOWN_LIMIT = 30.0
+"""Velocity limit of a joint that has none, or whose description is not known [rad/s, m/s]."""
+
+REASON = 'joint_state_jump'
+
+TURN = 2.0 * np.pi
+
+
+class Piece(NamedTuple):
+    """Samples that follow on one another.
+
+    Attributes
+    ----------
+    stamps : (n,) int array
+        [ns].
+    rows : (n, c) array
+        Positions first, as given but for whole turns.
+    fresh : bool
+        Whether nothing joins them to the samples before.
+    """
+
+    stamps: IntArray
+    rows: FloatArray
+    fresh: bool
+
+
+class JumpGate:
+    """Lets through samples whose joints have moved no faster than they can.
+
+    A step of about a whole turn is the driver's: continuous joints are given within ± π. A sample
+    that has come farther than its joints can move is held: if the next one follows on it, it is
+    believed and a gap left before it, for nobody knows the way; if not, it was a glitch and is
+    dropped as `joint_state_jump`.
+
+    Parameters
+    ----------
+    joints : int
+        Number J of them.
+    max_gap : int
+        Samples farther apart than this are not joined in any case [ns].
+    dropped : collections.Counter
+        Where dropped samples are counted.
+    """
+
+    def __init__(self, joints: int, max_gap: int, dropped: Counter[str]) -> None:
+        self.limits: FloatArray = np.full(joints, UNKNOWN_LIMIT)
+        """Velocity limits, (J,) [rad/s, m/s]."""
+        self._joints = joints
+        self._max_gap = max_gap * 1e-9
+        self._dropped = dropped
+        self.reset()
+
+    def set_limits(self, limits: FloatArray) -> None:
+        """Use velocity limits (J,); what is infinite, zero or NaN is not known."""
+        known = np.isfinite(limits) & (limits > 0.0)
+        self.limits = np.where(known, limits, UNKNOWN_LIMIT)
+
+    def reset(self) -> None:
+        """Forget every sample."""
+        self._stamp: int | None = None
+        self._position = np.full(self._joints, np.nan)
+        self._turns = np.zeros(self._joints)
+        self._held: tuple[int, FloatArray] | None = None
+
+    def update(self, stamps: IntArray, rows: FloatArray) -> list[Piece]:
+        """Take in samples and return those let through, in pieces that follow on one another.
+
+        Parameters
+        ----------
+        stamps : (n,) int array
+            Increasing, also from call to call [ns].
+        rows : (n, c) array
+            Positions of the J joints, NaN where unknown, then whatever else belongs to them.
+        """
+        if not len(stamps):
+            return []
+        turned = rows
+        if self._turns.any():
+            turned = rows.copy()
+            turned[:, : self._joints] += TURN * self._turns
+        if self._follow_on(stamps, turned[:, : self._joints]):
+            return [Piece(stamps, turned, False)]
+        pieces: list[tuple[list[int], list[FloatArray], bool]] = [([], [], False)]
+        for stamp, row in zip(stamps.tolist(), rows, strict=True):
+            for ok_stamp, ok_row, fresh in self._judge(stamp, row):
+                if fresh:
+                    pieces.append(([], [], True))
+                pieces[-1][0].append(ok_stamp)
+                pieces[-1][1].append(ok_row)
+        return [
+            Piece(np.array(some, dtype=np.int64), np.array(values), fresh)
+            for some, values, fresh in pieces
+            if some
+        ]
+
+    def _follow_on(self, stamps: IntArray, track: FloatArray) -> bool:
+        """Tell whether a whole batch is in order as it is, as it nearly always is."""
+        if self._stamp is None or self._held is not None:
+            return False
+        position = np.concatenate([self._position[None], track])
+        seconds = np.diff(np.concatenate([[self._stamp], stamps])) * 1e-9
+        steps = np.abs(np.diff(position, axis=0))
+        if not np.all(steps <= MARGIN * self.limits * seconds[:, None] + SLACK):
+            return False
+        self._stamp, self._position = int(stamps[-1]), position[-1]
+        return True
+
+    def _judge(self, stamp: int, row: FloatArray) -> list[tuple[int, FloatArray, bool]]:
+        """Return the samples that this one lets through, and whether a gap is before each."""
+        q = row[: self._joints]
+        reached = self._reached(self._stamp, self._position, stamp, q + TURN * self._turns)
+        if reached is not None:
+            if self._held is not None:
+                self._dropped[REASON] += 1
+                self._held = None
+            return [self._accept(stamp, row, self._turns + reached, False)]
+        if self._held is not None:
+            before, other = self._held
+            turns = self._reached(before, other[: self._joints], stamp, q)
+            if turns is not None:
+                self._held = None
+                self._position = np.full(self._joints, np.nan)
+                first = self._accept(before, other, np.zeros(self._joints), True)
+                return [first, self._accept(stamp, row, turns, False)]
+            self._dropped[REASON] += 1
+        self._held = stamp, row
+        return []
+
+    def _reached(
+        self, before: int | None, start: FloatArray, stamp: int, end: FloatArray
+    ) -> FloatArray | None:
+        """Return the whole turns to add to `end`; None where it cannot be reached from `start`."""
+        way = end - start
+        seconds = 0.0 if before is None else (stamp - before) * 1e-9
+        allowed = MARGIN * self.limits * seconds + SLACK
+        turns = np.where(np.abs(way) > allowed, -np.round(np.nan_to_num(way) / TURN), 0.0)
+        within = ~(np.abs(way + TURN * turns) > allowed)
+        if before is None or seconds > self._max_gap or within.all():
+            return turns if within.all() else np.zeros(self._joints)
+        return None
+
+    def _accept(
+        self, stamp: int, row: FloatArray, turns: FloatArray, fresh: bool
+    ) -> tuple[int, FloatArray, bool]:
+        row = row.copy()
+        row[: self._joints] += TURN * turns
+        self._stamp, self._turns = stamp, turns
+        position = row[: self._joints]
+        self._position = np.where(np.isnan(position), self._position, position)
+        return stamp, row, fresh

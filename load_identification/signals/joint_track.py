@@ -1,0 +1,310 @@
+"""Joint states of any number of publishers, looked up at any time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from load_identification.interface.batches import JointBatch
+from load_identification.signals.joint_jumps import UNKNOWN_LIMIT, JumpGate
+from load_identification.signals.stamps import StampGate
+from load_identification.typing_aliases import FloatArray, IntArray
+
+MOST_JOINTS = 256
+"""More names than this are no robot; so memory stays fixed."""
+
+BEYOND_ALL_SENSE = 1e6
+"""A value as large as this comes from no sensor; it counts as not finite [SI units]."""
+
+NEVER = int(np.iinfo(np.int64).min)
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """The joints that come in the same messages.
+
+    Attributes
+    ----------
+    gate : StampGate
+    jumps : JumpGate
+    names : tuple of str
+        In the order of the values kept of it.
+    columns : (J,) int array
+        Where those stand among all joints.
+    """
+
+    gate: StampGate
+    jumps: JumpGate
+    names: tuple[str, ...]
+    columns: npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """Samples of one publisher that its gates have let through.
+
+    Attributes
+    ----------
+    publisher : Publisher
+    stamps : (n,) int array
+        [ns].
+    values : (n, 2, J) array
+        Position and velocity.
+    restarted : bool
+        The stream has started afresh before them.
+    breaks : tuple of int
+        Stamps of those that nothing joins to the sample before.
+    """
+
+    publisher: Publisher
+    stamps: IntArray
+    values: FloatArray
+    restarted: bool
+    breaks: tuple[int, ...]
+
+
+class JointTrack:
+    """Joint states in the order of their stamps, as long as a wrench may need them.
+
+    Parameters
+    ----------
+    max_gap : int
+        A gap longer than this is not bridged [ns].
+    hold : int
+        How much later than the wrench a joint state may come [ns].
+    dropped : collections.Counter
+        Where dropped samples are counted.
+    """
+
+    def __init__(self, max_gap: int, hold: int, dropped: Counter[str]) -> None:
+        # Joints worth waiting for; None where the robot is not known: all that are alive.
+        self._required: frozenset[str] | None = None
+        self._limits: Mapping[str, float] = {}
+        self._max_gap, self._hold, self._dropped = max_gap, hold, dropped
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every sample and every publisher."""
+        self._publishers: dict[frozenset[str], Publisher] = {}
+        self.names: list[str] = []
+        self.flush()
+
+    def flush(self) -> None:
+        """Forget every sample."""
+        self.stamps: IntArray = np.empty(0, dtype=np.int64)
+        self._values: FloatArray = np.empty((0, 2, len(self.names)))
+        self._breaks: IntArray = np.empty(0, dtype=np.int64)
+
+    def follow(self, joints: Mapping[str, float]) -> None:
+        """Wait for these joints alone: names, and velocity limits [rad/s, m/s]."""
+        if joints != self._limits or self._required is None:
+            self._required, self._limits = frozenset(joints), dict(joints)
+            for publisher in self._publishers.values():
+                self._limit(publisher)
+
+    def _limit(self, publisher: Publisher) -> None:
+        limits = [self._limits.get(name, UNKNOWN_LIMIT) for name in publisher.names]
+        publisher.jumps.set_limits(np.array(limits))
+
+    @property
+    def newest_heard(self) -> int | None:
+        """Newest stamp that any publisher has sent, used or not [ns]."""
+        heard = [p.gate.heard for p in self._publishers.values() if p.gate.heard is not None]
+        return max(heard, default=None)
+
+    @property
+    def period(self) -> int:
+        """Shortest time between two messages of a publisher, as last seen [ns]; 0: unknown."""
+        return min((p.gate.period for p in self._publishers.values()), default=0)
+
+    def accept(self, batches: Iterable[JointBatch]) -> list[Accepted]:
+        """Pass joint states through the gates of their publishers."""
+        by_publisher: dict[frozenset[str], list[JointBatch]] = {}
+        for batch in batches:
+            batch = self._not_too_many(batch)
+            key = frozenset(batch.names)
+            if key and (self._required is None or not self._required.isdisjoint(key)):
+                by_publisher.setdefault(key, []).append(batch)
+        accepted: list[Accepted] = []
+        for key, its_batches in by_publisher.items():
+            if key not in self._publishers:
+                if (
+                    len(self._publishers) >= MOST_JOINTS
+                    or len(key.union(self.names)) > MOST_JOINTS
+                ):
+                    # Whoever came first is not to keep out the robot's own.
+                    self._publishers.clear()
+                    accepted.clear()
+                    self.names = []
+                    self.flush()
+                self._publishers[key] = self._publisher(its_batches[0].names)
+            accepted.append(self._through_gates(self._publishers[key], its_batches))
+        return accepted
+
+    def _not_too_many(self, batch: JointBatch) -> JointBatch:
+        """Return a batch, where it has more joints than any robot with the required ones only."""
+        if len(batch.names) <= MOST_JOINTS:
+            return batch
+        columns = [i for i, name in enumerate(batch.names) if name in (self._required or ())]
+        if not columns:
+            self._dropped['joint_state_too_many'] += len(batch.stamps)
+        names = tuple(batch.names[i] for i in columns)
+        return JointBatch(
+            names, batch.stamps, batch.position[:, columns], batch.velocity[:, columns]
+        )
+
+    def _publisher(self, names: tuple[str, ...]) -> Publisher:
+        """Make room for the joints of a new publisher."""
+        new = [name for name in names if name not in self.names]
+        self.names += new
+        room = np.full((len(self.stamps), 2, len(new)), np.nan)
+        self._values = np.concatenate([self._values, room], axis=2)
+        columns = np.array([self.names.index(name) for name in names], dtype=np.intp)
+        gate = StampGate(self._max_gap, 'joint_states', self._dropped)
+        jumps = JumpGate(len(names), self._max_gap, self._dropped)
+        publisher = Publisher(gate, jumps, names, columns)
+        self._limit(publisher)
+        return publisher
+
+    def _through_gates(self, publisher: Publisher, batches: list[JointBatch]) -> Accepted:
+        joined = _joined(batches, publisher.names, self._hold)
+        stamps, values, restarted = publisher.gate.update(*joined)
+        if restarted:
+            publisher.jumps.reset()
+        finite = np.abs(values) < BEYOND_ALL_SENSE
+        if not finite.all():
+            missing = int(np.sum(~np.all(finite[:, 0], axis=1)))
+            if missing:
+                self._dropped['joint_state_not_finite'] += missing
+            values = np.where(finite, values, np.nan)
+        pieces = publisher.jumps.update(
+            stamps, values.reshape(len(values), 2 * len(publisher.names))
+        )
+        if len(pieces) != 1:
+            breaks = tuple(int(piece.stamps[0]) for piece in pieces if piece.fresh)
+            stamps = np.concatenate([stamps[:0], *(piece.stamps for piece in pieces)])
+            rows = [piece.rows.reshape(-1, *values.shape[1:]) for piece in pieces]
+            values = np.concatenate([values[:0], *rows])
+        else:
+            stamps, values = pieces[0].stamps, pieces[0].rows.reshape(-1, *values.shape[1:])
+            breaks = (int(stamps[0]),) if pieces[0].fresh else ()
+        return Accepted(publisher, stamps, values, restarted, breaks)
+
+    def add(self, new: Accepted) -> None:
+        """Keep joint states that have been accepted."""
+        stamps, values, publisher = new.stamps, new.values, new.publisher
+        if not stamps.size:
+            return
+        if publisher.names != tuple(self.names):
+            every = np.full((len(stamps), 2, len(self.names)), np.nan)
+            every[:, :, publisher.columns] = values
+            values = every
+        in_order = not self.stamps.size or stamps[0] >= self.stamps[-1]
+        self.stamps = np.concatenate([self.stamps, stamps])
+        self._values = np.concatenate([self._values, values])
+        if new.breaks:
+            self._breaks = np.sort(np.concatenate([self._breaks, new.breaks]))
+        if not in_order:
+            order = np.argsort(self.stamps, kind='stable')
+            self.stamps = self.stamps[order]
+            self._values = self._values[order]
+
+    def drop_after(self, stamp: int) -> None:
+        """Drop joint states too far ahead of the wrenches: their publisher has another clock."""
+        if self.stamps.size and self.stamps[-1] > stamp:
+            kept = self.stamps <= stamp
+            self._dropped['joint_state_ahead'] += int(np.sum(~kept))
+            self.stamps, self._values = self.stamps[kept], self._values[kept]
+
+    def trim(self, stamp: int) -> None:
+        """Let go of joint states before a stamp [ns]."""
+        first = int(self.stamps.searchsorted(stamp))
+        self.stamps, self._values = self.stamps[first:], self._values[first:]
+        if self._breaks.size:
+            self._breaks = self._breaks[self._breaks >= stamp]
+
+    def complete_until(self) -> int:
+        """Return the stamp up to which every joint worth waiting for is known [ns]."""
+        if not self.stamps.size:
+            return NEVER
+        last = int(self.stamps[-1])
+        valid = np.isfinite(self._values[:, 0])
+        if valid[-1].all():
+            return last
+        newest = self.stamps[len(valid) - 1 - np.argmax(valid[::-1], axis=0)]
+        waited_for = valid.any(axis=0) & (newest >= last - self._max_gap)
+        if self._required is not None:
+            waited_for &= [name in self._required for name in self.names]
+        return int(newest[waited_for].min()) if waited_for.any() else last
+
+    def at(self, times: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return positions and velocities at `times`, NaN where no two joint states bracket one.
+
+        Joints that came in the same messages are done together.
+        """
+        stamps, values = self.stamps, self._values
+        valid = np.isfinite(values[:, 0])
+        if valid.all():
+            return self._interpolate(stamps, values, times)
+        position = np.full((len(times), len(self.names)), np.nan)
+        velocity = position.copy()
+        members: dict[bytes, list[int]] = {}
+        for column, its_rows in enumerate(valid.T):
+            members.setdefault(its_rows.tobytes(), []).append(column)
+        for columns in members.values():
+            rows = valid[:, columns[0]]
+            if rows.any():
+                part = values[rows][:, :, columns]
+                position[:, columns], velocity[:, columns] = self._interpolate(
+                    stamps[rows], part, times
+                )
+        return position, velocity
+
+    def _interpolate(
+        self, stamps: IntArray, values: FloatArray, times: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return position and velocity (k, J) at `times` from samples (n, 2, J) around them.
+
+        The position follows the cubic Hermite polynomial through both positions and velocities,
+        or a straight line where velocities are not known; the velocity a straight line.
+        """
+        after = np.minimum(stamps.searchsorted(times), len(stamps) - 1)
+        before = np.maximum(after - (stamps[after] != times), 0)
+        gap, since = stamps[after] - stamps[before], times - stamps[before]
+        nowhere = (gap > self._max_gap) | (since < 0) | (since > gap)
+        if self._breaks.size:
+            broken = np.searchsorted(self._breaks, (stamps[before], stamps[after]), side='right')
+            nowhere |= broken[0] < broken[1]
+        step = gap[:, None] * 1e-9
+        s = (since / np.maximum(gap, 1))[:, None]
+        p0, v0, v1 = values[before, 0], values[before, 1], values[after, 1]
+        rise = values[after, 0] - p0
+        curve = s * (1 - s) * ((1 - s) * (step * v0 - rise) - s * (step * v1 - rise))
+        q = p0 + s * rise + np.where(np.isfinite(curve), curve, 0.0)
+        qd = v0 + s * (v1 - v0)
+        q[nowhere], qd[nowhere] = np.nan, np.nan
+        return q, qd
+
+
+def _joined(
+    batches: list[JointBatch], names: tuple[str, ...], hold: int
+) -> tuple[IntArray, FloatArray]:
+    """Return stamps and values (n, 2, J) of batches of one publisher, joints in one order."""
+    values = []
+    for batch in batches:
+        both = np.stack([batch.position, batch.velocity], axis=1)
+        if batch.names != names:
+            both = both[:, :, [batch.names.index(name) for name in names]]
+        values.append(both)
+    if len(batches) == 1:
+        return batches[0].stamps, values[0]
+    stamps, joined = np.concatenate([b.stamps for b in batches]), np.concatenate(values)
+    if stamps.size and np.ptp(stamps) <= hold:
+        # Batches are of one layout each, so layouts that alternate come out of order.
+        order = np.argsort(stamps, kind='stable')
+        stamps, joined = stamps[order], joined[order]
+    return stamps, joined

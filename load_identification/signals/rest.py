@@ -1,0 +1,133 @@
+"""Standing still: since when, and over which windows, from joint positions or from motion of S."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+MOVED = 1e-3
+"""A joint that has gone this far beyond its own noise has moved [rad or m]."""
+
+POSITION_NOISE = 8.0
+"""A joint position may be so many standard deviations of its noise off, with the place's,
+and that is known within a third."""
+
+MOST_POSITION_NOISE = 3e-3
+"""What is taken for noise of a joint position at most; more is motion [rad or m]."""
+
+NOISE_SAMPLES, LOOK_SAMPLES = 100, 25
+"""The noise of a joint position is learned from so many samples, looked at every so many."""
+
+NORMAL_MEDIAN = 0.6745
+"""Median of the absolute value of a normal variable, in standard deviations."""
+
+SETTLING_NS = 10_000_000
+"""So long after it has left a place a joint is looked at again: moving, it leaves any at once."""
+
+REMEMBERED_NS = 2_000_000_000
+"""How far back windows may reach [ns]: no filter is slower than this."""
+
+
+class RestDetector:
+    """Tells when the arm stands still: while no joint leaves the place it has come to rest at.
+
+    A place is left by `MOVED` beyond the noise of the joint. Samples are taken one by one: how
+    they are cut into batches does not matter.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every sample."""
+        self.newest: int | None = None
+        """Stamp of the newest sample [ns]."""
+        self._place: FloatArray | None = None
+        self._since = 0
+        self._next_place = 0
+        self._ended: deque[tuple[int, int]] = deque()
+        self._count = 0
+        self._tail: FloatArray | None = None
+        self._margin: FloatArray | float = MOVED
+
+    def update(self, stamps: IntArray, position: FloatArray) -> None:
+        """Take in joint positions.
+
+        Parameters
+        ----------
+        stamps : (n,) int array
+            Increasing, also from call to call [ns].
+        position : (n, J) array
+            Finite [rad or m].
+        """
+        if not len(stamps):
+            return
+        while self._ended and self._ended[0][1] < stamps[0] - REMEMBERED_NS:
+            self._ended.popleft()
+        first = 0
+        while first < len(stamps):
+            last = min(first + LOOK_SAMPLES - self._count % LOOK_SAMPLES, len(stamps))
+            self._follow(stamps[first:last], position[first:last])
+            self._learn_noise(position[first:last])
+            first = last
+
+    def _follow(self, stamps: IntArray, position: FloatArray) -> None:
+        """Compare positions with the place, which is taken anew where it has been left."""
+        k = 0
+        while k < len(stamps):
+            if self._place is None:
+                k = int(np.searchsorted(stamps, self._next_place))
+                if k == len(stamps):
+                    break
+                self._place, self._since = position[k], int(stamps[k])
+            away = (np.abs(position[k:] - self._place) > self._margin).any(axis=1)
+            if not away.any():
+                break
+            k += int(np.argmax(away))
+            end = int(stamps[k - 1]) if k else self.newest or self._since
+            if end > self._since:
+                self._ended.append((self._since, end))
+            self._place, self._next_place = None, int(stamps[k]) + SETTLING_NS
+        self.newest = int(stamps[-1])
+
+    def _learn_noise(self, position: FloatArray) -> None:
+        """Follow the noise of each joint by its second differences, which have 6 variances.
+
+        By their median: a jump, as after a gap in the stream, is no noise.
+        """
+        self._count += len(position)
+        tail = position if self._tail is None else np.concatenate([self._tail, position])
+        self._tail = tail[-(NOISE_SAMPLES + 2) :]
+        if self._count % LOOK_SAMPLES:
+            return
+        second = np.abs(self._tail[2:] - 2.0 * self._tail[1:-1] + self._tail[:-2])
+        noise = np.median(second, axis=0) / (NORMAL_MEDIAN * np.sqrt(6.0))
+        self._margin = MOVED + POSITION_NOISE * np.minimum(noise, MOST_POSITION_NOISE)
+
+    @property
+    def since(self) -> int | None:
+        """Stamp since when nothing has moved [ns]; None: it moves, or there is no sample yet."""
+        return self._since if self._place is not None else None
+
+    def rested(self, start: IntArray, end: IntArray) -> BoolArray:
+        """Return whether nothing has moved during each of k windows.
+
+        Parameters
+        ----------
+        start, end : (k,) int arrays
+            Of the windows [ns]; the newest sample ends them at the latest.
+
+        Returns
+        -------
+        (k,) bool array
+        """
+        intervals = list(self._ended)
+        if self._place is not None and self.newest is not None:
+            intervals.append((self._since, self.newest))
+        still = np.zeros(len(start), dtype=bool)
+        for first, last in intervals:
+            still |= (first <= start) & (end <= last)
+        return still

@@ -1,0 +1,1 @@
+"""Simulated arms, sensors, machines and faults, for demos, tests and benchmarks."""

@@ -1,0 +1,197 @@
+"""Recordings from cells with errors: the truth of one path, measured by what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from load_identification.interface.batches import JointBatch, WrenchBatch
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.robot import FrameMotion, Robot
+from load_identification.motion.joint_path import JointMotion
+from load_identification.simulation.motions import Motion
+from load_identification.simulation.robots import Mount
+from load_identification.simulation.sensor_errors import (
+    CABLE,
+    NO_ERRORS,
+    ROUGH,
+    CellErrors,
+    draw_cell,
+    hysteresis,
+    path_memory,
+    random_field,
+    smooth_field,
+    sway,
+)
+from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel, load_wrench
+from load_identification.typing_aliases import FloatArray, IntArray
+
+TIED = ('smooth', 'rough', 'path', 'hysteresis', 'cables')
+"""Kinds of error that come back with the pose or the path."""
+
+DAMPING = 0.03
+"""Of a structural resonance [-]."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What is wrong beyond white noise.
+
+    Attributes
+    ----------
+    errors : CellErrors
+        From which each cell is drawn.
+    tied : tuple of str
+        Of `TIED`.
+    drift : float
+        Of the force over the whole motion, in the direction in S in which gravity turns in the
+        course of it; of the torque 0.02 m times as much [N].
+    compliance : float
+        Structural resonance of every joint; 0: stiff [Hz].
+    sensors : SensorModel
+    """
+
+    errors: CellErrors = NO_ERRORS
+    tied: tuple[str, ...] = ()
+    drift: float = 0.0
+    compliance: float = 0.0
+    sensors: SensorModel = WRIST_SENSOR
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """A motion sampled: what the encoders see, and the true motion of S if nothing is wrong.
+
+    Attributes
+    ----------
+    mount : Mount
+    motion : Motion
+    robot : Robot
+        As described.
+    stamps : (n,) int array
+        [ns].
+    joints : JointMotion
+    frame : FrameMotion
+    """
+
+    mount: Mount
+    motion: Motion
+    robot: Robot
+    stamps: IntArray
+    joints: JointMotion
+    frame: FrameMotion
+
+
+def sample(mount: Mount, motion: Motion, duration: float, rate: float) -> Path:
+    """Sample a motion from its beginning for a duration [s], at a rate [Hz]."""
+    stamps = np.round(np.arange(int(duration * rate) + 1) * 1e9 / rate).astype(np.int64)
+    robot = Robot(mount.urdf, mount.sensor_frame, mount.gravity)
+    joints = motion.trajectory.sample(stamps.astype(np.float64) * 1e-9)
+    return Path(mount, motion, robot, stamps, joints, robot.motion(*joints))
+
+
+def record(
+    path: Path, load: InertialParameters, conditions: Conditions, seed: int, part: int = 0
+) -> tuple[JointBatch, WrenchBatch]:
+    """Return what encoders and sensor publish along a path, with one load on; see `published`."""
+    return published(path, partial(load_wrench, load), conditions, seed, part)
+
+
+def published(
+    path: Path,
+    exerted: Callable[[FrameMotion], FloatArray],
+    conditions: Conditions,
+    seed: int,
+    part: int = 0,
+    zeroed: float = np.inf,
+) -> tuple[JointBatch, WrenchBatch]:
+    """Return what encoders and sensor publish along a path.
+
+    Cell, fields and noise are drawn by the seed, each from a generator of its own, so that two
+    conditions have in common what they share.
+
+    Parameters
+    ----------
+    exerted : function of the true motion of S
+        What acts on the sensor, (n, 6) [N, N m].
+    part : int
+        Of a long recording from one cell: with other noise.
+    zeroed : float
+        From when on the driver takes off what the sensor read then [s].
+    """
+    drawn = np.random.SeedSequence(seed).spawn(4 + 2 * part)
+    for_cell, for_field, for_noise, for_joints = map(
+        np.random.default_rng, (*drawn[:2], *drawn[-2:])
+    )
+    gravity = np.array(path.mount.gravity)
+    cell = draw_cell(conditions.errors, gravity, len(path.robot.joints), for_cell)
+    frame = path.frame
+    if cell.lag or cell.zeros.any() or conditions.compliance or conditions.errors.tilt:
+        times = path.stamps.astype(np.float64) * 1e-9
+        q, qd, qdd = path.motion.trajectory.sample(times - cell.lag) if cell.lag else path.joints
+        if conditions.compliance:
+            e = sway(qdd, conditions.compliance, DAMPING, float(times[1] - times[0]))
+            q, qd, qdd = q + e[0], qd + e[1], qdd + e[2]
+        true = Robot(path.mount.urdf, path.mount.sensor_frame, cell.gravity.tolist())
+        frame = true.motion(q + cell.zeros, qd, qdd)
+    wrench = exerted(frame) @ cell.response.T
+    for kind in conditions.tied:
+        wrench = wrench + _tied(kind, path, frame, wrench, for_field)
+    if conditions.drift:
+        wrench = wrench + _drift(frame, conditions.drift)
+    s = conditions.sensors
+    noise = np.repeat([s.force_noise, s.torque_noise], 3)
+    wrench = wrench + np.array(s.offset)
+    since = path.stamps * 1e-9 >= zeroed
+    if since.any():
+        wrench = wrench - since[:, None] * wrench[np.argmax(since)]
+    wrench = wrench + noise * for_noise.standard_normal(wrench.shape)
+    velocity = np.full_like(path.joints[1], np.nan)
+    if s.velocity_noise is not None:
+        white = for_joints.standard_normal(velocity.shape)
+        velocity = path.joints[1] + s.velocity_noise * white
+    position = _rounded(path.joints[0], np.atleast_1d(s.encoder_resolution))
+    return (
+        JointBatch(path.robot.joints, path.stamps, position, velocity),
+        WrenchBatch(
+            path.robot.sensor_frame,
+            path.stamps,
+            _rounded(wrench, np.repeat([s.force_step, s.torque_step], 3)),
+        ),
+    )
+
+
+def _tied(
+    kind: str, path: Path, frame: FrameMotion, wrench: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Return errors tied to the pose or the path, (n, 6) [N, N m]."""
+    direction = frame.gravity / np.linalg.norm(frame.gravity, axis=1, keepdims=True)
+    if kind == 'smooth':
+        return smooth_field(direction, rng)
+    if kind == 'rough':
+        return random_field(direction, ROUGH, rng)
+    if kind in ('path', 'cables'):
+        step = np.diff(path.stamps, prepend=path.stamps[0]) * 1e-9
+        angle = np.cumsum(np.linalg.norm(frame.angular_velocity, axis=1) * step)
+        pull = 0.8 * random_field(path.joints[0], CABLE, rng) if kind == 'cables' else 0.0
+        return pull + path_memory(angle, rng)
+    if kind == 'hysteresis':
+        return hysteresis(wrench, rng)
+    raise ValueError(f'no error {kind!r}; there are {", ".join(TIED)}')
+
+
+def _drift(frame: FrameMotion, size: float) -> FloatArray:
+    """Return a drift along the way that gravity turns, (n, 6) [N, N m]."""
+    part = np.linspace(0.0, 1.0, len(frame.gravity))[:, None]
+    axis = np.mean((part - 0.5) * frame.gravity, axis=0)
+    axis /= np.linalg.norm(axis)
+    return np.asarray(size * part * np.concatenate([axis, 0.02 * np.roll(axis, 1)]))
+
+
+def _rounded(values: FloatArray, step: FloatArray) -> FloatArray:
+    """Round to multiples of the steps, one per column; a step of 0 rounds nothing."""
+    safe = np.where(step > 0.0, step, 1.0)
+    return np.asarray(np.where(step > 0.0, np.round(values / safe) * safe, values))

@@ -1,0 +1,182 @@
+"""What may happen to a load or a sensor, drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from load_identification.estimation.events import EventKind
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.robot import FrameMotion
+from load_identification.simulation.sensors import (
+    WRIST_SENSOR,
+)
+from load_identification.typing_aliases import FloatArray
+
+
+@dataclass(frozen=True)
+class Change:
+    """What happens in a run.
+
+    Attributes
+    ----------
+    load : tuple of two InertialParameters
+        Before and after.
+    offset : tuple of two (6,) arrays
+        Before and after [N, N m].
+    truth : EventKind
+        What has changed.
+    push : (n, 6) array function of motion, or None
+        External wrench on the sensor while it lasts [N, N m].
+    lasts : float
+        Of the push [s].
+    takes : float
+        From before to after, steadily [s].
+    zeroed : bool
+        The driver takes off what the sensor reads as it happens.
+    """
+
+    load: tuple[InertialParameters, InertialParameters]
+    offset: tuple[FloatArray, FloatArray]
+    truth: EventKind
+    push: Callable[[FrameMotion], FloatArray] | None = None
+    lasts: float = 0.0
+    takes: float = 0.0
+    zeroed: bool = False
+
+
+def drawn_load(rng: np.random.Generator, mass: float) -> InertialParameters:
+    """Draw a box of a mass, held off-centre and turned."""
+    sides = rng.uniform(0.04, 0.16, 3) * mass ** (1 / 3)
+    turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    moments = mass * (np.sum(sides**2) - sides**2) / 12.0
+    centre = rng.uniform([-0.03, -0.03, 0.02], [0.03, 0.03, 0.08])
+    return InertialParameters.from_center_of_mass(mass, centre, turn @ np.diag(moments) @ turn.T)
+
+
+def unit(rng: np.random.Generator) -> FloatArray:
+    """Draw a direction."""
+    direction = rng.standard_normal(3)
+    return np.asarray(direction / np.linalg.norm(direction), dtype=float)
+
+
+def grasp(rng: np.random.Generator) -> Change:
+    """Pick something up: the load grows by 0.1 to 2 kg."""
+    held = drawn_load(rng, rng.uniform(0.5, 1.5))
+    offset = np.array(WRIST_SENSOR.offset)
+    more = held + drawn_load(rng, rng.uniform(0.1, 2.0))
+    return Change((held, more), (offset, offset), EventKind.LOAD_CHANGED)
+
+
+def release(rng: np.random.Generator) -> Change:
+    """Put it down again."""
+    change = grasp(rng)
+    return replace(change, load=change.load[::-1])
+
+
+def small_change(rng: np.random.Generator) -> Change:
+    """Add or lose 5 % of the load, at its centre."""
+    held = drawn_load(rng, rng.uniform(0.5, 3.0))
+    sign = rng.choice([-1.0, 1.0])
+    other = InertialParameters.from_vector(held.to_vector() * (1.0 + 0.05 * sign))
+    offset = np.array(WRIST_SENSOR.offset)
+    return Change((held, other), (offset, offset), EventKind.LOAD_CHANGED)
+
+
+def rezero(rng: np.random.Generator) -> Change:
+    """Step the offset by 1 to 10 N and 0.03 to 0.3 N m."""
+    held = drawn_load(rng, rng.uniform(0.5, 2.0))
+    offset = np.array(WRIST_SENSOR.offset)
+    step = np.concatenate([unit(rng) * rng.uniform(1, 10), unit(rng) * rng.uniform(0.03, 0.3)])
+    return Change((held, held), (offset, offset + step), EventKind.OFFSET_CHANGED)
+
+
+def slowly(draw: Callable[[np.random.Generator], Change]) -> Callable[..., Change]:
+    """Let a change take half a second: a gripper that closes slowly, a driver's slow zeroing."""
+    return lambda rng: replace(draw(rng), takes=0.5)
+
+
+def push_in_world(rng: np.random.Generator) -> Change:
+    """Push with 20 N for 2 s in one direction of the world, at a point of the tool."""
+    held = drawn_load(rng, rng.uniform(0.5, 2.0))
+    offset = np.array(WRIST_SENSOR.offset)
+    direction, point = 20.0 * unit(rng), rng.uniform(-0.1, 0.1, 3)
+
+    def push(motion: FrameMotion) -> FloatArray:
+        # Gravity in S tells how S stands but for the turn about the vertical, which is drawn.
+        down = motion.gravity / np.linalg.norm(motion.gravity, axis=1, keepdims=True)
+        side = np.cross(down, np.array([0.3, 0.5, 0.8]))
+        side /= np.linalg.norm(side, axis=1, keepdims=True)
+        force = direction[0] * down + direction[1] * side + direction[2] * np.cross(down, side)
+        return np.hstack([force, np.cross(point, force)])
+
+    return Change((held, held), (offset, offset), EventKind.UNCHANGED, push, 2.0)
+
+
+def push_on_tool(rng: np.random.Generator) -> Change:
+    """Push with 20 N for 2 s in one direction of the sensor: as an offset, until it ends."""
+    change = push_in_world(rng)
+    wrench = np.concatenate([20.0 * unit(rng), 2.0 * unit(rng)])
+    return replace(change, push=lambda motion: np.broadcast_to(wrench, (len(motion.gravity), 6)))
+
+
+def grasp_of(mass: float) -> Callable[[np.random.Generator], Change]:
+    """Pick up so much [kg]."""
+
+    def draw(rng: np.random.Generator) -> Change:
+        held = drawn_load(rng, rng.uniform(0.5, 1.5))
+        offset = np.array(WRIST_SENSOR.offset)
+        more = held + drawn_load(rng, mass)
+        return Change((held, more), (offset, offset), EventKind.LOAD_CHANGED)
+
+    return draw
+
+
+def slip(distance: float) -> Callable[[np.random.Generator], Change]:
+    """Let 1 kg slip in the gripper by so much, in any direction [m]."""
+
+    def draw(rng: np.random.Generator) -> Change:
+        held = drawn_load(rng, 1.0)
+        slipped = InertialParameters.from_center_of_mass(
+            1.0,
+            held.center_of_mass + distance * unit(rng),
+            held.inertia_about_center_of_mass,
+        )
+        offset = np.array(WRIST_SENSOR.offset)
+        return Change((held, slipped), (offset, offset), EventKind.LOAD_CHANGED)
+
+    return draw
+
+
+def rezero_to_zero(rng: np.random.Generator) -> Change:
+    """Zero the sensor under load: it reads nothing from then on, in this pose."""
+    held = drawn_load(rng, rng.uniform(0.5, 2.0))
+    offset = np.array(WRIST_SENSOR.offset)
+    return Change((held, held), (offset, offset), EventKind.OFFSET_CHANGED, zeroed=True)
+
+
+def long_push(rng: np.random.Generator) -> Change:
+    """Push with 5 to 20 N for 5 s in one direction of the world, at a point of the tool."""
+    force, weaker = push_in_world(rng), rng.uniform(0.25, 1.0)
+    steady = force.push
+
+    def push(motion: FrameMotion) -> FloatArray:
+        return weaker * steady(motion) if steady is not None else np.zeros((0, 6))
+
+    return replace(force, push=push, lasts=5.0)
+
+
+def vertical_push(rng: np.random.Generator) -> Change:
+    """Push down or lift with 5 to 20 N for 5 s, at a point of the tool: as a weight there."""
+    held = drawn_load(rng, rng.uniform(0.5, 2.0))
+    offset = np.array(WRIST_SENSOR.offset)
+    size = rng.uniform(5.0, 20.0) * rng.choice([-1.0, 1.0]) / 9.80665
+    point = rng.uniform(-0.1, 0.1, 3)
+
+    def push(motion: FrameMotion) -> FloatArray:
+        force = size * motion.gravity
+        return np.hstack([force, np.cross(point, force)])
+
+    return Change((held, held), (offset, offset), EventKind.UNCHANGED, push, 5.0)

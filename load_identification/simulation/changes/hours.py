@@ -1,0 +1,131 @@
+"""Long runs in which nothing happens, or the offset drifts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from load_identification.interface.parameters import Parameters
+from load_identification.model.robot import Robot
+from load_identification.motion.joint_path import JointPath, Move
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import Sines, random_sines
+from load_identification.pipeline import settings
+from load_identification.simulation.cells import Conditions, record, sample
+from load_identification.simulation.changes.draws import drawn_load, unit
+from load_identification.simulation.changes.runs import (
+    FASTEST,
+    FRAME,
+    LOWER,
+    MOVE,
+    RATE,
+    UPPER,
+    URDF,
+    filtered,
+    moves,
+    pieces,
+)
+from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensors import (
+    WRIST_SENSOR,
+    simulate,
+)
+from load_identification.typing_aliases import FloatArray
+
+
+def nominal(minutes: int, seed: int = 0) -> tuple[list[str], float]:
+    """Return the events in so many minutes of ordinary motion, and the error of the mass [kg].
+
+    Every minute another motion: half of them smooth and fast, half moves from pose to pose with
+    rests between.
+    """
+    stage = settings.payload_estimator(Parameters())
+    robot, load = Robot(URDF, FRAME), drawn_load(np.random.default_rng(seed), 1.2)
+    for minute in range(minutes):
+        chosen = seed + minute
+        parts: list[Sines | Move]
+        if minute % 2:
+            start = np.random.default_rng(chosen).uniform(-0.5, 0.5, 6)
+            parts = [random_sines(start, Limits(LOWER, UPPER, FASTEST), 60.0, chosen)]
+        else:
+            p = [moves(60 * chosen + k) for k in range(3)]
+            path = [pose for each in p for pose in each]
+            parts = []
+            for a, b in pairwise(path):
+                time = max(MOVE, float(np.max(np.abs(b - a) / FASTEST)) * 2.1)
+                parts += [Move(a, b, time), Move(b, b, 1.0)]
+        recording = simulate(robot, JointPath(tuple(parts)), load, WRIST_SENSOR, RATE, chosen)
+        later = replace(recording, stamps=recording.stamps + minute * 90_000_000_000)
+        for piece in pieces(filtered(later)[0]):
+            stage.update(piece)
+    events = [f'{e.kind.value} at {e.stamp * 1e-9:.1f} s' for e in stage.events.since(0)]
+    estimate = stage.estimate()
+    return events, np.nan if estimate is None else float(estimate.values[0] - load.mass)
+
+
+def drifting(minutes: int, rate: float = 4.0 / 300.0, seed: int = 0) -> FloatArray:
+    """Return the mass in so many minutes of drift, as a part of the truth, each half second.
+
+    The force offset drifts steadily, in a direction of the sensor, and the torque offset by 0.02 m
+    times as much; once a minute the arm moves slowly to another pose and back.
+    """
+    stage = settings.payload_estimator(Parameters())
+    rng, robot = np.random.default_rng(seed), Robot(URDF, FRAME)
+    load = drawn_load(rng, 1.2)
+    direction = np.concatenate([unit(rng), 0.02 * unit(rng)])
+    ratios = []
+    for minute in range(minutes):
+        p = moves(seed + minute)
+        rest = Move(p[3], p[3], 50.0)
+        slow = JointPath((Move(p[3], p[4], 5.0), Move(p[4], p[3], 5.0), rest))
+        recording = simulate(robot, slow, load, WRIST_SENSOR, RATE, minute)
+        stamps = recording.stamps + minute * 60_000_000_000
+        drift = rate * (stamps * 1e-9)[:, None] * direction
+        moved = replace(recording, stamps=stamps, wrench=recording.wrench + drift)
+        for piece in pieces(filtered(moved)[0]):
+            stage.update(piece)
+            estimate = stage.estimate()
+            if estimate is not None and estimate.identified[0]:
+                ratios.append(estimate.values[0] / load.mass)
+    return np.array(ratios)
+
+
+WORK = ('rich', 'pauses', 'poses', 'tool-down')
+"""Kinds of motion of `ordinary`, a minute each in turn."""
+
+
+def ordinary(
+    robot: str, minutes: int, conditions: Conditions, seed: int = 0
+) -> tuple[list[str], float]:
+    """Return the events in so many minutes of ordinary work, and the last error of the mass [-].
+
+    One cell with its errors, one load; after each minute half a minute passes without samples.
+
+    Parameters
+    ----------
+    robot : str
+        Of `MOUNTS`.
+    """
+    mount = MOUNTS[robot]
+    parameters = replace(Parameters(), gravity=mount.gravity)
+    synchronizer, stage = settings.synchronizer(parameters), settings.motion_filter(parameters)
+    stage.set_description(mount.urdf, mount.sensor_frame)
+    estimator = settings.payload_estimator(parameters)
+    load = drawn_load(np.random.default_rng([seed, 1]), 1.2)
+    for minute in range(minutes):
+        rng = np.random.default_rng([seed, 0, minute])
+        path = sample(mount, MOTIONS[WORK[minute % 4]](mount, 60.0, rng), 60.0, 250.0)
+        joints, wrenches = record(path, load, conditions, seed, minute)
+        stamps = joints.stamps + minute * 90_000_000_000
+        samples = synchronizer.update(
+            [replace(joints, stamps=stamps)], [replace(wrenches, stamps=stamps)]
+        )
+        batch = None if samples is None else stage.update(samples)
+        for piece in [] if batch is None else pieces(batch):
+            estimator.update(piece)
+    estimate = estimator.estimate()
+    events = [f'{e.kind.value} at {e.stamp * 1e-9:.1f} s' for e in estimator.events.since(0)]
+    return events, np.nan if estimate is None else float(estimate.values[0] / load.mass - 1.0)

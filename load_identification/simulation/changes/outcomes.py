@@ -1,0 +1,104 @@
+"""What the estimator makes of a run: noticed, named, believed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.estimation.events import EventKind
+from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.interface.names import INTERVAL
+from load_identification.interface.parameters import Parameters
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.pipeline import settings
+from load_identification.simulation.changes.runs import STEP, Run, pieces, recorded
+
+OUTPUT_NS = 20_000_000
+"""Between two filtered samples [ns]."""
+
+DUE = {'moving': 0.3, 'resting': 0.6}
+"""When a change should have been noticed [s]."""
+
+
+CLAIMS = (EventKind.LOAD_CHANGED, EventKind.OFFSET_CHANGED)
+"""Events that name one cause."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes
+    ----------
+    noticed : float
+        From the change to its notice [s]; NaN: never.
+    told : float
+        From the motion after the change to the right answer [s]; NaN: never.
+    wrong : bool
+        Another answer was given before.
+    early : bool
+        Something was noticed before the change.
+    held, claimed : int
+        Parameters identified 3 s after motion began, whose interval holds the truth, and all.
+    held_since, claimed_since : int
+        The same of every look at the estimate since the change was due to be noticed.
+    mass_error, mass_std : float
+        3 s after [kg].
+    """
+
+    noticed: float
+    told: float
+    wrong: bool
+    early: bool
+    held: int
+    claimed: int
+    held_since: int
+    claimed_since: int
+    mass_error: float
+    mass_std: float
+
+
+def judged(estimate: PayloadEstimate, load: InertialParameters) -> tuple[int, int]:
+    """Return how many identified parameters' intervals hold the truth, and how many there are."""
+    truth = to_message_order(load.to_vector())
+    known = estimate.identified
+    inside = np.abs(estimate.values - truth)[known] <= INTERVAL * estimate.std[known]
+    return int(inside.sum()), int(known.sum())
+
+
+def outcome(run: Run) -> Outcome:
+    """Carry a run through the estimator and look at it every `STEP`."""
+    stage = settings.payload_estimator(Parameters())
+    noticed = told = np.nan
+    wrong = early = False
+    now_held = now_claimed = held = claimed = 0
+    error = std = np.nan
+    due = DUE[run.kind]
+    for piece in pieces(run.batch):
+        stage.update(piece)
+        estimate = stage.estimate()
+        if estimate is None:
+            continue
+        now = estimate.stamp * 1e-9 + run.delay
+        event = stage.events.newest
+        kind = event.kind
+        if event.number and now < run.changed:
+            early = True
+        elif event.number and np.isnan(noticed):
+            # With the first sample after the block that shows it.
+            noticed = (event.stamp + OUTPUT_NS) * 1e-9 + run.delay - run.changed
+        if kind is run.change.truth and np.isnan(told):
+            told = now - run.moved
+        wrong |= now < run.moved + 3.0 and kind in CLAIMS and kind is not run.change.truth
+        if run.changed + due < now <= run.moved + 3.0 + STEP:
+            now_held, now_claimed = judged(estimate, run.change.load[1])
+            held, claimed = held + now_held, claimed + now_claimed
+            error = float(estimate.values[0] - run.change.load[1].mass)
+            std = float(estimate.std[0])
+    return Outcome(noticed, told, wrong, early, now_held, now_claimed, held, claimed, error, std)
+
+
+def study(scenario: str, runs: int) -> list[Outcome]:
+    """Return the outcomes of seeded runs."""
+    return [outcome(recorded(scenario, seed)) for seed in range(runs)]

@@ -1,0 +1,166 @@
+"""Recordings of a PUMA in the course of which something changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from load_identification.interface.batches import FilteredBatch
+from load_identification.interface.parameters import Parameters
+from load_identification.model.robot import Robot
+from load_identification.motion.joint_path import JointPath, Move
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import random_sines
+from load_identification.pipeline import settings
+from load_identification.simulation.changes.draws import (
+    Change,
+    grasp,
+    push_in_world,
+    push_on_tool,
+    release,
+    rezero,
+    slowly,
+    small_change,
+)
+from load_identification.simulation.robots import puma_description
+from load_identification.simulation.sensors import (
+    WRIST_SENSOR,
+    Recording,
+    load_wrench,
+    measure,
+    simulate,
+)
+from load_identification.typing_aliases import FloatArray
+
+URDF = puma_description()
+FRAME = 'ft_sensor'
+RATE = 500.0
+LOWER = np.array([-1.5, -1.5, -1.0, -2.0, -1.5, -2.5])
+UPPER = np.array([1.5, 0.5, 1.5, 2.0, 1.5, 2.5])
+FASTEST = np.array([1.4, 0.9, 2.2, 3.5, 3.5, 4.5])
+
+MOVING = 12.0
+"""Duration of the motion in the course of which something happens [s]; it fades in and out."""
+
+MOVE = 2.0
+"""Duration of a move from pose to pose [s]."""
+
+REST = 2.0
+"""Rest in the middle of which something happens [s]."""
+
+STEP = 0.1
+"""Between two looks at the estimate [s]."""
+
+SCENARIOS: dict[str, tuple[Callable[[np.random.Generator], Change], str]] = {
+    'grasp, moving': (grasp, 'moving'),
+    'release, moving': (release, 'moving'),
+    '5 %, moving': (small_change, 'moving'),
+    're-zero, moving': (rezero, 'moving'),
+    'grasp in 0.5 s, moving': (slowly(grasp), 'moving'),
+    're-zero in 0.5 s, moving': (slowly(rezero), 'moving'),
+    'grasp, at rest': (grasp, 'resting'),
+    'release, at rest': (release, 'resting'),
+    '5 %, at rest': (small_change, 'resting'),
+    're-zero, at rest': (rezero, 'resting'),
+    'push 20 N, 2 s, fixed in the world': (push_in_world, 'moving'),
+    'push 20 N, 2 s, fixed in the sensor': (push_on_tool, 'moving'),
+}
+
+
+def moves(seed: int) -> list[FloatArray]:
+    """Draw six poses; the last two moves turn the sensor by 60° or more against gravity."""
+    rng, robot = np.random.default_rng(seed), Robot(URDF, FRAME)
+    poses = [rng.uniform(LOWER, UPPER) / 2.0]
+    reach = 0.9 * FASTEST * MOVE * 8.0 / 15.0
+    while len(poses) < 6:
+        pose = np.clip(poses[-1] + rng.uniform(-reach, reach), LOWER, UPPER)
+        zero = np.zeros((2, 6))
+        gravity = robot.motion(np.array([poses[-1], pose]), zero, zero).gravity
+        if len(poses) < 4 or gravity[0] @ gravity[1] < 0.5 * 9.80665**2:
+            poses.append(pose)
+    return poses
+
+
+def motion_of(kind: str, seed: int) -> tuple[JointPath, float, float]:
+    """Return motion, when the change may come at the earliest, and when motion goes on [s]."""
+    if kind == 'moving':
+        start = np.random.default_rng(seed).uniform(-0.5, 0.5, 6)
+        motion = random_sines(start, Limits(LOWER, UPPER, FASTEST), MOVING, seed)
+        return JointPath((motion,)), MOVING / 2.0, 0.0
+    p = moves(seed)
+    before = [Move(a, b, MOVE) for a, b in ((p[0], p[1]), (p[1], p[2]), (p[2], p[3]))]
+    after = [Move(p[3], p[4], MOVE), Move(p[4], p[5], MOVE)]
+    rested = 3 * MOVE
+    return JointPath((*before, Move(p[3], p[3], REST), *after)), rested + 0.5, rested + REST
+
+
+@dataclass(frozen=True)
+class Run:
+    """A recording with a change in it.
+
+    Attributes
+    ----------
+    batch : FilteredBatch
+        All of it, filtered.
+    delay : float
+        Of the filter [s].
+    changed, moved : float
+        When the change began, and when it had come and the arm moved [s].
+    change : Change
+    kind : str
+        moving or resting.
+    """
+
+    batch: FilteredBatch
+    delay: float
+    changed: float
+    moved: float
+    change: Change
+    kind: str
+
+
+def filtered(recording: Recording) -> tuple[FilteredBatch, float]:
+    """Return what the filter makes of a recording, and its delay [s]."""
+    parameters = Parameters()
+    synchronizer, stage = settings.synchronizer(parameters), settings.motion_filter(parameters)
+    stage.set_description(URDF, FRAME)
+    samples = synchronizer.update([recording.joints()], [recording.wrenches()])
+    batch = None if samples is None else stage.update(samples)
+    if batch is None:
+        raise RuntimeError('the recording is too short')
+    return batch, stage.delay
+
+
+def recorded(scenario: str, seed: int) -> Run:
+    """Simulate a run."""
+    draw, kind = SCENARIOS[scenario]
+    rng = np.random.default_rng(seed)
+    change = draw(rng)
+    trajectory, earliest, goes_on = motion_of(kind, seed)
+    changed = earliest + rng.uniform(0.0, 0.3)
+    moved = max(changed + change.takes, goes_on)
+    base = simulate(Robot(URDF, FRAME), trajectory, change.load[0], WRIST_SENSOR, RATE, seed)
+    times = base.stamps * 1e-9
+    part = np.clip((times - changed) / max(change.takes, 1e-9), 0.0, 1.0)[:, None]
+    other = load_wrench(change.load[1], base.motion) + change.offset[1] - change.offset[0]
+    wrench = base.exact_wrench + part * (other - base.exact_wrench)
+    if change.push is not None:
+        lasting = (part > 0.0) & (times < changed + change.lasts)[:, None]
+        wrench = wrench + lasting * change.push(base.motion)
+    sensors = replace(WRIST_SENSOR, offset=tuple(change.offset[0]))
+    batch, delay = filtered(measure(replace(base, exact_wrench=wrench), sensors, seed))
+    return Run(batch, delay, changed, moved, change, kind)
+
+
+def pieces(batch: FilteredBatch) -> list[FilteredBatch]:
+    """Cut a batch into pieces of `STEP`."""
+    edges = np.flatnonzero(np.diff((batch.stamps * 1e-9 / STEP).astype(int))) + 1
+    names = [name for name in vars(batch) if isinstance(getattr(batch, name), np.ndarray)]
+    cut = {name: np.split(getattr(batch, name), edges) for name in names}
+    return [
+        replace(batch, **cast('dict[str, Any]', {name: cut[name][k] for name in names}))
+        for k in range(len(edges) + 1)
+    ]

@@ -1,0 +1,207 @@
+"""Changes in work of every kind, on robots of different shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from load_identification.estimation.events import EventKind
+from load_identification.interface.batches import FilteredBatch
+from load_identification.interface.parameters import Parameters
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.robot import FrameMotion
+from load_identification.pipeline import settings
+from load_identification.simulation.cells import Conditions, Path, published, sample
+from load_identification.simulation.changes.draws import (
+    Change,
+    grasp_of,
+    long_push,
+    rezero,
+    rezero_to_zero,
+    slip,
+    vertical_push,
+)
+from load_identification.simulation.changes.runs import pieces
+from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensors import load_wrench
+from load_identification.typing_aliases import FloatArray
+
+ROBOTS = ('puma', 'scara', 'seven_joints')
+"""In turn."""
+
+RATE = 500.0
+"""Of joint states and wrenches [Hz]."""
+
+EARLIEST = 8.0
+"""Before this nothing happens [s]."""
+
+AFTER = 8.0
+"""So long after motion goes on, or a push ends, outcomes are judged [s]."""
+
+NOTICED = 1.0
+"""Within which a change is to be noticed, after it or after motion goes on [s]."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A change in some kind of work.
+
+    Attributes
+    ----------
+    draw : function of a generator
+    motion : str
+        Of `MOTIONS`. Where it pauses the change comes in a pause.
+    limit : float
+        Within which it is to be named, after motion goes on or a push ends [s].
+    """
+
+    draw: Callable[[np.random.Generator], Change]
+    motion: str
+    limit: float = 1.0
+
+
+SCENARIOS = {
+    'grasp of 1 kg, tool down': Scenario(grasp_of(1.0), 'tool-down'),
+    'grasp of 1 kg, with pauses': Scenario(grasp_of(1.0), 'pauses'),
+    're-zero to zero, tool down': Scenario(rezero_to_zero, 'tool-down'),
+    're-zero to zero, with pauses': Scenario(rezero_to_zero, 'pauses'),
+    'offset steps, tool down': Scenario(rezero, 'tool-down', 6.0),
+    'offset steps, with pauses': Scenario(rezero, 'pauses', 6.0),
+    'push 5 s, tool down': Scenario(long_push, 'tool-down', 6.0),
+    'push 5 s, with pauses': Scenario(long_push, 'pauses', 6.0),
+    'vertical push 5 s, tool down': Scenario(vertical_push, 'tool-down', 6.0),
+    **{
+        f'slip of {mm} mm, {label}': Scenario(slip(1e-3 * mm), motion, 2.0)
+        for mm in (5, 10, 15)
+        for label, motion in (('at rest', 'poses'), ('moving', 'rich'))
+    },
+    'grasp of 20 g, at rest': Scenario(grasp_of(0.02), 'poses', 2.0),
+    'grasp of 20 g, moving': Scenario(grasp_of(0.02), 'rich', 2.0),
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run.
+
+    Attributes
+    ----------
+    noticed : float
+        From the change, or from when motion goes on, to its notice, the first of these that is
+        positive [s]; NaN: never.
+    named : float
+        From motion after it, or from the end of the push, to the right name [s]; NaN: never.
+    false_load, false_offset : bool
+        That was named, and is not so.
+    early : bool
+        Something was named or noticed before.
+    z : (k,) array
+        Errors of all that was claimed since it was to be noticed, over their std [-].
+    last : bool
+        Whether the mass is claimed in the end.
+    """
+
+    noticed: float
+    named: float
+    false_load: bool
+    false_offset: bool
+    early: bool
+    z: FloatArray
+    last: bool
+
+
+def timing(path: Path, change: Change, rng: np.random.Generator) -> tuple[float, float]:
+    """Return when the change comes, and from when on it can be told [s]."""
+    holds, begins = path.motion.holds, path.motion.trajectory.begins
+    if not holds:
+        changed = EARLIEST + rng.uniform(0.0, 0.3)
+        return changed, changed + change.lasts
+    k = int(np.argmax(np.array(holds) > EARLIEST))
+    begin, end = float(begins[2 * k]), holds[k]
+    changed = begin + rng.uniform(0.2, 0.4) * (end - begin)
+    return changed, changed + change.lasts if change.lasts else end
+
+
+def run(scenario: Scenario, seed: int, conditions: Conditions | None = None) -> Result:
+    """Simulate a run and carry it through the stages, with looks at the estimate every `STEP`."""
+    rng = np.random.default_rng([seed, 2])
+    change = scenario.draw(rng)
+    mount = MOUNTS[ROBOTS[seed % len(ROBOTS)]]
+    span = EARLIEST + AFTER + change.lasts + 6.0
+    motion = MOTIONS[scenario.motion](mount, span, np.random.default_rng([seed, 0]))
+    path = sample(mount, motion, span, RATE)
+    changed, goes_on = timing(path, change, rng)
+    after = path.stamps.astype(np.float64) * 1e-9 >= changed
+
+    def exerted(frame: FrameMotion) -> FloatArray:
+        before = load_wrench(change.load[0], frame)
+        then = load_wrench(change.load[1], frame) + change.offset[1] - change.offset[0]
+        if change.push is not None:
+            lasting = path.stamps * 1e-9 < changed + change.lasts
+            then = then + lasting[:, None] * change.push(frame)
+        return np.where(after[:, None], then, before)
+
+    joints, wrenches = published(
+        path,
+        exerted,
+        conditions or Conditions(),
+        seed,
+        zeroed=changed if change.zeroed else np.inf,
+    )
+    parameters = replace(Parameters(), gravity=mount.gravity)
+    stage = settings.motion_filter(parameters)
+    stage.set_description(mount.urdf, mount.sensor_frame)
+    samples = settings.synchronizer(parameters).update([joints], [wrenches])
+    batch = None if samples is None else stage.update(samples)
+    if batch is None:
+        raise RuntimeError('the recording is too short')
+    return _judged(batch, stage.delay, change, changed, goes_on)
+
+
+def _judged(
+    batch: FilteredBatch, delay: float, change: Change, changed: float, goes_on: float
+) -> Result:
+    """Carry a run through the estimator."""
+    stage = settings.payload_estimator(Parameters())
+    truth = to_message_order(change.load[1].to_vector())
+    noticed = named = np.nan
+    early = last = False
+    names: set[EventKind] = set()
+    errors: list[FloatArray] = []
+    seen = 0
+    due = max(changed + NOTICED, goes_on + NOTICED if change.push is None else 0.0)
+    for piece in pieces(batch):
+        stage.update(piece)
+        estimate = stage.estimate()
+        if estimate is None:
+            continue
+        now = estimate.stamp * 1e-9 + delay
+        if now > goes_on + AFTER:
+            break
+        new = stage.events.since(seen)
+        seen = stage.events.newest.number
+        if new and now < changed:
+            early = True
+        elif new and np.isnan(noticed):
+            noticed = now - changed if now < goes_on else now - goes_on
+        if now >= changed:
+            kinds = {event.kind for event in new}
+            names |= kinds
+            if change.truth in kinds and np.isnan(named):
+                named = now - goes_on
+        last = bool(estimate.identified[0])
+        if now > due:
+            known = estimate.identified
+            errors.append((estimate.values - truth)[known] / estimate.std[known])
+    return Result(
+        noticed,
+        named,
+        change.truth is not EventKind.LOAD_CHANGED and any(kind.changes_load for kind in names),
+        change.truth is not EventKind.OFFSET_CHANGED and any(k.changes_offset for k in names),
+        early,
+        np.concatenate([np.zeros(0), *errors]),
+        last,
+    )

@@ -1,0 +1,264 @@
+"""One simulated motion, many draws of the sensors' noise, through the whole pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+
+from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.interface.batches import FilteredBatch, JointBatch, WrenchBatch
+from load_identification.interface.names import INTERVAL
+from load_identification.interface.parameters import Parameters
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.model.robot import Robot
+from load_identification.motion.joint_path import JointPath
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import random_sines
+from load_identification.pipeline import settings
+from load_identification.simulation.cramer_rao import cramer_rao_covariance, message_bound
+from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensors import (
+    WRIST_SENSOR,
+    Recording,
+    SensorModel,
+    aluminium_block,
+    measure,
+    simulate,
+)
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+NAMES = ('mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+PARAMETERS = len(NAMES)
+
+WHITE_ENCODERS = replace(WRIST_SENSOR, encoder_resolution=0.0)
+"""The same, for noise of the encoders as `Case.encoder_noise` says."""
+
+HAND = InertialParameters.from_center_of_mass(
+    3.0, np.array([0.005, 0.01, 0.06]), np.diag([0.008, 0.008, 0.004])
+)
+"""A heavy hand."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is simulated.
+
+    Attributes
+    ----------
+    mount : str
+        A key of `MOUNTS`.
+    motion_seed : int
+    highest_frequency : float
+        Of the motion [Hz].
+    duration : float
+        [s]
+    rate : float
+        Of joint states and wrenches [Hz].
+    payload_scale : float
+        Times the aluminium block of 1.106 kg.
+    sensors : SensorModel
+    encoder_noise : float
+        Standard deviation per sample, white, besides the sensors' steps [rad].
+    parameters : Parameters
+    tool : InertialParameters or None
+        On the sensor along with the payload; identified and saved before, by another motion.
+    """
+
+    mount: str = 'puma'
+    motion_seed: int = 0
+    highest_frequency: float = 1.0
+    duration: float = 10.0
+    rate: float = 500.0
+    payload_scale: float = 1.0
+    sensors: SensorModel = WRIST_SENSOR
+    encoder_noise: float = 0.0
+    parameters: Parameters = field(default_factory=Parameters)
+    tool: InertialParameters | None = None
+
+    @property
+    def payload(self) -> InertialParameters:
+        """The load on the sensor."""
+        return InertialParameters.from_vector(self.payload_scale * aluminium_block().to_vector())
+
+    @property
+    def truth(self) -> FloatArray:
+        """Ten parameters in message order, then six offsets, (16,)."""
+        offset = np.array(self.sensors.offset)
+        return np.concatenate([to_message_order(self.payload.to_vector()), offset])
+
+    def record(self) -> Recording:
+        """Return one simulated recording."""
+        on_sensor = self.payload if self.tool is None else self.payload + self.tool
+        return self._record(on_sensor, self.motion_seed)
+
+    def record_tool(self) -> Recording | None:
+        """Return one simulated recording of the tool alone."""
+        return None if self.tool is None else self._record(self.tool, self.motion_seed + 100)
+
+    def _record(self, body: InertialParameters, motion_seed: int) -> Recording:
+        mount = MOUNTS[self.mount]
+        lower, upper, velocity_limit = map(
+            np.array, (mount.lower, mount.upper, mount.velocity_limit)
+        )
+        motion = random_sines(
+            (lower + upper) / 2.0,
+            Limits(lower, upper, velocity_limit),
+            self.duration,
+            motion_seed,
+            self.highest_frequency,
+        )
+        robot = Robot(mount.urdf, mount.sensor_frame)
+        trajectory = JointPath((motion,))
+        return simulate(robot, trajectory, body, self.sensors, self.rate, seed=0)
+
+    def measured(self, recording: Recording, seed: int) -> Recording:
+        """Return the recording with the noise of another seed."""
+        drawn = measure(recording, self.sensors, seed)
+        for_encoders = np.random.default_rng([seed, 1])
+        noise = self.encoder_noise * for_encoders.standard_normal(drawn.position.shape)
+        return replace(drawn, position=drawn.position + noise)
+
+    def filtered(self, recording: Recording, lag: float = 0.0) -> FilteredBatch:
+        """Return filtered samples of a recording, one stream's stamps late by the lag [s].
+
+        Parameters
+        ----------
+        recording : Recording
+        lag : float
+            Of the wrenches behind the joint states; negative: of the joint states [s].
+
+        Raises
+        ------
+        RuntimeError
+            If the recording is too short for the filter.
+        """
+        mount = MOUNTS[self.mount]
+        synchronizer, stage = (
+            settings.synchronizer(self.parameters),
+            settings.motion_filter(self.parameters),
+        )
+        stage.set_description(mount.urdf, mount.sensor_frame)
+        joints, wrenches = recording.joints(), recording.wrenches()
+        late = round(abs(lag) * 1e9)
+        if lag > 0.0:
+            wrenches = replace(wrenches, stamps=wrenches.stamps + late)
+        else:
+            joints = replace(joints, stamps=joints.stamps + late)
+        synchronized = synchronizer.update([joints], [wrenches])
+        batch = stage.update(synchronized) if synchronized else None
+        if batch is None:
+            raise RuntimeError(f'nothing filtered of {len(recording.stamps)} samples')
+        return batch
+
+
+@dataclass(frozen=True)
+class Study:
+    """The outcome of a Monte Carlo over one case.
+
+    Attributes
+    ----------
+    error, std : (runs, times, 16) arrays
+        Message order, then offsets [kg, m, kg m², N, N m].
+    identified : (runs, times, 10) bool array
+    bound : (16,) array
+        Cramér-Rao bound of the standard deviation, of the whole recording.
+    """
+
+    error: FloatArray
+    std: FloatArray
+    identified: BoolArray
+    bound: FloatArray
+
+    @property
+    def rmse(self) -> FloatArray:
+        """Root mean square error at the last time, in units of the bound, (16,)."""
+        ratio: FloatArray = np.sqrt(np.mean(self.error[:, -1] ** 2, axis=0)) / self.bound
+        return ratio
+
+    @property
+    def bias(self) -> FloatArray:
+        """Mean error at the last time, in units of the bound, (16,)."""
+        ratio: FloatArray = np.mean(self.error[:, -1], axis=0) / self.bound
+        return ratio
+
+    @property
+    def covered(self) -> BoolArray:
+        """Whether the 95 % interval holds the truth, (runs, times, 16)."""
+        return np.abs(self.error) <= INTERVAL * self.std
+
+    @property
+    def coverage(self) -> FloatArray:
+        """Share of runs whose last 95 % interval holds the truth, (16,)."""
+        share: FloatArray = np.mean(self.covered[:, -1], axis=0)
+        return share
+
+
+def identify(
+    case: Case,
+    recording: Recording,
+    times: Sequence[float] = (np.inf,),
+    tool: PayloadEstimate | None = None,
+) -> list[PayloadEstimate]:
+    """Run the whole pipeline over a recording; return the estimates at the times given [s].
+
+    A tool is what was identified before, and is saved.
+    """
+    mount = MOUNTS[case.mount]
+    synchronizer = settings.synchronizer(case.parameters)
+    motion_filter = settings.motion_filter(case.parameters)
+    motion_filter.set_description(mount.urdf, mount.sensor_frame)
+    estimator = settings.payload_estimator(case.parameters)
+    if tool is not None:
+        estimator.set_tool(tool.total, tool.total_covariance)
+    joints, wrenches = recording.joints(), recording.wrenches()
+    ends = np.searchsorted(recording.stamps * 1e-9, times, side='right')
+    estimates = []
+    for start, end in pairwise([0, *ends]):
+        synchronized = synchronizer.update(
+            [
+                JointBatch(
+                    joints.names,
+                    joints.stamps[start:end],
+                    joints.position[start:end],
+                    joints.velocity[start:end],
+                )
+            ],
+            [WrenchBatch(wrenches.frame, wrenches.stamps[start:end], wrenches.wrench[start:end])],
+        )
+        filtered = motion_filter.update(synchronized) if synchronized else None
+        if filtered:
+            estimator.update(filtered)
+        estimate = estimator.estimate()
+        if estimate is not None:
+            estimates.append(estimate)
+    return estimates
+
+
+def study(case: Case, runs: int, times: Sequence[float] = (np.inf,)) -> Study:
+    """Identify the payload of a case as often as asked, each time with other noise."""
+    recording, of_tool = case.record(), case.record_tool()
+    noise = np.repeat([case.sensors.force_noise, case.sensors.torque_noise], 3)
+    bound = cramer_rao_covariance([recording.motion], noise)
+    if of_tool is not None:
+        # The payload is what is left: the errors of both add up.
+        body = slice(PARAMETERS)
+        bound[body, body] += cramer_rao_covariance([of_tool.motion], noise)[body, body]
+    error, std, identified = [], [], []
+    tool = None
+    for seed in range(runs):
+        if of_tool is not None:
+            (tool,) = identify(case, case.measured(of_tool, runs + seed))
+        estimates = identify(case, case.measured(recording, seed), times, tool)
+        values = [np.concatenate([e.values, e.offset]) for e in estimates]
+        error.append(np.array(values) - case.truth)
+        offset_std = [np.sqrt(np.diag(e.covariance)[PARAMETERS:]) for e in estimates]
+        std.append(
+            [np.concatenate([e.std, s]) for e, s in zip(estimates, offset_std, strict=True)]
+        )
+        identified.append([e.identified for e in estimates])
+    return Study(
+        np.array(error), np.array(std), np.array(identified), message_bound(bound, case.payload)
+    )

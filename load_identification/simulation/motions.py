@@ -1,0 +1,213 @@
+"""Motions of ordinary work, drawn at random: rich, with pauses, pose by pose, tool down, creeping.
+
+They differ in what they show of the load, and in how an error that is tied to the pose looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.model.robot import Robot
+from load_identification.motion.joint_path import JointPath, Move
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import Sines, random_sines
+from load_identification.simulation.robots import Mount
+from load_identification.typing_aliases import FloatArray
+
+HOLD = 1.5
+"""Rest in each of the poses of `poses` [s]."""
+
+SHORTEST_MOVE = 1.0
+"""[s]."""
+
+CREEPS = 25.0
+"""Time in each pose of `creep` [s]."""
+
+LONGEST_POSE = 5.5
+"""A move and a rest of `poses` take less than this [s]."""
+
+PIECE = 60.0
+"""Longest piece of rich motion; then another begins [s]."""
+
+TOOL_DOWN = np.deg2rad(10.0)
+"""Largest angle between gravity in S and its mean in tool-down work [rad]."""
+
+QUINTIC_PEAK = 15.0 / 8.0
+"""Peak velocity of a move from rest to rest over its mean velocity [-]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A motion, and the instants worth a look.
+
+    Attributes
+    ----------
+    trajectory : JointPath
+    holds : tuple of float
+        Ends of the rests in poses, the rest before the first move included [s].
+    """
+
+    trajectory: JointPath
+    holds: tuple[float, ...] = ()
+
+
+def rich(mount: Mount, duration: float, rng: np.random.Generator, part: float = 1.0) -> Motion:
+    """Draw sums of sines in all joints.
+
+    Parameters
+    ----------
+    part : float
+        Of the joints' range that is used, about a centre that is drawn where there is room [-].
+    """
+    lower, upper, fastest = _limits(mount)
+    half = part * (upper - lower) / 2.0
+    center = rng.uniform(lower + half, upper - half)
+    segments: list[Sines | Move] = []
+    left = duration
+    while left > 1e-6:
+        piece = PIECE if left > 1.5 * PIECE else left
+        seed = int(rng.integers(2**31))
+        segments.append(
+            random_sines(center, Limits(center - half, center + half, fastest), piece, seed)
+        )
+        left -= piece
+    return Motion(JointPath(tuple(segments)))
+
+
+def little(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
+    """Draw rich motion in 8 % of the range of each joint."""
+    return rich(mount, duration, rng, part=0.08)
+
+
+def pauses(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
+    """Draw moves from pose to pose, swift as in handling, with pauses of 0.3 to 1 s."""
+    lower, upper, _ = _limits(mount)
+
+    def draw(pose: FloatArray) -> FloatArray:
+        return rng.uniform(lower, upper)
+
+    return _pose_by_pose(mount, draw, (0.3, 1.0), duration, rng)
+
+
+def poses(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
+    """Draw poses all over the range, held for 1.5 s each: how sensors are calibrated."""
+    lower, upper, _ = _limits(mount)
+
+    def draw(pose: FloatArray) -> FloatArray:
+        return rng.uniform(lower, upper)
+
+    return _pose_by_pose(mount, draw, (HOLD, HOLD), duration, rng)
+
+
+def trend(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
+    """Draw poses held for 1.5 s in an order in which gravity in S happens to turn one way."""
+    lower, upper, _ = _limits(mount)
+    robot = Robot(mount.urdf, mount.sensor_frame, mount.gravity)
+    drawn = rng.uniform(lower, upper, (round(duration / LONGEST_POSE), len(lower)))
+    down = _down(robot, drawn)
+    axis = np.linalg.svd(down - down.mean(axis=0))[2][0]
+    order = np.argsort(down @ axis + 0.4 * rng.standard_normal(len(down)))
+    goals = iter(drawn[order[1:]])
+
+    def draw(pose: FloatArray) -> FloatArray:
+        return next(goals, pose)
+
+    return _pose_by_pose(mount, draw, (HOLD, HOLD), duration, rng, drawn[order[0]])
+
+
+def tool_down(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
+    """Draw moves with pauses during which gravity in S turns by less than 20 degrees.
+
+    Poses are drawn about the one, of many, in which the sensor's z points most nearly along
+    gravity; a move is taken where its path keeps within `TOOL_DOWN` of that direction.
+    """
+    lower, upper, _ = _limits(mount)
+    robot = Robot(mount.urdf, mount.sensor_frame, mount.gravity)
+    many = rng.uniform(lower, upper, (1500, len(lower)))
+    start = many[np.argmax(_down(robot, many)[:, 2])]
+    down = _down(robot, start[None])[0]
+
+    def draw(pose: FloatArray) -> FloatArray:
+        reach = 0.5 * (upper - lower)
+        for _ in range(40):
+            goals = np.clip(pose + reach * rng.uniform(-1.0, 1.0, (60, len(pose))), lower, upper)
+            keeps = _down(robot, goals) @ down > np.cos(TOOL_DOWN)
+            for goal in goals[keeps]:
+                path = pose + np.linspace(0.0, 1.0, 12)[:, None] * (goal - pose)
+                if np.min(_down(robot, path) @ down) > np.cos(TOOL_DOWN):
+                    return np.asarray(goal)
+            reach *= 0.9
+        return pose + 0.02 * rng.uniform(-1.0, 1.0, len(pose))
+
+    return _pose_by_pose(mount, draw, (0.3, 1.0), duration, rng, start)
+
+
+def creep(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
+    """Draw poses and let joints creep in each for 25 s, at 0.5 to 4 mrad/s."""
+    lower, upper, fastest = _limits(mount)
+    rate = np.exp(rng.uniform(np.log(5e-4), np.log(4e-3)))
+    pose = rng.uniform(lower, upper)
+    segments: list[Sines | Move] = []
+    while sum(s.duration for s in segments) < duration:
+        goal = rng.uniform(lower, upper)
+        move = float(np.max(np.abs(goal - pose) / fastest)) * QUINTIC_PEAK
+        way = rate * CREEPS / QUINTIC_PEAK * rng.choice([-1.0, 1.0], len(pose))
+        crept = goal + way / np.sqrt(len(pose))
+        segments += [
+            Move(pose, goal, max(SHORTEST_MOVE, move)),
+            Move(goal, crept, CREEPS),
+        ]
+        pose = crept
+    return Motion(JointPath(tuple(segments)))
+
+
+MOTIONS: dict[str, Callable[[Mount, float, np.random.Generator], Motion]] = {
+    'rich': rich,
+    'little': little,
+    'pauses': pauses,
+    'poses': poses,
+    'trend': trend,
+    'tool-down': tool_down,
+    'creep': creep,
+}
+"""What draws each kind, for a robot and a duration [s]."""
+
+
+def _limits(mount: Mount) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return np.array(mount.lower), np.array(mount.upper), np.array(mount.velocity_limit)
+
+
+def _down(robot: Robot, poses: FloatArray) -> FloatArray:
+    """Return the direction of gravity in S in poses (n, J), (n, 3)."""
+    zero = np.zeros_like(poses)
+    gravity = robot.motion(poses, zero, zero).gravity
+    return np.asarray(gravity / np.linalg.norm(gravity, axis=1, keepdims=True))
+
+
+def _pose_by_pose(
+    mount: Mount,
+    draw: Callable[[FloatArray], FloatArray],
+    rest: tuple[float, float],
+    duration: float,
+    rng: np.random.Generator,
+    start: FloatArray | None = None,
+) -> Motion:
+    """Rest, move to the next pose, and so on until a duration is full [s]."""
+    lower, upper, fastest = _limits(mount)
+    pose = rng.uniform(lower, upper) if start is None else start
+    segments: list[Sines | Move] = []
+    holds = []
+    time = 0.0
+    while time < duration:
+        held = rng.uniform(*rest)
+        segments.append(Move(pose, pose, held))
+        holds.append(time + held)
+        goal = draw(pose)
+        needed = float(np.max(np.abs(goal - pose) / fastest)) * QUINTIC_PEAK
+        move = max(SHORTEST_MOVE, needed)
+        segments.append(Move(pose, goal, move))
+        pose, time = goal, time + held + move
+    return Motion(JointPath(tuple(segments)), tuple(holds))

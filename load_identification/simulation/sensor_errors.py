@@ -1,0 +1,264 @@
+"""Errors of ordinary cells, drawn at random: of the sensor, its mounting, the base, the encoders.
+
+Those that stay for hours (`CellErrors`) and those that a pose brings back (fields) or nearly so
+(hysteresis, cables). What the estimator believes of them plays no part here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from load_identification.typing_aliases import FloatArray
+
+FIELD_RMS = np.array([0.1] * 3 + [0.004] * 3)
+"""Of errors tied to the pose, in each channel [N, N m]."""
+
+ROUGH = np.deg2rad(20.0)
+"""Over which a rough field is correlated [rad]."""
+
+CABLE = 0.7
+"""Over which the pull of a cable is correlated, in the angles of the joints [rad]."""
+
+MEMORY = np.deg2rad(30.0)
+"""Angle travelled in which a path is forgotten [rad]."""
+
+PLAY = np.array([4.0] * 3 + [0.2] * 3)
+"""Change of wrench over which hysteresis turns from one side to the other [N, N m]."""
+
+WAVES = 60
+"""Plane waves of a random field."""
+
+
+@dataclass(frozen=True)
+class CellErrors:
+    """Standard deviations of what is wrong with a cell; the defaults are those of an ordinary one.
+
+    Attributes
+    ----------
+    common_gain, gain : float
+        Of all channels together, and of each one [-].
+    cross_talk : float
+        Of force by other forces, and of torque by other torques [-].
+    moment_arm : float
+        Torque by force [m]; force by torque is as large at 0.1 m of lever.
+    mounting : float
+        Of the sensor against its frame, about each axis [rad].
+    tilt : float
+        Of the base, about each horizontal axis [rad].
+    zeros : float
+        Of each joint [rad].
+    lag : float
+        By how much the wrench is older than its stamp says [s].
+    """
+
+    common_gain: float = 0.005
+    gain: float = 0.005
+    cross_talk: float = 0.005
+    moment_arm: float = 0.0005
+    mounting: float = float(np.deg2rad(0.3))
+    tilt: float = float(np.deg2rad(0.2))
+    zeros: float = float(np.deg2rad(0.1))
+    lag: float = 0.002
+
+    def times(self, factor: float) -> CellErrors:
+        """Return all of them larger by a factor."""
+        return CellErrors(**{f.name: factor * getattr(self, f.name) for f in fields(self)})
+
+    def only(self, *names: str) -> CellErrors:
+        """Return those of the names given, the others zero."""
+        return replace(NO_ERRORS, **{name: getattr(self, name) for name in names})
+
+
+NO_ERRORS = CellErrors().times(0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """What is wrong with one cell.
+
+    Attributes
+    ----------
+    response : (6, 6) array
+        From true to measured wrench, in S [-, N/(N m), m].
+    gravity : (3,) array
+        The true one, in the root frame [m/s²].
+    zeros : (J,) array
+        True less published joint positions [rad].
+    lag : float
+        [s].
+    """
+
+    response: FloatArray
+    gravity: FloatArray
+    zeros: FloatArray
+    lag: float
+
+
+def draw_cell(
+    errors: CellErrors, gravity: FloatArray, joints: int, rng: np.random.Generator
+) -> Cell:
+    """Draw a cell; whatever is switched off, the rest stays the same for the same generator.
+
+    Parameters
+    ----------
+    gravity : (3,) array
+        That the description is used with, in the root frame [m/s²].
+    joints : int
+    """
+    common, gains = rng.standard_normal(), rng.standard_normal(6)
+    mixed, turn = rng.standard_normal((6, 6)), errors.mounting * rng.standard_normal(3)
+    tilt, zeros, lag = (
+        errors.tilt * rng.standard_normal(3),
+        errors.zeros * rng.standard_normal(joints),
+        errors.lag * rng.standard_normal(),
+    )
+    size = np.full((6, 6), errors.cross_talk)
+    size[3:, :3] = errors.moment_arm
+    size[:3, 3:] = errors.moment_arm / 0.1**2
+    mixed = size * mixed
+    mixed[np.diag_indices(6)] = errors.common_gain * common + errors.gain * gains
+    turned = np.kron(np.eye(2), rotation(turn))
+    vertical = gravity / np.linalg.norm(gravity)
+    tilt = tilt - vertical * (vertical @ tilt)
+    return Cell((np.eye(6) + mixed) @ turned, rotation(tilt) @ gravity, zeros, float(lag))
+
+
+def rotation(vector: FloatArray) -> FloatArray:
+    """Return the matrix of a rotation vector (3,), by Rodrigues' formula [rad]."""
+    angle = float(np.linalg.norm(vector))
+    if angle == 0.0:
+        return np.eye(3)
+    x, y, z = vector / angle
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross)
+
+
+def smooth_field(direction: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw a combination of real harmonics of degree 2 and 3, of `FIELD_RMS` over the sphere.
+
+    Parameters
+    ----------
+    direction : (n, 3) array
+        Of gravity in S, unit vectors.
+
+    Returns
+    -------
+    (n, 6) array
+        [N, N m].
+    """
+    x, y, z = direction.T
+    # Each of mean square 1 over the sphere.
+    second = np.sqrt(15.0) * np.array(
+        [x * y, y * z, x * z, (x**2 - y**2) / 2.0, (3.0 * z**2 - 1.0) / np.sqrt(12.0)]
+    )
+    third = np.sqrt(7.0) * np.array(
+        [
+            (5.0 * z**3 - 3.0 * z) / 2.0,
+            *(np.sqrt(3.0 / 8.0) * a * (5.0 * z**2 - 1.0) for a in (x, y)),
+            *(np.sqrt(15.0) * a for a in (x * y * z, z * (x**2 - y**2) / 2.0)),
+            *(np.sqrt(5.0 / 8.0) * a for a in (x * (x**2 - 3 * y**2), y * (3 * x**2 - y**2))),
+        ]
+    )
+    basis = np.vstack([second, third])
+    weights = rng.standard_normal((len(basis), 6)) / np.sqrt(len(basis))
+    return np.asarray(basis.T @ weights * FIELD_RMS)
+
+
+def random_field(points: FloatArray, length: float, rng: np.random.Generator) -> FloatArray:
+    """Draw a Gaussian random field of `FIELD_RMS`, correlated as exp(-d² / 2 length²).
+
+    sqrt(2 / K) sum_k a_k cos(w_k x + p_k), w_k normal of standard deviation 1 / length
+
+    Parameters
+    ----------
+    points : (n, d) array
+        Directions of gravity in S, or joint positions.
+    length : float
+        In the unit of the points.
+
+    Returns
+    -------
+    (n, 6) array
+        [N, N m].
+    """
+    waves = rng.standard_normal((points.shape[1], WAVES)) / length
+    phases = rng.uniform(0.0, 2.0 * np.pi, WAVES)
+    weights = rng.standard_normal((WAVES, 6)) * np.sqrt(2.0 / WAVES)
+    return np.asarray(np.cos(points @ waves + phases) @ weights * FIELD_RMS)
+
+
+def path_memory(angle: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw what depends on the path: six processes that forget with the angle travelled.
+
+    b' = a b + w, a = exp(-step / MEMORY), stationary standard deviation 0.6 `FIELD_RMS`
+
+    Parameters
+    ----------
+    angle : (n,) array
+        Travelled, increasing [rad].
+
+    Returns
+    -------
+    (n, 6) array
+        [N, N m].
+    """
+    step = MEMORY / 20.0
+    grid = np.arange(0.0, angle[-1] + 2.0 * step, step)
+    fade = np.exp(-step / MEMORY)
+    noise = rng.standard_normal((len(grid), 6))
+    states = np.empty_like(noise)
+    states[0] = noise[0]
+    for k in range(1, len(grid)):
+        states[k] = fade * states[k - 1] + np.sqrt(1.0 - fade**2) * noise[k]
+    columns = [np.interp(angle, grid, column) for column in states.T]
+    return np.asarray(0.6 * FIELD_RMS * np.stack(columns, axis=1))
+
+
+def hysteresis(wrench: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return the error of a play in each channel, of half `FIELD_RMS` at either stop.
+
+    z' = clip(z + 2 dw / PLAY, -1, 1): it lags behind the wrench (n, 6) [N, N m]
+    """
+    steps = 2.0 * np.diff(wrench, axis=0, prepend=wrench[:1]) / PLAY
+    sign = rng.choice([-1.0, 1.0], 6)
+    side = rng.uniform(-1.0, 1.0, 6)
+    play = np.empty_like(wrench)
+    for k, step in enumerate(steps):
+        side = np.minimum(np.maximum(side + step, -1.0), 1.0)
+        play[k] = side
+    return np.asarray(0.5 * sign * FIELD_RMS * play)
+
+
+def sway(acceleration: FloatArray, frequency: float, damping: float, step: float) -> FloatArray:
+    """Return by how much joints behind springs are ahead of their encoders, and the rates.
+
+    e'' + 2 d w e' + w² e = -q'', w = 2 pi frequency, q'' held over each step
+
+    Parameters
+    ----------
+    acceleration : (n, J) array
+        Of the encoders [rad/s²].
+    frequency, damping, step : float
+        Of the resonance [Hz], [-]; between samples [s].
+
+    Returns
+    -------
+    (3, n, J) array
+        e, e', e'' [rad, and per s and s²].
+    """
+    omega = 2.0 * np.pi * frequency
+    decay, ringing = damping * omega, omega * np.sqrt(1.0 - damping**2)
+    fade, c, s = np.exp(-decay * step), np.cos(ringing * step), np.sin(ringing * step)
+    on_e = fade * np.array([c + decay / ringing * s, s / ringing])
+    on_rate = fade * np.array([-(omega**2) / ringing * s, c - decay / ringing * s])
+    rest = -acceleration / omega**2
+    out = np.zeros((3, *acceleration.shape))
+    e, rate = rest[0].copy(), np.zeros(acceleration.shape[1])
+    for k, level in enumerate(rest):
+        out[0, k], out[1, k] = e, rate
+        away = e - level
+        e, rate = level + on_e[0] * away + on_e[1] * rate, on_rate[0] * away + on_rate[1] * rate
+    out[2] = -acceleration - 2.0 * decay * out[1] - omega**2 * out[0]
+    return out

@@ -1,1 +1,0 @@
-"""What a person starts: the demo and the offline identification."""

@@ -1,0 +1,1 @@
+"""At rest: offset calibration, mass check, recognition, catalogue."""

@@ -1,0 +1,158 @@
+"""The catalogue of known objects: what is known of each, and where it is when grasped."""
+
+from __future__ import annotations
+
+import reprlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pinocchio
+
+from load_identification.errors import LoadIdentificationError, ParameterError
+from load_identification.interface.files import LARGEST, FileError, number, read_yaml, vector
+from load_identification.typing_aliases import FloatArray
+
+FIELDS = {
+    'name', 'mass', 'mass_tolerance', 'center_of_mass', 'center_of_mass_tolerance',
+    'principal_moments', 'principal_moments_tolerance',
+}  # fmt: skip
+
+LIMIT = 32_000_000
+"""Largest size of a file: 10^5 objects, of which all is known [bytes]."""
+
+HEAVIEST = 1e6
+"""Largest mass of an object [kg]."""
+
+FARTHEST = 1e3
+"""Largest distance within an object, and of its grasp from the sensor [m]."""
+
+LEAST = 1e-12
+"""Of whatever must be above zero, in its SI unit."""
+
+
+class CatalogueError(LoadIdentificationError):
+    """A catalogue cannot be used; the text says where."""
+
+
+@dataclass(frozen=True, eq=False)
+class KnownObject:
+    """An entry of the catalogue.
+
+    Attributes
+    ----------
+    name : str
+    mass, mass_tolerance : float
+        Nearly all specimens (95 %) lie within ± tolerance [kg].
+    center_of_mass : (3,) array or None
+        In a frame of the object in which it is grasped [m].
+    principal_moments : (3,) array or None
+        About the centre of mass, largest first [kg m²].
+    principal_moments_tolerance : float
+        As of the mass, for each moment [kg m²].
+    place : (3,) array or None
+        Centre of mass in S when grasped as the catalogue says; None: the grasp is not known [m].
+    place_tolerance : float
+        Largest distance from it [m].
+    """
+
+    name: str
+    mass: float
+    mass_tolerance: float
+    center_of_mass: FloatArray | None = None
+    principal_moments: FloatArray | None = None
+    principal_moments_tolerance: float = 0.0
+    place: FloatArray | None = None
+    place_tolerance: float = 0.0
+
+
+def load_catalogue(path: Path) -> tuple[KnownObject, ...]:
+    """Read a catalogue file.
+
+    Raises
+    ------
+    CatalogueError
+        If it cannot be read, or an object is not described as it must be.
+    """
+    try:
+        return catalogue_from(read_yaml(path, LIMIT))
+    except FileError as error:
+        raise CatalogueError(f'catalogue {path} {error}') from error
+    except ParameterError as error:
+        raise CatalogueError(f'catalogue {path}: {error}') from error
+
+
+def catalogue_from(document: Any) -> tuple[KnownObject, ...]:
+    """Return the objects that a document, as read from YAML, describes; in linear time.
+
+    Raises
+    ------
+    ParameterError
+    """
+    entries = document.get('objects') if isinstance(document, dict) else None
+    if not isinstance(entries, list) or not entries:
+        raise ParameterError('it must hold a list `objects`')
+    grasp = _grasp_frame(document.get('grasp_frame'))
+    objects = tuple(_known_object(entry, grasp) for entry in entries)
+    counts = Counter(known.name for known in objects)
+    double = sorted(name for name, count in counts.items() if count > 1)
+    if double:
+        raise ParameterError(f'{", ".join(double[:5])} is in it twice')
+    return objects
+
+
+def _grasp_frame(entry: Any) -> tuple[FloatArray, FloatArray] | None:
+    """Return rotation and position in S of the frame in which objects are grasped, if said."""
+    if entry is None:
+        return None
+    if not isinstance(entry, dict) or set(entry) != {'position', 'orientation'}:
+        raise ParameterError(
+            f'grasp_frame is {reprlib.repr(entry)}; it must hold position and orientation'
+        )
+    angles = vector(entry['orientation'], 'grasp_frame.orientation', 3, -10.0, 10.0)
+    position = vector(entry['position'], 'grasp_frame.position', 3, -FARTHEST, FARTHEST)
+    return pinocchio.rpy.rpyToMatrix(angles), position
+
+
+def _known_object(entry: Any, grasp: tuple[FloatArray, FloatArray] | None) -> KnownObject:
+    if not isinstance(entry, dict) or not isinstance(entry.get('name'), str):
+        raise ParameterError(f'{reprlib.repr(entry)} is no object with a name')
+    name = entry['name']
+    if not entry.keys() <= FIELDS:
+        unknown = ', '.join(sorted(entry.keys() - FIELDS)[:5])
+        raise ParameterError(f'{name}: no field {unknown}; there is {sorted(FIELDS)}')
+
+    def positive(key: str, most: float) -> float:
+        return number(entry.get(key), f'{name}: {key}', LEAST, most)
+
+    center, place, place_tolerance = entry.get('center_of_mass'), None, 0.0
+    if center is not None:
+        center = vector(center, f'{name}: center_of_mass', 3, -FARTHEST, FARTHEST)
+        if grasp is not None:
+            place = grasp[0] @ center + grasp[1]
+            place_tolerance = positive('center_of_mass_tolerance', FARTHEST)
+    moments, moments_tolerance = entry.get('principal_moments'), 0.0
+    if moments is not None:
+        moments = _moments(moments, f'{name}: principal_moments')
+        moments_tolerance = positive('principal_moments_tolerance', LARGEST)
+    return KnownObject(
+        name,
+        positive('mass', HEAVIEST),
+        positive('mass_tolerance', HEAVIEST),
+        center,
+        moments,
+        moments_tolerance,
+        place,
+        place_tolerance,
+    )
+
+
+def _moments(values: Any, where: str) -> FloatArray:
+    i = vector(values, where, 3)
+    if not (i[0] >= i[1] >= i[2] > 0.0 and i[0] <= (i[1] + i[2]) * (1 + 1e-6)):
+        raise ParameterError(
+            f'{where} {i.tolist()} must be positive, largest first, the largest at most the sum '
+            'of the others'
+        )
+    return i

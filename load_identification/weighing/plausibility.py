@@ -1,0 +1,107 @@
+"""Whether a wrench can be what the arm carries: its units, and the tool that is taken off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from load_identification.interface.batches import FilteredBatch
+from load_identification.model.robot import RotationAxis
+from load_identification.typing_aliases import FloatArray
+
+WINDOW_NS = 10_000_000_000
+"""Forces are compared with gravity over so much time [ns]."""
+
+TURNED = 5.0
+"""By so much gravity in S must have changed for it [m/s²]."""
+
+FAR_TOO_HEAVY = 5.0
+"""A joint may carry so many times its effort limit: pushes are no loads, and limits vary."""
+
+FAINT = 1e-5, 0.05
+"""A force that changes less than this is a simulator's rounding; up to this, where the sensor
+turns against gravity, it is less than the noise of a wrist sensor [N]."""
+
+LOOK_NS = 500_000_000
+"""How often a verdict is made [ns]."""
+
+
+class Units:
+    """Compares by how much force and gravity in S change: the load that it would take.
+
+    From the filtered wrench alone, for what is estimated of a wrench in another unit, with noise
+    of another size, may be anything.
+    """
+
+    def __init__(self) -> None:
+        self.words = ''
+        """What is not plausible; empty where nothing is."""
+        self._begin: int | None = None
+        self._newest = self._due = 0
+
+    def update(self, batch: FilteredBatch, axes: Callable[[], Sequence[RotationAxis]]) -> None:
+        """Take in filtered samples; a stamp that is not newer starts afresh.
+
+        Parameters
+        ----------
+        batch : FilteredBatch
+        axes : callable
+            Returns the joints that carry the sensor, in the present pose; none where not known.
+        """
+        both = np.hstack([batch.wrench[:, :3], batch.gravity])
+        used = np.isfinite(both).all(axis=1)
+        if not used.any():
+            return
+        stamps, both = batch.stamps[used], both[used]
+        back, late = stamps[0] <= self._newest, int(stamps[-1]) - (self._begin or 0) > WINDOW_NS
+        if back:
+            self.words, self._due = '', 0
+        if self._begin is None or back or late:
+            self._begin = int(stamps[0])
+            self._low, self._high = both[0], both[0]
+        self._newest = int(stamps[-1])
+        self._low = np.minimum(self._low, both.min(axis=0))
+        self._high = np.maximum(self._high, both.max(axis=0))
+        force, gravity = (self._high - self._low).reshape(2, 3)
+        turned = float(np.linalg.norm(gravity))
+        if turned > TURNED and self._newest >= self._due:
+            self._due = self._newest + LOOK_NS
+            self.words = _implausible(float(np.linalg.norm(force)), turned, both[-1, 3:], axes)
+
+
+def _implausible(
+    force: float,
+    turned: float,
+    gravity: FloatArray,
+    axes: Callable[[], Sequence[RotationAxis]],
+) -> str:
+    """Return in words what is not plausible of changes of force [N] and gravity [m/s²]."""
+    if FAINT[0] < force < FAINT[1]:
+        return f'force changes by {force:.2g} N where the sensor turns: newtons or kilonewtons?'
+    mass = force / turned
+    worst, words = FAR_TOO_HEAVY, ''
+    for axis in axes():
+        torque = abs(float(axis.direction @ np.cross(axis.arm, mass * gravity)))
+        if torque > worst * axis.effort_limit:
+            worst = torque / axis.effort_limit
+            words = (
+                f'{mass:.4g} kg alone would take {torque:.0f} N·m of {axis.name}, which has '
+                f'{axis.effort_limit:g}: newtons or millinewtons?'
+            )
+    return words
+
+
+def tool_taken_off(reversed_sign: bool, tool: float) -> str:
+    """Return in words that the tool may be off, where what is left has a negative mass.
+
+    Parameters
+    ----------
+    reversed_sign : bool
+    tool : float
+        Mass of the tool that is taken off [kg].
+    """
+    if not reversed_sign or tool <= 0.0:
+        return ''
+    lighter = f'lighter than the tool of {tool:.3f} kg that is taken off'
+    return f'{lighter}: call clear_tool if it was put down'
