@@ -11,9 +11,13 @@ from pathlib import Path
 import pytest
 from domains import Domain
 
-# Before anything imports rclpy, and inherited by every process a test starts: no test may meet
-# a robot or another run of the tests, nor read or write what a robot on this host has stored.
-if 'ROS_DOMAIN_ID' not in os.environ:
+# Before anything imports NumPy, and inherited by every process a test starts: matrices of a dozen
+# columns want no second thread, and several workers share the cores.
+os.environ['OPENBLAS_NUM_THREADS'] = '1'
+
+# Before anything imports rclpy, and inherited likewise: no test may meet a robot, another run of
+# the tests or another worker of this one, nor read or write what a robot on this host has stored.
+if 'ROS_DOMAIN_ID' not in os.environ or 'PYTEST_XDIST_WORKER' in os.environ:
     DOMAIN = Domain()
     os.environ['ROS_DOMAIN_ID'] = str(DOMAIN.number)
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
@@ -29,6 +33,21 @@ def pytest_unconfigure() -> None:
     shutil.rmtree(os.environ['ROS_HOME'], ignore_errors=True)
 
 
+# Only now what imports NumPy.
+import bags  # noqa: E402
+
+from load_identification.model.robot import Robot  # noqa: E402
+from load_identification.motion.joint_path import JointPath, Move  # noqa: E402
+from load_identification.recordings.identification import Identification  # noqa: E402
+from load_identification.simulation.puma import PAPER_START, puma_trajectory  # noqa: E402
+from load_identification.simulation.sensors import (  # noqa: E402
+    Recording,
+    SensorModel,
+    aluminium_block,
+    simulate,
+)
+
+
 @pytest.fixture(scope='session')
 def shared_data() -> Path:
     """Return the folder of real recordings beside the checkout, or skip where there is none."""
@@ -36,3 +55,36 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f'no recordings: {folder} is not there')
     return folder
+
+
+# Recordings that several modules read
+
+
+@pytest.fixture(scope='session')
+def sim() -> Recording:
+    """11 s at 200 Hz of the PUMA: the paper's move, then 8 s of rich motion."""
+    robot = Robot(bags.URDF, 'ft_sensor')
+    trajectory = puma_trajectory(robot.velocity_limits, 8.0, seed=1)
+    return simulate(robot, trajectory, aluminium_block(), SensorModel(), 200.0, seed=2)
+
+
+@pytest.fixture(scope='session')
+def short() -> Recording:
+    """0.6 s at rest, enough for every error and for no estimate of the mass."""
+    rest = JointPath((Move(PAPER_START, PAPER_START, 0.6),))
+    robot = Robot(bags.URDF, 'ft_sensor')
+    return simulate(robot, rest, aluminium_block(), SensorModel(), 200.0, seed=3)
+
+
+@pytest.fixture(scope='session')
+def bag(sim: Recording, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recording `sim` as rosbag2 keeps it."""
+    path = tmp_path_factory.mktemp('recordings') / 'whole'
+    messages = [bags.description(), *bags.joint_states(sim), *bags.wrenches(sim)]
+    return bags.write(path, messages)
+
+
+@pytest.fixture(scope='session')
+def result(bag: Path) -> Identification:
+    """What is identified from `bag`."""
+    return bags.run(bag)

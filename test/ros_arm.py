@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
-from ros_helpers import (
+from ros_helpers import BEST_EFFORT, DEADLINE, Group, NodeProcess, Pipeline
+from ros_messages import (
     BASE,
-    BEST_EFFORT,
     FRAME,
     NAMESPACE,
     NS,
     OFFSET,
     PUMA,
-    Group,
     Message,
-    NodeProcess,
-    Pipeline,
     joint_message,
     recording,
     wrench_message,
@@ -32,7 +30,7 @@ from std_srvs.srv import Trigger
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion, Robot
-from load_identification.tools.simulation import Recording, load_wrench
+from load_identification.simulation.sensors import Recording, load_wrench
 from load_identification.typing_aliases import FloatArray
 
 SERVICES = ('calibrate_offset', 'check_mass', 'save_tool', 'clear_tool', 'reset')
@@ -167,7 +165,7 @@ class Arm:
         return lambda: Answer(future.result(), took[0]) if future.done() and took else None
 
     def answers(
-        self, *services: str, stream: Iterator[Message] | None = None, deadline: float = 30.0
+        self, *services: str, stream: Iterator[Message] | None = None, deadline: float = DEADLINE
     ) -> list[Answer]:
         """Call services at once and stream until all have answered."""
         pending = [self.start(service) for service in services]
@@ -227,3 +225,8 @@ def prepared(group: Group) -> None:
     group.publisher(JointState, '/joint_states', BEST_EFFORT)
     group.publisher(WrenchStamped, '/wrench', BEST_EFFORT)
     group.describe()
+
+
+def file_of(group: Group) -> Path:
+    """Return the file that the nodes of a group store."""
+    return Path(group._home.name) / 'load_identification' / 'load_identification.yaml'

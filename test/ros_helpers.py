@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import signal
@@ -14,62 +13,48 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from domains import Domain
-from geometry_msgs.msg import AccelStamped, InertiaStamped, TwistStamped, WrenchStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from ros_messages import (
+    BASE,
+    FRAME,
+    NAMESPACE,
+    NS,
+    OFFSET,
+    OFFSET_KEYS,
+    PARAMETER_KEYS,
+    PUMA,
+    TRUTH,
+    Message,
+    feed,
+    joint_message,
+    recording,
+    stamp_of,
+    wrench_message,
+)
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 import load_identification
-from load_identification.model.robot import Robot
-from load_identification.tools.simulation import (
+from load_identification.simulation.sensors import (
     Recording,
-    SensorModel,
-    aluminium_block,
-    simulate,
-)
-from load_identification.tools.trajectories import (
-    PUMA_LOWER,
-    PUMA_UPPER,
-    Trajectory,
-    fourier_motion,
 )
 from load_identification.typing_aliases import FloatArray
 
-NS = 1_000_000_000
-BASE = 1_700_000_000 * NS
-"""Where the stamps of a feed begin: far from the present, so no clock can do [ns]."""
-
-DEADLINE = 60.0
+DEADLINE = 240.0
 """No event that comes at all takes so long, however loaded the machine [s]."""
 
 CODE = Path(load_identification.__file__).resolve().parents[1]
 """Where this process has the package from: the processes under test are to have the same."""
-
-NAMESPACE = '/load_identification'
-PUMA = (Path(__file__).resolve().parents[1] / 'config' / 'puma.urdf').read_text(encoding='utf-8')
-
-FRAME = 'ft_sensor'
-PAYLOAD = aluminium_block()
-TRUTH = np.concatenate(
-    [
-        [PAYLOAD.mass],
-        PAYLOAD.center_of_mass,
-        PAYLOAD.inertia_about_center_of_mass[np.triu_indices(3)],
-    ]
-)
-"""As the message carries it: mass, centre of mass, inertia about it [kg, m, kg m²]."""
-OFFSET = np.array(SensorModel().offset)
-PARAMETER_KEYS = ('mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-OFFSET_KEYS = tuple(f'offset.{axis}' for axis in ('fx', 'fy', 'fz', 'tx', 'ty', 'tz'))
 
 LATCHED = QoSProfile(
     depth=1,
@@ -80,110 +65,8 @@ RELIABLE = QoSProfile(depth=10000, reliability=ReliabilityPolicy.RELIABLE)
 BEST_EFFORT = QoSProfile(depth=10000, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
-class Message(NamedTuple):
-    """A message to publish at its time."""
-
-    due: int
-    topic: str
-    content: Any
-
-
-def stamped(content: Any, stamp: int, frame: str = '') -> Any:
-    """Write stamp [ns] and frame into a message's header, and return the message."""
-    content.header.stamp.sec, content.header.stamp.nanosec = divmod(int(stamp), NS)
-    content.header.frame_id = frame
-    return content
-
-
-def stamp_of(content: Any) -> int:
-    """Return a message's header stamp [ns]."""
-    return int(content.header.stamp.sec) * NS + int(content.header.stamp.nanosec)
-
-
-def wrench_message(stamp: int, frame: str, values: Sequence[float] | FloatArray) -> WrenchStamped:
-    """Return a wrench of six numbers [N, N m]."""
-    message = stamped(WrenchStamped(), stamp, frame)
-    force, torque = message.wrench.force, message.wrench.torque
-    force.x, force.y, force.z, torque.x, torque.y, torque.z = (float(v) for v in values)
-    return message
-
-
-def joint_message(
-    stamp: int,
-    names: Sequence[str],
-    position: Sequence[float] | FloatArray,
-    velocity: Sequence[float] | FloatArray = (),
-) -> JointState:
-    """Return a joint state; NaN velocities are not carried."""
-    message = stamped(JointState(), stamp)
-    message.name = list(names)
-    message.position = [float(v) for v in position]
-    if not np.isnan(velocity).all():
-        message.velocity = [float(v) for v in velocity]
-    return message
-
-
-def vector(v: Any) -> tuple[float, float, float]:
-    """Return a geometry_msgs/Vector3 as a tuple."""
-    return v.x, v.y, v.z
-
-
-def wrench_of(message: WrenchStamped) -> tuple[float, ...]:
-    """Return the six numbers of a wrench."""
-    return (*vector(message.wrench.force), *vector(message.wrench.torque))
-
-
-def filtered_messages(
-    stamp: int, frame: str, wrench: FloatArray, twist: FloatArray, accel: FloatArray
-) -> list[Message]:
-    """Return the three filtered topics of one sample; (6,) each, linear first."""
-    messages = []
-    for name, kind, values in (
-        ('wrench', WrenchStamped, wrench),
-        ('twist', TwistStamped, twist),
-        ('accel', AccelStamped, accel),
-    ):
-        content = stamped(kind(), stamp, frame)
-        part = getattr(content, name)
-        first, second = (
-            (part.force, part.torque) if name == 'wrench' else (part.linear, part.angular)
-        )
-        first.x, first.y, first.z = (float(v) for v in values[:3])
-        second.x, second.y, second.z = (float(v) for v in values[3:])
-        messages.append(Message(stamp, f'{NAMESPACE}/filtered/{name}', content))
-    return messages
-
-
-def filtered_sample(recording: Recording, k: int, base: int, frame: str = FRAME) -> list[Message]:
-    """Return the true motion of S and the wrench of one sample as filtered topics."""
-    motion = recording.motion
-    return filtered_messages(
-        base + int(recording.stamps[k]),
-        frame,
-        recording.exact_wrench[k] + OFFSET,
-        np.concatenate([motion.linear_velocity[k], motion.angular_velocity[k]]),
-        np.concatenate([motion.linear_acceleration[k], motion.angular_acceleration[k]]),
-    )
-
-
-def inertia_of(message: InertiaStamped) -> FloatArray:
-    """Return mass, centre of mass and inertia of a message."""
-    i = message.inertia
-    return np.array([i.m, *vector(i.com), i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz])
-
-
-def feed(recording: Recording, base: int, first: int = 0, last: int = -1) -> list[Message]:
-    """Return the messages of samples `first` to `last` of a recording, in order."""
-    messages = []
-    for k in range(len(recording.stamps))[first : None if last == -1 else last]:
-        stamp = base + int(recording.stamps[k])
-        joints = joint_message(
-            stamp, recording.names, recording.position[k], recording.velocity[k]
-        )
-        messages.append(Message(stamp, '/joint_states', joints))
-        wrench = wrench_message(stamp, recording.frame, recording.wrench[k])
-        messages.append(Message(stamp, '/wrench', wrench))
-    return messages
+WITH_ESTIMATOR = ('load_identification', 'estimator', 'hexapod', 'arm_estimator')
+"""Modules whose process holds an estimator."""
 
 
 class NodeProcess:
@@ -313,7 +196,10 @@ class Group:
             From name to name.
         """
         arguments = []
-        for name, value in (parameters or {}).items():
+        # The sensors that play here are exact but for noise; what may be wrong with others, and
+        # takes minutes of motion to settle, has tests of its own.
+        exact = {'systematic_errors': 'none'} if module in WITH_ESTIMATOR else {}
+        for name, value in {**exact, **(parameters or {})}.items():
             arguments += ['-p', f'{name}:={json.dumps(value)}']
         for name, other in (remaps or {}).items():
             arguments += ['-r', f'{name}:={other}']
@@ -567,55 +453,6 @@ def connected(group: Group, parameters: Mapping[str, Any] | None = None) -> Pipe
     return pipeline
 
 
-RATE = 125.0
-"""Samples per second of the recordings: few, so that they can be played fast [Hz]."""
-
-
-@functools.cache
-def trajectory(duration: float = 8.0, slow: bool = False) -> Trajectory:
-    """Return the motion of `recording`."""
-    middle = (PUMA_LOWER + PUMA_UPPER) / 2.0
-    limits = Robot(PUMA, FRAME).velocity_limits * (0.05 if slow else 1.0)
-    duration, highest = (20.0, 0.1) if slow else (duration, 1.0)
-    motion = fourier_motion(middle, PUMA_LOWER, PUMA_UPPER, limits, duration, 1, highest)
-    return Trajectory((motion,))
-
-
-@functools.cache
-def recording(
-    noise: float = 1.0,
-    velocity_noise: float | None = None,
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.80665),
-    duration: float = 8.0,
-    slow: bool = False,
-) -> Recording:
-    """Return a recording of the PUMA-like arm with the aluminium block.
-
-    Parameters
-    ----------
-    noise : float
-        Of a real wrist sensor and encoders, times this; 0: exact, but for the offset.
-    velocity_noise : float or None
-        Of joint velocities; None: not published [rad/s].
-    gravity : tuple
-        In the root frame [m/s²].
-    duration : float
-        [s]
-    slow : bool
-        Move so slowly, in 20 s, that gravity alone is to be felt.
-    """
-    robot = Robot(PUMA, FRAME, gravity)
-    sensors = SensorModel(
-        encoder_resolution=noise * 1e-5,
-        velocity_noise=velocity_noise,
-        force_noise=noise * 0.1,
-        torque_noise=noise * 0.005,
-        force_step=0.0,
-        torque_step=0.0,
-    )
-    return simulate(robot, trajectory(duration, slow), PAYLOAD, sensors, RATE, 0)
-
-
 def assert_holds(pipeline: Pipeline) -> None:
     """Check that everything is identified, and as it is in truth."""
     status = pipeline.status
@@ -624,8 +461,9 @@ def assert_holds(pipeline: Pipeline) -> None:
     assert [status[f'{key}.identified'] for key in PARAMETER_KEYS] == ['true'] * 10, pipeline.words
     # Sixteen normal errors in each of a hundred plays: one beyond 5 std has a chance of 1e-3.
     assert np.abs(pipeline.errors()).max() < 5.0
-    # An interval as wide as the world would hold as well; 8 s give 0.3 g and 2e-5 kg m².
-    assert pipeline.number('mass.std') < 0.002
+    # An interval as wide as the world would hold as well; the sensor's gain, unknown to 0.7 %,
+    # leaves 8 g of 1.1 kg, and 8 s of motion 8e-5 kg m².
+    assert pipeline.number('mass.std') < 0.012
     assert pipeline.numbers(f'{key}.std' for key in PARAMETER_KEYS[4:]).max() < 1e-4
 
 

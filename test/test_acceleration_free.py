@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from robots import SCARA, SEVEN_JOINTS
 
-from load_identification.arm.acceleration_free import (
-    AccelerationFree,
-    Terms,
-    base_wrench_terms,
-    differences,
-    joint_torque_terms,
-)
-from load_identification.arm.arm import Arm
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.rows import ArmModel, JointMotion, Model, Terms, WrenchModel
+from load_identification.arm.dynamics.tree import Arm
+from load_identification.arm.identification import identify
+from load_identification.arm.methods.acceleration_free import AccelerationFree, differences
+from load_identification.arm.recording import ArmRecording
+from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError
+from load_identification.simulation.excited_arm import COULOMB, friction
+from load_identification.simulation.excited_arm import description as three_joints
+from load_identification.simulation.random_arms import PinocchioArm, random_samples
+from load_identification.simulation.robots import SCARA, SEVEN_JOINTS
 from load_identification.typing_aliases import FloatArray, IntArray
 
 URDFS = {'seven': SEVEN_JOINTS.urdf, 'scara': SCARA.urdf}
@@ -22,6 +24,11 @@ PLACEMENT = (
     np.array([[0.0, -1.0, 0.0], [0.6, 0.0, -0.8], [0.8, 0.0, 0.6]]),
     np.array([0.1, -0.2, 0.3]),
 )
+TRUTH = three_joints(3)
+FREE = Settings('acceleration_free')
+GRAVITY = np.array([0.0, 0.0, -9.80665])
+RATE = 200.0
+NOISE = 0.02
 Motion = tuple[FloatArray, FloatArray, FloatArray]
 
 
@@ -40,17 +47,17 @@ def stamps_of(t: FloatArray) -> IntArray:
     return np.round(t * 1e9).astype(np.int64)
 
 
-def regressor(arm: Arm, kind: str, samples: Motion) -> FloatArray:
+def model_of(arm: Arm, kind: str) -> Model:
     if kind == 'base':
-        return arm.base_wrench_regressor(*samples, PLACEMENT)
-    return arm.joint_torque_regressor(*samples)
+        return WrenchModel(arm, PLACEMENT)
+    return ArmModel(arm, DriveModel(rotor_inertia=True, transition_velocity=0.1))
 
 
 def terms(arm: Arm, kind: str, samples: Motion) -> Terms:
-    q, qd, _ = samples
-    if kind == 'base':
-        return base_wrench_terms(arm, q, qd, PLACEMENT)
-    return joint_torque_terms(arm, q, qd)
+    model, (q, qd, _) = model_of(arm, kind), samples
+    both = model.link_terms(q, qd), model.other_terms(qd)
+    momentum, rest = zip(*((each.momentum, each.rest) for each in both), strict=True)
+    return Terms(np.concatenate(momentum, axis=2), np.concatenate(rest, axis=2))
 
 
 def filtered(step: float, arm: Arm, kind: str, second: float | None, true: bool) -> FloatArray:
@@ -58,7 +65,7 @@ def filtered(step: float, arm: Arm, kind: str, second: float | None, true: bool)
     t = np.arange(round(1.0 / step) + 1) * step
     samples = motion(len(arm.joints), t)
     if true:
-        whole = np.array(regressor(arm, kind, samples))
+        whole = model_of(arm, kind).regressor(*samples)
         parts = Terms(np.zeros_like(whole), whole)
     else:
         parts = terms(arm, kind, samples)
@@ -76,7 +83,7 @@ def test_the_regressor_is_the_derivative_of_momentum_and_a_rest(name: str, kind:
     momentum = [terms(arm, kind, samples).momentum for samples in (ahead, behind)]
     derivative = (momentum[0] - momentum[1]) / (2.0 * step)
     ours = derivative + terms(arm, kind, here).rest
-    true = regressor(arm, kind, here)
+    true = model_of(arm, kind).regressor(*here)
     # A central difference: step² / 6 times a third derivative of some hundreds, and rounding.
     np.testing.assert_allclose(ours, true, rtol=0.0, atol=1e-6 * np.abs(true).max())
 
@@ -181,3 +188,60 @@ def test_differences_belong_to_the_middle_of_their_step() -> None:
     np.testing.assert_allclose(
         position, 3.0 * at**2 + at + 0.75 * np.diff(t, axis=0) ** 2, rtol=1e-12
     )
+
+
+def with_rests(seconds: float) -> tuple[FloatArray, JointMotion]:
+    """Return times and a motion in which each joint stands for 4 s of every 15 s."""
+    rng = np.random.default_rng(1)
+    times = np.arange(round(seconds * RATE)) / RATE
+    rate = 2.0 * np.pi * rng.uniform(0.1, 0.6, (3, 4))
+    phase, amplitude = rng.uniform(0.0, 6.3, (3, 4)), rng.uniform(0.2, 0.5, (3, 4))
+    share = np.clip(
+        1.0 + 1.5 * np.cos(2.0 * np.pi * (times[:, None] / 15.0 - np.arange(3) / 3.0)), 0, 1
+    )
+    pace = share**2 * (3.0 - 2.0 * share)
+    angle = np.cumsum(pace, axis=0)[:, :, None] / RATE * rate + phase
+    sine, cosine = amplitude * np.sin(angle), amplitude * np.cos(angle)
+    slope, bend = (rate * cosine).sum(axis=2), -(rate**2 * sine).sum(axis=2)
+    qdd = bend * pace**2 + slope * np.gradient(pace, times, axis=0)
+    return times, (sine.sum(axis=2), slope * pace, qdd)
+
+
+def test_what_a_resting_joint_holds_by_stiction_is_not_fitted() -> None:
+    times, motion = with_rests(40.0)
+    q, qd, _ = motion
+    stands = np.abs(qd) < 1e-4
+    assert (stands.mean(axis=0) > 0.15).all()
+    held = np.where(stands, COULOMB[:, 0], friction(qd))
+    effort = PinocchioArm(TRUTH, GRAVITY).torque(motion) + held
+    effort += NOISE * np.random.default_rng(0).standard_normal(effort.shape)
+    stamps = np.round(1e9 * times).astype(np.int64)
+    log = ArmRecording('rests', ('joint_1', 'joint_2', 'joint_3'), stamps, q, qd, effort)
+    drive = DriveModel('symmetric', 'asymmetric', offset=True)
+    found = identify(ArmModel(Arm(TRUTH), drive), [log], FREE)
+    links = found.consistent.copy()
+    drives, links[found.model.links.stop :] = links[found.model.links.stop :].copy(), 0.0
+    samples = random_samples(np.random.default_rng(3), 3, 200)
+    truth = PinocchioArm(TRUTH, GRAVITY).torque(samples)
+    error = np.linalg.norm(found.model.predict(links, samples) - truth) / np.linalg.norm(truth)
+    assert error < 0.002
+    # Levels of 6 and 4 N m are one of 5 and an offset of 1, and so on.
+    np.testing.assert_allclose(drives[::4], COULOMB.mean(axis=1), atol=0.02)
+    np.testing.assert_allclose(drives[3::4], -np.diff(COULOMB)[:, 0] / 2.0, atol=0.02)
+
+
+def test_turning_round_often_and_slowly_is_no_rest() -> None:
+    times = np.arange(round(20.0 * RATE)) / RATE
+    rate = 2.0 * np.pi * np.array([1.1, 1.2, 1.3])
+    angle = rate * times[:, None] + np.array([0.0, 1.0, 2.0])
+    # Slower than 0.01 rad/s for 0.05 s of every 0.4 s; the filters remember 0.8 s.
+    q, qd, qdd = 0.008 * np.sin(angle), 0.008 * rate * np.cos(angle), 0.0 * angle
+    qdd -= 0.008 * rate**2 * np.sin(angle)
+    effort = PinocchioArm(TRUTH, GRAVITY).torque((q, qd, qdd)) + friction(qd)
+    stamps = np.round(1e9 * times).astype(np.int64)
+    log = ArmRecording('slow', ('joint_1', 'joint_2', 'joint_3'), stamps, q, qd, effort)
+    drive = DriveModel('symmetric', offset=True)
+    found = identify(ArmModel(Arm(TRUTH), drive), [log], FREE)
+    # The levels and, over 0.06 rad/s, a little of the slopes.
+    levels = found.consistent[found.model.links.stop :: 3]
+    np.testing.assert_allclose(levels, COULOMB.mean(axis=1), rtol=0.1)

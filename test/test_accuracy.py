@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from load_identification.model.robot import Robot
-from load_identification.tools.simulation import SensorModel, simulate
-from load_identification.tools.trajectories import Quintic, Trajectory, fourier_motion
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / 'benchmark'))
-from accuracy import MOUNTS, NAMES, PARAMETERS, WRIST_SENSOR, Case, Study, identify, study
+from load_identification.motion.joint_path import JointPath, Move
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import random_sines
+from load_identification.simulation.monte_carlo import (
+    NAMES,
+    PARAMETERS,
+    Case,
+    Study,
+    identify,
+    study,
+)
+from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel, simulate
 
 EXACT = SensorModel(
     encoder_resolution=0.0, force_noise=0.0, torque_noise=0.0, force_step=0.0, torque_step=0.0
@@ -82,7 +88,7 @@ def test_noise_of_the_encoders_alone_identifies_nothing(encoder_noise: float) ->
     """At rest, differentiated twice, it looks like motion with accelerations of 0.05 rad/s²."""
     case = Case(sensors=ENCODERS_OF_NOISE, encoder_noise=encoder_noise)
     pose = np.array([0.3, -0.7, 0.4, 0.5, 0.6, 0.2])
-    still = Trajectory((Quintic(pose, pose, 60.0),))
+    still = JointPath((Move(pose, pose, 60.0),))
     mount = MOUNTS[case.mount]
     robot = Robot(mount.urdf, mount.sensor_frame)
     recording = simulate(robot, still, case.payload, case.sensors, case.rate, seed=0)
@@ -96,12 +102,15 @@ def test_noise_of_the_encoders_does_not_make_up_for_motion_that_shows_nothing() 
     mount = MOUNTS[case.mount]
     centre = np.array([0.0, -0.5, 0.25, 0.3, 0.4, 0.2])
     reach = np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0])
-    turning = fourier_motion(
-        centre, centre - reach, centre + reach, np.array(mount.velocity_limit), 30.0, seed=0
+    turning = random_sines(
+        centre,
+        Limits(centre - reach, centre + reach, np.array(mount.velocity_limit)),
+        30.0,
+        seed=0,
     )
     robot = Robot(mount.urdf, mount.sensor_frame)
     recording = simulate(
-        robot, Trajectory((turning,)), case.payload, case.sensors, case.rate, seed=0
+        robot, JointPath((turning,)), case.payload, case.sensors, case.rate, seed=0
     )
     for estimate in identify(case, case.measured(recording, 1), (5.0, 10.0, 30.0)):
         assert not estimate.identified.any()

@@ -6,25 +6,36 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from robots import SCARA, SEVEN_JOINTS, SIX_JOINTS, Arm, joint, robot
 
 from load_identification.estimation.advice import PLACES, Advice, advise
 from load_identification.estimation.excitation import Excitation, FastestMotion
-from load_identification.estimation.identification import (
+from load_identification.estimation.identifiability import (
     CENTER_OF_MASS,
     INERTIA,
     MASS,
-    Judgement,
+    Identifiability,
     Requirements,
     judge,
 )
-from load_identification.estimation.prospect import HOLD, Knowledge, predicted_std, swings
+from load_identification.estimation.predicted_covariance import (
+    HOLD,
+    Knowledge,
+    predicted_std,
+    swings,
+)
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.model.joint_axes import RotationAxis, joint_axes, sensor_axes
 from load_identification.model.regressor import wrench_regressor
-from load_identification.model.robot import Robot
-from load_identification.tools.simulation import aluminium_block, load_wrench
-from load_identification.tools.trajectories import JointMotion, quintic
+from load_identification.model.robot import Robot, RotationAxis, joint_axes, sensor_axes
+from load_identification.motion.joint_path import JointMotion, Move
+from load_identification.simulation.robots import (
+    SCARA,
+    SEVEN_JOINTS,
+    SIX_JOINTS,
+    Arm,
+    joint,
+    robot,
+)
+from load_identification.simulation.sensors import aluminium_block, load_wrench
 from load_identification.typing_aliases import FloatArray
 
 PUMA = Arm(
@@ -111,19 +122,19 @@ class Session:
         )
         goal = self.pose + motion.angle * np.eye(len(self.pose))[number]
         if motion.rate:
-            # The peak rate of a quintic is 15/8 of its mean.
+            # The peak rate of a Move is 15/8 of its mean.
             duration = 15.0 / 8.0 * motion.angle / motion.rate
             legs = [(self.pose, goal), (goal, self.pose)] * motion.swings
         else:
             duration, legs = 2.0, [(self.pose, goal)]
         times = np.arange(1, int(duration * RATE) + 1) / RATE
         for start, end in legs:
-            self.move(quintic(start, end, duration, times))
+            self.move(Move(start, end, duration).sample(times))
         if not motion.rate:
             self.pose = goal
             self.stand()
 
-    def know(self) -> tuple[Knowledge, Judgement, FloatArray]:
+    def know(self) -> tuple[Knowledge, Identifiability, FloatArray]:
         """Return what is known, judged, and the standard deviations judged by."""
         rows, wrenches = np.concatenate(self._rows), np.concatenate(self._wrenches)
         noise = self._noise[[0, 3]]
@@ -131,21 +142,16 @@ class Session:
             values = solved(rows, wrenches, noise)
             residual = wrenches - rows @ values
             noise = np.sqrt(np.mean(residual.reshape(-1, 2, 3) ** 2, axis=(0, 2)))
-        whole = len(rows) // 10 * 10
-        averages = rows[:whole].reshape(-1, 10, 6, 16).mean(axis=1) * np.sqrt(10.0)
         excitation = self.fastest.excitation(values[:10])
         unexplained = max(float(noise[1]), excitation.unexplained)
         knowledge = Knowledge(
             values[:10],
             triangle_of(rows, noise),
-            triangle_of(averages, noise),
             noise,
             self._specific_force,
             unexplained,
         )
-        std = predicted_std(
-            knowledge, knowledge.information[None], knowledge.slow_information[None]
-        )[0]
+        std = predicted_std(knowledge, knowledge.information[None])[0]
         judgement = judge(
             to_message_order(values[:10]) if values[0] > 0.0 else values[:10],
             std,
@@ -194,7 +200,7 @@ def test_who_follows_the_advice_identifies_everything_stage_by_stage(
         session.follow(advice)
         _, _, reached = session.know()
         # Of what is lacking, where it becomes known at all; the noise is learned meanwhile, and
-        # a quintic is not the sine that was thought of.
+        # a Move is not the sine that was thought of.
         places = np.arange(10)[PLACES[before.lacking]]
         near = places[advice.std[places] <= 10.0 * before.allowed[places]]
         assert np.abs(np.log(advice.std[near] / reached[near])).max(initial=0.0) <= np.log(1.3)
@@ -260,7 +266,7 @@ def test_a_sensor_that_cannot_see_the_inertia_is_said_not_to() -> None:
         session.stand()
     knowledge, judgement, _ = session.know()
     assert judgement.lacking in (CENTER_OF_MASS, INERTIA)
-    seen = Judgement(
+    seen = Identifiability(
         np.arange(10) < 4, judgement.reasons, False, INERTIA, judgement.allowed
     )  # as if the centre of mass were known
     advice = advise(knowledge, seen, REQUIRED, joint_axes(session.robot, session.pose))
@@ -284,7 +290,7 @@ def test_nothing_is_advised_where_nothing_lacks() -> None:
     session = Session(WRIST, BLOCK)
     session.stand()
     known, _, _ = session.know()
-    complete = Judgement(np.ones(10, dtype=bool), (), False, '', np.ones(10))
+    complete = Identifiability(np.ones(10, dtype=bool), (), False, '', np.ones(10))
     advice = advise(known, complete, REQUIRED)
     assert (advice.text, advice.motion) == ('', None)
 

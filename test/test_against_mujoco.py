@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 import pytest
-from robots import ARMS, Arm
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import FrameMotion, Robot
+from load_identification.simulation.robots import ARMS, Arm
 from load_identification.typing_aliases import FloatArray
 
 SAMPLES = 20

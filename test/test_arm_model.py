@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arms import PinocchioArm, random_samples, random_urdf, smooth_motion
-from robots import SCARA, SEVEN_JOINTS, SIX_JOINTS
 
-from load_identification.arm.arm import CHUNK, Arm
-from load_identification.arm.friction import DriveModel
-from load_identification.arm.model import ArmModel
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.tree import Arm
 from load_identification.errors import DescriptionError, ParameterError
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.regressor import wrench_regressor
+from load_identification.simulation.random_arms import (
+    PinocchioArm,
+    random_samples,
+    random_urdf,
+)
+from load_identification.simulation.robots import SCARA, SEVEN_JOINTS, SIX_JOINTS
 from load_identification.typing_aliases import FloatArray
 
 GRAVITY = np.array([1.0, -2.0, -9.0])
@@ -69,40 +71,6 @@ def test_base_wrench_at_any_mounting_is_the_wrench_there(case: tuple[Arm, Pinocc
     same(regressor @ arm.nominal.ravel(), expected)
 
 
-def test_link_motion_gives_the_same_torque_through_the_wrench_regressor(
-    case: tuple[Arm, PinocchioArm],
-) -> None:
-    arm, oracle = case
-    motion = random_samples(np.random.default_rng(3), len(arm.joints))
-    links = arm.link_motion(*motion)
-    force, torque = np.zeros((2, len(motion[0]), 3))
-    for k, body in enumerate(arm.nominal):
-        wrench = (
-            wrench_regressor(
-                links.linear_acceleration[:, k],
-                links.angular_velocity[:, k],
-                links.angular_acceleration[:, k],
-            )
-            @ body
-        )
-        f = np.einsum('nij,nj->ni', links.rotation[:, k], wrench[:, :3])
-        force += f
-        torque += np.einsum('nij,nj->ni', links.rotation[:, k], wrench[:, 3:])
-        torque += np.cross(links.position[:, k], f)
-    same(np.hstack([force, torque]), oracle.base_wrench(motion))
-
-
-def test_batches_longer_than_a_chunk_are_their_samples_one_by_one() -> None:
-    arm = Arm(SEVEN_JOINTS.urdf)
-    motion = random_samples(np.random.default_rng(4), len(arm.joints), CHUNK + 3)
-    whole = arm.joint_torque_regressor(*motion)
-    base = arm.base_wrench_regressor(*motion)
-    for k in (0, CHUNK - 1, CHUNK, CHUNK + 2):
-        single = tuple(array[k : k + 1] for array in motion)
-        same(arm.joint_torque_regressor(*single)[0], whole[k])
-        same(arm.base_wrench_regressor(*single)[0], base[k])
-
-
 def test_nominal_parameters_are_those_of_links_with_what_is_fixed_to_them() -> None:
     arm = Arm(SIX_JOINTS.urdf, joints=SIX_JOINTS.joints)
     # link_6 carries flange, sensor, gripper and both locked fingers, 1.3 kg each.
@@ -147,7 +115,7 @@ def test_unusable_arguments_are_named() -> None:
         Arm(SCARA.urdf, gravity=(0.0, 0.0))
     arm = Arm(SCARA.urdf)
     with pytest.raises(ParameterError, match=r'\(n, 6\) throughout, got \(4, 5\)'):
-        arm.link_motion(*np.zeros((3, 4, 5)))
+        arm.joint_torque_regressor(*np.zeros((3, 4, 5)))
     with pytest.raises(ParameterError, match="'dry'; it must be one of none, symmetric"):
         DriveModel(coulomb='dry')
     with pytest.raises(ParameterError, match='transition velocity is -1'):
@@ -176,18 +144,3 @@ def test_coulomb_friction_builds_up_over_the_transition_velocity() -> None:
     np.testing.assert_allclose(smooth.rows(qd, qd)[0], expected, rtol=1e-12)
     np.testing.assert_array_equal(smooth.at_rest(qd), [False, False, True, False, False])
     np.testing.assert_array_equal(DriveModel('none').at_rest(qd), False)
-
-
-@pytest.mark.parametrize('urdf', [SCARA.urdf, SEVEN_JOINTS.urdf], ids=['scara', 'seven_joints'])
-def test_rows_by_joint_are_those_of_the_whole_regressor(urdf: str) -> None:
-    rng = np.random.default_rng(5)
-    model = ArmModel(Arm(urdf), DriveModel('asymmetric', 'symmetric', True, True))
-    motion = smooth_motion(rng, len(model.arm.joints), 40)
-    columns = rng.permutation(len(model.names))[: len(model.names) // 2]
-    whole = model.regressor(*motion)[:, :, columns]
-    for joint, part in enumerate(model.joint_rows(motion, columns)):
-        np.testing.assert_array_equal(whole[:, joint][:, part.columns], part.matrix.T)
-        rest = np.delete(whole[:, joint], part.columns, axis=1)
-        np.testing.assert_array_equal(rest, 0.0)
-    parameters = rng.normal(size=len(model.names))
-    same(model.predict(parameters, motion), model.regressor(*motion) @ parameters)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arms import random_samples, random_urdf
-from khosla_kanade import CMU_DD_ARM_II, CYLINDRICAL, PaperArm, paper_motion
-from robots import SCARA, SEVEN_JOINTS
 
-from load_identification.arm.arm import Arm
-from load_identification.arm.base_parameters import (
+from load_identification.arm.dynamics.base_parameters import (
     IDENTIFIABLE,
     IN_COMBINATION,
     NOT_IDENTIFIABLE,
@@ -19,8 +15,17 @@ from load_identification.arm.base_parameters import (
     preference,
     random_motion,
 )
-from load_identification.arm.friction import DriveModel
-from load_identification.arm.model import ArmModel
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.tree import Arm
+from load_identification.simulation.khosla_kanade import (
+    CMU_DD_ARM_II,
+    CYLINDRICAL,
+    PaperArm,
+    paper_motion,
+)
+from load_identification.simulation.random_arms import random_samples, random_urdf
+from load_identification.simulation.robots import SCARA, SEVEN_JOINTS
 
 ARMS = {
     'scara': SCARA.urdf,

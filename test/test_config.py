@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from load_identification.nodes.parameters import TABLE, Parameters, check, from_yaml
+from load_identification.interface.parameter_file import from_yaml
+from load_identification.interface.parameters import TABLE, Parameters, check
 
 FILE = Path(__file__).resolve().parents[1] / 'config' / 'load_identification.yaml'
 RANGE = re.compile(r'(-?\d[\d.e+-]*) to (-?\d[\de+-]*(?:\.\d+)?)')

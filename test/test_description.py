@@ -13,25 +13,15 @@ import numpy as np
 import pinocchio
 import pytest
 from geometry_msgs.msg import TransformStamped, WrenchStamped
-from ros_helpers import (
-    FRAME,
-    LATCHED,
-    PUMA,
-    Group,
-    Pipeline,
-    assert_holds,
-    inertia_of,
-    pieces,
-    recording,
-    stamp_of,
-    vector,
-)
+from ros_helpers import LATCHED, Group, Pipeline, assert_holds, pieces
+from ros_messages import FRAME, PUMA, inertia_of, recording, stamp_of, vector
 from sensor_msgs.msg import JointState
 from test_ros_markers import uneven_recording
 
 from load_identification.errors import FrameError
-from load_identification.model.robot import Robot, link_names, with_fixed_link
-from load_identification.nodes import transforms
+from load_identification.model.frames import link_names, with_fixed_link
+from load_identification.model.robot import Robot
+from load_identification.nodes import description as transforms
 from load_identification.typing_aliases import FloatArray
 
 needs_tf2 = pytest.mark.skipif(not transforms.installed(), reason='tf2_ros is not installed')

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from robots import SIX_JOINTS
 from test_payload_estimator import estimate_of, part, poses, rich_motion, samples
 
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.model.joint_axes import joint_axes
-from load_identification.model.robot import Robot
+from load_identification.model.robot import Robot, joint_axes
+from load_identification.simulation.robots import SIX_JOINTS
 
 
 def test_at_rest_a_turn_is_advised_by_the_name_of_a_joint_where_there_is_one() -> None:
@@ -48,7 +47,7 @@ def test_the_fastest_motion_shows_nothing_of_a_push(begins: float) -> None:
         estimator.update(each)
         estimate = estimator.estimate()
         assert estimate is not None
-        left.append(estimator._guidance.excitation(estimate.total).unexplained)
+        left.append(estimator._excitation.excitation(estimate.total).unexplained)
     # Of 1 N·m nothing: what came before its notice, in fast motion each time, is dropped.
     assert left[1] < 1.3 * left[0]
 

@@ -7,20 +7,25 @@ from dataclasses import replace
 import numpy as np
 import pinocchio
 import pytest
-from excited_arm import Case, case, description
 
-from load_identification.arm.fourier_motion import OptimisedMotion, optimise_fourier_motion
-from load_identification.arm.fourier_series import FourierSettings
-from load_identification.arm.joint_motion import JointMotion
-from load_identification.arm.limits import Workspace
+from load_identification.arm.planning.criteria import CONDITION, DETERMINANT
+from load_identification.arm.planning.fourier import (
+    OptimisedMotion,
+    optimise_fourier_motion,
+)
 from load_identification.errors import ParameterError
+from load_identification.motion.collision import Links, Workspace
+from load_identification.motion.fourier import FourierSettings
+from load_identification.motion.joint_path import JointMotion
+from load_identification.simulation.excited_arm import Case, case, description
 from load_identification.typing_aliases import FloatArray
 
 SETTINGS = FourierSettings(duration=16.0, period=8.0, draws=15, descents=1, iterations=30, seed=1)
 CENTER = np.array([0.3, 0.0, 0.0])
 """Of the box, as is its point, in the frame of link 3 [m]."""
 
-BOX = Workspace(np.array([0.1, -0.5, 0.1]), np.array([0.8, 0.6, 1.0]), 2, CENTER)
+LINKS = Links(description(3), case(3).arm.joints)
+BOX = Workspace(np.array([0.1, -0.5, 0.1]), np.array([0.8, 0.6, 1.0]), LINKS, 2, CENTER)
 
 
 @pytest.fixture(scope='module')
@@ -29,9 +34,14 @@ def arm() -> Case:
 
 
 def optimise(
-    arm: Case, settings: FourierSettings = SETTINGS, box: Workspace | None = None
+    arm: Case,
+    settings: FourierSettings = SETTINGS,
+    box: Workspace | None = None,
+    criterion: str = CONDITION,
 ) -> OptimisedMotion:
-    return optimise_fourier_motion(arm.arm, arm.regressor, arm.limits, settings, np.ones(3), box)
+    return optimise_fourier_motion(
+        arm.regressor, arm.limits, settings, np.ones(3), box, None, criterion
+    )
 
 
 @pytest.fixture(scope='module')
@@ -97,7 +107,13 @@ def test_is_conditioned_better_than_the_best_drawn(
     which: str, request: pytest.FixtureRequest
 ) -> None:
     motion = request.getfixturevalue(which)
-    assert motion.condition < 0.8 * motion.drawn_condition
+    assert motion.worth.condition < 0.8 * motion.drawn.condition
+
+
+def test_the_determinant_is_far_larger_than_that_of_the_best_drawn(arm: Case) -> None:
+    found = optimise(arm, replace(SETTINGS, iterations=15), criterion=DETERMINANT)
+    # Standard deviations of the 15 parameters smaller by a tenth each: 2 x 15 x 0.1.
+    assert found.worth.log_determinant > found.drawn.log_determinant + 3.0
 
 
 def test_condition_number_is_that_of_what_friction_leaves(
@@ -116,7 +132,7 @@ def test_condition_number_is_that_of_what_friction_leaves(
     values = np.linalg.eigvalsh(information)
     true = np.sqrt(np.sum(values) * np.sum(1.0 / values))
     # The optimiser takes 40 samples of a period and a sign that turns over 2 % of the velocity.
-    assert found.condition == pytest.approx(true, rel=0.1)
+    assert found.worth.condition == pytest.approx(true, rel=0.1)
 
 
 def test_the_same_seed_gives_the_same_motion_and_another_another(arm: Case) -> None:
@@ -133,7 +149,7 @@ def test_the_periods_make_up_the_duration_asked_for(found: OptimisedMotion) -> N
 
 
 def test_a_workspace_out_of_reach_is_refused_with_its_corners(arm: Case) -> None:
-    far = Workspace(np.array([2.0, 2.0, 2.0]), np.array([2.5, 2.5, 2.5]), 2, CENTER)
+    far = Workspace(np.array([2.0, 2.0, 2.0]), np.array([2.5, 2.5, 2.5]), LINKS, 2, CENTER)
     with pytest.raises(ParameterError, match=r'within the workspace from \[2. 2. 2.\]'):
         optimise(arm, replace(SETTINGS, iterations=2), far)
 

@@ -6,17 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hexapods import AMPLITUDE, FREQUENCY, GEOMETRY, body_force, leg_forces
 
+from load_identification.interface.batches import EffortBatch, SynchronizedBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import plan_sines
-from load_identification.parallel.friction import FrictionTracker, weighting
 from load_identification.parallel.geometry import FrictionSettings
-from load_identification.parallel.hexapod_filter import REACH, HexapodFilter
+from load_identification.parallel.leg_filter import REACH, HexapodFilter
+from load_identification.parallel.leg_friction import FrictionTracker, weighting
 from load_identification.parallel.mechanism import Mechanism
-from load_identification.signals.batches import EffortBatch, SynchronizedBatch
 from load_identification.signals.differentiator import Differentiator
-from load_identification.signals.turning import least_speed, smoothed_sign, step_response
+from load_identification.signals.velocity_reversal import least_speed, smoothed_sign, step_response
+from load_identification.simulation.hexapod import (
+    AMPLITUDE,
+    FREQUENCY,
+    GEOMETRY,
+    body_force,
+)
 
 SETTINGS = FrictionSettings(coulomb=20.0, viscous=60.0, drift=0.5, low_speed=0.03, full_speed=0.05)
 MECHANISM = Mechanism(GEOMETRY)
@@ -85,7 +90,7 @@ def test_tracker_follows_a_wandering_coulomb_level_and_the_force_left_is_the_bod
     times = np.arange(int(duration * 500)) / 500.0
     pose, platform = motion.sample(times)
     lengths, rates, _ = MECHANISM.leg_motion(pose, platform)
-    forces = leg_forces(MECHANISM, pose, body_force(BODY, pose, platform))
+    forces = MECHANISM.leg_forces(pose, body_force(BODY, pose, platform)[..., None])[..., 0]
     phase = np.linspace(0.0, 5.0, 6)
     level = 20.0 + 4.0 * np.sin(2 * np.pi * times[:, None] / 40.0 + phase)
     viscous = np.linspace(40.0, 80.0, 6)
@@ -134,7 +139,7 @@ def test_after_a_rest_another_load_is_not_taken_for_friction() -> None:
     stage = HexapodFilter(MECHANISM, Differentiator(20.0, 50.0, 0.1), (0.0, 0.0, -9.80665), 0.1)
     assert stage.friction is not None
     for run, body in enumerate((BODY, heavier)):
-        forces = leg_forces(MECHANISM, pose, body_force(body, pose, platform))
+        forces = MECHANISM.leg_forces(pose, body_force(body, pose, platform)[..., None])[..., 0]
         measured = forces + 22.0 * np.sign(rates) + 55.0 * rates
         measured += rng.standard_normal(measured.shape)
         stamps = 1_000_000_000 + np.round((times + run * times[-1] + 4e-3 * run) * 1e9).astype(int)

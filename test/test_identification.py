@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from load_identification.estimation.identification import (
+from load_identification.estimation.identifiability import (
     CENTER_OF_MASS,
     INERTIA,
     MASS,
-    Judgement,
+    Identifiability,
     Requirements,
     judge,
     limits,
@@ -30,7 +30,7 @@ def judged(
     std: FloatArray = STD,
     torques: tuple[float, float] = EXCITED,
     **required: float,
-) -> Judgement:
+) -> Identifiability:
     return judge(values, std, Requirements(**required), *torques)
 
 

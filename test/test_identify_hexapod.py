@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from hexapods import GEOMETRY, GEOMETRY_FILE, exact_legs
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from load_identification.commands import identify_load as identify
+from load_identification.interface.batches import EffortBatch
+from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.nodes.parameters import Parameters
 from load_identification.parallel.mechanism import Mechanism
-from load_identification.signals.batches import EffortBatch
-from load_identification.tools import identify
-from load_identification.tools.offline_hexapod import HexapodPipeline
-from load_identification.tools.recording import Topics, open_recording
+from load_identification.recordings.identification import identify as run_identification
+from load_identification.recordings.reader import Topics, open_recording
+from load_identification.simulation.hexapod import GEOMETRY, GEOMETRY_FILE, exact_legs
 from load_identification.typing_aliases import FloatArray
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -91,9 +91,8 @@ def test_time_is_counted_from_the_first_sample_whatever_else_is_on_the_topic(
         *(part[:1500] for part in (legs.stamps, legs.position, legs.velocity, legs.effort)),
     )
     path = record(tmp_path / 'bag', first, gripper=True)
-    pipeline = HexapodPipeline(Parameters(), GEOMETRY_FILE)
     with open_recording(path, Topics(wrench='')) as recording:
-        result = identify.identify(recording, Parameters(), pipeline=pipeline)
+        result = run_identification(recording, Parameters(), mechanism=GEOMETRY_FILE)
     # Filtered samples are half a window of 0.116 s younger than the first that they rest on.
     assert 0 <= result.start - int(legs.stamps[0]) < 100_000_000
 

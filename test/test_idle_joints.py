@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from load_identification.estimation.idle_joints import IdleJoints
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.estimation.weighing import Scales
-from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
+from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.idle_joints import IdleJoints
+from load_identification.weighing.static_weigher import StaticWeigher
 
 STEP = 1_000_000
 DELAY = 60 * STEP
@@ -38,7 +38,7 @@ def filtered(turning: FloatArray, start: int) -> FilteredBatch:
     )
 
 
-def play(watcher: IdleJoints | Scales, position: FloatArray, chain: FloatArray) -> None:
+def play(watcher: IdleJoints | StaticWeigher, position: FloatArray, chain: FloatArray) -> None:
     """Play joint positions (n, 3), and the velocity (n,) that the chain gives the sensor."""
     for k in range(0, len(position), 20):
         watcher.watch(raw(position[k : k + 20], 1000 + k))
@@ -88,7 +88,7 @@ def test_other_joints_or_a_backward_stamp_forget_it() -> None:
 
 
 def test_the_arm_stands_still_while_its_gripper_moves_if_the_chain_is_not_known() -> None:
-    scales = Scales(PayloadEstimator(EstimatorSettings()), 1.0)
+    scales = StaticWeigher(PayloadEstimator(EstimatorSettings()), 1.0)
     # Open and close for as long as anyone may look.
     play(scales, track(STILL, 0.05 * np.sin(2.0 * np.pi * 0.5 * SECONDS)), STILL)
     # Known within half a second of the first motion.

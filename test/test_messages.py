@@ -16,7 +16,9 @@ from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from load_identification.nodes.conversions import (
+from load_identification.interface.batches import JointBatch, WrenchBatch
+from load_identification.interface.cdr import JointStateReader, WrenchReader
+from load_identification.interface.messages import (
     NS,
     read_filtered,
     read_inertia,
@@ -29,9 +31,8 @@ from load_identification.nodes.conversions import (
     set_wrench,
     stamp_of,
 )
-from load_identification.nodes.serialized import JointStateReader, WrenchReader
-from load_identification.nodes.stamp_matcher import StampMatcher
-from load_identification.signals.batches import JointBatch, WrenchBatch
+from load_identification.nodes.transport.readers import StampMatcher
+from load_identification.nodes.transport.subscriptions import decoder
 
 START = 1_700_000_000_123_456_789
 
@@ -254,23 +255,28 @@ def test_bytes_are_read_as_rclpy_reads_them_whatever_the_layout() -> None:
     plain: Counter[str] = Counter()
     fast: Counter[str] = Counter()
     expected = sorted(flat(read_joint_states(messages, plain)))
-    reader = JointStateReader(fast)
+    reader = JointStateReader(fast, decoder(JointState))
     raws = [serialize_message(message) for message in messages]
     got = [s for part in (raws[:7], raws[7:500], raws[500:]) for s in flat(reader.read(part))]
     assert sorted(got) == expected
     assert fast == plain
 
 
-def test_a_layout_once_learned_is_read_from_bytes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layout_once_learned_is_read_from_bytes_alone() -> None:
+    decoded: list[bytes] = []
+
+    def decode(raw: bytes) -> Any:
+        decoded.append(raw)
+        return decoder(JointState)(raw)
+
     for state in (joints(0), joints(0, carries_velocity=False), joints(0, effort=[1.0, 2.0])):
-        reader = JointStateReader(Counter())
+        reader = JointStateReader(Counter(), decode)
         assert len(list(flat(reader.read([serialize_message(state)])))) == 1
-        # Were it read by rclpy again, there would be nothing to read it with.
-        with monkeypatch.context() as patch:
-            patch.setattr('load_identification.nodes.serialized.deserialize_message', None)
-            state.header = header(START + 77)
-            state.position = [3.0, 4.0]
-            (sample,) = flat(reader.read([serialize_message(state)]))
+        decoded.clear()
+        state.header = header(START + 77)
+        state.position = [3.0, 4.0]
+        (sample,) = flat(reader.read([serialize_message(state)]))
+        assert decoded == []
         assert sample[0] == START + 77
         assert '[3.0, 4.0]' in sample[2]
 
@@ -280,7 +286,7 @@ def test_wrenches_are_read_from_bytes_by_frame() -> None:
     messages = [wrench(k, frames[k % len(frames)]) for k in range(60)]
     raws = [serialize_message(message) for message in messages]
     for frame in ('', 'named'):
-        reader = WrenchReader(frame, Counter())
+        reader = WrenchReader(frame, Counter(), decoder(WrenchStamped))
         assert sorted(flat(reader.read(raws))) == sorted(flat(read_wrenches(messages, frame)))
 
 
@@ -293,12 +299,12 @@ def test_bytes_that_are_no_message_are_counted_and_harm_no_other(seed: int) -> N
         raws.insert(int(rng.integers(len(raws))), rng.bytes(size))
     raws.insert(int(rng.integers(len(raws))), good[0][:-9])
     dropped: Counter[str] = Counter()
-    samples = list(flat(JointStateReader(dropped).read(raws)))
+    samples = list(flat(JointStateReader(dropped, decoder(JointState)).read(raws)))
     assert [s[0] for s in samples] == [START + k for k in range(50)]
     assert dropped == {'joint_state_malformed': 7}
     wrenches: Counter[str] = Counter()
     junk = [rng.bytes(size) for size in (0, 1, 4, 7)]
-    assert list(WrenchReader('', wrenches).read(junk)) == []
+    assert list(WrenchReader('', wrenches, decoder(WrenchStamped)).read(junk)) == []
     assert wrenches == {'wrench_malformed': 4}
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.optimize
-from consistency_cases import cases, rotation
 
 from load_identification.errors import ParameterError
-from load_identification.estimation.consistency import (
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.numerics.nearest_body import (
     GAP,
     ITERATIONS,
     BoundingEllipsoid,
     is_consistent,
     nearest_consistent,
 )
-from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.simulation.bodies import cases, rotation
 from load_identification.typing_aliases import FloatArray
 
 # Half the squared distance to the true minimum is at most the gap, which is relative to the

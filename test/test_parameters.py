@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,10 @@ import numpy as np
 import pytest
 
 from load_identification.errors import ParameterError
-from load_identification.nodes.parameters import (
-    ALL,
-    TABLE,
-    Parameters,
-    allowed,
-    check,
-    from_yaml,
-    suggestion,
-)
+from load_identification.estimation.systematic_errors import NO_ERRORS
+from load_identification.interface.parameter_file import from_yaml, suggestion
+from load_identification.interface.parameters import ALL, TABLE, Parameters, allowed, check
+from load_identification.pipeline import settings
 
 NUMBERS = [name for name, field in TABLE.items() if type(field.default) in (int, float)]
 WHOLE = [name for name in NUMBERS if isinstance(TABLE[name].default, int)]
@@ -43,7 +39,9 @@ def test_a_number_is_taken_up_to_its_limits_and_no_farther(name: str) -> None:
     for value in (low - 1, high + 1, 2 * high + 1, math.nan, math.inf, -math.inf, 10**400):
         with pytest.raises(ParameterError) as error:
             check(name, value)
-        assert str(error.value).startswith(f'parameter {name} is {value!r}; it must be ')
+        assert str(error.value).startswith(
+            f'parameter {name} is {reprlib.repr(value)}; it must be '
+        )
         assert f'from {low:g} to {high:g}' in str(error.value)
 
 
@@ -125,19 +123,22 @@ def test_an_ellipsoid_is_six_numbers_with_semi_axes_above_zero(value: Any) -> No
 
 
 def test_an_ellipsoid_reaches_the_estimator_and_none_does_not() -> None:
-    assert Parameters().estimator_settings().bounding_ellipsoid is None
+    assert settings.estimator_settings(Parameters()).bounding_ellipsoid is None
     given = check('bounding_ellipsoid', [0, 0, 0.1, 0.05, 0.05, 0.1])
-    ellipsoid = Parameters(bounding_ellipsoid=given).estimator_settings().bounding_ellipsoid
+    ellipsoid = settings.estimator_settings(
+        Parameters(bounding_ellipsoid=given)
+    ).bounding_ellipsoid
     assert ellipsoid is not None
     assert ellipsoid.center.tolist() == [0.0, 0.0, 0.1]
     assert ellipsoid.semi_axes.tolist() == [0.05, 0.05, 0.1]
 
 
-def test_yes_or_no_is_nothing_else() -> None:
-    assert check('second_opinion', True) is True
-    for value in (1, 0.0, 'true', None):
-        with pytest.raises(ParameterError, match=r'second_opinion is .* true or false'):
-            check('second_opinion', value)
+def test_errors_of_the_cell_reach_the_estimator_one_by_one_or_not_at_all() -> None:
+    given = settings.error_priors(Parameters(gain=0.0, cross_talk_torque=0.001))
+    assert given.gain == 0.0
+    assert given.cross_talk_torque == 0.001
+    assert given.gain_common == 0.005
+    assert settings.error_priors(Parameters(systematic_errors='none')) == NO_ERRORS
 
 
 def test_a_misspelt_name_is_answered_with_the_one_that_is_meant() -> None:
@@ -147,8 +148,8 @@ def test_a_misspelt_name_is_answered_with_the_one_that_is_meant() -> None:
 
 
 def test_never_to_forget_is_an_infinite_time_constant() -> None:
-    assert Parameters(forgetting_time=0.0).estimator_settings().forgetting_time == math.inf
-    assert Parameters(forgetting_time=60.0).estimator_settings().forgetting_time == 60.0
+    assert settings.estimator_settings(Parameters(forgetting_time=0.0)).forgetting_time == math.inf
+    assert settings.estimator_settings(Parameters(forgetting_time=60.0)).forgetting_time == 60.0
 
 
 # Files

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from robots import SCARA, SEVEN_JOINTS, SIX_JOINTS, Arm
 
 from load_identification.estimation.payload_estimate import (
     EstimatorSettings,
@@ -15,16 +14,15 @@ from load_identification.estimation.payload_estimate import (
     in_message_order,
 )
 from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.estimation.systematic_errors import NO_ERRORS
+from load_identification.interface.batches import FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import Robot
-from load_identification.signals.batches import FilteredBatch
-from load_identification.tools.simulation import aluminium_block, load_wrench
-from load_identification.tools.trajectories import (
-    FourierMotion,
-    Quintic,
-    Trajectory,
-    fourier_motion,
-)
+from load_identification.motion.joint_path import JointPath, Move
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import random_sines
+from load_identification.simulation.robots import SCARA, SEVEN_JOINTS, SIX_JOINTS, Arm
+from load_identification.simulation.sensors import aluminium_block, load_wrench
 from load_identification.typing_aliases import FloatArray
 
 PUMA = Arm(
@@ -34,6 +32,9 @@ PUMA = Arm(
 )
 ARMS = {'puma': PUMA, 'six': SIX_JOINTS, 'scara': SCARA, 'seven': SEVEN_JOINTS}
 BLOCK = aluminium_block()
+EXACT = EstimatorSettings(errors=NO_ERRORS)
+"""Of a cell without errors."""
+
 OFFSET = np.array([2.4, -1.7, 5.1, 0.06, -0.11, 0.03])
 RATE = 50.0
 NOISE = np.repeat([0.03, 0.0016], 3)
@@ -42,7 +43,7 @@ NOISE = np.repeat([0.03, 0.0016], 3)
 
 def rich_motion(
     arm: Arm, duration: float, seed: int = 0, joints: slice = slice(None)
-) -> Trajectory:
+) -> JointPath:
     """Move some joints about the middle of their range, the others not at all."""
     count = len(arm.joints)
     reach = np.zeros(count)
@@ -50,22 +51,22 @@ def rich_motion(
     if arm is SCARA:
         reach[2] = min(reach[2], 0.15)  # a quill, in metres
     start = np.linspace(0.3, -0.4, count)
-    motion = fourier_motion(
-        start, start - reach, start + reach, np.full(count, 2.5), duration, seed
+    motion = random_sines(
+        start, Limits(start - reach, start + reach, np.full(count, 2.5)), duration, seed
     )
-    return Trajectory((motion,))
+    return JointPath((motion,))
 
 
-def poses(arm: Arm, count: int, seconds: float = 2.0) -> Trajectory:
+def poses(arm: Arm, count: int, seconds: float = 2.0) -> JointPath:
     """Stand in some poses, one after another, without a way between them."""
     rng = np.random.default_rng(5)
     drawn = rng.uniform(-1.2, 1.2, (count, len(arm.joints)))
-    return Trajectory(tuple(Quintic(pose, pose, seconds) for pose in drawn))
+    return JointPath(tuple(Move(pose, pose, seconds) for pose in drawn))
 
 
 def samples(
     arm: Arm,
-    trajectory: Trajectory,
+    trajectory: JointPath,
     payload: InertialParameters = BLOCK,
     noise_seed: int | None = None,
     start: float = 0.0,
@@ -104,7 +105,7 @@ def part(batch: FilteredBatch, rows: slice) -> FilteredBatch:
 def estimate_of(
     *batches: FilteredBatch, settings: EstimatorSettings | None = None
 ) -> PayloadEstimate:
-    estimator = PayloadEstimator(settings or EstimatorSettings())
+    estimator = PayloadEstimator(settings or EXACT)
     for batch in batches:
         estimator.update(batch)
     estimate = estimator.estimate()
@@ -136,7 +137,9 @@ def test_exact_samples_give_all_ten_parameters(arm: Arm, payload: InertialParame
     np.testing.assert_allclose(estimate.offset, OFFSET, rtol=1e-6)
 
 
-@pytest.mark.parametrize('settings', [EstimatorSettings(), EstimatorSettings(forgetting_time=2.0)])
+@pytest.mark.parametrize(
+    'settings', [EstimatorSettings(), EXACT, replace(EXACT, forgetting_time=2.0)]
+)
 def test_the_estimate_does_not_depend_on_the_batches(settings: EstimatorSettings) -> None:
     whole = samples(PUMA, rich_motion(PUMA, 6.0), noise_seed=1)
     pieces = [part(whole, slice(k, k + 7)) for k in range(0, len(whole.stamps), 7)]
@@ -242,7 +245,7 @@ def test_rotation_about_one_axis_shows_the_inertia_about_it_and_no_other() -> No
 
 @pytest.mark.parametrize('back', [1e-9, 3.0, 1e6])
 def test_stamps_that_go_back_start_afresh(back: float) -> None:
-    estimator = PayloadEstimator(EstimatorSettings())
+    estimator = PayloadEstimator(EXACT)
     other = replace(samples(PUMA, rich_motion(PUMA, 5.0, 1), random_payload(3), start=2e6))
     estimator.update(other)
     start = other.stamps[-1] * 1e-9 - back
@@ -255,7 +258,7 @@ def test_stamps_that_go_back_start_afresh(back: float) -> None:
 
 
 def test_another_frame_starts_afresh() -> None:
-    estimator = PayloadEstimator(EstimatorSettings())
+    estimator = PayloadEstimator(EXACT)
     estimator.update(samples(PUMA, rich_motion(PUMA, 5.0, 1), random_payload(3)))
     estimator.update(replace(samples(PUMA, rich_motion(PUMA, 5.0), start=9.0), frame='other'))
     estimate = estimator.estimate()
@@ -275,17 +278,18 @@ def test_a_pause_is_no_new_start() -> None:
 
 
 def test_over_a_pause_the_offset_may_have_drifted() -> None:
-    estimator = PayloadEstimator(EstimatorSettings())
+    estimator = PayloadEstimator(EXACT)
     estimator.update(samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=1))
     before = estimator.estimate()
     second = samples(PUMA, rich_motion(PUMA, 5.0, 1), noise_seed=2, start=3600.0)
-    estimator.update(part(second, slice(0, 1)))
+    estimator.update(part(second, slice(0, 6)))
     after = estimator.estimate()
     assert before is not None
     assert after is not None
     std_before, std_after = (np.sqrt(np.diag(e.covariance)[10:]) for e in (before, after))
-    # 3e-4 N/√s over an hour is 0.018 N, and one sample of 0.03 N makes it 0.016 N.
-    np.testing.assert_allclose(std_after[:3], 0.016, rtol=0.1)
+    # 3e-4 N/√s over an hour is 0.018 N; faster walks, not excluded in 10 s, add to that.
+    # Four samples with it measure anew what the load is known not to explain.
+    assert np.all(std_after[:3] > 2.0 * std_before[:3])
     assert np.all(std_before[:3] < 0.003)
 
 
@@ -294,7 +298,7 @@ def test_motion_that_is_not_finite_is_dropped_and_counted() -> None:
     spoilt = part(batch, slice(None))
     spoilt.linear_acceleration[[0, 40, 41]] = np.nan
     spoilt.angular_velocity[100, 1] = np.inf
-    estimator = PayloadEstimator(EstimatorSettings())
+    estimator = PayloadEstimator(EXACT)
     estimator.update(part(spoilt, slice(0, 1)))
     assert estimator.estimate() is None
     estimator.update(part(spoilt, slice(1, None)))
@@ -306,7 +310,7 @@ def test_motion_that_is_not_finite_is_dropped_and_counted() -> None:
 
 
 def test_before_the_first_sample_there_is_no_estimate() -> None:
-    estimator = PayloadEstimator(EstimatorSettings())
+    estimator = PayloadEstimator(EXACT)
     batch = samples(PUMA, rich_motion(PUMA, 5.0))
     estimator.update(part(batch, slice(0, 0)))
     assert estimator.estimate() is None
@@ -317,8 +321,8 @@ def test_before_the_first_sample_there_is_no_estimate() -> None:
 
 def test_from_the_first_sample_on_there_is_an_estimate_that_claims_nothing() -> None:
     batch = samples(PUMA, rich_motion(PUMA, 5.0), noise_seed=1)
-    estimator = PayloadEstimator(EstimatorSettings())
-    for k in range(25):
+    estimator = PayloadEstimator(EXACT)
+    for k in range(15):
         estimator.update(part(batch, slice(k, k + 1)))
         estimate = estimator.estimate()
         assert estimate is not None
@@ -327,12 +331,11 @@ def test_from_the_first_sample_on_there_is_an_estimate_that_claims_nothing() -> 
 
 
 def test_reset_forgets_the_payload_and_keeps_the_offset() -> None:
-    estimator = PayloadEstimator(EstimatorSettings())
+    estimator = PayloadEstimator(EXACT)
     first = samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=1)
     estimator.update(first)
     before = estimator.estimate()
     estimator.reset()
-    assert estimator.explain(first) is None
     after = estimator.estimate()
     assert before is not None
     assert after is not None
@@ -349,7 +352,7 @@ def test_after_reset_another_payload_is_identified_sooner_than_without_the_offse
     other = random_payload(4)
     truth = to_message_order(other.to_vector())
     one_pose = samples(PUMA, poses(PUMA, 1, 3.0), other, noise_seed=2, start=60.0)
-    estimator = PayloadEstimator(EstimatorSettings())
+    estimator = PayloadEstimator(EXACT)
     estimator.update(samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=1))
     estimator.reset()
     estimator.update(one_pose)
@@ -368,7 +371,7 @@ def test_after_reset_another_payload_is_identified_sooner_than_without_the_offse
 
 def test_inertia_after_a_reset_needs_no_more_motion_for_what_came_before() -> None:
     """Ten minutes at rest before the reset do not dilute the excitation that follows it."""
-    estimator = PayloadEstimator(EstimatorSettings())
+    estimator = PayloadEstimator(EXACT)
     slow = EstimatorSettings().requirements
     estimator.settings = replace(estimator.settings, requirements=replace(slow, excitation=8.0))
     motion = samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=2, start=700.0)
@@ -385,7 +388,7 @@ def test_predicted_external_and_offset_add_up_to_what_is_measured() -> None:
     batch = samples(PUMA, rich_motion(PUMA, 5.0), noise_seed=1)
     pushed = part(batch, slice(100, 150))
     contact = np.array([3.0, 0.0, -7.0, 0.1, 0.2, 0.0])
-    estimator = PayloadEstimator(EstimatorSettings())
+    estimator = PayloadEstimator(EXACT)
     estimator.update(batch)
     estimate = estimator.estimate()
     assert estimate is not None
@@ -393,10 +396,66 @@ def test_predicted_external_and_offset_add_up_to_what_is_measured() -> None:
     explained = estimator.explain(pushed)
     assert explained is not None
     predicted, external = explained
-    np.testing.assert_allclose(predicted + external + estimate.offset, pushed.wrench, rtol=1e-12)
+    np.testing.assert_allclose(predicted + external + estimate.offset, pushed.wrench, rtol=1e-9)
     # Noise of a sample, and the estimate's own.
     np.testing.assert_allclose(external.mean(axis=0), contact, atol=5 * NOISE.max())
     np.testing.assert_allclose(predicted, batch.wrench[100:150] - OFFSET, atol=5 * NOISE.max())
+
+
+def test_the_budget_adds_up_to_the_variance_and_queries_change_nothing() -> None:
+    settings = EstimatorSettings()
+    estimator, asked = PayloadEstimator(settings), PayloadEstimator(settings)
+    batch = samples(PUMA, rich_motion(PUMA, 6.0), noise_seed=1)
+    for each in (estimator, asked):
+        each.set_tool(0.2 * BLOCK.to_vector(), 1e-6 * np.eye(10))
+    for k in range(0, len(batch.stamps), 5):
+        piece = part(batch, slice(k, k + 5))
+        estimator.update(piece)
+        asked.update(piece)
+        asked.estimate()
+        asked.explain(piece)
+    asked.advice()
+    ours, theirs = estimator.estimate(), asked.estimate()
+    assert ours is not None
+    assert theirs is not None
+    np.testing.assert_allclose(ours.budget.sum(axis=0), ours.std**2, rtol=1e-9)
+    assert np.all(ours.budget >= 0.0)
+    # 1 g of tool.
+    assert ours.budget[3, 0] > 0.9e-6
+    np.testing.assert_array_equal(ours.values, theirs.values)
+    np.testing.assert_array_equal(ours.covariance, theirs.covariance)
+
+
+def test_a_gain_common_to_all_channels_is_never_taken_for_known() -> None:
+    """The load and the gain are one number: the mass stays as uncertain as the prior of it."""
+    batch = samples(PUMA, rich_motion(PUMA, 30.0), noise_seed=1)
+    estimate = estimate_of(
+        replace(batch, wrench=OFFSET + 1.01 * (batch.wrench - OFFSET)),
+        settings=EstimatorSettings(),
+    )
+    assert estimate.std[0] > 0.005 * estimate.values[0]
+    assert 'gain_common' not in estimate.calibration
+    assert abs(estimate.values[0] - BLOCK.mass) < 3.0 * estimate.std[0]
+
+
+def test_errors_within_their_priors_stay_inside_the_interval() -> None:
+    """Gains, cross-talk and mounting, drawn anew in each of twelve runs: 95 % of 120 hold."""
+    held = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        batch = samples(PUMA, rich_motion(PUMA, 6.0, seed), noise_seed=seed)
+        mixed = 0.005 * rng.standard_normal((6, 6))
+        mixed[3:, :3] *= 0.1
+        mixed[:3, 3:] *= 10.0
+        load = batch.wrench - OFFSET
+        estimate = estimate_of(
+            replace(batch, wrench=batch.wrench + load @ mixed.T), settings=EstimatorSettings()
+        )
+        error = np.abs(estimate.values - to_message_order(BLOCK.to_vector()))
+        held += (error < 1.96 * estimate.std)[estimate.identified].tolist()
+    assert len(held) > 60
+    # Runs share a cell: of twelve times ten, three in a run may miss together.
+    assert np.mean(held) > 0.9
 
 
 def test_deviations_in_message_order_are_those_of_a_monte_carlo() -> None:
@@ -423,7 +482,7 @@ def test_without_a_positive_mass_the_rest_has_no_meaning(mass: float) -> None:
 
 def test_an_hour_at_rest_takes_nothing_away() -> None:
     """With forgetting on: an hour's pose, one sample a second, after ten seconds of motion."""
-    settings = EstimatorSettings(forgetting_time=10.0)
+    settings = replace(EXACT, forgetting_time=10.0)
     estimator = PayloadEstimator(settings)
     estimator.update(samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=1))
     before = estimator.estimate()
@@ -437,7 +496,8 @@ def test_an_hour_at_rest_takes_nothing_away() -> None:
     # In units of the noise, whose level is learned on. The offsets drift by 0.02 N and 0.7 mN m in
     # an hour, and rest shows that together with the weight.
     noisier = (after.noise / before.noise).max()
-    assert np.all(after.std < 1.05 * noisier * before.std)
+    # What a pose tells again replaces what was known of it.
+    assert np.all(after.std < 1.8 * noisier * before.std)
     assert noisier < 2.0
     truth = to_message_order(BLOCK.to_vector())
     assert np.all(np.abs(after.values - truth) < 4.0 * after.std)
@@ -446,7 +506,6 @@ def test_an_hour_at_rest_takes_nothing_away() -> None:
 def test_what_a_trajectory_is_made_of() -> None:
     """The motions above are what they claim: one is rich, in the other nothing moves."""
     rich = samples(PUMA, rich_motion(PUMA, 10.0))
-    assert isinstance(rich_motion(PUMA, 10.0).segments[0], FourierMotion)
     assert np.std(rich.angular_acceleration) > 1.0
     still: FloatArray = samples(PUMA, poses(PUMA, 8)).angular_acceleration
     np.testing.assert_array_equal(still, 0.0)

@@ -9,14 +9,14 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
-from robots import joint, robot
 
-from load_identification.model.payload_commands import (
+from load_identification.model.payload_export import (
     UPPER,
     Payload,
     PayloadCommand,
     payload_commands,
 )
+from load_identification.simulation.robots import joint, robot
 from load_identification.typing_aliases import FloatArray
 
 VALUES = np.array(

@@ -11,19 +11,19 @@ import pytest
 import yaml
 from scipy import stats
 
-from load_identification.estimation.catalogue import (
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.catalogue import (
     CatalogueError,
     KnownObject,
     load_catalogue,
 )
-from load_identification.estimation.recognition import (
+from load_identification.weighing.recognition import (
     mass_alone,
     mass_and_moments,
     recognize,
 )
-from load_identification.estimation.verdict import INCONCLUSIVE, MATCH, MISMATCH
-from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.verdict import INCONCLUSIVE, MATCH, MISMATCH
 
 EXAMPLE = Path(__file__).resolve().parents[1] / 'config' / 'catalogue.yaml'
 BLOCK = np.array([0.002379, 0.002379, 0.000476])
@@ -189,7 +189,7 @@ def test_a_known_object_held_off_its_place_is_named_and_a_mismatch(tmp_path: Pat
         ([0, 0, 0], r'grasp_frame is \[0, 0, 0\]; it must hold position and orientation'),
         ({'position': [0, 0, 0]}, 'it must hold position and orientation'),
         ({'position': [0, 0], 'orientation': [0, 0, 0]}, r'position is \[0, 0\]'),
-        ({'position': None, 'orientation': [0, 0, 0]}, 'neither may be empty'),
+        ({'position': None, 'orientation': [0, 0, 0]}, 'grasp_frame.position is None'),
         (
             {'position': [0, 0, 0], 'orientation': [0, 0, 0]},
             'cup: center_of_mass_tolerance is None',
@@ -210,11 +210,14 @@ GOOD: dict[str, Any] = {'name': 'cup', 'mass': 0.3, 'mass_tolerance': 0.01}
 @pytest.mark.parametrize(
     ('change', 'words'),
     [
-        ({'mass': 0}, r'cup: mass is 0; it must be a number above 0'),
+        ({'mass': 0}, r'cup: mass is 0; it must be a number from 1e-12 to 1e\+06'),
         ({'mass': 'heavy'}, r"mass is 'heavy'"),
         ({'mass': True}, r'mass is True'),
         ({'mass_tolerance': None}, r'mass_tolerance is None'),
-        ({'principal_moments': [1, 2]}, r'principal_moments is \[1, 2\]; it must be three'),
+        (
+            {'principal_moments': [1, 2]},
+            r'principal_moments is \[1, 2\]; it must be',
+        ),
         ({'principal_moments': [1, 1, 1]}, r'principal_moments_tolerance is None'),
         (
             {'principal_moments': [1, 2, 3], 'principal_moments_tolerance': 0.1},

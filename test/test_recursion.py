@@ -10,8 +10,8 @@ import pytest
 import scipy.linalg
 from scipy.signal import lfilter
 
-from load_identification.estimation.noise_group import NoiseGroup
-from load_identification.estimation.recursive_least_squares import (
+from load_identification.numerics.noise import NoiseGroup
+from load_identification.numerics.recursion import (
     RecursiveLeastSquares,
     Solution,
 )
@@ -390,11 +390,11 @@ def test_rows_of_what_was_forgotten_tell_nothing() -> None:
     recursive, fresh = estimator(), estimator()
     feed(recursive, measured(1, regressors(0, 4800)))
     recursive.forget(range(5))
-    np.testing.assert_allclose(recursive.telling_rows(), 0.0, atol=1e-9)
+    np.testing.assert_allclose(recursive.informative_rows(), 0.0, atol=1e-9)
     rows = measured(2, regressors(5, 240))
     feed(recursive, rows)
     feed(fresh, rows)
-    np.testing.assert_allclose(recursive.telling_rows(), fresh.telling_rows(), rtol=1e-9)
+    np.testing.assert_allclose(recursive.informative_rows(), fresh.informative_rows(), rtol=1e-9)
 
 
 def test_an_average_is_as_noisy_as_that_of_so_many_samples_of_full_weight() -> None:

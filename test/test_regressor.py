@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pinocchio
 import pytest
-from robots import ARMS, Arm
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
+from load_identification.simulation.robots import ARMS, Arm
 from load_identification.typing_aliases import FloatArray
 
 # Pinocchio orders the inertia xx, xy, yy, xz, yz, zz.

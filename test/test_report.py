@@ -12,30 +12,32 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from robots import SIX_JOINTS
-from test_identify import URDF, description, joint_states, wrenches, write
+from bags import URDF, description, joint_states, wrenches, write
+from PIL import Image
 
-from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.estimation.wrist_rows import regressor
+from load_identification.commands.identify_load import main
+from load_identification.estimation.measurement import regressor
+from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
+from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.robot import Robot
-from load_identification.nodes.parameters import Parameters
-from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
-from load_identification.tools.identify import main
-from load_identification.tools.report import write_report
-from load_identification.tools.report_information import condition_number, directions
-from load_identification.tools.report_prediction import predict
-from load_identification.tools.report_recorder import GAP, SNAPSHOTS, Recorder
-from load_identification.tools.report_series import BinnedSeries, LiveliestWindow
-from load_identification.tools.report_snapshot import (
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import random_sines
+from load_identification.pipeline import settings
+from load_identification.report.information_figures import _since, condition_number, directions
+from load_identification.report.prediction_figure import predict
+from load_identification.report.recorder import GAP, SNAPSHOTS, Recorder
+from load_identification.report.report import write_report
+from load_identification.report.series import BinnedSeries, LiveliestWindow
+from load_identification.report.snapshot import (
     Outcome,
     Snapshot,
     believed_parameters,
     snapshot_of,
 )
-from load_identification.tools.report_spectrum import SpectrumRecorder, find_resonances
-from load_identification.tools.simulation import SensorModel, aluminium_block, simulate
-from load_identification.tools.trajectories import Trajectory, fourier_motion
+from load_identification.report.spectrum import SpectrumRecorder, find_resonances
+from load_identification.simulation.robots import SIX_JOINTS
+from load_identification.simulation.sensors import SensorModel, aluminium_block, simulate
 from load_identification.typing_aliases import FloatArray, IntArray
 
 PAYLOAD = aluminium_block()
@@ -166,12 +168,14 @@ def recorded(seconds: float, slow: float = 1.0, seed: int = 0) -> tuple[Recorder
     robot = Robot(SIX_JOINTS.urdf, SIX_JOINTS.sensor_frame)
     center = np.zeros(len(robot.joints))
     limit, highest = np.full(6, 2.0 / slow), 1.0 / min(slow, 8.0)
-    motion = fourier_motion(center, center - 1.2, center + 1.2, limit, seconds, seed, highest)
-    sim = simulate(robot, Trajectory([motion]), PAYLOAD, SensorModel(), RATE, seed)
+    motion = random_sines(
+        center, Limits(center - 1.2, center + 1.2, limit), seconds, seed, highest
+    )
+    sim = simulate(robot, motion, PAYLOAD, SensorModel(), RATE, seed)
     parameters = Parameters()
     stage, estimator = (
-        parameters.motion_filter(),
-        PayloadEstimator(parameters.estimator_settings()),
+        settings.motion_filter(parameters),
+        settings.payload_estimator(parameters),
     )
     stage.set_description(SIX_JOINTS.urdf, sim.frame)
     recorder = Recorder()
@@ -187,7 +191,7 @@ def recorded(seconds: float, slow: float = 1.0, seed: int = 0) -> tuple[Recorder
             estimator.update(piece)
             recorder.add_samples(piece)
             estimate = estimator.estimate()
-            if estimate is not None and recorder.wants_snapshot(estimator.newest):
+            if estimate is not None and recorder.wants_estimate(estimator.newest):
                 recorder.add_snapshot(snapshot_of(estimate))
     return recorder, recorder.snapshots[-1]
 
@@ -333,7 +337,7 @@ def test_an_hour_takes_the_memory_of_two_minutes() -> None:
         begin = START + k * 1_000_000_000
         recorder.add_raw(begin + 10_000_000 * np.arange(len(raw), dtype=np.int64), raw)
         recorder.add_samples(constant(begin + span, OFFSET))
-        if recorder.wants_snapshot(begin):
+        if recorder.wants_estimate(begin):
             recorder.add_snapshot(replace(estimate, stamp=begin, covariance=1e-8 * np.eye(16)))
         if k in (120, 3596):
             size[k] = len(pickle.dumps(recorder))
@@ -400,6 +404,45 @@ def test_report_is_a_page_that_needs_no_other_file(rich: Recorder, tmp_path: Pat
     assert 'not identified' not in page.text
 
 
+def test_the_page_shows_the_inertia_and_every_error_in_standard_deviations(
+    rich: Recorder, tmp_path: Path
+) -> None:
+    page = write_report(tmp_path, rich, outcome()).read_text('utf-8')
+    (card,) = re.findall(r'<div class="card"><b>inertia</b><span>(.*?)</span>', page)
+    assert re.fullmatch(r'\((−?[\d.]+, ){5}−?[\d.]+\) ± [\d.]+ kg·m², [\d.]+ % of the .*', card)
+    assert 'error [std]' in page
+    last = rich.snapshots[-1]
+    assert f'>{(last.values[0] - TRUTH[0]) / last.std[0]:.1f}<'.replace('-', '−') in page
+
+
+def test_a_heat_map_keeps_its_shades_and_lines_have_few(rich: Recorder, tmp_path: Path) -> None:
+    write_report(tmp_path, rich, outcome())
+    levels = {
+        name: len(set(Image.open(tmp_path / f'{name}.png').getchannel('R').getdata()))
+        for name in ('excitation', 'identified')
+    }
+    assert levels['identified'] <= 16
+    assert levels['excitation'] > 64
+
+
+@pytest.mark.parametrize(
+    ('changes', 'expected'), [([], 1.0), ([5.4], 7.0), ([6.2], 7.0), ([3.0], 3.0), ([8.4], 8.5)]
+)
+def test_a_change_that_was_none_is_no_loss_and_another_load_is(
+    changes: list[float], expected: float
+) -> None:
+    seconds = np.arange(0.0, 10.1, 0.5)
+    known = (seconds >= 1.0) & ~((seconds > 5.0) & (seconds < 7.0))
+    assert _since(seconds, known, changes) == expected
+
+
+def test_what_was_lost_for_long_counts_from_when_it_came_back() -> None:
+    seconds = np.arange(0.0, 20.1, 0.5)
+    known = (seconds < 5.0) | (seconds >= 12.0)
+    assert _since(seconds, known) == 12.0
+    assert np.isnan(_since(seconds, seconds < 5.0))
+
+
 def test_report_of_a_slow_motion_refuses_the_inertia(tmp_path: Path) -> None:
     (tmp_path / 'wrench_detail.png').write_bytes(b'of a former run')
     recorder, last = recorded(20.0, slow=8.0)
@@ -450,8 +493,8 @@ def test_command_writes_the_report_of_a_recording(
 ) -> None:
     robot = Robot(URDF, 'ft_sensor')
     center = np.zeros(len(robot.joints))
-    motion = fourier_motion(center, center - 1.2, center + 1.2, np.full(6, 2.0), 9.0, 0)
-    sim = simulate(robot, Trajectory([motion]), PAYLOAD, SensorModel(), 250.0, 0)
+    motion = random_sines(center, Limits(center - 1.2, center + 1.2, np.full(6, 2.0)), 9.0, 0)
+    sim = simulate(robot, motion, PAYLOAD, SensorModel(), 250.0, 0)
     bag = write(tmp_path / 'bag', [description(), *joint_states(sim), *wrenches(sim)])
     folder = tmp_path / 'new' / 'report'
     assert main([str(bag), '--report', str(folder)]) == 0

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from robots import ARMS, SCARA, SEVEN_JOINTS, SIX_JOINTS, Arm, joint, link, robot
 
 from load_identification.errors import DescriptionError, FrameError, ParameterError
 from load_identification.model.robot import FrameMotion, Robot
+from load_identification.simulation.robots import (
+    ARMS,
+    SCARA,
+    SEVEN_JOINTS,
+    SIX_JOINTS,
+    Arm,
+    joint,
+    link,
+    robot,
+)
 from load_identification.typing_aliases import FloatArray
 
 all_arms = pytest.mark.parametrize('arm', ARMS.values(), ids=ARMS)
@@ -61,6 +70,19 @@ def test_at_rest_an_accelerometer_reads_against_gravity(arm: Arm) -> None:
     np.testing.assert_array_equal(motion.linear_acceleration, -motion.gravity)
     lengths = np.linalg.norm(motion.gravity, axis=1)
     np.testing.assert_allclose(lengths, np.linalg.norm(gravity), rtol=1e-14)
+
+
+@all_arms
+def test_gravity_by_joint_is_the_derivative_of_gravity(arm: Arm) -> None:
+    description = Robot(arm.urdf, arm.sensor_frame, np.array([3.0, -4.0, 5.0]))
+    q, qd, qdd = random_joint_motion(arm)
+    found = description.motion(q, qd, qdd).gravity_by_joint
+    assert found.shape == (len(q), 3, len(arm.joints))
+    h = 1e-6
+    for k, step in enumerate(h * np.eye(len(arm.joints))):
+        ahead, behind = (description.motion(q + s, qd, qdd).gravity for s in (step, -step))
+        # Rounding of g, 1e-15, over h; truncation h² times g.
+        np.testing.assert_allclose(found[:, :, k], (ahead - behind) / (2.0 * h), atol=1e-8)
 
 
 def test_gravity_points_down_the_root_frame_by_default() -> None:

@@ -11,18 +11,26 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
-from robots import SCARA, SEVEN_JOINTS
-from ros_helpers import NAMESPACE, Group, Message, NodeProcess, Pipeline, stamped
+from ros_helpers import Group, NodeProcess, Pipeline
+from ros_messages import NAMESPACE, Message, stamped
 from sensor_msgs.msg import JointState
-from weighing_arm import FRAME, JOINTS, PAYLOAD, exact_arm, identified, run
 
-from load_identification.arm.arm import Arm
 from load_identification.arm.arm_file import write_arm_model
-from load_identification.arm.friction import DriveModel
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.tree import Arm
+from load_identification.interface.batches import EffortBatch
+from load_identification.interface.messages import stamp_of
+from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.model.inertial_parameters import to_message_order
-from load_identification.nodes.conversions import stamp_of
-from load_identification.nodes.status import PARAMETER_KEYS
-from load_identification.signals.batches import EffortBatch
+from load_identification.simulation.robots import SCARA, SEVEN_JOINTS
+from load_identification.simulation.weighing_arm import (
+    FRAME,
+    JOINTS,
+    PAYLOAD,
+    certain,
+    exact_arm,
+    run,
+)
 
 NOISE = {'force_noise': 0.5, 'torque_noise': 0.1}
 """As docs/weighing_by_joint_torque.md says [N, N m]."""
@@ -146,10 +154,7 @@ def test_an_arm_whose_joints_do_not_show_a_wrench_is_refused_in_words(
     group: Group, tmp_path: Path
 ) -> None:
     arm = Arm(SCARA.urdf, joints=SCARA.joints)
-    nothing = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
-    rigid = identified(
-        arm, DriveModel('none', 'none'), arm.nominal.ravel(), np.full(5, 0.1), *nothing
-    )
+    rigid = certain(arm, DriveModel('none', 'none'), np.zeros((len(arm.joints), 0)), 0.1)
     write_arm_model(tmp_path / 'arm.yaml', replace(rigid, cutoff=12.5))
     diagnostics = group.record(DiagnosticArray, '/diagnostics')
     node = start(group, tmp_path / 'arm.yaml', SCARA.urdf, SCARA.sensor_frame)

@@ -10,48 +10,40 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.srv import DescribeParameters, ListParameters
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from ros_helpers import (
-    BEST_EFFORT,
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+from ros_helpers import BEST_EFFORT, LATCHED, Group, Pipeline, assert_holds, connected
+from ros_messages import (
     FRAME,
+    KINDS,
     NAMESPACE,
     NS,
     OFFSET,
     OFFSET_KEYS,
     PARAMETER_KEYS,
     PAYLOAD,
-    PUMA,
-    RELIABLE,
-    TRUTH,
-    Group,
     Message,
-    Pipeline,
-    assert_holds,
-    connected,
     feed,
-    filtered_sample,
     inertia_of,
     joint_message,
     recording,
+    samples_of,
     stamp_of,
     trajectory,
     vector,
     wrench_of,
 )
-from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-
-KINDS = {'wrench': WrenchStamped, 'twist': TwistStamped, 'accel': AccelStamped}
 
 HALF_WINDOW = 0.05810
 """Delay of the filter: half of the window that belongs to a cutoff of 20 Hz [s]."""
+
+LATCHED_TOPICS = ('inertia', 'inertia_std', 'inertia_total', 'offset', 'status', 'covariance')
 
 
 @pytest.fixture(scope='module')
@@ -66,12 +58,6 @@ def group() -> Iterator[Group]:
 def live(group: Group) -> Pipeline:
     """Return the single process with default parameters, running and connected."""
     return connected(group)
-
-
-def samples_of(messages: list[Any], base: int) -> list[int]:
-    """Return to which sample of the recording played each message belongs, by its stamp."""
-    index = {base + int(stamp): k for k, stamp in enumerate(recording().stamps)}
-    return [index[stamp_of(message)] for message in messages]
 
 
 # What comes out
@@ -94,7 +80,21 @@ def test_status_has_every_key_as_the_interface_writes_it(live: Pipeline) -> None
     dropped = {key for key in status if key.startswith('samples.dropped.')}
     parameters = {f'{key}{end}' for key in PARAMETER_KEYS for end in ('', '.std', '.identified')}
     offsets = {f'{key}{end}' for key in OFFSET_KEYS for end in ('', '.std')}
-    assert set(status) - dropped == {'state', 'event', 'samples.used', *parameters, *offsets}
+    health = {f'health.{key.removeprefix("offset.")}' for key in OFFSET_KEYS}
+    sources = {f'mass.std.{source}' for source in ('noise', 'drift', 'calibration', 'tool')}
+    total = sum(float(status[key]) ** 2 for key in sources)
+    assert total == pytest.approx(float(status['mass.std']) ** 2, rel=1e-6)
+    shown = {key for key in status if key.startswith('calibration.')}
+    assert {
+        key for key in shown if f'{key}.std' not in shown and not key.endswith('.std')
+    } == set()
+    assert set(status) - dropped - health - shown == {
+        *('state', 'event', 'samples.used'),
+        *sources,
+        *parameters,
+        *offsets,
+    }
+    assert {status[key] for key in health} == {'alive'}
     for key in (key for key in parameters | offsets if not key.endswith('.identified')):
         assert re.fullmatch(r'-?\d+(\.\d+)?(e-?\d+)?', status[key]), (key, status[key])
     for key in {'samples.used', *dropped}:
@@ -154,7 +154,9 @@ def test_what_is_not_identified_is_nan_never_a_guess(live: Pipeline) -> None:
     assert status['state'] == 'identified'
     np.testing.assert_array_equal(np.isnan(message), [False] * 4 + [True] * 6)
     assert [status[f'{key}.identified'] for key in PARAMETER_KEYS] == ['true'] * 4 + ['false'] * 6
-    assert [status[key] for key in PARAMETER_KEYS[4:]] == ['nan'] * 6
+    # What runs stands in the status with its std; it is `identified` that it is not.
+    assert np.isfinite(live.numbers(PARAMETER_KEYS[4:])).all()
+    assert np.isfinite(live.numbers(f'{key}.std' for key in PARAMETER_KEYS[4:])).all()
     assert np.abs(live.errors()[:4]).max() < 5.0
     assert 'rotate faster' in live.words
 
@@ -167,7 +169,7 @@ def test_inertia_comes_only_once_the_mass_is_identified(live: Pipeline) -> None:
     live.settle()
     # Half a second, nearly at rest: weight and offset cannot be told apart.
     assert live.status['mass.identified'] == 'false'
-    assert live.status['mass'] == 'nan'
+    assert live.status['mass.identified'] == 'false'
     assert [stamp_of(m) for m in live.inertias[count:] if stamp_of(m) >= base] == []
     assert 'turn the sensor' in live.words
 
@@ -179,7 +181,7 @@ def test_reset_forgets_the_payload_and_keeps_the_offset(live: Pipeline) -> None:
     assert answer.success
     assert isinstance(json.loads(answer.message), dict)
     assert '\n' not in answer.message
-    live.group.wait_for(lambda: live.status['event'] != 'none', 'the event')
+    live.group.wait_for(lambda: live.status['event'].startswith('reset'), 'the event')
     event = re.fullmatch(r'(\w+) (\d+\.\d+)', live.status['event'])
     assert event is not None
     assert event[1] == 'reset'
@@ -191,6 +193,28 @@ def test_reset_forgets_the_payload_and_keeps_the_offset(live: Pipeline) -> None:
     live.group.play(feed(later, base))
     live.wait_for_inertia(later, base)
     assert_holds(live)
+
+
+def test_std_total_and_offset_stand_beside_the_estimate(live: Pipeline) -> None:
+    live.play(recording())
+    kinds = {
+        'inertia_std': InertiaStamped,
+        'inertia_total': InertiaStamped,
+        'offset': WrenchStamped,
+    }
+    with Group(joined=live.group) as late:
+        heard = {
+            name: late.record(kind, f'{NAMESPACE}/{name}', LATCHED) for name, kind in kinds.items()
+        }
+        late.wait_for(lambda: all(heard.values()), 'the three topics of the past')
+    std, total, offset = (heard[name][-1] for name in kinds)
+    assert {stamp_of(m) for m in (std, total, offset)} == {stamp_of(live.inertias[-1])}
+    assert {m.header.frame_id for m in (std, total, offset)} == {recording().frame}
+    expected = live.numbers(f'{key}.std' for key in PARAMETER_KEYS)
+    np.testing.assert_allclose(inertia_of(std), expected, rtol=1e-8)
+    # There is no tool.
+    np.testing.assert_allclose(inertia_of(total), inertia_of(live.inertias[-1]), rtol=1e-3)
+    np.testing.assert_allclose(wrench_of(offset), live.numbers(OFFSET_KEYS), rtol=1e-8)
 
 
 def test_late_joiner_sees_the_last_of_each_latched_topic(live: Pipeline) -> None:
@@ -229,6 +253,9 @@ def test_topics_and_service_are_those_of_the_interface(live: Pipeline) -> None:
     node, namespace = live.group.node, NAMESPACE
     outputs = {
         'inertia': 'geometry_msgs/msg/InertiaStamped',
+        'inertia_std': 'geometry_msgs/msg/InertiaStamped',
+        'inertia_total': 'geometry_msgs/msg/InertiaStamped',
+        'offset': 'geometry_msgs/msg/WrenchStamped',
         'status': 'diagnostic_msgs/msg/DiagnosticStatus',
         'covariance': 'std_msgs/msg/Float64MultiArray',
         'wrench_predicted': 'geometry_msgs/msg/WrenchStamped',
@@ -243,7 +270,7 @@ def test_topics_and_service_are_those_of_the_interface(live: Pipeline) -> None:
         (info,) = node.get_publishers_info_by_topic(f'{namespace}/{name}')
         assert info.topic_type == kind, name
         latched = info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
-        assert latched == (name in ('inertia', 'status', 'covariance')), name
+        assert latched == (name in LATCHED_TOPICS), name
         assert info.qos_profile.reliability == ReliabilityPolicy.RELIABLE, name
     for name in ('/joint_states', '/wrench'):
         (info,) = node.get_subscriptions_info_by_topic(name)
@@ -406,70 +433,6 @@ def test_filtered_topics_carry_motion_and_wrench_of_the_sensor_frame(
 # Other ways to run it
 
 
-def test_left_arm_in_its_own_namespace_with_other_topics_and_convention() -> None:
-    negated = replace(recording(), wrench=-recording().wrench)
-    with Group() as group:
-        group.publisher(JointState, '/left/joint_states', BEST_EFFORT)
-        group.publisher(WrenchStamped, '/left/ft/raw', BEST_EFFORT)
-        group.publisher(Clock, '/clock')
-        group.start(
-            parameters={
-                'wrench_convention': 'on_load',
-                'robot_description': PUMA,
-                'sensor_frame': FRAME,
-                'use_sim_time': True,
-                # An integer where a number is meant.
-                'publish_rate': 5,
-            },
-            remaps={
-                '__ns': '/left/load_identification',
-                '/joint_states': '/left/joint_states',
-                '/wrench': '/left/ft/raw',
-            },
-        )
-        left = Pipeline(group, '/left/load_identification')
-        left.connect('/left/joint_states', '/left/ft/raw')
-
-        def change(messages: list[Message]) -> list[Message]:
-            remapped = []
-            for message in messages:
-                content = message.content
-                # A driver that names a frame of its own, or none; the parameter overrides it.
-                if isinstance(content, WrenchStamped):
-                    content.header.frame_id = 'netft_0'
-                topic = '/left/ft/raw' if message.topic == '/wrench' else '/left/joint_states'
-                remapped.append(Message(message.due, topic, content))
-                clock = Clock()
-                clock.clock.sec, clock.clock.nanosec = divmod(message.due, NS)
-                remapped.append(Message(message.due, '/clock', clock))
-            return remapped
-
-        with group.recorded((WrenchStamped, f'{left.namespace}/filtered/wrench')) as (filtered,):
-            base = left.play(negated, change, speed=4.0)
-        # The same payload; the offset is that of the wrench as it comes.
-        status = left.numbers(PARAMETER_KEYS)
-        assert left.status['state'] == 'identified'
-        assert np.abs(left.errors(-OFFSET)).max() < 5.0, status
-        # Between the nodes the sign is always that of on_sensor.
-        expected = recording().exact_wrench[samples_of(filtered, base)] + OFFSET
-        np.testing.assert_allclose([wrench_of(m) for m in filtered], expected, atol=0.5)
-        # Two seconds of playing at 5 Hz, and the machine may be slow.
-        stamps = [stamp_of(m) for m in left.inertias]
-        steps = np.diff(stamps[-5:]) * 1e-9
-        assert 0.6 < np.median(steps) < 1.6
-        services = dict(group.node.get_service_names_and_types())
-        assert '/left/load_identification/reset' in services
-
-
-def test_gravity_of_an_inverted_arm_is_a_parameter() -> None:
-    up = (0.0, 0.0, 9.80665)
-    with Group() as group:
-        group.publish_inputs()
-        pipeline = connected(group, {'gravity': up})
-        pipeline.play(recording(gravity=up))
-        assert_holds(pipeline)
-
-
 def test_reversed_sign_is_a_fault_and_never_an_inertia(live: Pipeline) -> None:
     live.play(recording())
     count = len(live.inertias)
@@ -483,23 +446,3 @@ def test_reversed_sign_is_a_fault_and_never_an_inertia(live: Pipeline) -> None:
     assert [m for m in live.inertias[count:] if stamp_of(m) >= base] == []
     live.play(recording())
     assert_holds(live)
-
-
-@pytest.mark.parametrize('qos', [RELIABLE, BEST_EFFORT], ids=['reliable', 'best effort'])
-def test_the_estimator_takes_filtered_topics_from_anybody(qos: QoSProfile) -> None:
-    exact = recording(noise=0.0)
-    with Group() as group:
-        group.start('estimator')
-        pipeline = Pipeline(group)
-        for name, kind in KINDS.items():
-            publisher = group.publisher(kind, f'{NAMESPACE}/filtered/{name}', qos)
-            group.wait_for(publisher.get_subscription_count, f'subscription of {name}')
-        base = group.next_base()
-        for k in range(len(exact.stamps)):
-            group.play(filtered_sample(exact, k, base, 'hexapod_platform'))
-        last = base + int(exact.stamps[-1])
-        group.wait_for(lambda: pipeline.newest == last, 'the inertia of the last sample')
-        assert pipeline.inertias[-1].header.frame_id == 'hexapod_platform'
-        # Exact data: what remains is the random walk that the offset might have taken.
-        found = inertia_of(pipeline.inertias[-1])
-        np.testing.assert_allclose(found, TRUTH, rtol=1e-5, atol=1e-8)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from ros_helpers import BEST_EFFORT, Group, Pipeline, connected, recording
+from ros_helpers import BEST_EFFORT, Group, Pipeline, connected
+from ros_messages import recording
 
 DURATION = 16.0
 """Seven blocks of 2 s [s]."""

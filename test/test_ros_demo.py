@@ -17,17 +17,20 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
-from ros_helpers import DEADLINE, LATCHED, NAMESPACE, NS, RELIABLE, Group, stamp_of
+from ros_helpers import DEADLINE, LATCHED, RELIABLE, Group
+from ros_messages import NAMESPACE, NS, stamp_of
 from sensor_msgs.msg import JointState
 
 import load_identification
+from load_identification.commands import demo_pipeline
+from load_identification.commands import load_demo as demo
+from load_identification.commands.demo_arm import ArmPublisher, Truth, simulate_arm
+from load_identification.commands.load_demo_view import judge
+from load_identification.interface.program import INTERRUPTED, TERMINATED
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.nodes.runtime import DrainedSubscription
-from load_identification.tools import demo, demo_pipeline
-from load_identification.tools.demo_arm import ArmPublisher, Truth, simulate_arm
-from load_identification.tools.demo_judgement import Estimate, judge
-from load_identification.tools.demo_monitor import Monitor
-from load_identification.tools.simulation import SensorModel, aluminium_block
+from load_identification.nodes.client import Estimate, Monitor
+from load_identification.nodes.transport.subscriptions import DrainedSubscription
+from load_identification.simulation.sensors import SensorModel, aluminium_block
 
 CODE = str(Path(load_identification.__file__).resolve().parents[1])
 FIRST_LINE = 'at rest'
@@ -52,7 +55,7 @@ class Demo:
         self._group = group
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
         self._process = subprocess.Popen(
-            [sys.executable, '-m', 'load_identification.tools.demo', *arguments],
+            [sys.executable, '-m', 'load_identification.commands.load_demo', *arguments],
             env=os.environ
             | {
                 'ROS_DOMAIN_ID': str(group.domain),
@@ -148,7 +151,7 @@ def test_interruption_ends_the_pipeline_too(group: Group) -> None:
     try:
         run.wait_for_line(FIRST_LINE)
         run.send(signal.SIGINT)
-        assert run.wait() == demo.INTERRUPTED
+        assert run.wait() == INTERRUPTED
         assert 'interrupted' in run.output
         assert 'Traceback' not in run.output
         assert not run.left_behind
@@ -162,7 +165,7 @@ def test_pipeline_of_others_is_fed_and_left_alone(group: Group) -> None:
     try:
         run.wait_for_line(FIRST_LINE)
         run.send(signal.SIGTERM)
-        assert run.wait() == demo.TERMINATED
+        assert run.wait() == TERMINATED
         assert 'Traceback' not in run.output
         assert pipeline.alive
     finally:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import yaml
 from ros_arm import NOTHING, SHORT, Answer, Arm, prepared, started
-from ros_helpers import OFFSET, PAYLOAD, Group, Pipeline
+from ros_helpers import DEADLINE, Group, Pipeline
+from ros_messages import OFFSET, PAYLOAD
 from std_srvs.srv import Trigger
 
 from load_identification.model.inertial_parameters import InertialParameters
@@ -178,7 +179,7 @@ def test_clients_of_two_nodes_are_both_answered_and_one_service_runs_once(
         # The same service from both, and another one from the second, all at once.
         mine = arm.start('calibrate_offset')
         theirs = {name: client.call_async(Trigger.Request()) for name, client in clients.items()}
-        end = time.monotonic() + 20.0
+        end = time.monotonic() + DEADLINE
         while not (mine() and all(future.done() for future in theirs.values())):
             assert time.monotonic() < end
             arm.rest(0.02)

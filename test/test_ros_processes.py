@@ -9,18 +9,14 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
-from ros_helpers import (
+from ros_helpers import Group, NodeProcess, Pipeline, assert_holds, pieces
+from ros_messages import (
     NAMESPACE,
     OFFSET_KEYS,
     PAYLOAD,
-    Group,
     Message,
-    NodeProcess,
-    Pipeline,
-    assert_holds,
     feed,
     inertia_of,
-    pieces,
     recording,
     stamp_of,
 )

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ros_helpers import Group, Message, Pipeline, joint_message, vector, wrench_message
+from ros_helpers import Group, Pipeline
+from ros_messages import Message, joint_message, vector, wrench_message
 from rosbags.highlevel import AnyReader
 
-from load_identification.tools.identify import main as identify
+from load_identification.commands.identify_load import main as identify
 
 SPEED = 20.0
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from geometry_msgs.msg import WrenchStamped
-from ros_arm import NOTHING, RATE, SHORT, SMALL, Answer, Arm, prepared, started
-from ros_helpers import NAMESPACE, OFFSET, PAYLOAD, Group, Message, Pipeline
+from ros_arm import NOTHING, RATE, SHORT, SMALL, Answer, Arm, file_of, prepared, started
+from ros_helpers import Group, Pipeline
+from ros_messages import OFFSET, PAYLOAD
 
 from load_identification.model.inertial_parameters import InertialParameters
 
@@ -39,11 +37,6 @@ def arm(live: tuple[Arm, Pipeline]) -> Arm:
     it.call_in_silence('clear_tool')
     it.call_in_silence('reset')
     return it
-
-
-def file_of(group: Group) -> Path:
-    """Return the file that the nodes of a group store."""
-    return Path(group._home.name) / 'load_identification' / 'load_identification.yaml'
 
 
 def test_calibration_finds_and_stores_the_offset_of_the_raw_wrench(arm: Arm) -> None:
@@ -95,6 +88,18 @@ def test_motion_cancels_a_calibration(arm: Arm) -> None:
     )
 
 
+def test_a_slow_sensor_is_calibrated_with_what_comes_within_seconds(arm: Arm) -> None:
+    slow = arm.at_rest(15)
+    arm.play(slow, 0.5)
+    pending = arm.start('calibrate_offset')
+    while (answer := pending()) is None:
+        arm.play(slow, 0.3)
+    assert answer.success, answer.says
+    # For all of them it would take RATE / 15 = 8.3 s.
+    assert 10 < answer.says['samples'] < RATE
+    assert f' of {RATE} samples, those of 4 s' in answer.says['warning']
+
+
 def test_stale_wrench_is_refused_with_its_age(arm: Arm) -> None:
     arm.rest(0.3)
     silent = time.monotonic()
@@ -137,7 +142,7 @@ def test_calibration_refuses_an_identified_payload_with_its_mass(
 IN_DOUBT = r'load or offset changed: [\d.]+ N and [\d.]+ N·m away from what was known before; '
 
 
-def test_in_doubt_no_tool_is_saved_and_a_calibration_warns(
+def test_in_doubt_no_tool_is_saved_and_no_offset_calibrated(
     arm: Arm, live: tuple[Arm, Pipeline]
 ) -> None:
     pipeline = live[1]
@@ -150,13 +155,20 @@ def test_in_doubt_no_tool_is_saved_and_a_calibration_warns(
     arm.rest(1.0)
     tool = arm.call('save_tool').reason
     assert re.fullmatch(IN_DOUBT + 'turn the sensor against gravity, then call save_tool', tool)
+    refused = arm.call('calibrate_offset')
+    assert re.fullmatch(
+        r'a payload of 1\.1\d+ ± 0\.\d+ kg was identified before: '
+        + IN_DOUBT
+        + 'if nothing is held, call reset and then calibrate_offset',
+        refused.reason,
+    )
+    # Somebody says that nothing is held.
+    arm.call('reset')
     answer = arm.call('calibrate_offset')
     assert answer.success, answer.says
     np.testing.assert_allclose(answer.says['offset'][:3], OFFSET[:3], atol=5 * 0.1 / np.sqrt(RATE))
-    warning = answer.says['warning']
-    assert re.match(IN_DOUBT + 'if something was held, put it down and calibrate again', warning)
     # 1.106 kg of 9.81 m/s².
-    assert re.search(r': (10|11) N', warning)
+    assert re.search(r': (10|11) N', refused.reason)
     arm.rest(1.0)
     pipeline.settle()
     assert 'load or offset changed' not in pipeline.words
@@ -185,7 +197,7 @@ def test_after_motion_has_shown_another_offset_the_calibration_counts_no_more(
     arm.rest(1.0)
     arm.run()
     live[1].settle()
-    assert live[1].status['event'].startswith('offset changed')
+    assert live[1].status['event'].startswith('offset_changed')
     arm.rest(0.6)
     says = arm.call('check_mass').says
     # With the offset as calibrated it would be off by tenths of a kilogram.
@@ -264,33 +276,6 @@ def test_a_load_held_off_its_place_is_a_mismatch_in_millimetres(arm: Arm) -> Non
     assert re.search(r'held 1[12]\.\d ± \d\.\d mm \(99 %\) off, 5\.0 allowed', answer.reason)
 
 
-def test_before_the_first_sample_and_without_an_offset_it_says_what_is_missing() -> None:
-    with Group() as group:
-        prepared(group)
-        started(group, parameters={'expected_mass': 1.1})
-        arm = Arm(group)
-        arm.ready()
-        for service in ('calibrate_offset', 'check_mass', 'save_tool'):
-            early = arm.call_in_silence(service)
-            assert early.reason.startswith('no wrench with joint states yet')
-        arm.rest(0.3)
-        check = arm.call('check_mass')
-        assert check.says['verdict'] == 'inconclusive'
-        assert check.reason.startswith('the offset is not known: call calibrate_offset')
-        # Without an offset, turning weighs.
-        arm.body = PAYLOAD
-        arm.call('reset')
-        for sample in (50, 150, 250):
-            arm.move_to(sample)
-            arm.rest(1.2, speed=4.0)
-        arm.move_to(300)
-        arm.rest(0.2)
-        turned = arm.call('check_mass').says
-        assert turned['poses'] > 1
-        assert abs(turned['mass'] - PAYLOAD.mass) < 4.0 * turned['mass_std']
-        assert turned['mass_std'] < 0.02
-
-
 def test_parameters_at_run_time_are_checked(arm: Arm) -> None:
     (result,) = arm.set(mass_tolerance=-1.0)
     assert not result.successful
@@ -366,138 +351,8 @@ def test_one_service_twice_is_told_so_and_others_run_beside(arm: Arm) -> None:
     busy, done = sorted([first, second], key=lambda answer: answer.success)
     assert done.success
     assert busy.reason == 'calibrate_offset is already running: wait for its answer'
-    assert busy.took < 0.5
+    # At once, not after the one that runs.
+    assert busy.took < done.took
     assert 'mass' in check.says
     assert reset.success
     assert clear.success
-
-
-def test_at_1_khz_check_mass_takes_1_2_s_at_most_and_the_stream_goes_on() -> None:
-    with Group() as group:
-        prepared(group)
-        pipeline, _ = started(group, parameters={'calibration_samples': 1000})
-        arm = Arm(group)
-        arm.ready()
-
-        def stream() -> Iterator[Message]:
-            return arm.at_rest(1000)
-
-        arm.play(stream(), 0.5)
-        arm.answers('reset', stream=stream())
-        (calibration,) = arm.answers('calibrate_offset', stream=stream())
-        assert calibration.success, calibration.says
-        arm.body = PAYLOAD
-        arm.play(stream(), 0.3)
-        arrivals: list[float] = []
-        group.node.create_subscription(
-            WrenchStamped,
-            f'{NAMESPACE}/wrench_predicted',
-            lambda _: arrivals.append(time.monotonic()),
-            10,
-        )
-        arm.play(stream(), 0.5)
-        arrivals.clear()
-        took = []
-        for _ in range(5):
-            (check,) = arm.answers('check_mass', stream=stream())
-            assert abs(check.says['mass'] - PAYLOAD.mass) < 5.0 * check.says['mass_std']
-            took.append(check.took)
-        print(f'check_mass at 1 kHz took {min(took):.3f} to {max(took):.3f} s')
-        assert max(took) < 1.2
-        # 50 a second; none is held back for the half second that a check lasts.
-        assert len(arrivals) > 100
-        assert max(np.diff(arrivals)) < 0.4
-        assert pipeline.dropped('wrench_gap') == 0
-
-
-def test_offset_and_tool_survive_a_restart_and_a_damaged_file_is_said_so() -> None:
-    with Group() as group:
-        prepared(group)
-        pipeline, (process,) = started(group)
-        arm = Arm(group)
-        arm.ready()
-        arm.calibrated()
-        arm.body = PAYLOAD
-        arm.rest(0.2)
-        arm.call('reset')
-        arm.run()
-        assert arm.call('save_tool').success
-        process.send(signal.SIGTERM)
-        assert process.wait() == 0
-        pipeline, (process,) = started(group)
-        arm.ready()
-        arm.body = PAYLOAD + SMALL
-        arm.move_to(100)
-        arm.rest(0.4)
-        # Offset and tool known from before: one pose at rest tells the mass.
-        says = arm.call('check_mass').says
-        assert abs(says['mass'] - SMALL.mass) < 4.0 * says['mass_std']
-        assert says['mass_std'] < 0.01
-        process.send(signal.SIGTERM)
-        assert process.wait() == 0
-        file_of(group).write_text('offset: [1')
-        pipeline, (process,) = started(group)
-        group.wait_for(lambda: 'not calibrated' in pipeline.words, 'the status to say so')
-        assert 'moved to load_identification.yaml.damaged-1' in pipeline.words
-        assert 'load_identification.yaml cannot be used' in process.output
-        assert not file_of(group).exists()
-
-
-def test_catalogue_names_what_is_held_or_ends_the_node(tmp_path: Path) -> None:
-    path = tmp_path / 'catalogue.yaml'
-    block = {'name': 'block', 'mass': PAYLOAD.mass, 'mass_tolerance': 0.005}
-    bottle = {'name': 'bottle', 'mass': 0.5, 'mass_tolerance': 0.01}
-    path.write_text(yaml.safe_dump({'objects': [block, bottle]}))
-    with Group() as group:
-        prepared(group)
-        started(group, parameters={'catalogue': str(path)})
-        arm = Arm(group)
-        arm.ready()
-        arm.rest(0.2)
-        arm.call_in_silence('clear_tool')
-        arm.calibrated()
-        arm.body = PAYLOAD
-        arm.rest(0.3)
-        found = arm.call('check_mass')
-        assert found.success
-        assert found.says['object'] == 'block'
-        assert found.says['runner_up']['name'] == 'bottle'
-        arm.body = SMALL
-        arm.rest(0.3)
-        unknown = arm.call('check_mass')
-        assert unknown.says['object'] is None
-        assert unknown.reason.startswith('unknown object: mass 0.2')
-        path.write_text('objects: []')
-        bad = group.start('estimator', {'catalogue': str(path)})
-        assert bad.wait() == 2
-        assert f'catalogue {path}: it must hold a list' in bad.output
-
-
-def test_three_processes_and_the_other_sign_do_the_same() -> None:
-    with Group() as group:
-        prepared(group)
-        pipeline, processes = started(
-            group, 'fusion', 'filter', 'estimator', parameters={'wrench_convention': 'on_load'}
-        )
-        arm = Arm(group, sign=-1.0)
-        arm.ready()
-        # The estimator alone is not told which joints carry the sensor; it learns.
-        arm.fidgeting = True
-        group.wait_for(
-            lambda: pipeline.used,
-            'the estimator to hear the filter',
-            meanwhile=lambda: arm.rest(0.2),
-        )
-        arm.rest(1.5)
-        arm.call('clear_tool')
-        calibration = arm.calibrated()
-        np.testing.assert_allclose(calibration.says['offset'][:3], -OFFSET[:3], atol=0.05)
-        arm.body = PAYLOAD
-        arm.rest(0.3)
-        says = arm.call('check_mass').says
-        assert abs(says['mass'] - PAYLOAD.mass) < 4.0 * says['mass_std']
-        stream = arm.in_motion()
-        arm.play(stream, 1.0)
-        assert re.match(r'moving: joint', arm.call('calibrate_offset', stream).reason)
-        assert all(process.alive for process in processes)
-        assert pipeline.statuses

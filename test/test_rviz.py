@@ -12,7 +12,7 @@ import pytest
 import yaml
 from visualization_msgs.msg import Marker
 
-from load_identification.nodes import transforms
+from load_identification.nodes import description as transforms
 from load_identification.nodes.markers import NEWTONS_PER_METRE, PayloadMarkers
 
 ROOT = Path(__file__).resolve().parents[1]

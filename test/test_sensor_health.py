@@ -1,4 +1,4 @@
-"""Channels that say nothing are found, and those that say something are left alone."""
+"""A wrench channel that says nothing is found and named, one that says something left alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from load_identification.signals.channel_monitor import ChannelMonitor
+from load_identification.signals.sensor_health import (
+    ABSENT,
+    ALIVE,
+    SATURATED,
+    STUCK,
+    ChannelMonitor,
+    SensorHealth,
+)
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 Motion = Callable[[float], FloatArray]
@@ -277,3 +284,100 @@ def test_another_number_of_joints_is_no_motion() -> None:
     monitor.update(position, wrench)
     more = np.hstack([position, position])
     assert not monitor.update(more, wrench).any()
+
+
+# In words
+
+
+def judged(
+    position: FloatArray, wrench: FloatArray, size: int = 10
+) -> tuple[SensorHealth, BoolArray]:
+    """Return a sensor's health and what it said of a recording in batches of some samples."""
+    health = SensorHealth()
+    stamps = (1 + np.arange(len(wrench))) * (1_000_000_000 // RATE)
+    parts = [slice(k, k + size) for k in range(0, len(wrench), size)]
+    return health, np.concatenate(
+        [health.update(stamps[p], position[p], wrench[p]) for p in parts]
+    )
+
+
+@pytest.mark.parametrize('size', [1, 10, 300])
+@pytest.mark.parametrize('before', [motion, rest, stop_and_go])
+def test_a_sensor_with_noise_that_repeats_itself_at_rest_is_frozen(before, size: int) -> None:  # type: ignore[no-untyped-def]
+    moved = before(4.0)
+    position = np.vstack([moved, np.repeat(moved[-1:], 4 * RATE, axis=0)])
+    wrench = measured(position)
+    wrench[5 * RATE : 7 * RATE] = wrench[5 * RATE]
+    health, stuck = judged(position[: 7 * RATE], wrench[: 7 * RATE], size)
+    assert not stuck[: 5 * RATE].any()
+    # Half a second, and the batch it is known in.
+    assert stuck[round(5.51 * RATE) :].all()
+    assert health.states == (STUCK,) * 6
+    assert health.words == 'the wrench repeats bit for bit since 2.0 s: sensor or cable?'
+    _, whole = judged(position, wrench, size)
+    # As soon as it lives it is believed again.
+    assert not whole[7 * RATE :].any()
+
+
+def test_a_driver_that_publishes_every_value_several_times_freezes_later() -> None:
+    position = rest(20.0)
+    wrench = np.repeat(measured(position)[::5], 5, axis=0)[: len(position)]
+    assert not judged(position, wrench)[1].any()
+    wrench[5000:] = wrench[5000]
+    stuck = judged(position, wrench)[1]
+    assert stuck[5400:].all()
+    assert not stuck[:5200].any()
+
+
+def test_a_simulator_without_noise_repeats_itself_by_right() -> None:
+    position = np.vstack([rest(5.0), stop_and_go(30.0), rest(5.0)])
+    health, stuck = judged(position, signal(position))
+    assert not stuck.any()
+    assert health.words == ''
+
+
+@pytest.mark.parametrize('ratio', [0.1, 0.25, 0.5, 1.0])
+@pytest.mark.parametrize('live', [1, 3, 6])
+def test_a_coarse_quantiser_repeats_itself_by_right(ratio: float, live: int) -> None:
+    """Where the noise is below its step, at rest for as long as one likes."""
+    position = np.vstack([stop_and_go(20.0), np.repeat(stop_and_go(20.0)[-1:], 20 * RATE, axis=0)])
+    wrench = quantized(measured(position), NOISE / ratio)
+    wrench[:, live:] = np.nan
+    stuck = judged(position, wrench)[1][:, :live]
+    # What has not changed yet, while others have, is not believed.
+    changed = np.cumsum(np.diff(wrench[:, :live], axis=0, prepend=wrench[:1, :live]) != 0, axis=0)
+    assert (stuck & (changed > 0)).mean() < 0.005
+
+
+def test_a_channel_at_its_limit_from_the_start_is_never_believed() -> None:
+    position = motion(8.0)
+    wrench = measured(position)
+    limit = np.quantile(wrench[:, 2], 0.3)
+    begin = int(np.flatnonzero(wrench[:, 2] > limit + 1.0)[0])
+    position, wrench = (
+        position[begin:],
+        np.minimum(wrench[begin:], [np.inf, np.inf, limit, *[np.inf] * 3]),
+    )
+    first = int(np.argmax(wrench[:, 2] < limit))
+    assert first > 200
+    for size in (1, 4):
+        stuck = judged(position, wrench, size)[1]
+        # All but the few samples within half a filter's window, 29, that is spoilt by the rest.
+        assert stuck[10 : first - 1, 2].all()
+        assert not np.delete(stuck, 2, axis=1).any()
+
+
+def test_states_and_words_name_channel_value_and_time() -> None:
+    position = motion(12.0)
+    wrench = measured(position)
+    wrench[:, 5] = 0.0
+    wrench[3 * RATE :, 0] = -8.0
+    limit = np.quantile(wrench[3 * RATE :, 4], 0.8)
+    beyond = np.flatnonzero(measured(position)[3 * RATE :, 4] > limit + 4.0 * NOISE[4])
+    wrench[:, 4] = np.minimum(wrench[:, 4], limit)
+    stop = int(beyond[0]) + 3 * RATE + FEW
+    health, _ = judged(position[:stop], wrench[:stop])
+    assert health.states == (STUCK, ALIVE, ALIVE, ALIVE, SATURATED, ABSENT)
+    assert health.words.startswith('fx repeats −8.000 N since ')
+    assert f'ty stands at its limit {limit:.3f} N·m since 0.' in health.words
+    assert health.words.endswith('tz absent: no value but zero or NaN')

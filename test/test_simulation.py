@@ -12,7 +12,9 @@ from load_identification.errors import ParameterError
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
-from load_identification.tools.simulation import (
+from load_identification.motion.joint_path import JointPath, Move
+from load_identification.simulation.puma import PAPER_START, puma_trajectory
+from load_identification.simulation.sensors import (
     PUMA_ENCODER_RESOLUTION,
     Recording,
     SensorModel,
@@ -20,12 +22,6 @@ from load_identification.tools.simulation import (
     dumbbell,
     measure,
     simulate,
-)
-from load_identification.tools.trajectories import (
-    PAPER_START,
-    Quintic,
-    Trajectory,
-    puma_trajectory,
 )
 
 URDF = (Path(__file__).parents[1] / 'config' / 'puma.urdf').read_text()
@@ -251,6 +247,6 @@ def test_recording_becomes_batches_of_the_pipeline(robot: Robot, recording: Reco
 def test_unusable_values_are_named(robot: Robot, recording: Recording) -> None:
     with pytest.raises(ParameterError, match='encoder_resolution has 2 values'):
         measure(recording, SensorModel(encoder_resolution=(1e-5, 1e-5)), 0)
-    rest = Trajectory((Quintic(PAPER_START, PAPER_START, 1.0),))
+    rest = JointPath((Move(PAPER_START, PAPER_START, 1.0),))
     with pytest.raises(ParameterError, match='rate is 0'):
         simulate(robot, rest, dumbbell(), EXACT, 0.0, 0)

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from load_identification.signals.stamp_gate import StampGate
+from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import IntArray
 
 MS = 1_000_000

@@ -12,16 +12,16 @@ from scipy import signal, stats
 
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.estimation.static_estimate import (
+from load_identification.estimation.sensor_offset import OffsetPrior
+from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
+from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.static_estimate import (
     NotAtRestError,
     averaged,
     static_estimate,
 )
-from load_identification.estimation.statics import MOST_SAMPLES, StaticMonitor
-from load_identification.estimation.weighing import Scales
-from load_identification.estimation.weight import Offset
-from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
-from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.static_monitor import MOST_SAMPLES, StaticMonitor
+from load_identification.weighing.static_weigher import StaticWeigher
 
 RATE = 1000
 STEP = 1_000_000
@@ -326,7 +326,7 @@ class Arm:
 
     def __init__(self, seed: int = 0) -> None:
         self.estimator = PayloadEstimator(EstimatorSettings())
-        self.scales = Scales(self.estimator, 1.0)
+        self.scales = StaticWeigher(self.estimator, 1.0)
         self._rng = np.random.default_rng(seed)
         self._sample = 1
         self._place = 0.0
@@ -353,7 +353,7 @@ class Arm:
             self._sample += 100
         return begin
 
-    def calibrate(self, direction: FloatArray) -> Offset:
+    def calibrate(self, direction: FloatArray) -> OffsetPrior:
         """Set the offset as calibrate_offset does."""
         begin = self.hold(direction, 0.0)
         rest = self.scales.monitor.pose(begin, NOISE)
@@ -421,9 +421,11 @@ def test_a_contradicted_estimate_of_the_offset_gives_way_to_the_calibration() ->
     arm = Arm()
     offset = arm.calibrate(DOWN)
     # As a load that changed unnoticed would leave it: certain and wrong.
-    arm.estimator.set_offset(offset.value + 1.0, 1e-4 * np.eye(6), NOISE)
+    moved = replace(offset, mean=offset.mean + 1.0, covariance=1e-4 * np.eye(6))
+    arm.estimator.set_offset(moved)
+    arm.estimator.sensor_offset.calibrate(offset)
     value, _ = arm.scales.offset_at(offset.stamp)
-    np.testing.assert_array_equal(value, offset.value)
+    np.testing.assert_array_equal(value, offset.mean)
 
 
 def test_calibration_with_a_tool_finds_the_offset_of_the_bare_sensor() -> None:
@@ -434,7 +436,7 @@ def test_calibration_with_a_tool_finds_the_offset_of_the_bare_sensor() -> None:
     begin = arm.hold(d, MASS)
     rest = arm.scales.monitor.pose(begin, NOISE)
     offset = arm.scales.offset_from(rest, arm.scales.gravity(rest.start, rest.end))
-    assert np.all(np.abs(offset.value - OFFSET) < 4.0 * np.sqrt(np.diag(offset.covariance)))
+    assert np.all(np.abs(offset.mean - OFFSET) < 4.0 * np.sqrt(np.diag(offset.covariance)))
     assert np.all(np.diag(offset.covariance)[:3] < 0.01**2)
 
 

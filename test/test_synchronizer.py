@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from load_identification.signals.batches import JointBatch, SynchronizedBatch, WrenchBatch
+from load_identification.interface.batches import JointBatch, SynchronizedBatch, WrenchBatch
 from load_identification.signals.synchronizer import GIVEN_UP, Synchronizer
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -161,7 +161,8 @@ def run(
 
 def kept_bytes(synchronizer: Synchronizer) -> int:
     """Return the size of the samples kept."""
-    return sum(v.nbytes for v in vars(synchronizer).values() if isinstance(v, np.ndarray))
+    values = [*vars(synchronizer).values(), *vars(synchronizer.joints).values()]
+    return sum(v.nbytes for v in values if isinstance(v, np.ndarray))
 
 
 def assert_on_the_cubic(result: Result, names: Sequence[str], delay: int = 0) -> None:
@@ -270,7 +271,8 @@ def test_where_one_publisher_dies_the_rest_goes_on(required: frozenset[str] | No
     arrivals += one_by_one(joints(every(5.0, death), ('b',)))
     arrivals += one_by_one(wrenches(every(1.0, 1500, phase=0.3)))
     synchronizer = Synchronizer(0.0, MAX_GAP)
-    synchronizer.required = required
+    if required is not None:
+        synchronizer.follow(dict.fromkeys(required, np.inf))
     waits = 2.0 if required == frozenset('a') else MAX_GAP * 1e3
     outputs, newest = [], 0
     ordered = sorted(arrivals, key=lambda arrival: arrival.time)
@@ -307,7 +309,7 @@ def test_a_joint_that_is_not_required_is_not_waited_for() -> None:
     states.position[250:, 1] = np.nan
     arrivals = [*one_by_one(states), *one_by_one(wrenches(every(1.0, 990, phase=0.3)))]
     synchronizer = Synchronizer(0.0, MAX_GAP)
-    synchronizer.required = frozenset('a')
+    synchronizer.follow({'a': np.inf})
     for tick in range(1, 99):
         until = START + 10 * tick * MS
         mine = [a for a in arrivals if until - 10 * MS <= a.time < until]
@@ -589,7 +591,7 @@ def test_publishers_of_joints_that_are_not_required_are_ignored() -> None:
     arrivals += one_by_one(ahead, latency=-500.0)
     arrivals += one_by_one(wrenches(every(1.0, 1900, phase=0.3)))
     synchronizer = Synchronizer(0.0, MAX_GAP)
-    synchronizer.required = frozenset(('a',))
+    synchronizer.follow({'a': np.inf})
     outputs = play(synchronizer, arrivals)
     assert {batch.names for batch in outputs} == {('a', 'b')}
     result = together(outputs, ('a', 'b'))
@@ -630,8 +632,8 @@ def test_memory_stays_fixed_where_every_message_names_other_joints() -> None:
         output = synchronizer.update(states, [wrenches(stamps)])
     assert output is not None
     assert 'a' in output.names
-    assert len(synchronizer._names) <= 256
-    assert len(synchronizer._publishers) <= 256
+    assert len(synchronizer.joints.names) <= 256
+    assert len(synchronizer.joints._publishers) <= 256
     # 256 joints, position and velocity, max_gap of both publishers at 1 kHz.
     assert kept_bytes(synchronizer) <= 2 * 110 * 8 * (2 * 256 + 8)
 

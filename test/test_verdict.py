@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from load_identification.estimation.static_estimate import static_estimate
-from load_identification.estimation.verdict import (
+from load_identification.weighing.static_estimate import static_estimate
+from load_identification.weighing.verdict import (
     INCONCLUSIVE,
     MATCH,
     MISMATCH,

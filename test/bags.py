@@ -1,0 +1,126 @@
+"""Recordings written for tests: messages of a simulated arm, as rosbag2 keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from load_identification.commands.identify_load import main
+from load_identification.interface.parameters import Parameters
+from load_identification.recordings.identification import Identification, identify
+from load_identification.recordings.reader import (
+    CHUNK,
+    DESCRIPTION,
+    JOINT_STATE,
+    WRENCH,
+    Topics,
+    open_recording,
+)
+from load_identification.simulation.robots import puma_description
+from load_identification.simulation.sensors import Recording
+
+URDF = puma_description()
+STORE = get_typestore(Stores.ROS2_JAZZY)
+START = 1_700_000_000_000_000_000
+MCAP, SQLITE3 = StoragePlugin.MCAP, StoragePlugin.SQLITE3
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A message, and the time at which it was recorded [ns]."""
+
+    topic: str
+    type: str
+    time: int
+    message: Any
+
+
+def make(type_name: str, /, **content: Any) -> Any:
+    return STORE.types[type_name](**content)
+
+
+def header(stamp: int, frame: str = '') -> Any:
+    sec, nanosec = divmod(stamp, 1_000_000_000)
+    return make(
+        'std_msgs/msg/Header',
+        stamp=make('builtin_interfaces/msg/Time', sec=sec, nanosec=nanosec),
+        frame_id=frame,
+    )
+
+
+def joint_states(
+    sim: Recording, topic: str = '/joint_states', names: Sequence[str] = ()
+) -> Iterator[Recorded]:
+    for stamp, position, velocity in zip(sim.stamps, sim.position, sim.velocity, strict=True):
+        stamp = int(stamp) + START
+        message = make(
+            JOINT_STATE,
+            header=header(stamp),
+            name=list(names or sim.names),
+            position=position,
+            velocity=velocity if np.isfinite(velocity).all() else np.empty(0),
+            effort=np.empty(0),
+        )
+        yield Recorded(topic, JOINT_STATE, stamp, message)
+
+
+def wrenches(
+    sim: Recording, topic: str = '/wrench', frame: str = 'ft_sensor', late: int = 0
+) -> Iterator[Recorded]:
+    for stamp, values in zip(sim.stamps, sim.wrench.tolist(), strict=True):
+        stamp = int(stamp) + START
+        force, torque = (
+            make('geometry_msgs/msg/Vector3', x=x, y=y, z=z)
+            for x, y, z in (values[:3], values[3:])
+        )
+        wrench = make('geometry_msgs/msg/Wrench', force=force, torque=torque)
+        message = make(WRENCH, header=header(stamp, frame), wrench=wrench)
+        yield Recorded(topic, WRENCH, stamp + late, message)
+
+
+def description(text: str = URDF, topic: str = '/robot_description') -> Recorded:
+    return Recorded(topic, DESCRIPTION, START, make(DESCRIPTION, data=text))
+
+
+def write(
+    path: Path,
+    messages: Iterable[Recorded],
+    storage: StoragePlugin = MCAP,
+    compression: CompressionMode = CompressionMode.NONE,
+    empty: Sequence[tuple[str, str]] = (),
+) -> Path:
+    """Write a recording, with topics (name, type) that carry nothing where asked."""
+    writer = Writer(path, version=9, storage_plugin=storage)
+    if compression != CompressionMode.NONE:
+        writer.set_compression(compression, CompressionFormat.ZSTD)
+    with writer:
+        connections = {t: writer.add_connection(*t, typestore=STORE) for t in empty}
+        for item in sorted(messages, key=lambda m: m.time):
+            key = item.topic, item.type
+            if key not in connections:
+                connections[key] = writer.add_connection(*key, typestore=STORE)
+            data = STORE.serialize_cdr(item.message, item.type)
+            writer.write(connections[key], item.time, data)
+    return path
+
+
+def run(path: Path, parameters: Parameters | None = None, chunk: float = CHUNK) -> Identification:
+    with open_recording(path, Topics()) as recording:
+        return identify(recording, parameters or Parameters(), chunk)
+
+
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Run the command, hold it to one line on standard error and status 2, return the line."""
+    assert main([str(argument) for argument in arguments]) == 2
+    out, error = capsys.readouterr()
+    assert out == ''
+    assert error.startswith('identify_load: error: ')
+    assert error.count('\n') == 1
+    return error

@@ -1,0 +1,113 @@
+"""No input ends a node: parameters, descriptions, a full disk, what it raises itself."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.srv import SetParameters
+from ros_helpers import Group, NodeProcess, Pipeline
+from ros_messages import FRAME, NAMESPACE, PUMA, recording
+
+from load_identification.model.robot import Robot
+
+ENTITIES = ''.join(f'<!ENTITY e{k} "{f"&e{k - 1};" * 20}">' for k in range(1, 12))
+BOMB = f'<!DOCTYPE robot [<!ENTITY e0 "x">{ENTITIES}]><robot name="&e11;"><link name="a"/></robot>'
+CHAIN = '<robot name="c"><link name="l0"/>' + ''.join(
+    f'<link name="l{k + 1}"/><joint name="j{k}" type="revolute"><parent link="l{k}"/>'
+    f'<child link="l{k + 1}"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+    for k in range(5000)
+)
+DESCRIPTIONS = {
+    'an entity bomb': (BOMB, 'cannot be used'),
+    'a chain of 5000 links': (CHAIN + '</robot>', '5001 links'),
+    'five megabytes': (PUMA.replace('</robot>', ' ' * 5_000_000 + '</robot>'), 'characters'),
+}
+
+
+@pytest.fixture(scope='module')
+def group() -> Iterator[Group]:
+    """Yield a graph in which the inputs are published."""
+    with Group() as group:
+        group.publish_inputs()
+        yield group
+
+
+@pytest.fixture(scope='module')
+def process(group: Group) -> Iterator[NodeProcess]:
+    """Yield the single process; it lives through all these tests."""
+    process = group.start()
+    yield process
+    assert process.alive
+    assert 'Traceback' not in process.output
+
+
+@pytest.fixture(scope='module')
+def live(group: Group, process: NodeProcess) -> Pipeline:
+    pipeline = Pipeline(group)
+    pipeline.connect()
+    return pipeline
+
+
+@pytest.mark.parametrize('node', ['estimator_node'])
+@pytest.mark.parametrize(
+    ('value', 'words'),
+    [
+        (ParameterValue(type=8, double_array_value=[1.0]), 'mass_tolerance .* a number from'),
+        (ParameterValue(type=99), 'mass_tolerance cannot be set'),
+        (ParameterValue(type=4, string_value='x'), 'a number from'),
+        (ParameterValue(type=3, double_value=float('nan')), 'mass_tolerance'),
+        (ParameterValue(type=0), ''),
+    ],
+    ids=['array', 'type 99', 'text', 'nan', 'nothing'],
+)
+def test_a_parameter_that_cannot_be_set_is_refused_in_words(
+    live: Pipeline, node: str, value: ParameterValue, words: str
+) -> None:
+    group = live.group
+    client = group.node.create_client(SetParameters, f'{NAMESPACE}/{node}/set_parameters')
+    group.wait_for(client.service_is_ready, 'the parameter services')
+    future = client.call_async(
+        SetParameters.Request(parameters=[Parameter(name='mass_tolerance', value=value)])
+    )
+    group.wait_for(future.done, 'the answer of set_parameters')
+    result = future.result().results[0]
+    assert not result.successful
+    assert re.search(words, result.reason), result.reason
+
+
+@pytest.mark.parametrize('case', DESCRIPTIONS)
+def test_a_description_that_harms_is_refused_in_words(
+    live: Pipeline, process: NodeProcess, case: str
+) -> None:
+    text, words = DESCRIPTIONS[case]
+    before = process.output.count(words)
+    live.group.describe(text)
+    live.group.wait_for(lambda: process.output.count(words) > before, f'the refusal of {case}')
+    live.play(recording())
+    assert np.nanmax(np.abs(live.errors())) < 4.0
+
+
+def test_a_bare_ampersand_does_no_harm(live: Pipeline) -> None:
+    live.group.describe(PUMA.replace('<robot', '<!-- a --><robot note="nuts & bolts"', 1))
+    live.play(recording())
+    assert np.nanmax(np.abs(live.errors())) < 4.0
+
+
+def test_no_disk_is_needed_for_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on one that is full: Python finds no place for temporary files."""
+    monkeypatch.setattr(tempfile, 'tempdir', '/proc/no-such-place')
+    assert Robot(PUMA, FRAME).joints
+
+
+def test_an_unknown_ros_argument_is_named() -> None:
+    with Group() as group:
+        process = group.start_raw('fusion', ['--nonsense'])
+        assert process.wait() == 2
+        assert 'unknown ROS arguments' in process.output
+        assert '--nonsense' in process.output
+        assert 'Traceback' not in process.output

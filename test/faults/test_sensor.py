@@ -1,0 +1,130 @@
+"""A sensor that is dead, frozen or saturated: said in words, nothing claimed of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
+from ros_arm import Arm
+from ros_helpers import Group, NodeProcess, Pipeline
+from ros_messages import NS, PAYLOAD, Message, feed, recording, stamp_of
+
+from load_identification.interface.batches import CHANNELS
+from load_identification.simulation.faults import dead, frozen, limited
+
+ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
+
+
+@pytest.fixture(scope='module', params=[ONE, THREE], ids=['one process', 'three'])
+def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Arm, list[NodeProcess]]]:
+    """Yield what the pipeline says, an arm that feeds it, and its processes."""
+    with Group() as group:
+        group.publish_inputs()
+        processes = [group.start(module) for module in request.param]
+        pipeline = Pipeline(group)
+        pipeline.connect()
+        arm = Arm(group)
+        arm.ready()
+        yield pipeline, arm, processes
+        for process in processes:
+            assert process.alive
+            assert 'Traceback' not in process.output
+
+
+Live = tuple[Pipeline, Arm, list[NodeProcess]]
+
+
+def stuck_from(arm: Arm) -> Iterator[Message]:
+    """Stand still, with a sensor that has frozen: fresh stamps, the same six numbers."""
+    values = None
+    for message in arm.at_rest():
+        if message.topic != '/wrench':
+            yield message
+            continue
+        values = message.content.wrench if values is None else values
+        message.content.wrench = values
+        yield message
+
+
+def said(pipeline: Pipeline, words: str) -> bool:
+    return words in pipeline.words and pipeline.statuses[-1].level == DiagnosticStatus.WARN
+
+
+def test_a_sensor_that_freezes_at_rest_is_named_and_nothing_more_is_published(live: Live) -> None:
+    pipeline, arm, processes = live
+    arm.body = PAYLOAD
+    arm.run()
+    pipeline.group.wait_for(lambda: pipeline.status['state'] == 'identified', 'an estimate')
+    begin = arm.now
+    frozen_stream = stuck_from(arm)
+    pipeline.group.wait_for(
+        lambda: said(pipeline, 'repeats bit for bit since'),
+        'the frozen sensor',
+        meanwhile=lambda: arm.play(frozen_stream, 0.1),
+    )
+    assert pipeline.status['state'] == 'waiting'
+    assert {pipeline.status[f'health.{channel}'] for channel in CHANNELS} == {'stuck'}
+    # Half a second and 100 samples, and up to half a second on the way; by the stamps.
+    assert max(stamp_of(m) for m in pipeline.inertias) < begin + 1.8 * NS
+    count = len(pipeline.inertias)
+    arm.play(frozen_stream, 1.0)
+    assert len(pipeline.inertias) <= count + 1
+    for service in ('calibrate_offset', 'check_mass', 'save_tool'):
+        answer = arm.call(service, stream=frozen_stream)
+        assert not answer.success
+        assert 'repeats bit for bit' in answer.reason
+    assert sum(process.output.count('repeats bit for bit') for process in processes) == 1
+    # It lives again.
+    pipeline.group.wait_for(
+        lambda: pipeline.status['health.fx'] == 'alive' and pipeline.status['state'] != 'waiting',
+        'the sensor alive',
+        meanwhile=lambda: arm.rest(0.1),
+    )
+
+
+def test_a_channel_that_is_stuck_is_named_with_its_value_and_estimates_go_on(live: Live) -> None:
+    pipeline, _, _ = live
+    base = pipeline.play(frozen(recording(), 3.0, channels=(2,)))
+    assert pipeline.newest > base + 7 * NS
+    # Played fast, words from another process are some stamps old.
+    pipeline.group.wait_for(
+        lambda: re.search(r'fz repeats −?\d+\.\d{3} N since [45]\.\d s: sensor', pipeline.words),
+        'the stuck channel, its value and since when',
+    )
+    assert pipeline.statuses[-1].level == DiagnosticStatus.WARN
+    assert pipeline.status['health.fz'] == 'stuck'
+    assert pipeline.status['health.fx'] == 'alive'
+    assert np.nanmax(np.abs(pipeline.errors())) < 5.0
+
+
+def test_a_sensor_dead_from_the_start_claims_nothing(live: Live) -> None:
+    pipeline, _, _ = live
+    count = len(pipeline.inertias)
+    base = pipeline.group.next_base()
+    pipeline.group.play(feed(dead(recording(), 0.0), base), 20.0)
+    pipeline.group.wait_for(lambda: said(pipeline, 'absent'), 'the dead sensor')
+    assert pipeline.status['state'] == 'waiting'
+    assert {pipeline.status[f'health.{channel}'] for channel in CHANNELS} == {'absent'}
+    assert all(stamp_of(m) > base + 100 * NS for m in pipeline.inertias[count:])
+
+
+def test_saturation_from_the_start_spoils_nothing(live: Live) -> None:
+    pipeline, _, _ = live
+    high = float(np.quantile(recording().wrench[:, 2], 0.5))
+    first = int(np.argmax(recording().wrench[:, 2] > high))
+    pipeline.play(limited(recording(), 2, -1e3, high), lambda m: m[2 * first :])
+    assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+
+
+def test_a_channel_that_was_never_there_is_said_so(live: Live) -> None:
+    pipeline, _, _ = live
+    lacking = recording().wrench.copy()
+    lacking[:, 5] = 0.0
+    pipeline.play(replace(recording(), wrench=lacking))
+    assert said(pipeline, 'tz absent')
+    assert pipeline.status['health.tz'] == 'absent'
+    assert pipeline.status['state'] == 'identified'

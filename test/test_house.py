@@ -1,0 +1,188 @@
+"""The rooms of the package: which way imports point, who knows ROS, how large things are."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+NAME = 'load_identification'
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / NAME
+
+LEVELS = (
+    ('model',),
+    ('interface', 'motion'),
+    ('numerics', 'signals'),
+    ('estimation',),
+    ('weighing',),
+    ('arm', 'parallel'),
+    ('pipeline',),
+    ('recordings',),
+    ('nodes', 'simulation'),
+    ('report',),
+    ('commands',),
+)
+"""A room may import from rooms of lower levels and from itself, from no other of its own level.
+
+What stands beside the rooms (errors, aliases) is below them all.
+"""
+RANK = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+
+RUN_NODES = {
+    'commands/demo_arm.py',
+    'commands/demo_pipeline.py',
+    'commands/demonstration.py',
+    'commands/hexapod_demo.py',
+    'commands/hexapod_demonstration.py',
+    'commands/load_demo.py',
+    'commands/load_monitor.py',
+    'commands/load_monitor_view.py',
+    'commands/report_live.py',
+}
+"""Programs that run nodes, the only modules beside those of nodes/ that may import rclpy."""
+
+LONGEST = 350
+"""Lines of a module."""
+
+MOST = 16
+"""Modules of a folder, beside `__init__`."""
+
+# What is not yet as it should be. Take out what is mended; put nothing in.
+UPWARD = {('numerics/nearest_links.py', 'arm')}
+WITH_RCLPY: set[str] = set()
+LONG = {
+    'estimation/change_detection.py',
+    'estimation/payload_estimator.py',
+    'numerics/weighted_solution.py',
+}
+FULL: set[str] = set()
+LOADS_ROS: set[str] = set()
+
+
+def modules() -> list[Path]:
+    """List the modules of the package."""
+    return sorted(PACKAGE.rglob('*.py'))
+
+
+def name_of(path: Path) -> str:
+    """Return a module's path below the package."""
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def imports(path: Path) -> Iterator[str]:
+    """List the dotted names a file imports, `from a import b` as both `a` and `a.b`."""
+    package = path.relative_to(ROOT).with_suffix('').parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else ()
+            base = '.'.join([*above, *([node.module] if node.module else [])])
+            yield base
+            yield from (f'{base}.{alias.name}' for alias in node.names)
+
+
+def rooms_of(path: Path) -> set[str]:
+    """List the rooms that a module imports from."""
+    parts = [name.split('.') for name in imports(path)]
+    return {part[1] for part in parts if part[0] == NAME and len(part) > 1} & RANK.keys()
+
+
+def test_every_folder_is_a_room_with_a_level() -> None:
+    folders = {path.parent.name for path in PACKAGE.glob('*/__init__.py')}
+    assert folders == set(RANK)
+
+
+def test_imports_point_down() -> None:
+    upward = {
+        (name_of(path), other)
+        for path in modules()
+        if (room := path.relative_to(PACKAGE).parts[0]) in RANK
+        for other in rooms_of(path) - {room}
+        if RANK[other] >= RANK[room]
+    }
+    assert upward - UPWARD == set()
+
+
+def test_what_stands_beside_the_rooms_imports_from_none() -> None:
+    assert {name_of(path): rooms_of(path) for path in PACKAGE.glob('*.py') if rooms_of(path)} == {}
+
+
+def test_only_nodes_and_programs_that_run_them_know_rclpy() -> None:
+    found = {
+        name_of(path)
+        for path in modules()
+        if any(name.partition('.')[0] in ('rclpy', 'tf2_ros') for name in imports(path))
+    }
+    assert {
+        name for name in found if not name.startswith('nodes/')
+    } - RUN_NODES - WITH_RCLPY == set()
+
+
+def test_the_rooms_below_the_nodes_load_nothing_of_ros() -> None:
+    rooms = [room for level in LEVELS[:-2] for room in level if room != 'nodes']
+    rooms.sort(key=lambda room: room in LOADS_ROS)
+    # A fresh interpreter: this one may have imported rclpy for another test.
+    program = f"""
+import importlib, json, pkgutil, sys
+loaded = {{}}
+for room in {rooms}:
+    package = importlib.import_module('{NAME}.' + room)
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):
+        importlib.import_module(module.name)
+    loaded[room] = sorted({{name.partition('.')[0] for name in sys.modules}})
+print(json.dumps(loaded))
+"""
+    command = [sys.executable, '-c', program]
+    answer = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    # The wheels' ros_wheels_bootstrapper is loaded by Python itself, whatever is imported.
+    ros = {
+        room: [
+            name
+            for name in names
+            if name.startswith(('rclpy', 'rpyutils', 'rosidl', 'ament', 'tf2'))
+            or name.endswith(('_msgs', '_srvs', '_interfaces'))
+        ]
+        for room, names in json.loads(answer.stdout).items()
+    }
+    assert {room for room, names in ros.items() if names} - LOADS_ROS == set(), ros
+
+
+def test_only_tests_and_benchmarks_need_mujoco() -> None:
+    """It comes with the extra `test` alone."""
+    with_mujoco = f'{NAME}.simulation.in_mujoco'
+    found = {
+        name_of(path)
+        for path in modules()
+        if any(name.startswith(('mujoco', with_mujoco)) for name in imports(path))
+    }
+    assert {name for name in found if not name.startswith('simulation/in_mujoco/')} == set()
+
+
+def test_tests_and_benchmarks_import_nothing_of_each_other() -> None:
+    folders = {name: ROOT / name for name in ('test', 'benchmark')}
+    for name, folder in folders.items():
+        others = {
+            path.stem for key in folders.keys() - {name} for path in folders[key].glob('*.py')
+        }
+        for path in folder.rglob('*.py'):
+            assert others.isdisjoint(imports(path)), path
+
+
+def test_a_module_is_one_sitting() -> None:
+    lengths = {name_of(p): len(p.read_text(encoding='utf-8').splitlines()) for p in modules()}
+    too_long = {name: length for name, length in lengths.items() if length > LONGEST}
+    assert too_long.keys() - LONG == set(), too_long
+
+
+def test_a_folder_is_seen_at_a_glance() -> None:
+    counts: dict[str, int] = {}
+    for path in modules():
+        if path.name != '__init__.py':
+            folder = path.parent.relative_to(ROOT).as_posix()
+            counts[folder] = counts.get(folder, 0) + 1
+    assert {folder for folder, count in counts.items() if count > MOST} - FULL == set(), counts

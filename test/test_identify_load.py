@@ -1,0 +1,459 @@
+"""The command identify_load: recordings in, estimate, report, file and exit status out."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from bags import (
+    MCAP,
+    SQLITE3,
+    URDF,
+    description,
+    error_of,
+    joint_states,
+    wrenches,
+    write,
+)
+from rosbags.rosbag2 import StoragePlugin
+
+from load_identification.commands.identify_load import main
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.recordings.reader import (
+    JOINT_STATE,
+    WRENCH,
+)
+from load_identification.report.tables import PARAMETERS, interval_table
+from load_identification.simulation.sensors import (
+    Recording,
+    SensorModel,
+    aluminium_block,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, '-m', 'load_identification.commands.identify_load', *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, 'COLUMNS': '', **environment},
+        capture_output=True,
+        text=True,
+        encoding='utf-8',
+        timeout=600,
+    )
+
+
+def parameter_file(folder: Path, **values: Any) -> Path:
+    path = folder / 'parameters.yaml'
+    path.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}))
+    return path
+
+
+# The real recording
+
+
+def test_real_recording_gives_the_known_load_and_offset(shared_data: Path, tmp_path: Path) -> None:
+    recording = shared_data / 'yumi_gravity' / 'bag'
+    if not recording.is_dir():
+        pytest.skip(f'no recording {recording}')
+    done = command(recording, '--output', tmp_path / 'estimate.yaml')
+    assert (done.returncode, done.stderr) == (0, '')
+    estimate = yaml.safe_load((tmp_path / 'estimate.yaml').read_text())
+    # As a batch least squares on the same recording finds them; the mass as its author says.
+    assert estimate['frame'] == 'ft_sensor'
+    assert estimate['mass']['value'] == pytest.approx(0.2205, rel=0.025)
+    com = np.array(estimate['center_of_mass']['value'])
+    assert np.linalg.norm(com - [-5.9e-3, 5.3e-3, 27.7e-3]) < 1.5e-3
+    offset = np.array(estimate['offset']['value'])
+    np.testing.assert_allclose(offset[:3], [-1.08, -2.98, 6.78], atol=0.1)
+    np.testing.assert_allclose(offset[3:], [-0.059, 0.148, -0.015], atol=0.01)
+    # The log kept no sample of any acceleration.
+    assert estimate['inertia_about_center_of_mass']['value'] == [None] * 6
+    assert estimate['inertia_about_center_of_mass']['identified'] == [False] * 6
+    assert 'the sensor cannot see it' in ' '.join(done.stdout.split())
+
+
+def test_real_recording_without_wrench_says_so(
+    shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = shared_data / 'kuka_lwr4' / 'run_1'
+    if not recording.is_dir():
+        pytest.skip(f'no recording {recording}')
+    assert f'no topic /wrench in recording {recording}' in error_of(capsys, recording)
+
+
+# What comes out
+
+
+@pytest.mark.parametrize('storage', [MCAP, SQLITE3])
+def test_simulated_payload_and_offset_are_found(
+    sim: Recording, tmp_path: Path, storage: StoragePlugin
+) -> None:
+    path = write(tmp_path / 'bag', [description(), *joint_states(sim), *wrenches(sim)], storage)
+    output = tmp_path / 'estimate.yaml'
+    assert main([str(path), '--output', str(output)]) == 0
+    estimate = yaml.safe_load(output.read_text())
+    truth = to_message_order(aluminium_block().to_vector())
+    sections = ['mass', 'center_of_mass', 'inertia_about_center_of_mass']
+    for section, true in zip(sections, np.split(truth, [1, 4]), strict=True):
+        content = estimate[section]
+        assert np.all(content['identified'])
+        # One draw of 16 values: five deviations are exceeded by chance once in 1e5 runs.
+        assert np.all(np.abs(np.array(content['value']) - true) < 5 * np.array(content['std']))
+        assert np.all(np.array(content['std']) < 0.1 * np.abs(true).max())
+    offset = estimate['offset']
+    deviation = np.abs(np.array(offset['value']) - SensorModel().offset)
+    assert np.all(deviation < 5 * np.array(offset['std']))
+    # The noise of a sample, 0.1 N and 5 mN m, less what the filter takes away.
+    assert 0.0 < estimate['residual_rms']['force'] < 0.1
+    assert 0.0 < estimate['residual_rms']['torque'] < 0.005
+
+
+def test_topics_may_have_other_names(
+    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    messages = [
+        description(topic='/left/robot_description'),
+        *joint_states(sim, '/left/joint_states'),
+        *wrenches(sim, '/left/ft/raw'),
+        *wrenches(replace(sim, wrench=-sim.wrench), '/wrench'),
+    ]
+    path = write(tmp_path / 'bag', messages)
+    names = ['--joint-states', '/left/joint_states', '--robot-description']
+    names += ['left/robot_description', '--wrench', '/left/ft/raw']
+    assert main([str(path), *names]) == 0
+    assert 'mass' in capsys.readouterr().out
+
+
+def test_description_may_be_a_parameter(sim: Recording, tmp_path: Path) -> None:
+    path = write(tmp_path / 'bag', [description('<no/>'), *joint_states(sim), *wrenches(sim)])
+    params = parameter_file(tmp_path, robot_description=URDF)
+    assert main([str(path), '--params', str(params)]) == 0
+
+
+# What a person reads
+
+
+def test_piped_output_is_plain_and_fits_80_columns(bag: Path) -> None:
+    done = command(bag)
+    assert (done.returncode, done.stderr) == (0, '')
+    assert '\x1b' not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert re.search(r'^ mass +1\.1\d+ +0\.\d+ +kg', done.stdout, re.MULTILINE)
+    assert re.search(r'^ inertia xx +0\.00\d+ +0\.0\d+ +kg·m²', done.stdout, re.MULTILINE)
+    assert re.search(r'^ force x +2\.[34]\d* ', done.stdout, re.MULTILINE)
+
+
+def test_a_locale_without_the_signs_is_no_reason_to_fail(bag: Path) -> None:
+    assert command(bag, PYTHONIOENCODING='ascii').returncode == 0
+
+
+def test_terminal_shows_a_progress_bar(bag: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, '-m', 'load_identification.commands.identify_load', str(bag)],
+        cwd=ROOT,
+        env={**os.environ, 'TERM': 'xterm', 'COLUMNS': '100'},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b''
+    # Reading fails once the process has closed the other end.
+    while piece := _read(ours):
+        shown += piece
+    os.close(ours)
+    out, _ = process.communicate(timeout=600)
+    assert process.returncode == 0
+    assert b'reading whole' in shown
+    assert b'100%' in shown
+    assert b'\x1b' not in out
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:
+        return b''
+
+
+def test_load_that_was_never_turned_is_not_identified_and_says_what_to_do(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / 'bag', [description(), *joint_states(short), *wrenches(short)])
+    output = tmp_path / 'estimate.yaml'
+    assert main([str(path), '--output', str(output)]) == 1
+    out = capsys.readouterr().out
+    assert 'turn the sensor' in out
+    assert re.search(r'^ mass +not identified', out, re.MULTILINE)
+    read = yaml.safe_load(output.read_text())
+    assert read['mass']['value'] is None
+    assert read['mass']['identified'] is False
+    assert read['center_of_mass']['value'] == [None] * 3
+
+
+def test_event_is_listed_at_its_time_after_the_first_sample(
+    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    zeroed = 7.0
+    wrench = sim.wrench + (sim.stamps > zeroed * 1e9)[:, None] * [5.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    messages = [description(), *joint_states(sim), *wrenches(replace(sim, wrench=wrench))]
+    assert main([str(write(tmp_path / 'bag', messages))]) == 0
+    out = capsys.readouterr().out
+    listed = re.search(
+        r'seconds after the first sample, 1700000000\.\d+\s+- (\S+) s  (.*changed; .*\S)', out
+    )
+    assert listed is not None
+    assert listed[2] == 'load or offset changed; offset changed'
+    # The filter's delay is 0.06 s, a block 0.1 s, and a change is noticed within three.
+    assert zeroed < float(listed[1]) < zeroed + 0.4
+
+
+def test_reversed_sign_is_said_loudly(
+    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    messages = [*joint_states(sim), *wrenches(replace(sim, wrench=-sim.wrench))]
+    path = write(tmp_path / 'bag', [description(), *messages])
+    output = tmp_path / 'estimate.yaml'
+    assert main([str(path), '--output', str(output)]) == 1
+    out = capsys.readouterr().out
+    assert out.index('WRENCH SIGN REVERSED?') < out.index('Payload')
+    assert 'wrench_convention is on_sensor; on_load would make the mass positive' in out
+    assert yaml.safe_load(output.read_text())['mass']['value'] is None
+
+
+def test_channel_that_the_sensor_lacks_is_named(
+    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrench = sim.wrench.copy()
+    wrench[:, 5] = 0.0
+    messages = [description(), *joint_states(sim), *wrenches(replace(sim, wrench=wrench))]
+    assert main([str(write(tmp_path / 'bag', messages))]) == 0
+    out = capsys.readouterr().out
+    assert 'No signal  tz' in out
+    assert re.search(r'^ torque z +not known', out, re.MULTILINE)
+
+
+def test_table_says_whether_the_truth_lies_in_the_interval() -> None:
+    values, std = np.arange(10.0), np.full(10, 0.1)
+    truth = values + np.where(np.arange(10) % 2, 0.195, 0.197)
+    table = interval_table(PARAMETERS, values, std, np.ones(10, dtype=bool), '', truth)
+    assert list(table.columns[-1].cells) == ['no', 'yes'] * 5
+
+
+def test_nothing_of_ros_is_imported(bag: Path) -> None:
+    program = (
+        'import sys; from load_identification.commands.identify_load import main; '
+        'status = main(sys.argv[1:]); '
+        'print(sorted({m.partition(".")[0] for m in sys.modules}), file=sys.stderr); '
+        'sys.exit(status)'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', program, str(bag)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0
+    assert 'rosbags' in done.stderr
+    assert not re.search(r"'(rclpy|rosidl\w*|builtin_interfaces|\w+_msgs)'", done.stderr)
+
+
+# What cannot be used: one line and status 2
+
+
+def test_missing_topics_are_named_with_those_of_their_type(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    messages = [
+        description(topic='/right/robot_description'),
+        *joint_states(short, '/right/joint_states'),
+        *wrenches(short, '/right/b'),
+        *wrenches(short, '/right/a'),
+    ]
+    path = write(tmp_path / 'bag', messages)
+    error = error_of(capsys, path)
+    assert 'no topic /joint_states' in error
+    assert '/right/joint_states (choose by --joint-states)' in error
+    error = error_of(capsys, path, '--joint-states', '/right/joint_states')
+    assert 'no topic /wrench' in error
+    assert '/right/a, /right/b (choose by --wrench)' in error
+    both = ['--joint-states', '/right/joint_states', '--wrench', '/right/a']
+    error = error_of(capsys, path, *both)
+    assert 'no topic /robot_description' in error
+    assert '/right/robot_description (choose by --robot-description)' in error
+    assert 'or set the parameter robot_description' in error
+
+
+def test_recording_without_any_wrench_says_none(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / 'bag', [description(), *joint_states(short)])
+    error = error_of(capsys, path)
+    assert f'of type {WRENCH} it has: none; identify_arm' in error
+
+
+@pytest.mark.parametrize('storage', [MCAP, SQLITE3])
+def test_topic_without_messages_is_named(
+    short: Recording,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    storage: StoragePlugin,
+) -> None:
+    messages = [description(), *joint_states(short)]
+    path = write(tmp_path / 'bag', messages, storage, empty=[('/wrench', WRENCH)])
+    assert 'topic /wrench of the recording has no messages' in error_of(capsys, path)
+
+
+def test_topic_of_another_type_is_named(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    messages = [
+        description(),
+        *joint_states(short),
+        *joint_states(short, '/wrench'),
+        *wrenches(short, '/ft'),
+    ]
+    error = error_of(capsys, write(tmp_path / 'bag', messages))
+    assert f'topic /wrench is of type {JOINT_STATE}' in error
+    assert f'of type {WRENCH} it has: /ft' in error
+
+
+def test_two_descriptions_are_not_chosen_between(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [description(), description(), description(URDF + '\n')]
+    path = write(tmp_path / 'bag', [*texts, *joint_states(short), *wrenches(short)])
+    assert '/robot_description has 2 different descriptions' in error_of(capsys, path)
+
+
+@pytest.mark.parametrize(
+    ('urdf', 'frame', 'expected'),
+    [
+        (URDF, 'ft_sensr', "'ft_sensr' is not a link"),
+        (URDF, '', 'set the parameter sensor_frame'),
+        ('<robot', 'ft_sensor', 'no valid URDF'),
+        ('', 'ft_sensor', 'no valid URDF'),
+    ],
+)
+def test_unusable_frame_or_description_is_named(
+    short: Recording,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    urdf: str,
+    frame: str,
+    expected: str,
+) -> None:
+    messages = [description(urdf), *joint_states(short), *wrenches(short, frame=frame)]
+    assert expected in error_of(capsys, write(tmp_path / 'bag', messages))
+
+
+def test_joints_that_never_come_are_named(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ['joint_1', 'a', 'joint_3', 'b', 'joint_5', 'joint_6']
+    messages = [description(), *joint_states(short, names=names), *wrenches(short)]
+    error = error_of(capsys, write(tmp_path / 'bag', messages))
+    assert 'the joint states lack joint_2, joint_4; they have a, b, joint_1' in error
+
+
+def test_stamps_that_never_meet_are_told_by_their_counts(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = replace(short, stamps=short.stamps + 60_000_000_000)
+    messages = [description(), *joint_states(later), *wrenches(short)]
+    error = error_of(capsys, write(tmp_path / 'bag', messages))
+    assert re.search(r'no sample could be used: dropped joint_state_\w+ \d+', error)
+
+
+def test_recording_shorter_than_the_filter_says_so(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brief = replace(
+        short,
+        stamps=short.stamps[:10],
+        position=short.position[:10],
+        velocity=short.velocity[:10],
+        wrench=short.wrench[:10],
+    )
+    messages = [description(), *joint_states(brief), *wrenches(brief)]
+    error = error_of(capsys, write(tmp_path / 'bag', messages))
+    assert 'as long as the filter' in error
+
+
+def test_paths_that_are_no_recording_are_named(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 'does not exist' in error_of(capsys, tmp_path / 'nowhere')
+    assert 'no metadata.yaml' in error_of(capsys, tmp_path)
+    text = tmp_path / 'notes.txt'
+    text.write_text('no recording')
+    assert 'is no recording' in error_of(capsys, text)
+    copy = shutil.copytree(bag, tmp_path / 'copy')
+    (copy / 'metadata.yaml').unlink()
+    error = error_of(capsys, copy)
+    assert 'no metadata.yaml' in error
+    assert str(copy / 'whole.mcap') in error
+    assert f'ros2 bag reindex {copy}' in error
+    shutil.copy(bag / 'metadata.yaml', copy)
+    (copy / 'whole.mcap').unlink()
+    assert 'missing' in error_of(capsys, copy)
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        ('/**: {ros__parameters: {cutoff_freqency: 3.0}}', 'did you mean cutoff_frequency?'),
+        ('/**: {ros__parameters: {max_gap: -1.0}}', 'max_gap is -1.0; it must be'),
+        ('/**: {ros__parameters: {wrench_convention: up}}', 'on_sensor or on_load'),
+        ('a: [1', 'parameters.yaml'),
+        ('{}', 'no ros__parameters'),
+        (None, 'No such file'),
+    ],
+)
+def test_unusable_parameters_are_named(
+    bag: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    text: str | None,
+    expected: str,
+) -> None:
+    path = tmp_path / 'parameters.yaml'
+    if text is not None:
+        path.write_text(text)
+    assert expected in error_of(capsys, bag, '--params', path)
+
+
+def test_output_that_cannot_be_written_is_refused_before_the_work(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (tmp_path, tmp_path / 'nowhere' / 'estimate.yaml'):
+        assert f'--output {path} must be a file' in error_of(capsys, bag, '--output', path)
+
+
+def test_error_from_the_command_line_is_status_2_and_plain(tmp_path: Path) -> None:
+    done = command(tmp_path / 'nowhere')
+    assert (done.returncode, done.stdout) == (2, '')
+    assert done.stderr == f'identify_load: error: recording {tmp_path}/nowhere does not exist\n'
+
+
+def test_help_tells_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match='0'):
+        main(['--help'])
+    out = capsys.readouterr().out
+    for status in ('0    the mass is identified', '1    it is not', '2    nothing could be'):
+        assert status in out

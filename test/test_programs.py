@@ -1,0 +1,108 @@
+"""What every program of the package knows: --help, --version, and an end by SIGINT."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ros_helpers import DEADLINE, Group
+
+from load_identification import __version__
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = dict(
+    re.findall(
+        r"f'(\w+) = \{NAME\}\.([\w.]+:\w+)'", (ROOT / 'setup.py').read_text(encoding='utf-8')
+    )
+)
+COMMANDS = [name for name, place in SCRIPTS.items() if place.startswith('commands.')]
+
+HEAVY = ('numpy', 'scipy', 'pinocchio', 'rclpy', 'rich', 'matplotlib', 'rosbags')
+
+
+def command(program: str, *words: str, before: str = '') -> list[str]:
+    """Return how a program is started, as its console script does it."""
+    module, _, function = SCRIPTS[program].partition(':')
+    code = (
+        f'{before}\nimport sys\n'
+        f'from load_identification.{module} import {function} as main\n'
+        f'sys.argv[0] = {program!r}\n'
+        'raise SystemExit(main())\n'
+    )
+    return [sys.executable, '-c', code, *words]
+
+
+def test_these_are_all_programs() -> None:
+    assert {'load_identification', 'identify_load', 'load_demo', 'load_monitor'} <= set(SCRIPTS)
+
+
+@pytest.mark.parametrize('program', SCRIPTS)
+def test_every_program_knows_its_version(program: str) -> None:
+    ended = subprocess.run(
+        command(program, '--version'), cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 0
+    assert ended.stdout == f'load_identification {__version__}\n'
+
+
+@pytest.mark.parametrize('program', COMMANDS)
+def test_help_is_there_before_anything_that_takes_long_is_imported(program: str) -> None:
+    module, _, function = SCRIPTS[program].partition(':')
+    code = (
+        'import sys\n'
+        f'from load_identification.{module} import {function} as main\n'
+        'try:\n'
+        f'    main()\n'
+        'finally:\n'
+        f'    print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)\n'
+    )
+    ended = subprocess.run(
+        [sys.executable, '-c', code, '--help'],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 0
+    assert 'usage: ' in ended.stdout
+    assert ended.stderr == '[]\n'
+
+
+def catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
+    """Tell whether a process handles a signal itself."""
+    status = Path(f'/proc/{process.pid}/status').read_text(encoding='utf-8')
+    caught = next(line for line in status.splitlines() if line.startswith('SigCgt:'))
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
+@pytest.mark.parametrize(
+    ('program', 'words', 'status'),
+    [('load_monitor', [], 0), ('load_demo', ['--no-pipeline'], 130), ('fusion_node', [], 0)],
+)
+def test_sigint_ends_what_a_shell_has_started_in_the_background(
+    program: str, words: list[str], status: int, tmp_path: Path
+) -> None:
+    """A shell without job control starts with SIGINT ignored what is followed by &."""
+    with Group() as group:
+        process = subprocess.Popen(
+            ['sh', '-c', f'trap "" INT; exec {shlex.join(command(program, *words))}'],
+            cwd=ROOT,
+            env=os.environ | {'ROS_DOMAIN_ID': str(group.domain), 'ROS_HOME': str(tmp_path)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            group.wait_for(lambda: catches(process, signal.SIGINT), 'the handler of SIGINT')
+            process.send_signal(signal.SIGINT)
+            assert process.wait(DEADLINE) == status
+        finally:
+            process.kill()
+            process.communicate()

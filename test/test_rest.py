@@ -1,0 +1,64 @@
+"""Standing still, told from joint positions."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from load_identification.signals.rest import RestDetector
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+RATE = 1000.0
+T = np.arange(4000) / RATE
+STAMPS = 1_700_000_000_000_000_000 + np.rint(1e9 * T).astype(np.int64)
+WINDOW = 100_000_000
+
+
+def track(moving: FloatArray, noise: float = 0.0, seed: int = 0) -> FloatArray:
+    """Return positions (n, 2): one joint follows a track, the other stands; both are noisy."""
+    rng = np.random.default_rng(seed)
+    position = np.column_stack([0.3 + moving, np.full(len(moving), -1.2)])
+    return np.asarray(position + noise * rng.standard_normal(position.shape))
+
+
+def rests(position: FloatArray, cuts: list[int] | None = None) -> BoolArray:
+    """Return at which samples nothing has moved for the last 0.1 s."""
+    detector = RestDetector()
+    parts = []
+    for first, last in itertools.pairwise([0, *(cuts or []), len(position)]):
+        part = slice(first, last)
+        detector.update(STAMPS[part], position[part])
+        parts.append(detector.rested(STAMPS[part] - WINDOW, STAMPS[part]))
+    return np.concatenate(parts)
+
+
+STOP_AND_GO = np.cumsum(np.where((T > 1.0) & (T < 2.0), 0.5, 0.0)) / RATE
+
+
+@pytest.mark.parametrize('noise', [0.0, 1e-4, 2e-3])
+def test_an_arm_rests_before_and_after_a_motion_and_not_during_it(noise: float) -> None:
+    still = rests(track(STOP_AND_GO, noise))
+    assert not still[(T > 1.04) & (T < 2.0)].any()
+    assert still[(T > 0.3) & (T < 1.0)].mean() > 0.97
+    assert still[T > 2.3].mean() > 0.9
+
+
+@pytest.mark.parametrize('size', [1, 7, 20, 333])
+def test_batches_of_any_size_give_the_same(size: int) -> None:
+    position = track(STOP_AND_GO, 3e-4)
+    cuts = list(range(size, len(position), size))
+    # A batch that ends in the middle of a window knows no more than its samples.
+    np.testing.assert_array_equal(rests(position, cuts), rests(position))
+
+
+def test_creeping_is_seen_as_soon_as_it_has_come_far_enough() -> None:
+    still = rests(track(2e-3 * T))
+    # Every half second the place of before is left.
+    assert 0.6 < still[T > 0.2].mean() < 0.9
+
+
+def test_a_turning_point_is_no_rest() -> None:
+    turning = rests(track(0.1 * np.cos(2.0 * np.pi * 0.5 * (T - 2.0))))
+    assert not turning[np.abs(T - 2.0) < 0.05].any()

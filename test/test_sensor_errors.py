@@ -1,0 +1,150 @@
+"""The simulated errors are as large as they say, and what is switched off changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from load_identification.simulation.cells import (
+    TIED,
+    Conditions,
+    Path,
+    record,
+    sample,
+)
+from load_identification.simulation.motions import MOTIONS, TOOL_DOWN
+from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensor_errors import (
+    FIELD_RMS,
+    MEMORY,
+    NO_ERRORS,
+    CellErrors,
+    draw_cell,
+    path_memory,
+    random_field,
+    smooth_field,
+    sway,
+)
+from load_identification.simulation.sensors import WRIST_SENSOR, aluminium_block, load_wrench
+
+GRAVITY = np.array([0.0, 0.0, -9.80665])
+SILENT = replace(WRIST_SENSOR, force_noise=0.0, torque_noise=0.0)
+
+
+@pytest.fixture(scope='module')
+def path() -> Path:
+    """Return two seconds of rich motion of the PUMA."""
+    mount = MOUNTS['puma']
+    motion = MOTIONS['rich'](mount, 4.0, np.random.default_rng(1))
+    return sample(mount, motion, 2.0, 500.0)
+
+
+def test_nothing_wrong_publishes_the_truth(path: Path) -> None:
+    _, wrenches = record(path, aluminium_block(), Conditions(sensors=SILENT), 0)
+    truth = load_wrench(aluminium_block(), path.frame) + np.array(SILENT.offset)
+    np.testing.assert_allclose(wrenches.wrench, truth, atol=1e-12)
+
+
+def test_a_lag_is_a_shift_in_time(path: Path) -> None:
+    errors = CellErrors().only('lag').times(5.0)
+    spawned = np.random.default_rng(np.random.SeedSequence(5).spawn(1)[0])
+    lag = draw_cell(errors, GRAVITY, 6, spawned).lag
+    _, wrenches = record(path, aluminium_block(), Conditions(errors, sensors=SILENT), 5)
+    times = path.stamps * 1e-9
+    truth = load_wrench(aluminium_block(), path.frame) + np.array(SILENT.offset)
+    shifted = np.stack([np.interp(times - lag, times, column) for column in truth.T], axis=1)
+    late = slice(100, -100)
+    # Straight lines between samples 2 ms apart are off by h² w'' / 8.
+    np.testing.assert_allclose(wrenches.wrench[late], shifted[late], atol=2e-3)
+    assert np.abs(wrenches.wrench - truth)[late].max() > 2e-2, 'a lag must show'
+
+
+def test_gravity_is_tilted_not_stretched() -> None:
+    tilts = []
+    for seed in range(400):
+        cell = draw_cell(CellErrors(), GRAVITY, 6, np.random.default_rng(seed))
+        assert np.linalg.norm(cell.gravity) == pytest.approx(9.80665, rel=1e-12)
+        tilts.append(cell.gravity[:2] / 9.80665)
+    # 0.2 degrees about each axis; 800 draws know their spread to 2.5 %.
+    assert np.std(tilts) == pytest.approx(np.deg2rad(0.2), rel=0.1)
+
+
+def test_one_error_switched_off_leaves_the_others() -> None:
+    whole = draw_cell(CellErrors(), GRAVITY, 6, np.random.default_rng(3))
+    part = draw_cell(replace(CellErrors(), tilt=0.0), GRAVITY, 6, np.random.default_rng(3))
+    np.testing.assert_array_equal(part.response, whole.response)
+    np.testing.assert_array_equal(part.gravity, GRAVITY)
+    none = draw_cell(NO_ERRORS, GRAVITY, 6, np.random.default_rng(3))
+    np.testing.assert_array_equal(none.response, np.eye(6))
+
+
+@pytest.mark.parametrize('kind', ['smooth', 'rough'])
+def test_fields_have_their_size_over_the_sphere(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((2000, 3))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    squares = [
+        np.mean(
+            (smooth_field(points, rng) if kind == 'smooth' else random_field(points, 0.3, rng))
+            ** 2,
+            axis=0,
+        )
+        for _ in range(200)
+    ]
+    np.testing.assert_allclose(np.sqrt(np.mean(squares, axis=0)), FIELD_RMS, rtol=0.1)
+
+
+def test_smooth_fields_hide_neither_offset_nor_gain() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((20000, 3))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    field = smooth_field(points, rng)
+    linear = np.hstack([np.ones((len(points), 1)), points])
+    fitted = np.linalg.lstsq(linear, field, rcond=None)[0]
+    # As large as the chance of 20000 points makes it.
+    assert np.abs(fitted / FIELD_RMS).max() < 0.06
+
+
+def test_the_path_is_forgotten_with_the_angle_travelled() -> None:
+    angle = np.linspace(0.0, 4000.0 * MEMORY, 80001)
+    memory = path_memory(angle, np.random.default_rng(0)) / (0.6 * FIELD_RMS)
+    one = 20  # samples per MEMORY
+    assert np.std(memory) == pytest.approx(1.0, rel=0.05)
+    after = np.mean(memory[one:] * memory[:-one]) / np.mean(memory**2)
+    assert after == pytest.approx(np.exp(-1.0), abs=0.04)
+
+
+def test_joints_behind_springs_overshoot_slow_motion_by_the_ratio_of_frequencies() -> None:
+    times = np.arange(0.0, 20.0, 0.002)
+    omega = 2.0 * np.pi * 1.2
+    position = np.sin(omega * times)[:, None]
+    e = sway(-(omega**2) * position, 12.0, 0.03, 0.002)[0]
+    late = slice(5000, None)
+    ratio = float(e[late, 0] @ position[late, 0] / (position[late, 0] @ position[late, 0]))
+    # 1 / (1 - r²) - 1 = r² / (1 - r²), r = 0.1
+    assert ratio == pytest.approx(0.01 / 0.99, rel=0.02)
+
+
+@pytest.mark.parametrize('mount', ['puma', 'scara', 'seven_joints'])
+def test_tool_down_work_turns_the_sensor_little(mount: str) -> None:
+    motion = MOTIONS['tool-down'](MOUNTS[mount], 10.0, np.random.default_rng(0))
+    frame = sample(MOUNTS[mount], motion, 10.0, 50.0).frame
+    down = frame.gravity / 9.80665
+    angle = np.arccos(np.clip(down @ down.mean(axis=0), -1.0, 1.0))
+    assert angle.max() < 2.0 * TOOL_DOWN
+    assert np.linalg.norm(frame.linear_velocity, axis=1).max() > 0.1
+
+
+@pytest.mark.parametrize('kind', TIED)
+def test_errors_tied_to_the_pose_do_not_average_out_at_rest(kind: str) -> None:
+    mount = MOUNTS['puma']
+    motion = MOTIONS['poses'](mount, 8.0, np.random.default_rng(2))
+    still = sample(mount, motion, motion.holds[1], 250.0)
+    load = aluminium_block()
+    _, wrenches = record(still, load, Conditions(tied=(kind,), sensors=SILENT), 0)
+    error = wrenches.wrench - load_wrench(load, still.frame) - np.array(SILENT.offset)
+    resting = error[-250:]
+    assert np.abs(resting[0]).max() > 0.01
+    np.testing.assert_allclose(resting, np.broadcast_to(resting[0], resting.shape), atol=1e-9)
