@@ -11,7 +11,6 @@ KUKA LWR4+ (`run_1`, `run_2`, `kuka_lwr4.urdf`), the torque error on the run tha
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,39 +20,55 @@ import load_identification  # noqa: F401  (before NumPy: one thread)
 # isort: split
 import numpy as np
 import pinocchio
+import scipy.signal
 from rich.console import Console
 from rich.table import Table
 
-from load_identification.arm.arm import Arm
-from load_identification.arm.base_parameters import (
+from load_identification.arm.assessment import relative_error
+from load_identification.arm.dynamics.base_parameters import (
     NOT_IDENTIFIABLE,
     arm_base_parameters,
     find_base_parameters,
     preference,
     random_motion,
 )
-from load_identification.arm.estimation import arm_equations, solve
-from load_identification.arm.friction import DriveModel
-from load_identification.arm.identification import (
-    SEQUENTIAL_SHARE,
-    Options,
-    identify,
-    relative_error,
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.rows import ArmModel, JointMotion
+from load_identification.arm.dynamics.tree import FROM_PINOCCHIO, Arm
+from load_identification.arm.identification import identify_motion
+from load_identification.arm.methods.least_squares import motion_rows
+from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages
+from load_identification.arm.recording import FilteredRecording
+from load_identification.arm.settings import Settings
+from load_identification.numerics.weighted_solution import Solver, noise_levels, solve
+from load_identification.recordings.arm import read_efforts
+from load_identification.recordings.reader import Topics, open_recording
+from load_identification.simulation.khosla_kanade import (
+    CMU_DD_ARM_II,
+    CYLINDRICAL,
+    PaperArm,
+    paper_motion,
 )
-from load_identification.arm.model import ArmModel, JointMotion
-from load_identification.arm.sequential import SEEN, Run, sequential
+from load_identification.simulation.random_arms import smooth_motion
+from load_identification.simulation.robots import SEVEN_JOINTS
 from load_identification.typing_aliases import FloatArray
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / 'test'))
-from arms import smooth_motion  # noqa: E402
-from khosla_kanade import CMU_DD_ARM_II, CYLINDRICAL, PaperArm, paper_motion  # noqa: E402
-from robots import SEVEN_JOINTS  # noqa: E402
-from test_arm_estimation import kuka_run  # noqa: E402
 
 SAMPLES = 10_000
 REPEATS = 5
-FROM_PINOCCHIO = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
+
+
+def kuka_run(folder: Path, arm: Arm) -> FilteredRecording:
+    """Return a run of the KUKA LWR4+, low-passed at 8 Hz, without a quarter second at its ends."""
+    with open_recording(folder, Topics(wrench='')) as recording:
+        log = read_efforts(recording.chunks(), arm.joints, folder)
+    low_pass = scipy.signal.butter(4, 8.0, fs=200.0)
+    q, qd = (
+        scipy.signal.filtfilt(*low_pass, side, axis=0) for side in (log.position, log.velocity)
+    )
+    inside = np.zeros(len(q), dtype=bool)
+    inside[50:-50] = True
+    motion = (q, qd, np.gradient(qd, 0.005, axis=0))
+    return FilteredRecording(log.seconds, motion, log.measured).part(inside)
 
 
 def one_by_one(
@@ -94,27 +109,28 @@ def fastest(function: Callable[[], object]) -> float:
 
 
 def show_speed(console: Console) -> None:
-    """Print the time per sample of the two ways."""
+    """Print the time per sample, beside loops that do no more than solve for the parameters."""
     joints = SEVEN_JOINTS.joints
     model = ArmModel(Arm(SEVEN_JOINTS.urdf, joints=joints), DriveModel('symmetric'))
     base = arm_base_parameters(model)
     rng = np.random.default_rng(0)
     motion = smooth_motion(rng, len(joints), SAMPLES)
     effort = model.predict(model.nominal, motion) + 0.1 * rng.normal(size=(SAMPLES, len(joints)))
+    log = FilteredRecording(0.01 * np.arange(SAMPLES), motion, effort)
+    start = base.to_base(model.nominal)
 
-    def batched() -> None:
-        solve(arm_equations(model, motion, effort, base.independent), len(base.independent))
+    def weighted() -> None:
+        (rows,) = motion_rows([model], base, log)
+        noise_levels([rows], start)
 
-    q, qd, qdd = motion
+    plain = Settings(transition_velocities=())
     ways: dict[str, Callable[[], object]] = {
-        'batched: base parameters, each joint weighted by its noise': batched,
-        'batched, with intervals, classes and consistent links': lambda: identify(
-            model.arm, q, qd, qdd, effort, Options(model.drive, transition_velocities=())
-        ),
-        'sample by sample, rows stacked, lstsq': lambda: one_by_one(
+        'base parameters, each joint weighted by its noise': weighted,
+        'with intervals, classes and consistent links': lambda: identify_motion(model, log, plain),
+        'a loop: rows stacked, lstsq': lambda: one_by_one(
             SEVEN_JOINTS.urdf, joints, motion, effort, stacked=True
         ),
-        'sample by sample, normal equations summed up': lambda: one_by_one(
+        'a loop: normal equations summed up': lambda: one_by_one(
             SEVEN_JOINTS.urdf, joints, motion, effort, stacked=False
         ),
     }
@@ -159,7 +175,9 @@ def show_table(console: Console, paper: PaperArm, title: str) -> None:
     true, initial = (paper.vector(values) for values in (paper.true, paper.initial))
     effort = model.predict(carried @ true, motion)
     start = base.to_base(carried @ initial)
-    told = sequential(model, base, Run(motion, effort), start)
+    log = FilteredRecording(np.arange(len(effort)), motion, effort)
+    (own,) = motion_rows([model], base, log)
+    told = solve(joint_stages(own), start, Solver(truncation=1e-8))
     # The estimate about the paper's frames, and with it the combinations there.
     full = np.linalg.solve(carried, base.to_standard(told.values, carried @ initial))
     acting = sum(c != NOT_IDENTIFIABLE for c in found.classes)
@@ -179,14 +197,17 @@ def show_table(console: Console, paper: PaperArm, title: str) -> None:
 def show_real_arm(console: Console, folder: Path) -> None:
     """Print the relative torque error on the run that was not fitted."""
     arm = Arm((folder / 'kuka_lwr4.urdf').read_text())
-    found = identify(arm, *(run := kuka_run(folder / 'run_1', arm))[0], run[1])
-    motion, effort = kuka_run(folder / 'run_2', arm)
+    model = ArmModel(arm, DriveModel('symmetric', 'asymmetric', offset=True))
+    run = kuka_run(folder / 'run_1', arm)
+    found = identify_motion(model, run, Settings())
+    other = kuka_run(folder / 'run_2', arm)
+    motion, effort = other.motion, other.measured
     table = Table('parameters', 'error on run 2 [%]', title='KUKA LWR4+, identified on run 1')
     nominal = found.model.predict(found.model.nominal, motion)
     for name, predicted in (
         ('description', nominal),
-        ('base parameters', found.predict(*motion)),
-        ('links that could be built', found.predict_consistent(*motion)),
+        ('base parameters', found.predict(motion)),
+        ('links that could be built', found.predict_consistent(motion)),
     ):
         table.add_row(name, f'{100.0 * relative_error(effort, predicted):.2f}')
     console.print(table)
@@ -194,12 +215,12 @@ def show_real_arm(console: Console, folder: Path) -> None:
         'least share that is learned', 'told', 'error on run 2 [%]', title='joint by joint'
     )
     start = found.base.to_base(found.model.nominal)
-    for least in (SEEN, 0.02, 0.05, SEQUENTIAL_SHARE, 0.2):
-        told = sequential(found.model, found.base, Run(run[0], run[1]), start, least)
-        rows = found.model.joint_rows(motion, found.base.independent)
-        predicted = np.stack([told.values[r.columns] @ r.matrix for r in rows], axis=1)
-        error = 100.0 * relative_error(effort, predicted)
-        table.add_row(f'{least:g}', f'{told.known.sum()} of {len(start)}', f'{error:.2f}')
+    (rows,) = motion_rows([found.model], found.base, run)
+    (tested,) = motion_rows([found.model], found.base, other)
+    for least in (1e-6, 0.02, 0.05, LEAST_SHARE, 0.2):
+        told = solve(joint_stages(rows), start, Solver(truncation=least))
+        error = 100.0 * relative_error(effort, tested.matrix @ told.values)
+        table.add_row(f'{least:g}', f'{(~told.unknown).sum()} of {len(start)}', f'{error:.2f}')
     console.print(table)
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from pathlib import Path
 
 import load_identification  # noqa: F401  (before NumPy: one thread)
 
@@ -22,10 +21,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from load_identification.estimation.consistency import is_consistent, nearest_consistent
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / 'test'))
-from consistency_cases import cases
+from load_identification.numerics.nearest_body import is_consistent, nearest_consistent
+from load_identification.simulation.bodies import cases
 
 MEDIAN_LIMIT_MS = 2.0
 

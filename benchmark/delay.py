@@ -12,10 +12,8 @@ the joint states.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import load_identification  # noqa: F401  (before NumPy: one thread)
 
@@ -24,13 +22,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from load_identification.estimation.delay import DelayEstimate, DelayEstimator, delay_warning
-from load_identification.signals.batches import FilteredBatch
-from load_identification.tools.simulation import Recording, SensorModel
+from load_identification.estimation.time_delay import DelayEstimate, DelayEstimator, delay_warning
+from load_identification.interface.batches import FilteredBatch
+from load_identification.simulation.monte_carlo import Case
+from load_identification.simulation.sensors import Recording, SensorModel
 from load_identification.typing_aliases import BoolArray, FloatArray
-
-sys.path.append(str(Path(__file__).resolve().parent))
-from accuracy import MOUNTS, Case
 
 LAGS = (0.0, 0.001, 0.005, 0.010, 0.015, 0.020, 0.025, 0.030, 0.035, 0.040, -0.015, -0.030)
 """Of the wrench's stamps behind those of the joint states [s]."""
@@ -40,24 +36,6 @@ SENSORS = SensorModel(force_step=0.0, torque_step=0.0)
 
 DURATION = 20.0
 """Of the motion [s]."""
-
-
-def filtered(case: Case, recording: Recording, lag: float) -> FilteredBatch:
-    """Return filtered samples of a recording, one stream's stamps late by the lag [s]."""
-    mount = MOUNTS[case.mount]
-    synchronizer, motion_filter = case.parameters.synchronizer(), case.parameters.motion_filter()
-    motion_filter.set_description(mount.urdf, mount.sensor_frame)
-    joints, wrenches = recording.joints(), recording.wrenches()
-    late = round(abs(lag) * 1e9)
-    if lag > 0.0:
-        wrenches = replace(wrenches, stamps=wrenches.stamps + late)
-    else:
-        joints = replace(joints, stamps=joints.stamps + late)
-    synchronized = synchronizer.update([joints], [wrenches])
-    batch = motion_filter.update(synchronized) if synchronized else None
-    if batch is None:
-        raise RuntimeError(f'nothing filtered of {len(recording.stamps)} samples')
-    return batch
 
 
 def recovered(case: Case, batch: FilteredBatch) -> DelayEstimate:
@@ -95,7 +73,7 @@ def study(case: Case, recording: Recording, lag: float, runs: int, first_seed: i
     """Recover one lag as often as asked, each time with other noise."""
     estimates, spent = [], 0.0
     for seed in range(first_seed, first_seed + runs):
-        batch = filtered(case, case.measured(recording, seed), lag)
+        batch = case.filtered(case.measured(recording, seed), lag)
         began = time.process_time()
         estimates.append(recovered(case, batch))
         spent += time.process_time() - began

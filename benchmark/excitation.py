@@ -12,11 +12,9 @@ Second table: experiments chosen by exchange and by trying every choice, on smal
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from math import comb
-from pathlib import Path
 
 import load_identification  # noqa: F401  (before NumPy: one thread)
 
@@ -26,19 +24,25 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from load_identification.arm.exchange import exchange, exhaustive
-from load_identification.arm.excitation import MotionSettings
-from load_identification.arm.experiments import (
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.methods.spectrum import spectral_rows
+from load_identification.arm.planning.criteria import CONDITION, ideal_blocks
+from load_identification.arm.planning.experiments import (
+    MotionSettings,
     feasible_experiments,
-    ideal_blocks,
     locked_postures,
 )
-from load_identification.arm.friction import DriveModel
-from load_identification.arm.spectrum import identify_by_spectrum
+from load_identification.arm.planning.optimal_design import exhaustive, optimal_design
+from load_identification.numerics.weighted_solution import solve
+from load_identification.simulation.excited_arm import (
+    Case,
+    Recording,
+    case,
+    friction,
+    planned,
+    record,
+)
 from load_identification.typing_aliases import FloatArray
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / 'test'))
-from excited_arm import Case, Recording, case, friction, planned, record
 
 RATE, NOISE = 500.0, 0.2
 """Of the recording [Hz], and of a torque sample [N m]."""
@@ -80,7 +84,7 @@ def bias_table(runs: int, console: Console) -> Table:
     found: dict[str, list[FloatArray]] = {name: [] for name in ('spectrum', *SQUARES)}
     for _ in track(range(runs), 'identifying', console=console, transient=True):
         torque = clean + NOISE * rng.standard_normal(clean.shape)
-        estimate = identify_by_spectrum(
+        rows = spectral_rows(
             arm.regressor,
             plan.experiments,
             plan.begins,
@@ -88,7 +92,7 @@ def bias_table(runs: int, console: Console) -> Table:
             recording.position,
             torque,
         )
-        found['spectrum'].append(estimate.parameters)
+        found['spectrum'].append(solve([rows], np.zeros(len(arm.truth))).values)
         for name, drive in SQUARES.items():
             found[name].extend(least_squares(arm, recording, torque[None], drive))
     table = Table(title=f'Bias over {runs} runs, {plan.path.duration:.0f} s, {RATE:g} Hz')
@@ -122,12 +126,12 @@ def choice_table() -> Table:
     for joints, levels, size in GRIDS:
         arm = case(joints)
         postures = locked_postures(arm.limits, levels, seed=0)
-        experiments = feasible_experiments(arm.arm, arm.limits, MotionSettings(), postures)
+        experiments = feasible_experiments(arm.limits, MotionSettings(), postures)
         blocks = ideal_blocks(arm.regressor, experiments, np.ones(joints))
         begin = time.perf_counter()
         best = exhaustive(blocks, size)
         middle = time.perf_counter()
-        found = exchange(blocks, size, seed=0)
+        found = optimal_design(blocks, size, 0, CONDITION)
         end = time.perf_counter()
         table.add_row(
             str(joints),

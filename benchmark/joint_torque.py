@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,22 +32,21 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from load_identification.arm.arm import PARAMETERS
-from load_identification.arm.arm_errors import ArmErrors
 from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
-from load_identification.arm.effort_filter import EffortFilter, counting
+from load_identification.arm.dynamics.tree import PARAMETERS
+from load_identification.arm.payload.effort_filter import USABLE, EffortFilter
+from load_identification.arm.payload.errors import ArmErrors
+from load_identification.commands.identify_arm import main as identify_arm
 from load_identification.estimation.payload_estimate import EstimatorSettings, PayloadEstimate
 from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.estimation.systematic_errors import NO_ERRORS
+from load_identification.interface.batches import EffortBatch
 from load_identification.model.inertial_parameters import to_message_order
-from load_identification.signals.batches import EffortBatch
-from load_identification.tools.arm_recording import read_efforts
-from load_identification.tools.identify_arm import main as identify_arm
-from load_identification.tools.recording import Topics, open_recording
-from load_identification.typing_aliases import BoolArray, FloatArray
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / 'test'))
-from robots import SEVEN_JOINTS
-from weighing_arm import (
+from load_identification.numerics.whitening import counting
+from load_identification.recordings.arm import read_efforts
+from load_identification.recordings.reader import Topics, open_recording
+from load_identification.simulation.robots import SEVEN_JOINTS
+from load_identification.simulation.weighing_arm import (
     FRAME,
     MAX_GAP,
     PAYLOAD,
@@ -57,6 +55,7 @@ from weighing_arm import (
     exact_arm,
     run,
 )
+from load_identification.typing_aliases import BoolArray, FloatArray
 
 NAMES = ('m', 'cx', 'cy', 'cz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 UNITS = ('g', 'mm', 'mm', 'mm', *('1e-3 kg m²',) * 6)
@@ -93,20 +92,21 @@ def estimate(
     """Estimate the payload of a recording; return whether a change of it was seen, too."""
     stage = EffortFilter(arm, differentiator(), MAX_GAP)
     stage.set_description(urdf, frame)
-    estimator = PayloadEstimator(EstimatorSettings(force_noise=0.5, torque_noise=0.1))
-    errors = ArmErrors()
-    if carry:
-        estimator.besides = errors.covariance
+    errors, settings = (
+        ArmErrors(),
+        EstimatorSettings(force_noise=0.5, torque_noise=0.1, errors=NO_ERRORS),
+    )
+    estimator = PayloadEstimator(settings, errors.covariance if carry else None)
     samples = stage.update(joints)
     if samples is None:
         raise SystemExit('nothing could be used')
-    samples = counting(samples) if topics else samples
+    samples = counting(samples, USABLE) if topics else samples
     errors.add(samples, stage.sensitivity)
     estimator.update(samples)
     found = estimator.estimate()
     if found is None:
         raise SystemExit('no estimate')
-    return found, bool(estimator.events)
+    return found, bool(estimator.events.since(0))
 
 
 def weigh(
@@ -140,7 +140,7 @@ def nothing_in_hand(folder: Path) -> tuple[PayloadEstimate, PayloadEstimate]:
     for path in runs:
         with open_recording(path, Topics(wrench='')) as recording:
             log = read_efforts(recording.chunks(), arm.joints, path)
-        joints = EffortBatch(log.names, log.stamps, log.position, log.velocity, log.effort)
+        joints = EffortBatch(log.joints, log.stamps, log.position, log.velocity, log.measured)
         found.append(estimate(arm, joints, urdf, arm.links[-1])[0])
     return found[0], found[1]
 

@@ -42,16 +42,16 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from visualization_msgs.msg import MarkerArray
 
+from load_identification.interface.messages import set_stamp, set_wrench, stamp_of
 from load_identification.model.robot import Robot
-from load_identification.nodes.conversions import set_stamp, set_wrench, stamp_of
-from load_identification.nodes.runtime import (
+from load_identification.nodes.transport.subscriptions import (
     INPUT_QOS,
     LATCHED_QOS,
     STREAM_QOS,
     DrainedSubscription,
 )
-from load_identification.tools.simulation import SensorModel, aluminium_block, simulate
-from load_identification.tools.trajectories import puma_trajectory
+from load_identification.simulation.puma import puma_trajectory
+from load_identification.simulation.sensors import SensorModel, aluminium_block, simulate
 
 RATE = 1000.0
 WARM_UP = 3.0

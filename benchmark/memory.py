@@ -16,11 +16,11 @@ import load_identification  # noqa: F401  (before NumPy: one thread)
 # isort: split
 import numpy as np
 
-from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import Robot
-from load_identification.nodes.parameters import Parameters
-from load_identification.tools.simulation import SensorModel, aluminium_block, simulate
-from load_identification.tools.trajectories import puma_trajectory
+from load_identification.pipeline import settings
+from load_identification.simulation.puma import puma_trajectory
+from load_identification.simulation.sensors import SensorModel, aluminium_block, simulate
 
 RATE = 1000
 MINUTE = 60 * RATE
@@ -41,9 +41,12 @@ def feed(minutes: int, every: int) -> list[float]:
     trajectory = puma_trajectory(0.6 * robot.velocity_limits, 57.0, 1)
     arm = simulate(robot, trajectory, aluminium_block(), SensorModel(), RATE, 0)
     parameters = Parameters()
-    synchronizer, motion_filter = parameters.synchronizer(), parameters.motion_filter()
+    synchronizer, motion_filter = (
+        settings.synchronizer(parameters),
+        settings.motion_filter(parameters),
+    )
     motion_filter.set_description(description, 'ft_sensor')
-    estimator = PayloadEstimator(parameters.estimator_settings())
+    estimator = settings.payload_estimator(parameters)
     joints, wrenches = arm.joints(), arm.wrenches()
     memory = []
     for minute in range(minutes):

@@ -11,17 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from load_identification.commands.demo_arm import SENSOR_FRAME
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
-from load_identification.tools.demo_arm import SENSOR_FRAME, puma_description
-from load_identification.tools.simulation import Recording, SensorModel, measure, simulate
-from load_identification.tools.trajectories import (
-    PAPER_GOAL,
-    PAPER_START,
-    Quintic,
-    Trajectory,
-)
+from load_identification.motion.joint_path import JointPath, Move
+from load_identification.simulation.puma import PAPER_GOAL, PAPER_START
+from load_identification.simulation.robots import puma_description
+from load_identification.simulation.sensors import Recording, SensorModel, measure, simulate
 from load_identification.typing_aliases import FloatArray
 
 RATE = 1000.0
@@ -102,10 +99,10 @@ class PaperArm:
         self.robot = Robot(self.description, SENSOR_FRAME)
         self._seeds = iter(np.random.SeedSequence(seed).generate_state(1000))
 
-    def record(self, segments: Sequence[Quintic], payload: InertialParameters | None) -> Recording:
+    def record(self, segments: Sequence[Move], payload: InertialParameters | None) -> Recording:
         """Return what the sensors say of a motion with a payload, or with none."""
         carried = payload or block(0.0)
-        recording = simulate(self.robot, Trajectory(tuple(segments)), carried, SENSORS, RATE, 0)
+        recording = simulate(self.robot, JointPath(tuple(segments)), carried, SENSORS, RATE, 0)
         if payload is None:
             recording = replace(recording, exact_wrench=np.zeros_like(recording.exact_wrench))
         return measure(recording, SENSORS, int(next(self._seeds)))
@@ -115,13 +112,13 @@ class PaperArm:
     ) -> Recording:
         """Stand still in a pose (J,) [rad] for a time [s]."""
         # One sample less: both ends of a recording are in it.
-        return self.record([Quintic(pose, pose, duration - 1.0 / RATE)], payload)
+        return self.record([Move(pose, pose, duration - 1.0 / RATE)], payload)
 
     def move(self, way: tuple[FloatArray, FloatArray], payload: InertialParameters) -> Recording:
         """Move from start to goal by the paper's polynomial of fifth order."""
         start, goal = way
-        rests = Quintic(start, start, MARGIN), Quintic(goal, goal, MARGIN)
-        return self.record([rests[0], Quintic(start, goal, MOVE_TIME), rests[1]], payload)
+        rests = Move(start, start, MARGIN), Move(goal, goal, MARGIN)
+        return self.record([rests[0], Move(start, goal, MOVE_TIME), rests[1]], payload)
 
 
 def plain_least_squares(

@@ -28,16 +28,16 @@ from rich.table import Table
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from load_identification.interface.messages import NS, set_wrench
 from load_identification.model.robot import Robot
-from load_identification.nodes.conversions import NS, set_wrench
-from load_identification.tools.recording import DESCRIPTION, JOINT_STATE, WRENCH
-from load_identification.tools.simulation import (
+from load_identification.recordings.reader import DESCRIPTION, JOINT_STATE, WRENCH
+from load_identification.simulation.puma import puma_trajectory
+from load_identification.simulation.sensors import (
     Recording,
     SensorModel,
     aluminium_block,
     simulate,
 )
-from load_identification.tools.trajectories import puma_trajectory
 
 RATE = 500.0
 MOTION = 57.0
@@ -115,7 +115,12 @@ def write(path: Path, minutes: int, messages: list[tuple[int, str, bytearray]]) 
 def run(*arguments: object) -> Cost:
     """Run `identify_load` in a process of its own."""
     begin = time.monotonic()
-    command = [sys.executable, '-m', 'load_identification.tools.identify', *map(str, arguments)]
+    command = [
+        sys.executable,
+        '-m',
+        'load_identification.commands.identify_load',
+        *map(str, arguments),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status:

@@ -23,14 +23,14 @@ from rich.progress import track
 from rich.table import Table
 from scipy import signal
 
-from load_identification.estimation.mass_check import Expectation, MassCheck, check_mass
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.estimation.static_estimate import gravity_rows
-from load_identification.estimation.verdict import INCONCLUSIVE, MATCH, MISMATCH
-from load_identification.estimation.weighing import Scales
-from load_identification.signals.batches import FilteredBatch, SynchronizedBatch
+from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.mass_check import Expectation, MassCheck, check_mass
+from load_identification.weighing.static_estimate import gravity_rows
+from load_identification.weighing.static_weigher import StaticWeigher
+from load_identification.weighing.verdict import INCONCLUSIVE, MATCH, MISMATCH
 
 NS = 1_000_000_000
 RATE = 1000
@@ -85,7 +85,7 @@ class SimulatedArm:
         self.scenario = scenario
         self.settings = EstimatorSettings()
         self.estimator = PayloadEstimator(self.settings)
-        self.scales = Scales(self.estimator, 1.0)
+        self.scales = StaticWeigher(self.estimator, 1.0)
         self.offset = OFFSET.copy()
         self.now = NS
         self._place = 0.0
