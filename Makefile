@@ -1,10 +1,12 @@
 # What a machine without ROS needs, in a virtual environment of its own.
 #   make demo    a simulated arm, identified live over ROS topics
-#   make test    ruff, mypy, pytest
+#   make test    ruff, mypy, pytest in four workers
 #   make clean   remove the environment and all that was built
-# Variables: VENV (where the environment goes), PYTHON (3.10 or newer).
+# Variables: DISTRO (of ROS 2: jazzy or kilted), VENV (where the environment goes), PYTHON (3.10
+# or newer), TESTS (what `make test` runs; all where not given).
 
-VENV ?= .venv
+DISTRO ?= jazzy
+VENV ?= $(if $(filter jazzy,$(DISTRO)),.venv,.venv-$(DISTRO))
 PYTHON ?= python3
 
 SHELL := /bin/sh
@@ -14,6 +16,7 @@ SHELL := /bin/sh
 
 prefix := $(abspath $(VENV))
 bin := $(prefix)/bin
+ros := $(if $(filter jazzy,$(DISTRO)),ros,ros-$(DISTRO))
 
 # No robot may be met: nothing leaves this host, and another group on it has another domain.
 ifeq ($(strip $(ROS_DOMAIN_ID)),)
@@ -45,16 +48,18 @@ installed := package.xml LICENSE \
 # build/lib is what setuptools packs, modules deleted since included.
 install = rm -rf build/lib && $(bin)/python -m pip --disable-pip-version-check --quiet install
 
+# Once is enough, and with the types of one rclpy: those of Kilted say less in some places.
+lint := $(if $(filter jazzy,$(DISTRO)),$(bin)/ruff check . && $(bin)/ruff format --check . \
+  && $(bin)/mypy)
+
 .PHONY: demo test clean
 
 demo: $(prefix)/.demo-stamp $(prefix)/.package-stamp
 	$(bin)/load_demo
 
 test: $(prefix)/.test-stamp $(prefix)/.package-stamp
-	$(bin)/ruff check .
-	$(bin)/ruff format --check .
-	$(bin)/mypy
-	$(bin)/pytest
+	$(lint)
+	$(bin)/pytest --numprocesses 4 --dist loadfile $(TESTS)
 
 clean:
 	if [ -f $(prefix)/pyvenv.cfg ]; then rm -rf $(prefix); fi
@@ -75,11 +80,11 @@ $(prefix)/.venv-stamp:
 
 # First what the package needs, from the index, then the package from this checkout.
 $(prefix)/.demo-stamp: $(prefix)/.venv-stamp $(settings)
-	$(install) '.[ros]'
+	$(install) '.[$(ros)]'
 	@touch $@
 
 $(prefix)/.test-stamp: $(prefix)/.venv-stamp $(settings)
-	$(install) '.[ros,test]'
+	$(install) '.[$(ros),test]'
 	@touch $@
 
 $(prefix)/.package-stamp: $(prefix)/.venv-stamp $(settings) $(installed)
