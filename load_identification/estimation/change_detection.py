@@ -13,7 +13,7 @@ from enum import Enum
 from functools import reduce
 
 import numpy as np
-from scipy.special import chdtrc, chdtri
+from scipy.special import chdtrc, fdtri
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.events import EventKind, EventQueue
@@ -371,6 +371,17 @@ def main_std(belief: Belief) -> FloatArray:
     return np.asarray(np.sqrt(np.sum(root**2, axis=0)))
 
 
+def freedom_of(covariance: FloatArray, white: FloatArray, known_by: FloatArray) -> float:
+    """Return how many numbers are behind a covariance (6, 6), whose noise (6,) has been learned.
+
+    By Satterthwaite: a noise that is hardly known yet may be many times larger, but does not
+    matter where it is a small part. The least of all channels.
+    """
+    variance = np.diag(covariance)
+    share = np.divide(white, variance, out=np.zeros(6), where=variance > 0.0)
+    return float(np.min(np.repeat(known_by, 3) / np.maximum(share, 1e-3) ** 2))
+
+
 def over_gate(belief: Belief, block: Block) -> float:
     """Return the normalised innovation squared of a block over its gate; above 1 is an alarm.
 
@@ -390,11 +401,12 @@ def over_gate(belief: Belief, block: Block) -> float:
         covariance = covariance.copy()
         covariance[np.ix_(live, live)] += np.linalg.inv(information.T @ information)
     covariance = covariance + np.diag(white)
+    freedom = freedom_of(covariance, white, belief.noise.known_by(block.rest))
     ratios = []
     for channels in (live, live[GROUPS[live] == TORQUE]):
         distance, count = squared_distance(innovation, covariance, channels)
         if count:
-            ratios.append(distance / float(chdtri(count, FALSE_ALARM)))
+            ratios.append(distance / (count * float(fdtri(count, freedom, 1.0 - FALSE_ALARM))))
     deviation = np.where(block.live, innovation, 0.0).reshape(2, 3)
     size = np.linalg.norm(deviation, axis=1) / belief.noise.visible(block.rest)
     return max(ratios) if bool(size.max() > SMALLEST) else 0.0

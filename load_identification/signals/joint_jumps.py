@@ -18,8 +18,6 @@ SLACK = 0.05
 UNKNOWN_LIMIT = 30.0
 """Velocity limit of a joint that has none, or whose description is not known [rad/s, m/s]."""
 
-REASON = 'joint_state_jump'
-
 TURN = 2.0 * np.pi
 
 
@@ -128,7 +126,7 @@ class JumpGate:
         reached = self._reached(self._stamp, self._position, stamp, q + TURN * self._turns)
         if reached is not None:
             if self._held is not None:
-                self._dropped[REASON] += 1
+                self._dropped['joint_state_jump'] += 1
                 self._held = None
             return [self._accept(stamp, row, self._turns + reached, False)]
         if self._held is not None:
@@ -139,7 +137,7 @@ class JumpGate:
                 self._position = np.full(self._joints, np.nan)
                 first = self._accept(before, other, np.zeros(self._joints), True)
                 return [first, self._accept(stamp, row, turns, False)]
-            self._dropped[REASON] += 1
+            self._dropped['joint_state_jump'] += 1
         self._held = stamp, row
         return []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +32,9 @@ from load_identification.typing_aliases import BoolArray, FloatArray
 
 NAMES = ('mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 PARAMETERS = len(NAMES)
+
+EXACT = Parameters(systematic_errors='none')
+"""The bound is that of noise alone, and so are the sensors."""
 
 WHITE_ENCODERS = replace(WRIST_SENSOR, encoder_resolution=0.0)
 """The same, for noise of the encoders as `Case.encoder_noise` says."""
@@ -75,7 +78,7 @@ class Case:
     payload_scale: float = 1.0
     sensors: SensorModel = WRIST_SENSOR
     encoder_noise: float = 0.0
-    parameters: Parameters = field(default_factory=Parameters)
+    parameters: Parameters = EXACT
     tool: InertialParameters | None = None
 
     @property

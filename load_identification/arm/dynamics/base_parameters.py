@@ -9,7 +9,6 @@ import numpy as np
 import scipy.linalg
 
 from load_identification.arm.dynamics.rows import Model
-from load_identification.numerics.square_root import triangle
 from load_identification.typing_aliases import FloatArray, IntArray
 
 TorqueRegressor = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
@@ -126,7 +125,7 @@ def find_base_parameters(
     seen = length > tolerance * length.max(initial=0.0)
     scaled = np.where(seen, rows / np.where(seen, length, 1.0), 0.0)
     if len(scaled) > size:
-        scaled = triangle(scaled)
+        scaled = np.linalg.qr(scaled, mode='r')
     diagonal = np.abs(np.diag(scipy.linalg.qr(scaled, mode='r', pivoting=True)[0]))
     rank = int(np.sum(diagonal > tolerance))
     kept = _select(scaled, order, tolerance, rank)
