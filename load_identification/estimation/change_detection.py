@@ -36,6 +36,9 @@ SMALLEST = 2.5
 """A deviation of force or torque that is shorter, in standard deviations of a sample, is no event
 [-]."""
 
+LIKELY = 0.01
+"""A change must not fit any member of the bank that has such a weight [-]."""
+
 DOUBT = 1.5
 """Times its level, noise is allowed to be by the gate: it is not normal, nor the same all the time
 [-]."""
@@ -188,22 +191,31 @@ class ChangeDetection:
         self.nis = 0.0
         if not belief.noise.learned_enough:
             return False
-        past = list(self._history)
         # The longest has time: every second block, by turns with the one before.
         self._turn = not self._turn
         for window in (WINDOWS[0], WINDOWS[1 + self._turn]):
-            if window > len(past) + 1:
+            if window > len(self._history) + 1:
                 break
-            newest = [each for _, each in past[len(past) + 1 - window :]] + [block]
-            mean = reduce(merged, newest)
-            start = past[len(past) + 1 - window][0] if window > 1 else belief
-            if window > 1:
-                passed = [each for _, each in past[len(past) + 2 - window :]] + [block]
-                start = start.single.after(
-                    sum(each.elapsed for each in passed), sum(each.angle for each in passed)
-                )
-            self.nis = max(self.nis, over_gate(start, mean))
+            self.nis = max(self.nis, self._over_gate(belief, block, window))
         return self.nis > 1.0
+
+    def _over_gate(self, belief: Belief, block: Block, window: int) -> float:
+        """Return the least that the newest blocks are over the gate, of the likely members."""
+        past = list(self._history)[len(self._history) + 1 - window :]
+        start = past[0][0] if past else belief
+        newest = [*(each for _, each in past), block]
+        mean = reduce(merged, newest)
+        elapsed = sum(each.elapsed for each in newest[1:])
+        angle = sum(each.angle for each in newest[1:])
+        least = np.inf
+        for place in np.argsort(-start.weight).tolist():
+            if start.weight[place] < LIKELY or least < 1.0:
+                break
+            member = start.member(place)
+            if past:
+                member = member.after(elapsed, angle)
+            least = min(least, over_gate(member, mean))
+        return least
 
     def _begin(self, belief: Belief, block: Block) -> Belief:
         """Set aside what was believed before the newest blocks: a change has been noticed."""

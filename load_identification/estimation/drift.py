@@ -1,18 +1,25 @@
-"""How the offset wanders: a weighted bank of random walks, none of them ever chosen for good.
+"""How offset and path errors wander: a weighted bank, of which none is ever chosen for good.
 
-Each walk carries a belief of its own. Its weight is the likelihood of what came, in the full
-covariance, at rest as in motion: what the predicted payload, the pose field and the path explain
-is no drift, and a slow creep of the arm is not either.
+Each member carries a belief of its own, with a random walk of the offset and a size of the errors
+that depend on the path. Its weight is the likelihood of what came, in the full covariance, at
+rest as in motion: what the predicted payload, the pose field and the path explain is no drift,
+and a slow creep of the arm is not either.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray
 
-TIMES = np.array([1.0, 20.0, 150.0])
+TIMES = np.array([1.0, 20.0, 150.0, 1.0, 1.0])
 """Walks that are tried, in those expected [-]: 3e-4 to 0.045 N/√s with the default."""
+
+PATH_PARTS = np.array([1.0, np.nan, np.nan, 0.5, 0.2])
+"""Errors that depend on the path, in those expected [-]: many sensors hardly have any. NaN: as
+likely now with the walk expected, so that the other walks are told from it by drift alone."""
 
 MEMORY = 100.0
 """Likelihood fades in so long [s]."""
@@ -23,18 +30,61 @@ LEAST_PART = 1e-3
 SEEN = 0.5
 """With so much weight on walks beyond the one expected there is drift [-]."""
 
-FIRST = np.log(np.array([0.9, 0.07, 0.03]))
-"""Logarithm of the weights before anything is seen: sensors that drift much are rare."""
+FIRST = np.array([0.3, 0.07, 0.03, 0.3, 0.3])
+"""Weights before anything is seen: sensors that drift much are rare."""
 
 
-def walks(expected: FloatArray) -> FloatArray:
-    """Return the walks of the bank (k, 2), from that of force and torque (2,) [N/√s, N m/√s]."""
-    return TIMES[:, None] * expected if expected.any() else np.zeros((1, 2))
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """What is tried.
+
+    Attributes
+    ----------
+    walks : (k, 2) array
+        Of the offset's force and torque; the first is the one expected [N/√s, N m/√s].
+    path_parts : (k,) array
+        Errors that depend on the path, in those expected; NaN: see `PATH_PARTS` [-].
+    first : (k,) array
+        Logarithms of the weights before anything is seen.
+    """
+
+    walks: FloatArray
+    path_parts: FloatArray
+    first: FloatArray
+
+    def only(self, member: int, weight: FloatArray) -> Bank:
+        """Return the bank with one member alone, of those with weights (k,)."""
+        one = slice(member, member + 1)
+        return Bank(self.walks[one], self.parts(weight)[one], self.first[one])
+
+    def parts(self, weight: FloatArray) -> FloatArray:
+        """Return the path errors of all members, with their weights, both (k,)."""
+        given = np.isfinite(self.path_parts)
+        likely = self.path_parts[np.argmax(np.where(given, weight, -1.0))] if given.any() else 1.0
+        return np.where(given, self.path_parts, likely)
+
+    def faster(self) -> BoolArray:
+        """Tell which walks are faster than the one expected, (k,)."""
+        return np.asarray((self.walks > 1.5 * self.walks[0]).any(axis=1))
 
 
-def weights(scores: FloatArray) -> FloatArray:
-    """Return the weights of walks from their log likelihoods, both (k,)."""
-    prior = FIRST[: len(scores)]
+def bank(expected: FloatArray, path: bool) -> Bank:
+    """Return what is tried.
+
+    Parameters
+    ----------
+    expected : (2,) array
+        Walk of force and torque; zeros: none [N/√s, N m/√s].
+    path : bool
+        Whether there are errors that depend on the path.
+    """
+    used = ((TIMES == 1.0) | expected.any()) & (path | (TIMES > 1.0) | (PATH_PARTS == 1.0))
+    return Bank(TIMES[used, None] * expected, PATH_PARTS[used], np.log(FIRST[used]))
+
+
+def weights(scores: FloatArray, first: FloatArray) -> FloatArray:
+    """Return the weights of members from their log likelihoods and first weights, all (k,)."""
+    prior = first
     weight = np.exp(scores + prior - np.max(scores + prior))
     weight /= weight.sum()
     weight[weight < LEAST_PART] = 0.0

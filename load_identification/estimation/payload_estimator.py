@@ -94,7 +94,7 @@ class PayloadEstimator:
         """The calibrated offset, and whether it still holds."""
         self.events = EventQueue()
         """What has happened to the load or the sensor, as far as samples and services tell."""
-        self._walks = drift.walks(walk)
+        self._walk = walk
         self._excitation = ExcitationMonitor(settings.force_noise, settings.torque_noise)
         self._changes = ChangeDetection(self.events)
         self._steps = np.zeros(2)
@@ -127,7 +127,7 @@ class PayloadEstimator:
         model = Model(
             systematic=SystematicErrors(s.errors, self._joints),
             pose=pose,
-            walks=self._walks,
+            bank=drift.bank(self._walk, pose.used),
             relaxation=s.error_time,
             forgetting_time=s.forgetting_time,
             steps=self._steps,
@@ -253,14 +253,14 @@ class PayloadEstimator:
         if prior is None or self._changes.state is not State.TRACKING or self._drifts():
             return False
         now = self._belief.values[self._belief.model.offset]
-        aged = np.repeat(self._walks[0] ** 2, 3) * 1e-9 * (self._ended - self._start)
+        aged = np.repeat(self._walk**2, 3) * 1e-9 * (self._ended - self._start)
         wide = replace(prior, covariance=self._of_any_pose(prior))
         return wide.contradicted_by(now, aged)
 
     def _drifts(self) -> bool:
         """Whether the offset wanders more than expected."""
-        weight = self._belief.weight
-        return bool(weight[1:].sum() > drift.SEEN)
+        belief = self._belief
+        return bool(belief.weight[belief.model.bank.faster()].sum() > drift.SEEN)
 
     def estimate(self) -> PayloadEstimate | None:
         """Return what is known now, or None before the first sample; changes nothing."""
@@ -344,8 +344,8 @@ class PayloadEstimator:
             )
         ]
         if self._drifts():
-            walk = float(np.sqrt(belief.weight @ self._walks[:, FORCE] ** 2))
-            expected = self._walks[0, FORCE]
+            walk = float(np.sqrt(belief.weight @ belief.model.bank.walks[:, FORCE] ** 2))
+            expected = self._walk[FORCE]
             words.append(f'the offset drifts: {walk:.2g} N/√s, {expected:.2g} expected')
         return tuple(filter(None, words))
 

@@ -87,6 +87,8 @@ class Belief:
         Since the systematic errors were last relaxed [s].
     start : tuple of triangles, or None
         Before the blocks that are kept; None: none are, any more.
+    start_scores : (k,) array or None
+        Likewise.
     held : tuple of Block
     held_noise : (2, 2) array
         With which they were weighted.
@@ -101,6 +103,7 @@ class Belief:
     age: float = 0.0
     unrelaxed: float = 0.0
     start: tuple[FloatArray, ...] | None = None
+    start_scores: FloatArray | None = None
     held: tuple[Block, ...] = ()
     held_noise: FloatArray | None = None
 
@@ -108,8 +111,8 @@ class Belief:
     def of_nothing(cls, model: Model, noise: NoiseLevels) -> Belief:
         """Return what is known before anything is measured."""
         scales = np.ones(FIELD + 1)
-        triangle = prior_triangle(model.std(scales))
-        triangles = (triangle,) * len(model.walks)
+        parts = np.nan_to_num(model.bank.path_parts, nan=1.0)
+        triangles = tuple(prior_triangle(model.std(scales, part)) for part in parts)
         return cls(
             model=model,
             triangles=triangles,
@@ -118,12 +121,13 @@ class Belief:
             noise=noise,
             scales=scales,
             start=triangles,
+            start_scores=np.zeros(len(triangles)),
         )
 
     @property
     def weight(self) -> FloatArray:
         """Of each walk, (k,)."""
-        return drift.weights(self.scores)
+        return drift.weights(self.scores, self.model.bank.first)
 
     @cached_property
     def best(self) -> int:
@@ -158,9 +162,11 @@ class Belief:
         keep[model.path] = kept
         variance = np.zeros(moving)
         path = max(1.0, float(self.scales[FIELD])) * model.pose.path_std
-        variance[model.path] = path**2 * (1.0 - kept**2)
         triangles = []
-        for walk, triangle in zip(model.walks, self.triangles, strict=True):
+        parts = model.bank.parts(self.weight)
+        bank = zip(model.bank.walks, parts, self.triangles, strict=True)
+        for walk, part, triangle in bank:
+            variance[model.path] = (part * path) ** 2 * (1.0 - kept**2)
             variance[model.offset] = np.repeat(walk, 3) ** 2 * elapsed
             triangles.append(pass_time(triangle, keep, variance))
         later = replace(
@@ -195,16 +201,24 @@ class Belief:
 
     @property
     def single(self) -> Belief:
-        """The belief with the walk of most weight alone."""
-        model = replace(self.model, walks=self.model.walks[self.best : self.best + 1])
-        start = None if self.start is None else (self.start[self.best],)
+        """The belief with the member of most weight alone."""
+        return self.member(self.best)
+
+    def member(self, place: int) -> Belief:
+        """Return the belief with one member of the bank alone."""
+        start = None if self.start is None else (self.start[place],)
         return replace(
-            self, model=model, triangles=(self.triangle,), scores=np.zeros(1), start=start
+            self,
+            model=replace(self.model, bank=self.model.bank.only(place, self.weight)),
+            triangles=(self.triangles[place],),
+            scores=np.zeros(1),
+            start=start,
+            start_scores=np.zeros(1),
         )
 
     def banked(self, bank: Belief) -> Belief:
         """Return the belief, of one walk, with all walks of another and their weights."""
-        count = len(bank.model.walks)
+        count = len(bank.model.bank.walks)
         start = None if self.start is None else self.start * count
         return replace(
             self,
@@ -212,6 +226,7 @@ class Belief:
             triangles=self.triangles * count,
             scores=bank.scores,
             start=start,
+            start_scores=bank.scores,
         )
 
     def with_block(self, block: Block, learn: bool = True) -> Belief:
@@ -268,7 +283,8 @@ class Belief:
         ) and np.all(self.body_std()[:4] < 30.0 * np.maximum(_size(body), 10.0 * LITTLE)):
             later = later._evaluated_at(body)
         if self.age >= SETTLING and np.all(self.body_std()[:4] <= enough):
-            later = replace(later._evaluated_at(body), start=None, held=(), held_noise=None)
+            settled = later._evaluated_at(body)
+            later = replace(settled, start=None, start_scores=None, held=(), held_noise=None)
         return later
 
     def body_std(self) -> FloatArray:
@@ -280,23 +296,24 @@ class Belief:
     def _evaluated_at(self, body: FloatArray) -> Belief:
         """Return the belief with the blocks kept linearised at another phi."""
         start = self.start or self.triangles
+        scores = self.scores if self.start_scores is None else self.start_scores
         again = replace(
             self,
             triangles=start,
-            scores=np.zeros(len(self.scores)),
+            scores=scores,
             body=body,
             start=None,
             unrelaxed=-np.inf,
         )
-        for place, block in enumerate(self.held):
-            if place:
-                again = again.after(block.elapsed, block.angle)
+        for block in self.held:
+            again = again.after(block.elapsed, block.angle)
             rows = self.model.weighted(block, body, self.noise.at(block.rest))
             triangles, scores = self._combined(again.triangles, again.scores, rows)
             again = replace(again, triangles=triangles, scores=scores)
         return replace(
             again,
             start=self.start,
+            start_scores=self.start_scores,
             held=self.held,
             held_noise=self.noise.each,
             age=self.age,
@@ -317,7 +334,7 @@ class Belief:
         rows[:, self.model.offset] = root
         rows[:, -1] = root @ mean
         triangles = tuple(combine(triangle, rows) for triangle in self.triangles)
-        return replace(self, triangles=triangles, start=triangles)
+        return replace(self, triangles=triangles, start=triangles, start_scores=self.scores)
 
     def in_steps(self, steps: FloatArray) -> Belief:
         """Return the belief for wrenches given in steps, (2,) [N, N m]."""
@@ -338,6 +355,7 @@ class Belief:
             triangles=(triangle,) * len(self.triangles),
             body=np.where(lost, 0.0, body) if not known else self.body,
             start=self.start if known else (triangle,) * len(self.triangles),
+            start_scores=self.start_scores if known else self.scores,
             held=self.held if known else (),
             held_noise=self.held_noise if known else None,
             age=self.age if known else 0.0,

@@ -71,7 +71,7 @@ def known(belief: Belief) -> Knowledge:
     conditional = np.zeros((len(weight), PARAMETERS, PARAMETERS))
     order = np.concatenate([model.places(model.offset), model.places(model.body)])
     for k, triangle in enumerate(belief.triangles):
-        if not weight[k] and k:
+        if not weight[k] and model.bank.faster()[k]:
             continue
         means[k] = values(triangle)[places]
         root = root_covariance(triangle, rows)
@@ -80,14 +80,15 @@ def known(belief: Belief) -> Knowledge:
         conditional[k] = inverse.T @ inverse
     mean, covariance = drift.mixed(weight, means, covariances)
     body = slice(PARAMETERS)
-    wandering = drift.mixed(weight, means[:, body], conditional)[1] - conditional[0]
+    steady = int(np.argmax(np.where(model.bank.faster(), -1.0, weight)))
+    wandering = drift.mixed(weight, means[:, body], conditional)[1] - conditional[steady]
     part = np.zeros((model.systematic.size, model.size))
     part[:, model.errors] = np.eye(model.systematic.size)
     return Knowledge(
         body=mean[body],
         offset=mean[PARAMETERS:],
         covariance=covariance,
-        noise=conditional[0],
+        noise=conditional[steady],
         drift=wandering,
         errors=belief.values[model.errors],
         errors_std=np.sqrt(np.sum(root_covariance(belief.triangle, part) ** 2, axis=0)),

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from load_identification.estimation.drift import Bank
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.systematic_errors import CLASSES, SystematicErrors
@@ -34,8 +35,8 @@ class Model:
     ----------
     systematic : SystematicErrors
     pose : PoseErrors
-    walks : (k, 2) array
-        Of the offset's force and torque [N/√s, N m/√s].
+    bank : Bank
+        How offset and path errors may wander.
     relaxation : float
         Time in which a systematic error may become another one [s].
     forgetting_time : float
@@ -46,7 +47,7 @@ class Model:
 
     systematic: SystematicErrors
     pose: PoseErrors
-    walks: FloatArray
+    bank: Bank
     relaxation: float
     forgetting_time: float
     steps: FloatArray
@@ -85,11 +86,11 @@ class Model:
         """Return the places of a part."""
         return np.arange(part.start, part.stop)
 
-    def std(self, scales: FloatArray) -> FloatArray:
+    def std(self, scales: FloatArray, path_part: float = 1.0) -> FloatArray:
         """Return the prior standard deviations, (size,), with a factor for each class."""
         return np.concatenate(
             [
-                scales[FIELD] * self.pose.path_std,
+                path_part * scales[FIELD] * self.pose.path_std,
                 WIDE_OFFSET,
                 scales[self.systematic.group] * self.systematic.std,
                 scales[FIELD] * self.pose.field_std,
