@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,17 @@ def test_an_unknown_object_is_called_so() -> None:
 def test_right_mass_with_wrong_moments_is_unknown() -> None:
     features = mass_and_moments(body(1.106, 1.3 * BLOCK).to_vector(), COVARIANCE)
     assert recognize(features, load_catalogue(EXAMPLE)).verdict.verdict == MISMATCH
+
+
+def test_of_very_many_objects_the_nearest_is_found_and_some_are_named() -> None:
+    objects = tuple(
+        KnownObject(f'object_{k}', 0.1 + 1e-4 * k, 1e-3, principal_moments=BLOCK * (1 + 1e-3 * k))
+        for k in range(100_000)
+    )
+    found = recognize(mass_alone(1.1, 1e-4), objects)
+    assert found.best.name == 'object_10000'
+    assert found.verdict.verdict == INCONCLUSIVE
+    assert re.search(r'fits object_10000(, object_\d+){4} and \d+ more', found.verdict.reason)
 
 
 def test_a_vague_mass_names_nobody() -> None:

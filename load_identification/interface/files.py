@@ -21,6 +21,7 @@ import numpy as np
 import yaml
 
 from load_identification.errors import LoadIdentificationError, ParameterError
+from load_identification.interface.plain_yaml import read_plain
 from load_identification.typing_aliases import FloatArray
 
 LIMIT = 1_000_000
@@ -77,7 +78,8 @@ def read_yaml(path: Path, limit: int = LIMIT) -> Any:
     """
     try:
         text = _content(path, limit).decode()
-        return _Document(text, limit).value()
+        plain = read_plain(text, _plain)
+        return _Document(text, limit).value() if plain is None else plain
     except OSError as error:
         raise FileError(f'cannot be read: {error.strerror or error}') from error
     except yaml.YAMLError as error:
@@ -268,7 +270,7 @@ def number(value: Any, where: str, low: float = -LARGEST, high: float = LARGEST)
     ParameterError
         If it is none, or beyond its bounds.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+    if type(value) not in (int, float) or not low <= value <= high:
         raise ParameterError(
             f'{where} is {reprlib.repr(value)}; it must be a number from {low:g} to {high:g}'
         )

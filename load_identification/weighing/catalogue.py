@@ -149,10 +149,11 @@ def _known_object(entry: Any, grasp: tuple[FloatArray, FloatArray] | None) -> Kn
 
 
 def _moments(values: Any, where: str) -> FloatArray:
-    i = vector(values, where, 3)
+    moments = vector(values, where, 3)
+    i = moments.tolist()
     if not (i[0] >= i[1] >= i[2] > 0.0 and i[0] <= (i[1] + i[2]) * (1 + 1e-6)):
         raise ParameterError(
-            f'{where} {i.tolist()} must be positive, largest first, the largest at most the sum '
+            f'{where} {i} must be positive, largest first, the largest at most the sum '
             'of the others'
         )
-    return i
+    return moments

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +11,7 @@ import scipy.special
 
 from load_identification.interface.names import INTERVAL
 from load_identification.model.inertial_parameters import to_message_order
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 from load_identification.weighing.catalogue import KnownObject
 from load_identification.weighing.verdict import (
     INCONCLUSIVE,
@@ -22,6 +24,9 @@ from load_identification.weighing.verdict import (
 
 PLAUSIBLE = 0.99
 """An object stays possible while its distance is within this quantile."""
+
+MOST_NAMES = 5
+"""Of several that are possible, so many are named."""
 
 VAGUE = 0.1
 """A mass known worse than this share of an object's, or its tolerance, does not tell it."""
@@ -145,34 +150,40 @@ def recognize(
     center, covariance : (3,) and (3, 3) arrays, or None
         Centre of mass in S [m].
     """
-    candidates = sorted(
-        (_candidate(features, known) for known in objects), key=lambda c: -c.probability
-    )
-    by_name = {known.name: known for known in objects}
-    places = {c.name: _judge_place(by_name[c.name], center, covariance) for c in candidates}
-    possible = [c for c in candidates if c.probability > 1.0 - PLAUSIBLE]
-    in_place = [c for c in possible if places[c.name].verdict != MISMATCH]
+    distance, features_used, probability = _compared(features, objects)
+    order = np.argsort(-probability, kind='stable')
+    possible = order[: np.count_nonzero(probability > 1.0 - PLAUSIBLE)]
+    places = {k: _judge_place(objects[k], center, covariance) for k in (*possible, order[0])}
+    in_place = [k for k in possible if places[k].verdict != MISMATCH]
     if len(possible) > 1 and len(in_place) == 1:
-        possible = in_place
-        candidates.sort(key=lambda c: c is not possible[0])
-    best, runner_up = candidates[0], candidates[1] if len(candidates) > 1 else None
-    known, certain = by_name[best.name], False
+        possible = np.array(in_place)
+        order = np.concatenate([possible, order[order != possible[0]]])
+    nearest = [
+        Candidate(
+            objects[k].name, float(distance[k]), int(features_used[k]), float(probability[k])
+        )
+        for k in order[:2]
+    ]
+    best, runner_up = nearest[0], nearest[1] if len(nearest) > 1 else None
+    known, certain = objects[order[0]], False
     std = float(np.sqrt(features.covariance[0, 0]))
     measured = f'mass {features.values[0]:.4f} ± {INTERVAL * std:.4f} kg'
-    if not possible:
+    if not len(possible):
         verdict = Verdict(
             MISMATCH,
             f'unknown object: {measured}; the nearest, {best.name}, has {known.mass:.4f} kg and '
             f'is {best.distance:.1f} standard deviations off',
         )
     elif len(possible) > 1:
-        names = ', '.join(c.name for c in possible)
+        names = ', '.join(objects[k].name for k in possible[:MOST_NAMES])
+        if len(possible) > MOST_NAMES:
+            names += f' and {len(possible) - MOST_NAMES} more'
         hint = ': its principal moments may tell, move it' if features.values.size == 1 else ''
         verdict = Verdict(INCONCLUSIVE, f'{measured} fits {names}{hint}')
     elif std > max(known.mass_tolerance, VAGUE * known.mass):
         verdict = Verdict(INCONCLUSIVE, f'{measured} is too vague to tell {best.name}')
     else:
-        certain, verdict = True, _named(best.name, places[best.name])
+        certain, verdict = True, _named(best.name, places[order[0]])
     return Recognition(verdict, best, runner_up, certain)
 
 
@@ -190,16 +201,32 @@ def _named(name: str, place: Verdict) -> Verdict:
     return both(Verdict(MATCH), Verdict(place.verdict, f'{name}: {place.reason}'))
 
 
-def _candidate(features: Features, known: KnownObject) -> Candidate:
-    size = features.values.size if known.principal_moments is not None else 1
-    values = np.array([known.mass])
-    tolerance = np.array([known.mass_tolerance])
-    if size > 1 and known.principal_moments is not None:
-        values = np.concatenate([values, known.principal_moments])
-        tolerance = np.concatenate([tolerance, np.full(3, known.principal_moments_tolerance)])
-    covariance = features.covariance[:size, :size] + np.diag((tolerance / INTERVAL) ** 2)
-    away = features.values[:size] - values
-    squared = float(away @ np.linalg.solve(covariance, away))
-    return Candidate(
-        known.name, float(np.sqrt(squared)), size, float(scipy.special.chdtrc(size, squared))
-    )
+def _compared(
+    features: Features, objects: Sequence[KnownObject]
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return of each object the Mahalanobis distance, in how many features, and how likely it
+    is that a true specimen is at least so far off; (n,) each."""
+    values, std = _table(tuple(objects))
+    count = np.where(np.isnan(values[:, 1]), 1, features.values.size)
+    squared = np.empty(len(values))
+    for size in np.unique(count):
+        mine = count == size
+        away = features.values[:size] - values[mine, :size]
+        covariance = features.covariance[:size, :size] + np.eye(size) * (
+            std[mine, :size, None] ** 2
+        )
+        solved = np.linalg.solve(covariance, away[..., None])[..., 0]
+        squared[mine] = np.sum(away * solved, axis=1)
+    return np.sqrt(squared), count, np.asarray(scipy.special.chdtrc(count, squared))
+
+
+@functools.lru_cache(maxsize=1)
+def _table(objects: tuple[KnownObject, ...]) -> tuple[FloatArray, FloatArray]:
+    """Return mass and principal moments of objects and their specimens' std, (n, 4) each."""
+    unknown = np.full(3, np.nan)
+    values = [
+        (o.mass, *(unknown if o.principal_moments is None else o.principal_moments))
+        for o in objects
+    ]
+    tolerance = [(o.mass_tolerance, *[o.principal_moments_tolerance] * 3) for o in objects]
+    return np.array(values), np.array(tolerance) / INTERVAL
