@@ -23,7 +23,7 @@ from load_identification.interface.names import (
     OFFSET_KEYS,
     PARAMETER_KEYS,
 )
-from load_identification.signals.sensor_health import ABSENT
+from load_identification.signals.sensor_health import ABSENT, ALIVE
 
 CALIBRATION = 'calibration.'
 """Begins the keys of the systematic errors that motion shows."""
@@ -127,12 +127,14 @@ class StatusMessage:
         """
         self.state = _state(estimate, waiting)
         self._set('state', self.state)
+        alive = ALIVE in health.values()
         if estimate is not None:
             rows = zip(
                 PARAMETER_KEYS, estimate.values, estimate.std, estimate.identified, strict=True
             )
             for key, value, std, identified in rows:
-                self._set_parameter(key, value, std, bool(identified))
+                # A dead sensor does not say that the load is still the same.
+                self._set_parameter(key, value, std, bool(identified) and alive)
             for source, variance in zip(SOURCES, estimate.budget[:, 0], strict=True):
                 known = estimate.std[0] < UNKNOWN_STD
                 self._set(f'mass.std.{source}', number(np.sqrt(variance) if known else np.nan))

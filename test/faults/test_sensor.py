@@ -54,6 +54,10 @@ def said(pipeline: Pipeline, words: str) -> bool:
     return words in pipeline.words and pipeline.statuses[-1].level == DiagnosticStatus.WARN
 
 
+def claimed(pipeline: Pipeline) -> set[str]:
+    return {value for key, value in pipeline.status.items() if key.endswith('.identified')}
+
+
 def test_a_sensor_that_freezes_at_rest_is_named_and_nothing_more_is_published(live: Live) -> None:
     pipeline, arm, processes = live
     arm.body = PAYLOAD
@@ -68,6 +72,7 @@ def test_a_sensor_that_freezes_at_rest_is_named_and_nothing_more_is_published(li
     )
     assert pipeline.status['state'] == 'waiting'
     assert {pipeline.status[f'health.{channel}'] for channel in CHANNELS} == {'stuck'}
+    assert claimed(pipeline) == {'false'}
     # Half a second and 100 samples, and up to half a second on the way; by the stamps.
     assert max(stamp_of(m) for m in pipeline.inertias) < begin + 1.8 * NS
     count = len(pipeline.inertias)
@@ -80,7 +85,7 @@ def test_a_sensor_that_freezes_at_rest_is_named_and_nothing_more_is_published(li
     assert sum(process.output.count('repeats bit for bit') for process in processes) == 1
     # It lives again.
     pipeline.group.wait_for(
-        lambda: pipeline.status['health.fx'] == 'alive' and pipeline.status['state'] != 'waiting',
+        lambda: pipeline.status['health.fx'] == 'alive' and 'true' in claimed(pipeline),
         'the sensor alive',
         meanwhile=lambda: arm.rest(0.1),
     )
