@@ -56,12 +56,12 @@ DEADLINE = 240.0
 CODE = Path(load_identification.__file__).resolve().parents[1]
 """Where this process has the package from: the processes under test are to have the same."""
 
-AHEAD = 1_500_000_000
-"""Stamps published are at most so far ahead of those taken in [ns]: at 500 Hz less than half of
-what the nodes' queues hold."""
+WINDOW = 300
+"""So many messages are published between two looks at what the nodes have counted: some of them
+may wait in their queues at once, which hold 2000 of a topic."""
 
-STALLED = 1.0
-"""What has not come on for so long does not, by the test's design [s]."""
+STALLED = 5.0
+"""A pipeline that counts nothing for so long is not to, by the test's design [s]."""
 
 LATCHED = QoSProfile(
     depth=1,
@@ -161,6 +161,8 @@ class Group:
         self._base = BASE
         self._publishers: dict[str, Any] = {}
         self._processes: list[NodeProcess] = []
+        self.pipelines: list[Pipeline] = []
+        """What `play` must not overrun."""
 
     def __enter__(self) -> Group:
         return self
@@ -225,6 +227,10 @@ class Group:
         process = NodeProcess(module, environment, ros_arguments)
         self._processes.append(process)
         return process
+
+    def runs(self, module: str) -> bool:
+        """Tell whether an executable has been started."""
+        return any(process.module == module for process in self._processes)
 
     def spin_once(self, timeout: float) -> None:
         """Hear what comes, for at most so long [s]."""
@@ -306,43 +312,37 @@ class Group:
         self.publisher(WrenchStamped, '/wrench', wrench)
         self.describe(text)
 
-    def play(
-        self,
-        messages: Iterable[Message],
-        speed: float = 20.0,
-        arrived: Callable[[], int] | None = None,
-    ) -> None:
+    def play(self, messages: Iterable[Message], speed: float = 20.0) -> None:
         """Publish messages at their times, faster than real time by a factor.
 
-        No faster, however, than they are taken in, where it is known up to which stamp they have
-        `arrived` [ns]: a busy machine must not lose what a queue has no room for.
+        No faster, however, than the pipelines count samples as used or dropped: a busy machine
+        must not lose what a queue has no room for.
         """
         begin = time.monotonic()
         first: int | None = None
-        for message in messages:
+        counted = {pipeline: pipeline.counted for pipeline in self.pipelines}
+        for number, message in enumerate(messages):
             first = message.due if first is None else first
             while True:
                 early = (message.due - first) * 1e-9 / speed - (time.monotonic() - begin)
                 if early < 0.002:
                     break
                 self.spin_once(early)
-            if arrived is not None and message.due - max(arrived(), first) > AHEAD:
+            if number % WINDOW == WINDOW - 1:
                 held = time.monotonic()
-                if not self._taken_in(arrived, message.due - AHEAD):
-                    arrived = None
+                self._let_count(counted)
                 begin += time.monotonic() - held
             self._publishers[message.topic].publish(message.content)
 
-    def _taken_in(self, arrived: Callable[[], int], until: int) -> bool:
-        """Hear what comes until a stamp [ns] has arrived; False: nothing arrives any more."""
-        newest, since = arrived(), time.monotonic()
-        while newest < until:
-            if time.monotonic() - since > STALLED:
-                return False
+    def _let_count(self, counted: dict[Pipeline, int]) -> None:
+        """Hear what comes until all pipelines count other samples; leave out those that do not."""
+        end = time.monotonic() + STALLED
+        while any(p.counted == count for p, count in counted.items()) and time.monotonic() < end:
             self.spin_once(0.01)
-            if arrived() > newest:
-                newest, since = arrived(), time.monotonic()
-        return True
+        for pipeline, count in list(counted.items()):
+            counted[pipeline] = pipeline.counted
+            if counted[pipeline] == count:
+                del counted[pipeline]
 
     def call(self, service: str, kind: Any = Trigger, **request: Any) -> Any:
         """Call a service with the fields of a request and return its response."""
@@ -369,6 +369,7 @@ class Pipeline:
         self.statuses = group.record(DiagnosticStatus, f'{namespace}/status', LATCHED)
         self.inertias = group.record(InertiaStamped, f'{namespace}/inertia', LATCHED)
         self.covariances = group.record(Float64MultiArray, f'{namespace}/covariance', LATCHED)
+        group.pipelines.append(self)
 
     @property
     def status(self) -> dict[str, str]:
@@ -401,6 +402,11 @@ class Pipeline:
         return int(self.status.get('samples.used', '0'))
 
     @property
+    def counted(self) -> int:
+        """How many samples have been used or dropped."""
+        return sum(int(v) for key, v in self.status.items() if key.startswith('samples.'))
+
+    @property
     def newest(self) -> int:
         """Stamp of the newest inertia [ns]; 0 before the first."""
         return stamp_of(self.inertias[-1]) if self.inertias else 0
@@ -426,12 +432,15 @@ class Pipeline:
             Where its stamps begin [ns].
         """
         base = self.group.next_base()
-        self.group.play(change(feed(recording, base)), speed, lambda: self.newest)
+        self.group.play(change(feed(recording, base)), speed)
         self.wait_for_inertia(recording, base)
         return base
 
     def connect(self, joint_states: str = '/joint_states', wrench: str = '/wrench') -> None:
-        """Wait until the node has the description and hears what is published on both topics."""
+        """Wait until the node has the description and hears what is published on both topics.
+
+        Nodes in processes of their own must also hear one another.
+        """
 
         def connected() -> bool:
             # What has no stamp is dropped and counted: it changes nothing, and shows that it came.
@@ -446,6 +455,17 @@ class Pipeline:
             )
 
         self.group.wait_for(connected, f'{self.namespace} connected; it says {self.words!r}')
+        if self.group.runs('filter'):
+            used = self.used
+            # Too short for the mass to be identified.
+            self.group.wait_for(
+                lambda: self.used > used,
+                'samples used by the last of the processes',
+                meanwhile=lambda: self.group.play(
+                    feed(recording(), self.group.next_base(), last=40)
+                ),
+            )
+            self.settle()
 
     def wait_for_inertia(self, recording: Recording, base: int) -> None:
         """Wait for the estimate that rests on a whole recording, just played."""
