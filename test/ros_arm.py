@@ -14,7 +14,6 @@ from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from ros_helpers import BEST_EFFORT, DEADLINE, Group, NodeProcess, Pipeline
 from ros_messages import (
-    BASE,
     FRAME,
     NAMESPACE,
     NS,
@@ -74,9 +73,10 @@ class Arm:
         self.body = NOTHING
         self.offset = OFFSET.copy()
         self.position = TRACK.position[0]
-        self.now = BASE
+        self.begin = self.now = group.next_base()
         self.fidgeting = False
         """Whether a gripper, no part of the chain, opens and closes all the time."""
+        self._pause = 0.0
         self._rng = np.random.default_rng(0)
         self._clients = {
             name: group.node.create_client(Trigger, f'{namespace}/{name}') for name in SERVICES
@@ -92,7 +92,7 @@ class Arm:
         names = list(TRACK.names)
         if self.fidgeting:
             names.append('finger')
-            position = np.append(position, 0.05 * np.sin(np.pi * (self.now - BASE) / NS))
+            position = np.append(position, 0.05 * np.sin(np.pi * (self.now - self.begin) / NS))
         joints = joint_message(self.now, names, position)
         return [
             Message(self.now, '/joint_states', joints),
@@ -170,15 +170,27 @@ class Arm:
         """Call services at once and stream until all have answered."""
         pending = [self.start(service) for service in services]
         messages = stream or self.at_rest()
-        end = time.monotonic() + deadline
+        self._pause, last = 0.0, time.monotonic()
+        end = last + deadline
         while not all(answer() for answer in pending):
             assert time.monotonic() < end, f'no answer of {services}'
             self.play(messages, 0.02)
+            now = time.monotonic()
+            self._pause, last = max(self._pause, now - last), now
         return [answer for get in pending if (answer := get()) is not None]
 
     def call(self, service: str, stream: Iterator[Message] | None = None) -> Answer:
-        """Call a service and stream until it has answered."""
-        return self.answers(service, stream=stream)[0]
+        """Call a service and stream until it has answered.
+
+        Again where a busy machine has kept this process from streaming meanwhile: then samples
+        were as old as the service says.
+        """
+        stream = stream or self.at_rest()
+        while True:
+            (answer,) = self.answers(service, stream=stream)
+            if answer.success or self._pause < 0.4 or ' s old' not in answer.reason:
+                return answer
+            self.play(stream, 0.1)
 
     def call_in_silence(self, service: str) -> Answer:
         """Call a service while nothing streams."""
