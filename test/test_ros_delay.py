@@ -23,7 +23,8 @@ def group() -> Iterator[Group]:
 
 @pytest.fixture(scope='module')
 def live(group: Group) -> Pipeline:
-    return connected(group)
+    # A delay is one of the errors that a cell may have.
+    return connected(group, {'systematic_errors': 'ordinary'})
 
 
 def play_late(live: Pipeline, late: int) -> None:
