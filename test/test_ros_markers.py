@@ -6,6 +6,7 @@ Every number expected comes from the messages `inertia` and `status`, or from th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -233,14 +234,22 @@ def test_text_says_mass_and_std_and_stands_above_the_load(live: Pipeline, shown:
 
 def test_grey_until_identified(live: Pipeline, shown: Shown) -> None:
     heard = len(shown.messages)
-    # Some publications in the half second before the mass is known.
-    play(live, shown, uneven_recording(), speed=4.0)
-    texts = [m for message in shown.messages[heard:] for m in message.markers if m.ns == 'mass']
-    assert [is_grey(text) for text in texts] == ['not identified' in text.text for text in texts]
-    assert any(is_grey(text) for text in texts)
+
+    def texts() -> list[Marker]:
+        return [m for message in shown.messages[heard:] for m in message.markers if m.ns == 'mass']
+
+    # The mass is known after half a second.
+    played, base, few = uneven_recording(), live.group.next_base(), 40
+    live.group.play(feed(played, base, last=few))
+    live.group.wait_for(lambda: any(is_grey(text) for text in texts()), 'a grey text')
+    live.group.play(feed(played, base, few))
+    live.wait_for_inertia(played, base)
+    live.group.wait_for(lambda: shown.stamp == live.newest, 'markers of the last inertia')
+    assert [is_grey(text) for text in texts()] == ['not identified' in m.text for m in texts()]
     assert not any(is_grey(marker) for marker in shown.markers.values())
-    # By mass and slow motion, nothing is known of the inertia: no box then.
-    play(live, shown, recording(slow=True))
+    # By mass and slow motion, nothing is known of the inertia: no box then. Slow until it brakes.
+    slow = recording(slow=True)
+    play(live, shown, replace(slow, stamps=slow.stamps[: round(18.5 * RATE)]))
     assert live.status['ixx.identified'] == 'false'
     assert ('box', 0) not in shown.markers
     assert not is_grey(shown['mass'])
