@@ -169,7 +169,8 @@ class SensorHealth:
     To `ChannelMonitor` this adds what takes the sensor as a whole. One that has noise cannot
     repeat all channels to the last bit: at rest, too, it is frozen then, while a simulator
     without noise and a coarse quantiser repeat themselves by right. And a channel that has not
-    changed yet, while others have, is not believed: it may have stood at its limit all along.
+    changed yet is not believed where others of its kind show noise: it may have stood at its limit
+    all along. Where none does it may be constant by right, as forces across a plane are.
     """
 
     def __init__(self) -> None:
@@ -187,11 +188,11 @@ class SensorHealth:
         self._samples, self._all_repeats = 1, 0
         self._varied: BoolArray = np.zeros(6, dtype=bool)
         self._changes = 0
-        # Of samples with any change: the last two of them, how many there were, and of each
-        # channel how many changes and how many that turned back.
+        # Of samples with any change: the last two, how many there were, and of each channel how
+        # many changes, how many to neither of the two values before, and how many turned back.
         self._track: FloatArray = np.empty((0, 6))
         self._distinct = 0
-        self._moves, self._reversals = np.zeros(6, dtype=np.int64), np.zeros(6, dtype=np.int64)
+        self._moves, self._news, self._reversals = np.zeros((3, 6), dtype=np.int64)
         self._low, self._high = np.full(6, np.inf), np.full(6, -np.inf)
         self._stuck: BoolArray = np.zeros(6, dtype=bool)
         self._frozen = False
@@ -223,21 +224,17 @@ class SensorHealth:
         parts = []
         if len(stuck) > 2:
             duration = (self._newest - int(self._since[stuck].max())) * 1e-9
-            names = 'the wrench repeats' if len(stuck) == 6 else f'{_listed(stuck)} repeat'
+            names = ', '.join(CHANNELS[k] for k in stuck) + ' repeat'
+            names = 'the wrench repeats' if len(stuck) == 6 else names
             parts.append(f'{names} bit for bit since {duration:.1f} s: sensor or cable?')
             stuck = []
         for k in stuck:
-            unit = 'N' if k < 3 else 'N·m'
-            shown = f'{CHANNELS[k]} {{}} {self._last[k]:.3f} {unit}'.replace('-', '−')
+            value = f'{self._last[k]:.3f} {"N" if k < 3 else "N·m"}'.replace('-', '−')
             duration = (self._newest - int(self._since[k])) * 1e-9
+            does, why = 'repeats', 'sensor or cable'
             if states[k] == SATURATED:
-                parts.append(
-                    shown.format('stands at its limit') + f' since {duration:.1f} s: overload?'
-                )
-            else:
-                parts.append(
-                    shown.format('repeats') + f' since {duration:.1f} s: sensor or cable?'
-                )
+                does, why = 'stands at its limit', 'overload'
+            parts.append(f'{CHANNELS[k]} {does} {value} since {duration:.1f} s: {why}?')
         if absent:
             parts.append(f'{", ".join(absent)} absent: no value but zero or NaN')
         return '; '.join(parts)
@@ -270,10 +267,10 @@ class SensorHealth:
         self._since = np.where(last < 0, self._since, stamps[last])
         any_change: BoolArray = np.any(change, axis=1)
         frozen = self._find_frozen(stamps, any_change)
-        unproven = self._find_unproven(change, any_change)
         if any_change.any():
             self._learn(wrench[any_change], np.where(change & ~stuck, before, np.nan))
-        stuck = stuck | frozen[:, None] | unproven
+        unproven, excused = self._judge_unvaried(change)
+        stuck = (stuck & ~excused) | frozen[:, None] | unproven
         self._last, self._newest = wrench[-1], int(stamps[-1])
         self._frozen, self._stuck = bool(frozen[-1]), stuck[-1]
         return stuck
@@ -296,17 +293,22 @@ class SensorHealth:
             self._all_repeats += int(np.sum(~any_change))
         return frozen
 
-    def _find_unproven(self, change: BoolArray, any_change: BoolArray) -> BoolArray:
-        """Return which values are of channels that have not changed though others have."""
-        if self._varied.all():
-            return np.zeros_like(change)
+    def _judge_unvaried(self, change: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """Return which values of what has not changed yet are not believed, and which are."""
         varied = np.logical_or.accumulate(change) | self._varied
-        changes = self._changes + np.cumsum(any_change)
+        changes = self._changes + np.cumsum(np.any(change, axis=1))
         self._varied, self._changes = varied[-1], int(changes[-1])
         # By its first change, or the end of the batch, it is known of all before.
         first = np.minimum(np.sum(~varied, axis=0), len(changes) - 1)
-        unproven: BoolArray = ~varied & (changes[first] > FEWEST_REPEATS)
-        return unproven
+        noisy = np.repeat(self._scatters.reshape(2, 3).any(axis=1), 3)
+        excused = self._varied.any() & ~noisy.any() & ~self.absent
+        return ~varied & noisy & (changes[first] > FEWEST_REPEATS), ~varied & excused
+
+    @property
+    def _scatters(self) -> BoolArray:
+        """Which channels show noise of a quantiser's step or more: less takes two values, (6,)."""
+        scatters: BoolArray = self._reversals > REVERSALS * self._moves
+        return scatters & (self._news >= max(0.5 * self._distinct, FEWEST_REPEATS))
 
     @property
     def _noisy(self) -> bool:
@@ -341,10 +343,8 @@ class SensorHealth:
         fresh = max(len(self._track) - 1, 0)
         self._distinct += len(steps) - fresh
         self._moves += np.count_nonzero(steps[fresh:], axis=0)
+        new = (steps[1:] != 0.0) & (track[2:] != track[:-2])
+        self._news += np.count_nonzero(new[max(fresh - 1, 0) :], axis=0)
         turned = steps[1:] * steps[:-1] < 0.0
         self._reversals += np.count_nonzero(turned[max(fresh - 1, 0) :], axis=0)
         self._track = track[-2:]
-
-
-def _listed(channels: list[int]) -> str:
-    return ', '.join(CHANNELS[k] for k in channels)
