@@ -86,14 +86,22 @@ class NodeProcess:
     environment : mapping
     ros_arguments : sequence of str
         What follows --ros-args.
+    before : str
+        Python run in it first, to make it fail in ways that no input does.
     """
 
     def __init__(
-        self, module: str, environment: Mapping[str, str], ros_arguments: Sequence[str]
+        self,
+        module: str,
+        environment: Mapping[str, str],
+        ros_arguments: Sequence[str],
+        before: str = '',
     ) -> None:
         self.module = module
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close`
-        command = [sys.executable, '-m', f'load_identification.nodes.{module}']
+        name = f'load_identification.nodes.{module}'
+        code = f'{before}\nfrom {name} import main\nraise SystemExit(main())'
+        command = [sys.executable, *(('-c', code) if before else ('-m', name))]
         self._process = subprocess.Popen(
             [*command, '--ros-args', *ros_arguments],
             cwd=CODE,
@@ -214,8 +222,10 @@ class Group:
             arguments += ['-r', f'{name}:={other}']
         return self.start_raw(module, arguments)
 
-    def start_raw(self, module: str, ros_arguments: Sequence[str]) -> NodeProcess:
-        """Start an executable with these --ros-args."""
+    def start_raw(
+        self, module: str, ros_arguments: Sequence[str], before: str = ''
+    ) -> NodeProcess:
+        """Start an executable with these --ros-args, see `NodeProcess`."""
         environment = os.environ | {
             'ROS_DOMAIN_ID': str(self.domain),
             'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
@@ -224,7 +234,7 @@ class Group:
             # What one test's nodes store is not found by another's.
             'ROS_HOME': self._home.name,
         }
-        process = NodeProcess(module, environment, ros_arguments)
+        process = NodeProcess(module, environment, ros_arguments, before)
         self._processes.append(process)
         return process
 

@@ -94,6 +94,8 @@ class EstimatorNode(Node):
         self._rviz = RvizOutput(self, self._estimate_period)
         self._requests = Services(self, self._payload, parameters, lambda: self._report)
         self._starvation, self._taken = Starvation(), 0
+        # At every tick, and with a guard of its own: whatever else fails, requests are answered.
+        every(self, 0.0, self._requests.tick)
         every(self, LOOK, self._look)
         report_regularly(self, self, prompt=False)
 
@@ -132,8 +134,7 @@ class EstimatorNode(Node):
         self._starvation.note(self._taken, estimator.used, estimator.dropped)
 
     def publish_if_due(self) -> None:
-        """Serve requests; publish when it is time and there is something new to say."""
-        self._requests.tick()
+        """Publish when it is time and there is something new to say."""
         now = time.monotonic()
         arrived, self._arrived = self._arrived, False
         # A sample that came a tick ago is old; rather wait for the next, but not for ever.

@@ -55,7 +55,7 @@ class Pipeline:
         return poll if self._listened else max(poll, self._estimator.batch_period)
 
     def tick(self) -> None:
-        """Carry what has come through all stages, publish it, and serve requests.
+        """Carry what has come through all stages and publish it.
 
         All is published in one go: the first message after a pause wakes whoever listens, which
         costs as much as ten more.

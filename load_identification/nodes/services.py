@@ -109,25 +109,32 @@ class Services:
 
     def tick(self) -> None:
         """Take requests, look after the jobs, answer those that are done."""
-        self._require.watch()
+        with guard:
+            self._require.watch()
         for name, service in self._services.items():
-            for header in service.take():
-                if name in self._jobs:
-                    busy = Refusal(f'{name} is already running: wait for its answer')
-                    service.answer(header, answers.response(name, busy))
-                else:
-                    self._jobs[name] = header, self._work[name](), time.monotonic()
+            with guard:
+                self._serve(name, service)
+
+    def _serve(self, name: str, service: DrainedService) -> None:
+        for header in service.take():
             if name in self._jobs:
-                header, job, called = self._jobs[name]
-                response = self._step(name, job, called)
-                if response is not None:
-                    del self._jobs[name]
-                    service.answer(header, response)
+                busy = Refusal(f'{name} is already running: wait for its answer')
+                service.answer(header, answers.response(name, busy))
+            else:
+                self._jobs[name] = header, self._work[name](), _called(header)
+        if name in self._jobs:
+            header, job, called = self._jobs[name]
+            response = self._step(name, job, called)
+            if response is not None:
+                del self._jobs[name]
+                service.answer(header, response)
 
     def _step(self, name: str, job: Job, called: float) -> Trigger.Response | None:
         """Carry a job on; whatever becomes of it, and however long it takes, is an answer."""
         try:
             answer = next(job)
+            if not isinstance(answer, str):
+                return answers.response(name, answer)
         except (Refusal, NotAtRestError) as why:
             return answers.response(name, why)
         except np.linalg.LinAlgError as why:
@@ -137,8 +144,6 @@ class Services:
             with guard:
                 raise
             return answers.response(name, Refusal(f'internal error: {error!r}'))
-        if not isinstance(answer, str):
-            return answers.response(name, answer)
         if time.monotonic() - called > DEADLINE:
             job.close()
             return answers.response(name, Refusal(f'not done within {DEADLINE} s: {answer}'))
@@ -306,3 +311,10 @@ class Services:
         self._weigher.forget()
         self._require.told_empty(True)
         yield {'reset': 'payload forgotten, tool and offset kept'}
+
+
+def _called(header: Any) -> float:
+    """Return when a request came [s, monotonic]: it may have waited for this process."""
+    waited = 1e-9 * (time.time_ns() - header.received_timestamp)
+    # The clock of the system may have been set since.
+    return time.monotonic() - min(max(waited, 0.0), DEADLINE)

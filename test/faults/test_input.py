@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from rcl_interfaces.msg import Parameter, ParameterValue
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.srv import GetParameters, SetParameters
+from ros_arm import SERVICES, Arm
 from ros_helpers import Group, NodeProcess, Pipeline
 from ros_messages import FRAME, NAMESPACE, PUMA, recording
 
@@ -111,3 +112,35 @@ def test_an_unknown_ros_argument_is_named() -> None:
         assert 'unknown ROS arguments' in process.output
         assert '--nonsense' in process.output
         assert 'Traceback' not in process.output
+
+
+FAILING = """
+from load_identification.pipeline.payload_stage import PayloadStage
+
+def fail(*_):
+    raise RuntimeError('made to fail')
+
+PayloadStage.update = fail
+"""
+
+
+@pytest.mark.parametrize('module', ['load_identification', 'estimator'])
+def test_whatever_fails_every_request_is_answered(module: str) -> None:
+    with Group() as group:
+        group.publish_inputs()
+        process = group.start_raw(module, [], FAILING)
+        if module == 'estimator':
+            group.start('fusion')
+            group.start('filter')
+        arm = Arm(group)
+        arm.ready()
+        group.wait_for(
+            lambda: 'made to fail' in process.output,
+            'the failure said',
+            meanwhile=lambda: arm.rest(0.2),
+        )
+        for service in SERVICES:
+            answer = arm.call(service)
+            assert answer.success == (service in ('clear_tool', 'reset'))
+        assert process.alive
+        group.call(f'{NAMESPACE}/estimator_node/get_parameters', GetParameters)
