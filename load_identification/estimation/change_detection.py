@@ -43,6 +43,14 @@ DOUBT = 1.5
 """Times its level, noise is allowed to be by the gate: it is not normal, nor the same all the time
 [-]."""
 
+USUAL = 3.0
+"""By so much must a deviation exceed the largest of late that was no change [-]: what a real
+sensor, cable or gear does now and then is not normal."""
+
+LATE, MEMORY = 20, 100.0
+"""Blocks after which a deviation that raised no alarm has been no change, and the time in which
+that is forgotten [s]."""
+
 SETTLING = 0.35
 """Blocks that begin so soon after the alarm [s] do not tell what has changed: where a gripper
 closes or a driver zeroes slowly, they are neither of the old nor of the new."""
@@ -149,6 +157,8 @@ class ChangeDetection:
         self._turn = False
         self.nis = 0.0
         """The largest normalised innovation squared over its gate, of the newest block [-]."""
+        self._usual = 0.0
+        self._late: deque[float] = deque()
         self.before: Belief | None = None
         """What was believed before the change that is being looked into."""
         self._history: deque[tuple[Belief, Block]] = deque(maxlen=HELD)
@@ -197,7 +207,13 @@ class ChangeDetection:
             if window > len(self._history) + 1:
                 break
             self.nis = max(self.nis, self._over_gate(belief, block, window))
-        return self.nis > 1.0
+        self._usual *= float(np.exp(-block.elapsed / MEMORY))
+        if len(self._late) == LATE:
+            self._usual = max(self._usual, self._late.popleft())
+        if self.nis > max(1.0, USUAL * self._usual):
+            return True
+        self._late.append(self.nis)
+        return False
 
     def _over_gate(self, belief: Belief, block: Block, window: int) -> float:
         """Return the least that the newest blocks are over the gate, of the likely members."""
@@ -347,8 +363,10 @@ class ChangeDetection:
     def _settle(self, named: Hypothesis) -> Belief:
         """Go on with what a hypothesis leads to."""
         belief = self._candidates[named].belief.banked(self._bank)
+        self._late.clear()
         if named in UNCHANGED:
             self._earlier = None
+            self._usual = max(self._usual, self.nis)
         else:
             self._earlier, self._earlier_age = self.before, self._pending
         self.before, self.state = None, State.TRACKING
@@ -391,7 +409,7 @@ def freedom_of(covariance: FloatArray, white: FloatArray, known_by: FloatArray) 
     """
     variance = np.diag(covariance)
     share = np.divide(white, variance, out=np.zeros(6), where=variance > 0.0)
-    return float(np.min(np.repeat(known_by, 3) / np.maximum(share, 1e-3) ** 2))
+    return float(min(1e9, np.min(np.repeat(known_by, 3) / np.maximum(share, 1e-3) ** 2)))
 
 
 def over_gate(belief: Belief, block: Block) -> float:

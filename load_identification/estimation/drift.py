@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from load_identification.interface.batches import CHANNELS
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 TIMES = np.array([1.0, 20.0, 150.0, 1.0, 1.0])
@@ -29,6 +30,9 @@ LEAST_PART = 1e-3
 
 SEEN = 0.5
 """With so much weight on walks beyond the one expected there is drift [-]."""
+
+SAID = 3.0
+"""Standard deviations by which the offset must have moved for drift to be spoken of [-]."""
 
 FIRST = np.array([0.3, 0.07, 0.03, 0.3, 0.3])
 """Weights before anything is seen: sensors that drift much are rare."""
@@ -110,3 +114,45 @@ def mixed(
     away = means - mean
     covariance = np.einsum('k,kij->ij', weight, covariances)
     return mean, covariance + np.einsum('k,ki,kj->ij', weight, away, away)
+
+
+@dataclass(frozen=True, eq=False)
+class Zero:
+    """The offset when it was first known.
+
+    Attributes
+    ----------
+    stamp : int
+        [ns].
+    offset, variance : (6,) arrays
+        [N, N m] and their squares.
+    """
+
+    stamp: int
+    offset: FloatArray
+    variance: FloatArray
+
+    def words(
+        self, stamp: int, offset: FloatArray, variance: FloatArray, usual: FloatArray
+    ) -> str:
+        """Say by how much the offset has drifted since; empty where it is no more than usual.
+
+        Parameters
+        ----------
+        stamp : int
+            Of now [ns].
+        offset, variance : (6,) arrays
+            Of now.
+        usual : (6,) array
+            Variance of what a pose may add to a channel.
+        """
+        moved = offset - self.offset
+        sure = np.sqrt(self.variance + variance + usual)
+        k = int(np.argmax(np.abs(moved) / sure))
+        if not abs(moved[k]) > SAID * sure[k]:
+            return ''
+        seconds = 1e-9 * (stamp - self.stamp)
+        return (
+            f'the offset drifts: {CHANNELS[k]} by {moved[k]:.2g} {"N" if k < 3 else "N m"} '
+            f'in {seconds:.0f} s: let the sensor warm up, calibrate its offset now and then'
+        )

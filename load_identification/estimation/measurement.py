@@ -198,6 +198,11 @@ def _direction(batch: FilteredBatch) -> FloatArray:
     return np.asarray(gravity / length) if length > 0.0 else np.array([0.0, 0.0, -1.0])
 
 
+def angle_between(before: FloatArray | None, now: FloatArray) -> float:
+    """Return by how much a direction (3,) has turned at least; 0 where there was none [rad]."""
+    return 0.0 if before is None else float(np.arccos(np.clip(before @ now, -1.0, 1.0)))
+
+
 def _whitened(
     batch: FilteredBatch,
     matrix: FloatArray,

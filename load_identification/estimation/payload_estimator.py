@@ -27,6 +27,7 @@ from load_identification.estimation.measurement import (
     FORCE,
     PARAMETERS,
     TORQUE,
+    angle_between,
     make_block,
     regressor,
     robust_weights,
@@ -123,6 +124,8 @@ class PayloadEstimator:
         s = self.settings
         self._gathered: list[FilteredBatch] = []
         self._ended = stamp
+        self._direction: FloatArray | None = None
+        self._zero: drift.Zero | None = None
         pose = PoseErrors(np.array([s.errors.field_force, s.errors.field_torque]))
         model = Model(
             systematic=SystematicErrors(s.errors, self._joints),
@@ -219,16 +222,23 @@ class PayloadEstimator:
         body = self._belief.values[self._belief.model.body]
         before, self._ended = self._ended, int(samples.stamps[-1])
         block = make_block(samples, before, body)
+        turned = angle_between(self._direction, block.direction)
+        block = replace(block, angle=max(block.angle, turned))
         belief = self._belief.after(block.elapsed, block.angle)
         noise = belief.noise.sample(block.rest)
         if self._changes.state is State.TRACKING and np.isfinite(noise).all():
             robust = robust_weights(samples, body, belief.predicted(block), noise)
             if robust is not None:
-                block = make_block(samples, before, body, robust)
+                robust_block = make_block(samples, before, body, robust)
+                block = replace(robust_block, angle=block.angle)
+        self._direction = block.direction
         number = self.events.newest.number
         self._belief = self._changes.update(belief, block)
         self._excitation.update(samples)
         self._see_to_events(number)
+        if self._zero is None and self._belief.settled:
+            offset, covariance = self.offset()
+            self._zero = drift.Zero(block.stamp, offset, np.diag(covariance))
         if self._offset_is_contradicted():
             self.sensor_offset.invalidate()
             self._begin(block.stamp)
@@ -241,6 +251,7 @@ class PayloadEstimator:
             if event.kind is EventKind.CHANGE_DETECTED:
                 self._excitation.begin_doubt()
             if event.kind.changes_offset:
+                self._zero = None
                 self.sensor_offset.invalidate()
             elif event.kind is EventKind.UNCHANGED:
                 self.sensor_offset.confirm(*self.offset(), event.stamp)
@@ -277,6 +288,9 @@ class PayloadEstimator:
         # Errors of tool and total are taken for independent.
         covariance = found.covariance.copy()
         covariance[body, body] += self._tool_covariance
+        if not self._tool.any():
+            # A tool found by this sensor was pulled at as well: the difference is the load's.
+            covariance[body, body] += np.diag(belief.model.pose.like_a_load)
         if self._systematic_covariance is not None:
             covariance[body, body] += self._systematic_covariance(noise[1])
         values, std, parts = self._in_message_order(parameters, covariance[body, body], found)
@@ -343,10 +357,10 @@ class PayloadEstimator:
                 errors.names, found.errors, found.errors_std, errors.std, strict=True
             )
         ]
-        if self._drifts():
-            walk = float(np.sqrt(belief.weight @ belief.model.bank.walks[:, FORCE] ** 2))
-            expected = self._walk[FORCE]
-            words.append(f'the offset drifts: {walk:.2g} N/√s, {expected:.2g} expected')
+        if self._zero is not None and self._drifts():
+            variance = np.diag(found.covariance)[PARAMETERS:]
+            usual = belief.model.pose.variance
+            words.append(self._zero.words(self.newest, found.offset, variance, usual))
         return tuple(filter(None, words))
 
     @property

@@ -21,6 +21,9 @@ PATH_ANGLE = float(np.deg2rad(30.0))
 NEGLIGIBLE = 1e-9
 """Rms of a field that is switched off while the other one is on [N, N m]."""
 
+STANDARD_GRAVITY = 9.80665
+"""[m/s²]."""
+
 LEAST_KEPT = 1e-3
 """Of a state after a long way [-]: R is divided by it."""
 
@@ -73,6 +76,22 @@ class PoseErrors:
             return np.zeros(6)
         field: FloatArray = np.sum(self.field_std.reshape(6, HARMONICS) ** 2, axis=1)
         return np.asarray(field + self.path_std**2)
+
+    @property
+    def like_a_load(self) -> FloatArray:
+        """Variance (10,) of phi by a field of degree 1, which pulls as a load does [kg², ...].
+
+        With F u and T u the force and torque of such a field, gravity g u looks like a mass of
+        -tr F / 3 g and a first moment of half the antisymmetric part of T, over g. In rest it
+        cannot be told from them, and where the sensor was not bare when it was calibrated, a
+        cable does as much.
+        """
+        variance = np.zeros(10)
+        if self.used:
+            each = self.field_std[:: 3 * HARMONICS] / STANDARD_GRAVITY
+            variance[0] = each[0] ** 2
+            variance[1:4] = 1.5 * each[1] ** 2
+        return variance
 
     def columns(self, direction: FloatArray) -> FloatArray:
         """Return what multiplies the field in a block's wrench, (6, 72) or (6, 0)."""
