@@ -24,7 +24,6 @@ from load_identification.estimation.excitation import Excitation
 from load_identification.estimation.excitation_monitor import ExcitationMonitor
 from load_identification.estimation.identifiability import Identifiability, judge
 from load_identification.estimation.measurement import (
-    FORCE,
     PARAMETERS,
     TORQUE,
     angle_between,
