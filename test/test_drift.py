@@ -117,7 +117,7 @@ def test_one_step_of_a_coarse_quantiser_is_no_event(step: float) -> None:
     for piece in pieces(filtered(recording)[0]):
         # Half a window of the filter ahead, as it comes in the nodes.
         come = int(np.searchsorted(recording.stamps, piece.stamps[-1] + 58_000_000, 'right'))
-        quantiser.update(recording.wrench[done:come])
+        quantiser.update(recording.stamps[done:come], recording.wrench[done:come])
         done = come
         stage.expect_steps(quantiser.steps)
         stage.update(piece)
@@ -135,7 +135,7 @@ def test_a_grasp_is_not_taken_for_the_step_of_a_quantiser() -> None:
     load = np.where(stamps[:, None] < stamps[75], 0.0, [0.0, 0.0, -9.80665, 0.0, 0.0, 0.0])
     batch = FilteredBatch(FRAME, stamps, load, still, still, up, still)
     for piece in pieces(batch):
-        quantiser.update(piece.wrench)
+        quantiser.update(piece.stamps, piece.wrench)
         stage.expect_steps(quantiser.steps)
         stage.update(piece)
     assert quantiser.steps[0] == pytest.approx(9.80665)

@@ -17,10 +17,15 @@ def rounded(wrench: FloatArray) -> FloatArray:
     return np.round(wrench / step) * step
 
 
+def take(quantiser: Quantiser, wrench: FloatArray) -> None:
+    """Let it take in wrenches of the next stamps."""
+    quantiser.update(quantiser._newest + 1 + np.arange(len(wrench)), wrench)
+
+
 def learned(wrench: FloatArray, batch: int = 7) -> Quantiser:
     quantiser = Quantiser()
     for start in range(0, len(wrench), batch):
-        quantiser.update(wrench[start : start + batch])
+        take(quantiser, wrench[start : start + batch])
     return quantiser
 
 
@@ -45,11 +50,11 @@ def test_of_one_change_of_several_channels_the_step_is_in_their_differences() ->
     jump = rounded(np.array([1.0, -3.0, 9.5, 0.1, 0.04, 0.3]))
     quantiser = learned(quiet)
     np.testing.assert_array_equal(quantiser.steps, 0.0)
-    quantiser.update(quiet + jump)
+    take(quantiser, quiet + jump)
     # 2, 6 and 19 steps; 5, 2 and 15.
     np.testing.assert_allclose(quantiser.steps, [2 * 0.5, 2 * 0.02], rtol=1e-9)
-    quantiser.update(quiet)
-    quantiser.update(quiet + rounded(np.array([0.5, 0.0, 0.0, 0.02, 0.0, 0.0])))
+    take(quantiser, quiet)
+    take(quantiser, quiet + rounded(np.array([0.5, 0.0, 0.0, 0.02, 0.0, 0.0])))
     np.testing.assert_allclose(quantiser.steps, STEPS, rtol=1e-9)
 
 
@@ -69,7 +74,7 @@ def test_a_group_that_is_silent_is_waited_for() -> None:
     quantiser = learned(wrench)
     assert quantiser.learning
     np.testing.assert_allclose(quantiser.steps, [0.0, STEPS[1]], rtol=1e-9)
-    quantiser.update(wrench[:1] + np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    take(quantiser, wrench[:1] + np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]))
     np.testing.assert_allclose(quantiser.steps, STEPS, rtol=1e-9)
 
 
@@ -78,3 +83,27 @@ def test_what_is_not_finite_is_no_change() -> None:
     wrench[3, 0], wrench[5, 1], wrench[8, 4] = np.nan, np.inf, -np.inf
     wrench[9] = np.nan
     np.testing.assert_array_equal(learned(wrench).steps, 0.0)
+
+
+@pytest.mark.parametrize('batch', [1, 7, 4000])
+def test_steps_are_known_by_the_stamp_however_batches_are_cut(batch: int) -> None:
+    rng = np.random.default_rng(1)
+    wrench = np.repeat([0.1, 0.005], 3) * rng.standard_normal((4000, 6))
+    one, other = learned(wrench, batch), learned(wrench, 50)
+    stamps, steps = zip(*one.until(4000), strict=True)
+    again, same = zip(*other.until(4000), strict=True)
+    assert stamps == again
+    assert stamps == tuple(sorted(stamps))
+    np.testing.assert_array_equal(steps, same)
+    np.testing.assert_array_equal(steps[-1], one.steps)
+    assert not list(one.until(4000))
+
+
+def test_steps_found_before_a_jump_back_hold_after_it() -> None:
+    quantiser = Quantiser()
+    wrench = rounded(np.random.default_rng(4).standard_normal((50, 6)))
+    quantiser.update(1000 + np.arange(50), wrench)
+    quantiser.update(np.arange(1, 51), wrench)
+    *_, (since, steps) = quantiser.until(0)
+    assert since == 0
+    np.testing.assert_allclose(steps, STEPS)

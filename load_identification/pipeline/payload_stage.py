@@ -47,6 +47,7 @@ class PayloadStage:
         self._errors, self._observer = errors, observer
         self._skip_until = 0
         self._number = 0
+        self._raw_start = self._delay = 0
 
     def update(self, samples: Samples) -> None:
         """Take in what a front has made of its input."""
@@ -68,6 +69,9 @@ class PayloadStage:
 
     def _take_raw(self, batch: SynchronizedBatch, samples: Samples) -> None:
         alive = batch
+        newest = self.weigher.monitor.newest
+        if batch.stamps.size and (newest is None or batch.stamps[0] <= newest):
+            self._raw_start = int(batch.stamps[0])
         if any(samples.dead):
             alive = replace(batch, wrench=np.where(samples.dead, np.nan, batch.wrench))
         self.weigher.watch(alive, samples.joints)
@@ -76,6 +80,9 @@ class PayloadStage:
 
     def _take_filtered(self, batch: FilteredBatch, sensitivity: FloatArray | None) -> None:
         self.weigher.sense(batch)
+        if batch.stamps.size and not self._raw_start <= self.estimator.newest < batch.stamps[0]:
+            # The first sample of a filter is half a window after the first that it was given.
+            self._delay = min(max(int(batch.stamps[0]) - self._raw_start, 0), MOST_DELAY_NS)
         if batch.stamps.size and (
             batch.stamps[0] <= self.estimator.newest
             # No filter holds that much: the stamps have jumped back.
@@ -86,11 +93,25 @@ class PayloadStage:
         if first:
             batch = batch.select(slice(first, None))
             sensitivity = None if sensitivity is None else sensitivity[first:]
-        for piece in self._pieces(batch):
-            self.estimator.update(piece)
+        for piece in self._pieces(batch) if batch.stamps.size else ():
+            self._estimate(piece)
             self._tell(piece)
         if self._errors is not None and sensitivity is not None:
             self._errors.add(batch, sensitivity)
+
+    def _estimate(self, piece: FilteredBatch) -> None:
+        """Update the estimator; it is told how coarse the wrench is by the stamps of raw samples.
+
+        Each filtered sample with what the raw samples have shown that are in it.
+        """
+        delay = self._delay
+        for since, steps in self.weigher.quantiser.until(int(piece.stamps[-1]) + delay):
+            first = int(np.searchsorted(piece.stamps, since - delay))
+            if first:
+                self.estimator.update(piece.select(slice(None, first)))
+                piece = piece.select(slice(first, None))
+            self.estimator.expect_steps(steps)
+        self.estimator.update(piece)
 
     def _pieces(self, batch: FilteredBatch) -> Iterator[FilteredBatch]:
         if self._observer is None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
+
 import numpy as np
 
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 ENOUGH = 2000
 """After so many changes of a group's channels no smaller one is waited for."""
@@ -19,6 +22,9 @@ class Quantiser:
     A reading may be half a step off, and stay so while the sensor stands still, however many
     samples are averaged, unless its noise is as large as the step. Without quantiser the smallest
     of some changes is far below the noise.
+
+    Samples are taken one by one, and each smaller step is known by the stamp at which it has
+    shown: how samples are cut into batches does not matter.
     """
 
     def __init__(self) -> None:
@@ -26,6 +32,9 @@ class Quantiser:
         self._least = np.full(2, np.inf)
         self._changes = [0, 0]
         self._waiting = [0, 1]
+        self._newest = 0
+        self._found: deque[tuple[int, int, float]] = deque()
+        self._told = np.zeros(2)
 
     @property
     def steps(self) -> FloatArray:
@@ -37,22 +46,46 @@ class Quantiser:
         """Whether more samples may show a smaller step."""
         return bool(self._waiting)
 
-    def update(self, wrench: FloatArray) -> None:
-        """Take in raw wrenches (n, 6), n at least 1; NaN where nothing was measured."""
+    def until(self, stamp: int) -> Iterator[tuple[int, FloatArray]]:
+        """Yield the steps, (2,), with the stamp since when, as they have changed up to a stamp.
+
+        Each once. What was found before a jump back of the stamps holds since stamp 0.
+        """
+        while self._found and self._found[0][0] <= stamp:
+            since, group, step = self._found.popleft()
+            self._told[group] = step
+            yield since, self._told.copy()
+
+    def update(self, stamps: IntArray, wrench: FloatArray) -> None:
+        """Take in raw wrenches (n, 6), n at least 1, with stamps [ns]; NaN: nothing measured."""
+        if stamps[0] <= self._newest:
+            self._found = deque((0, group, step) for _, group, step in self._found)
+        found: list[tuple[int, int, float]] = []
         for group in tuple(self._waiting):
             mine = slice(3 * group, 3 * group + 3)
             if (wrench[:, mine] != self._last[mine]).any():
-                self._look(group, np.vstack([self._last[mine], wrench[:, mine]]))
-        self._last = wrench[-1].copy()
+                least = self._look(group, np.vstack([self._last[mine], wrench[:, mine]]))
+                smaller = np.flatnonzero(least < np.append(self._least[group], least[:-1]))
+                found += [(int(stamps[k]), group, float(least[k])) for k in smaller]
+                self._least[group] = least[-1]
+        self._found.extend(sorted(found))
+        self._last, self._newest = wrench[-1].copy(), int(stamps[-1])
 
-    def _look(self, group: int, track: FloatArray) -> None:
+    def _look(self, group: int, track: FloatArray) -> FloatArray:
+        """Return the smallest change up to each sample of a track but the first."""
         with np.errstate(invalid='ignore'):
             change = np.abs(np.diff(track, axis=0))
         change[~np.isfinite(change)] = 0.0
-        self._changes[group] += int(np.count_nonzero(change))
-        if self._changes[group] >= ENOUGH:
+        seen = self._changes[group] + np.cumsum(np.count_nonzero(change, axis=1))
+        after = int(np.searchsorted(seen, ENOUGH)) + 1
+        self._changes[group] = int(seen[-1])
+        if after <= len(seen):
             self._waiting.remove(group)
+        largest = np.fmax.reduce(np.abs(track), axis=1, initial=0.0)
         # Changes of several channels at once differ by whole steps too.
         change = np.diff(np.sort(change), prepend=0.0)
-        told = change[change > ROUNDING * np.nanmax(np.abs(track), initial=0.0)]
-        self._least[group] = told.min(initial=self._least[group])
+        told = change > ROUNDING * np.maximum(largest[1:], largest[:-1])[:, None]
+        told[after:] = False
+        each = np.min(change, axis=1, initial=self._least[group], where=told)
+        least: FloatArray = np.minimum.accumulate(each)
+        return least

@@ -61,7 +61,8 @@ class StaticWeigher:
 
     def __init__(self, estimator: PayloadEstimator, sign: float) -> None:
         self.monitor = StaticMonitor()
-        self._quantiser = Quantiser()
+        self.quantiser = Quantiser()
+        """Knows how coarse the numbers of the raw wrench are."""
         self._idle = IdleJoints()
         self._estimator = estimator
         self._sign = sign
@@ -90,9 +91,8 @@ class StaticWeigher:
         if newest is not None and batch.stamps.size and batch.stamps[0] <= newest:
             self._motion.clear()
             self.forget()
-        if self._quantiser.learning and batch.stamps.size:
-            self._quantiser.update(batch.wrench)
-            self._estimator.expect_steps(self._quantiser.steps)
+        if self.quantiser.learning and batch.stamps.size:
+            self.quantiser.update(batch.stamps, batch.wrench)
         self._handle_events()
         rests = self.monitor.rests
         self.monitor.update(batch, joints)
@@ -202,7 +202,7 @@ class StaticWeigher:
         ------
         NotAtRestError
         """
-        return self.monitor.pose(since, self.noise, self._quantiser.steps)
+        return self.monitor.pose(since, self.noise, self.quantiser.steps)
 
     def _pose(self, since: int) -> Pose:
         """Return the pose of this rest.
