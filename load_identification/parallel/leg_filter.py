@@ -26,7 +26,7 @@ from load_identification.parallel.mechanism import (
     in_sensor_frame,
 )
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
-from load_identification.signals.rest import RestDetector
+from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.sensor_health import ChannelMonitor
 from load_identification.signals.stamps import StampGate
 from load_identification.signals.velocity_reversal import least_speed, smoothed_sign, step_response
@@ -237,7 +237,7 @@ class HexapodFilter:
         )
         vectors = np.split(in_sensor_frame(pose.rotation, in_base), 5, axis=1)
         half = round(self.delay * 1e9)
-        return FilteredBatch(
+        found = FilteredBatch(
             frame=self.mechanism.geometry.frame,
             stamps=stamps,
             wrench=np.full((len(stamps), 6), np.nan),
@@ -248,6 +248,7 @@ class HexapodFilter:
             gravity=vectors[4],
             rest=self._rest.rested(stamps - half, stamps + half),
         )
+        return at_rest_without_motion(found)
 
     def _friction(
         self,

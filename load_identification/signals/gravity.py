@@ -8,7 +8,7 @@ import numpy as np
 
 from load_identification.interface.batches import FilteredBatch
 from load_identification.signals.low_pass import STEEPEST_RATIO
-from load_identification.signals.rest import RestDetector
+from load_identification.signals.rest import RestDetector, standing
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 FADING_TIME = 2.0
@@ -111,9 +111,11 @@ class GravityObserver:
 class MotionOfUnknownRobot:
     """Fills gravity and rest in batches of a sensor that hangs on nobody knows what.
 
-    Gravity is that of `GravityObserver`, or at rest what the accelerometer reads, reversed. The
-    sensor rests while the angle it has turned through and the way it has gone, the integrals of
-    its velocities in its own axes, stand still.
+    Gravity is that of `GravityObserver`, or at rest what the accelerometer reads, reversed.
+
+    The sensor rests while its motion is exactly zero: so say the filters of this package. Where
+    the source has not said so yet, the sensor rests while the angle it has turned through and the
+    way it has gone, the integrals of its velocities in its own axes, stand still.
     """
 
     def __init__(self) -> None:
@@ -121,6 +123,7 @@ class MotionOfUnknownRobot:
         self._rest = RestDetector()
         self._newest: int | None = None
         self._way = np.zeros(6)
+        self._says_rest = False
 
     def fill(self, batch: FilteredBatch) -> FilteredBatch:
         """Return a batch with gravity and rest; a stamp that is not newer starts afresh.
@@ -136,6 +139,7 @@ class MotionOfUnknownRobot:
             self._observer.reset()
             self._rest.reset()
             self._newest = None
+            self._says_rest = False
         velocity = np.nan_to_num(batch.linear_velocity[usable])
         motion = np.hstack([velocity, acceleration[usable], omega[usable]])
         steps = np.diff(stamps, prepend=stamps[0] if self._newest is None else self._newest)
@@ -148,7 +152,10 @@ class MotionOfUnknownRobot:
         self._rest.update(stamps, way)
         gravity = np.full_like(acceleration, np.nan)
         rest = np.zeros(len(batch.stamps), dtype=bool)
-        rest[usable] = self._rest.rested(stamps - REST_NS, stamps)
+        said = standing(batch)[usable]
+        saying = np.logical_or.accumulate(said) | self._says_rest
+        self._says_rest = bool(saying[-1])
+        rest[usable] = np.where(saying, said, self._rest.rested(stamps - REST_NS, stamps))
         # A velocity of exactly zero has been found to be no motion, or is not published at all.
         still = rest[usable] & ~velocity.any(axis=1)
         gravity[usable] = np.where(still[:, None], -acceleration[usable], observed)

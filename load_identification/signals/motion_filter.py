@@ -15,7 +15,7 @@ from load_identification.model.robot import Robot
 from load_identification.model.urdf import check_description
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
 from load_identification.signals.joint_jumps import JumpGate
-from load_identification.signals.rest import RestDetector
+from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.sensor_health import ABSENT, SensorHealth
 
 
@@ -165,7 +165,7 @@ class MotionFilter:
         self.given += len(out.stamps)
         half = round(self.delay * 1e9)
         motion = robot.motion(out.position, out.velocity, out.acceleration)
-        return FilteredBatch(
+        found = FilteredBatch(
             frame=robot.sensor_frame,
             stamps=out.stamps,
             wrench=self._sign * out.wrench,
@@ -178,6 +178,7 @@ class MotionFilter:
             gravity_by_joint=motion.gravity_by_joint,
             gravity_by_tilt=motion.gravity_by_tilt,
         )
+        return at_rest_without_motion(found)
 
     def _differentiate(self, batch: SynchronizedBatch, robot: Robot) -> DifferentiatedBatch | None:
         """Differentiate what follows on one another; where joints have jumped, begin anew."""

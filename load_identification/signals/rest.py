@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 
+from load_identification.interface.batches import FilteredBatch
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 MOVED = 1e-3
@@ -131,3 +133,32 @@ class RestDetector:
         for first, last in intervals:
             still |= (first <= start) & (end <= last)
         return still
+
+
+def standing(batch: FilteredBatch) -> BoolArray:
+    """Return which samples have no motion at all, (n,): velocities of exactly zero."""
+    motion = (batch.linear_velocity, batch.angular_velocity, batch.angular_acceleration)
+    return np.asarray(~np.hstack(motion).any(axis=1))
+
+
+def at_rest_without_motion(batch: FilteredBatch) -> FilteredBatch:
+    """Return a batch in which rest and motion of exactly zero are the same.
+
+    What differentiation makes of the encoders' noise at rest would look like motion; and over
+    topics, which do not carry rest, zeros tell it.
+
+    Parameters
+    ----------
+    batch : FilteredBatch
+        With gravity known.
+    """
+    rest = batch.rest | standing(batch)
+    moving = ~rest[:, None]
+    return replace(
+        batch,
+        rest=rest,
+        linear_velocity=np.where(moving, batch.linear_velocity, 0.0),
+        angular_velocity=np.where(moving, batch.angular_velocity, 0.0),
+        linear_acceleration=np.where(moving, batch.linear_acceleration, -batch.gravity),
+        angular_acceleration=np.where(moving, batch.angular_acceleration, 0.0),
+    )

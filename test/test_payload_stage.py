@@ -1,0 +1,59 @@
+"""The payload stage: what it makes of samples does not depend on how they come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import bags
+import numpy as np
+import pytest
+
+from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.interface.batches import JointBatch, WrenchBatch
+from load_identification.interface.parameters import Parameters
+from load_identification.pipeline import settings
+from load_identification.pipeline.payload_stage import PayloadStage
+from load_identification.pipeline.samples import Samples
+from load_identification.pipeline.wrist_front import WristFront
+from load_identification.signals.gravity import MotionOfUnknownRobot
+from load_identification.simulation.sensors import Recording
+
+UNKNOWN = {'gravity': np.empty((0, 3)), 'rest': np.empty(0, dtype=bool)}
+UNKNOWN |= {f'gravity_by_{what}': np.empty((0, 3, 0)) for what in ('joint', 'tilt')}
+"""What the topics between the nodes do not carry."""
+
+
+def estimated(sim: Recording, taken: int, passed_on: int, over_topics: bool) -> PayloadEstimate:
+    """Return the estimate of samples taken, and passed on filtered, so many at a time."""
+    parameters = Parameters(systematic_errors='none')
+    front = WristFront(settings.synchronizer(parameters), settings.motion_filter(parameters))
+    front.motion_filter.set_description(bags.URDF)
+    stage, completion = PayloadStage(parameters), MotionOfUnknownRobot()
+    for first in range(0, len(sim.stamps), taken):
+        mine = slice(first, first + taken)
+        stamps = sim.stamps[mine] + 1
+        joints = JointBatch(sim.names, stamps, sim.position[mine], sim.velocity[mine])
+        samples = front.update([joints], [WrenchBatch(sim.frame, stamps, sim.wrench[mine])])
+        stage.update(Samples(raw=samples.raw, joints=samples.joints))
+        batch = samples.filtered
+        for k in range(0, 0 if batch is None else len(batch.stamps), passed_on):
+            assert batch is not None
+            piece = batch.select(slice(k, k + passed_on))
+            if over_topics:
+                piece = completion.fill(replace(piece, **UNKNOWN))
+            stage.update(Samples(filtered=piece))
+    estimate = stage.estimator.estimate()
+    assert estimate is not None
+    return estimate
+
+
+@pytest.mark.parametrize('over_topics', [False, True])
+@pytest.mark.parametrize(('taken', 'passed_on'), [(1, 1), (20, 3), (100, 1000)])
+def test_neither_batches_nor_topics_change_the_estimate(
+    sim: Recording, taken: int, passed_on: int, over_topics: bool
+) -> None:
+    one = estimated(sim, 10, 1000, over_topics=False)
+    other = estimated(sim, taken, passed_on, over_topics)
+    std = np.sqrt(np.diag(one.covariance))
+    assert np.abs((other.parameters - one.parameters) / std[:10]).max() < 1e-9
+    assert np.abs((other.covariance - one.covariance) / np.outer(std, std)).max() < 1e-9
