@@ -309,6 +309,32 @@ def test_motion_that_is_not_finite_is_dropped_and_counted() -> None:
     assert estimator.used == len(batch.stamps) - 4
 
 
+def test_a_sample_without_motion_costs_no_other_its_explanation() -> None:
+    batch = samples(PUMA, rich_motion(PUMA, 6.0), noise_seed=1)
+    estimator = PayloadEstimator(EXACT)
+    estimator.update(batch)
+    spoilt = part(batch, slice(0, 10))
+    spoilt.angular_acceleration[3] = np.nan
+    explained = estimator.explain(spoilt)
+    assert explained is not None
+    for wrenches in explained:
+        np.testing.assert_array_equal(np.isnan(wrenches).any(axis=1), np.arange(10) == 3)
+    assert estimator.explain(part(spoilt, slice(3, 4))) is None
+
+
+def test_a_sensor_without_torque_has_robust_weights_too() -> None:
+    batch = samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=1)
+    batch.wrench[:, 3:] = np.nan
+    # Spikes of 300 standard deviations, one each 2 s, of which none is a change.
+    batch.wrench[np.arange(200, 500, 100), 2] += 10.0
+    estimate = estimate_of(batch)
+    assert estimate.identified[0]
+    assert abs(estimate.values[0] - BLOCK.mass) < 4.0 * estimate.std[0]
+    clean = samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=1)
+    clean.wrench[:, 3:] = np.nan
+    assert estimate.std[0] < 1.5 * estimate_of(clean).std[0]
+
+
 def test_before_the_first_sample_there_is_no_estimate() -> None:
     estimator = PayloadEstimator(EXACT)
     batch = samples(PUMA, rich_motion(PUMA, 5.0))

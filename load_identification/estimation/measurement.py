@@ -177,7 +177,7 @@ def robust_weights(
     expected : (6,) and (6, 6) arrays
         Mean wrench that was predicted, and its covariance.
     noise : (2,) array
-        Of a sample [N, N m].
+        Of a sample [N, N m]; NaN: not known, such a group's samples have full weight.
     """
     matrix = -regressor(batch)
     away = batch.wrench - expected[0] - (matrix - matrix.mean(axis=0)) @ body

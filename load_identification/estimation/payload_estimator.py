@@ -181,8 +181,7 @@ class PayloadEstimator:
 
     def update(self, batch: FilteredBatch) -> None:
         """Take in filtered samples; a stamp that is not newer or another frame starts afresh."""
-        motion = batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
-        usable: BoolArray = np.all(np.isfinite(np.hstack(motion)), axis=1)
+        usable = finite_motion(batch)
         self.dropped['motion_not_finite'] += int(np.sum(~usable))
         if not usable.any():
             return
@@ -225,7 +224,7 @@ class PayloadEstimator:
         block = replace(block, angle=max(block.angle, turned))
         belief = self._belief.after(block.elapsed, block.angle)
         noise = belief.noise.sample(block.rest)
-        if self._changes.state is State.TRACKING and np.isfinite(noise).all():
+        if self._changes.state is State.TRACKING and np.isfinite(noise).any():
             robust = robust_weights(samples, body, belief.predicted(block), noise)
             if robust is not None:
                 robust_block = make_block(samples, before, body, robust)
@@ -409,16 +408,23 @@ class PayloadEstimator:
         predicted, external : (n, 6) arrays
             What tool and payload make the sensor read besides its offset, its errors included as
             far as they are known, and what contact alone would; both as the load exerts them on
-            the sensor [N, N m]. None before the first block.
+            the sensor [N, N m]. NaN where the motion is not finite. None before the first block.
         """
-        if self._block is None or not len(batch.stamps):
+        usable = finite_motion(batch)
+        if self._block is None or not usable.any():
             return None
         belief = self._changes.settled(self._belief)
         offset = belief.knowledge.offset
-        at = make_block(batch, int(batch.stamps[0]), np.zeros(PARAMETERS))
+        at = make_block(batch.select(usable), int(batch.stamps[0]), np.zeros(PARAMETERS))
         read = belief.besides(at) - offset
         predicted = read - regressor(batch) @ belief.values[belief.model.body]
         return predicted, batch.wrench - offset - predicted
+
+
+def finite_motion(batch: FilteredBatch) -> BoolArray:
+    """Return which samples have accelerations and an angular velocity, (n,)."""
+    motion = batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
+    return np.asarray(np.all(np.isfinite(np.hstack(motion)), axis=1))
 
 
 def as_wide(covariance: FloatArray, parameters: FloatArray, std: FloatArray) -> FloatArray:
