@@ -144,6 +144,20 @@ def test_description_may_be_a_parameter(sim: Recording, tmp_path: Path) -> None:
     assert main([str(path), '--params', str(params)]) == 0
 
 
+def test_parameters_under_a_name_that_no_node_has_are_warned_of(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / 'parameters.yaml'
+    section = {'ros__parameters': {'force_noise': 0.1}}
+    path.write_text(yaml.safe_dump({'/load_identification/estimater_node': section}))
+    assert main([str(bag), '--params', str(path)]) == 0
+    error = capsys.readouterr().err
+    assert "no node is called '/load_identification/estimater_node': force_noise" in error
+    path.write_text(yaml.safe_dump({'/left/load_identification/estimator_node': section}))
+    assert main([str(bag), '--params', str(path)]) == 0
+    assert capsys.readouterr().err == ''
+
+
 # What a person reads
 
 

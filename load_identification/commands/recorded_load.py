@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +17,8 @@ from rich.table import Table
 from load_identification.errors import ParameterError
 from load_identification.interface.messages import NS
 from load_identification.interface.names import in_words
-from load_identification.interface.parameter_file import from_yaml
+from load_identification.interface.node_table import NODES, nobodys
+from load_identification.interface.parameter_file import from_yaml, read_sections
 from load_identification.interface.parameters import CONVENTIONS, Parameters
 from load_identification.pipeline import settings
 from load_identification.recordings.identification import Identification, identify
@@ -120,13 +122,26 @@ def _outcome(
     )
 
 
+def _parameters(path: Path) -> Parameters:
+    """Read parameters; warn of those that no running node would read there."""
+    parameters = from_yaml(path)
+    sections = [(name, list(values)) for name, values in read_sections(path)]
+    for section, names in nobodys(sections):
+        print(
+            f'identify_load: warning: {path}: no node is called {section!r}: {", ".join(names)} '
+            f'there are used here, but reach no node; nodes are {", ".join(NODES)}, or /**',
+            file=sys.stderr,
+        )
+    return parameters
+
+
 def run(arguments: argparse.Namespace) -> bool:
     """Do what the command line asks; return whether the mass is identified."""
     _check_output(arguments.output)
     recorder = Recorder() if arguments.report is not None else None
     if recorder is not None:
         check_folder(arguments.report)
-    parameters = from_yaml(arguments.params) if arguments.params else Parameters()
+    parameters = _parameters(arguments.params) if arguments.params else Parameters()
     topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
     if arguments.mechanism is not None:
         if recorder is not None:

@@ -145,6 +145,20 @@ def _shown(default: object) -> str:
     return f'{default:g}' if isinstance(default, float) else repr(default)
 
 
+def nobodys(sections: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, list[str]]]:
+    """Return the sections of a parameter file under a name that no node here has.
+
+    With those of their parameters that are this package's, where there are any.
+    """
+    named = []
+    for section, names in sections:
+        node = section.rpartition('/')[2]
+        ours = [name for name in names if name in TABLE]
+        if ours and '*' not in node and node not in NODES:
+            named.append((section, ours))
+    return named
+
+
 def misplaced(sections: Sequence[tuple[str, Sequence[str]]], running: Sequence[str]) -> list[str]:
     """Return what is to be said of parameters that reach no node.
 
@@ -163,19 +177,17 @@ def misplaced(sections: Sequence[tuple[str, Sequence[str]]], running: Sequence[s
         reaches it.
     """
     reached = {name for name in running if any(matches(s, name) for s, _ in sections)}
-    told = []
-    for section, names in sections:
+    lost = [s for s in sections if not any(matches(s[0], name) for name in running)]
+    told = [
+        f'no node is called {section!r}: {", ".join(ours)} there are without effect; '
+        f'the nodes here are {", ".join(running)}'
+        for section, ours in nobodys(lost)
+    ]
+    for section, names in lost:
         ours = [name for name in names if name in TABLE]
         node = section.rpartition('/')[2]
-        if not ours or any(matches(section, name) for name in running):
-            continue
         alike = [name for name in running if name.rpartition('/')[2] == node]
-        if '*' not in node and node not in NODES:
-            told.append(
-                f'no node is called {section!r}: {", ".join(ours)} there are without effect; '
-                f'the nodes here are {", ".join(running)}'
-            )
-        elif alike and not reached.intersection(alike):
+        if ours and alike and not reached.intersection(alike):
             told.append(
                 f'{section!r} does not name {", ".join(alike)}: {", ".join(ours)} there are '
                 'without effect; write the full name, or /** for every node'

@@ -315,6 +315,6 @@ class Services:
 
 def _called(header: Any) -> float:
     """Return when a request came [s, monotonic]: it may have waited for this process."""
-    waited = 1e-9 * (time.time_ns() - header.received_timestamp)
+    waited = 1e-9 * (time.time_ns() - int(header.received_timestamp))
     # The clock of the system may have been set since.
     return time.monotonic() - min(max(waited, 0.0), DEADLINE)
