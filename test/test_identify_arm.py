@@ -23,6 +23,7 @@ from load_identification.arm.description import with_bodies
 from load_identification.arm.dynamics.rows import JointMotion
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.planning.plan_file import write_plan
+from load_identification.arm.recording import ArmRecording, filtered
 from load_identification.arm.settings import METHODS
 from load_identification.commands import identify_arm
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE, main
@@ -131,6 +132,29 @@ def test_memory_is_that_of_the_numbers_not_of_the_messages() -> None:
     assert log.position.shape == (count, 7)
     # Three of 7 numbers and a stamp are 176 bytes; a message has some 3000.
     assert peak / count < 1000.0
+
+
+def test_the_filter_takes_no_more_memory_for_a_longer_recording() -> None:
+    n = 100_000
+    position = np.sin(1e-3 * np.arange(n))[:, None] * np.ones(6)
+    log = ArmRecording(
+        'long',
+        tuple(f'joint_{j}' for j in range(6)),
+        1_000_000 * (1 + np.arange(n)),
+        position,
+        np.full((n, 6), np.nan),
+        position,
+    )
+    tracemalloc.start()
+    try:
+        behind = filtered([log] * 4, 20.0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # Fewer than 10 per period of the cutoff: 400 s would have 80 000.
+    assert len(behind.seconds) == pytest.approx(40_000, rel=0.01)
+    # What comes out is 6 MB; all at once was 850 MB each.
+    assert peak < 60e6
 
 
 Command = Callable[..., tuple[int, str, str]]

@@ -16,6 +16,13 @@ from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 OUTPUTS_PER_CUTOFF = 10.0
 """Filtered samples kept per second, in units of the cutoff frequency [-]."""
 
+MOST_OUTPUTS = 40_000
+"""Filtered samples kept of all recordings together, of longer ones fewer per second: each becomes
+some ten kilobytes of rows."""
+
+AT_ONCE = 4096
+"""Samples that the filter is given at once."""
+
 SMEARED = 0.5
 """Part of the filter's window over which it smears a step noticeably [-]."""
 
@@ -193,21 +200,25 @@ def filtered(recordings: Sequence[ArmRecording], cutoff: float) -> FilteredRecor
         If one has no piece without a gap that is as long as the filter.
     """
     parts = []
+    rate = min(OUTPUTS_PER_CUTOFF * cutoff, MOST_OUTPUTS / sum(map(_duration, recordings)))
     for one in recordings:
         gap = max(LONGEST_GAP, 3e-9 * float(np.median(np.diff(one.stamps))))
-        differentiator = Differentiator(cutoff, OUTPUTS_PER_CUTOFF * cutoff, gap)
-        # The filter takes channels of any number and sort beside the joints.
-        out = differentiator.update(
-            SynchronizedBatch(one.joints, '', one.stamps, one.position, one.velocity, one.measured)
-        )
-        if out is None:
+        differentiator = Differentiator(cutoff, rate, gap)
+        outputs = [
+            out
+            for first in range(0, len(one.stamps), AT_ONCE)
+            if (out := differentiator.update(_batch(one, slice(first, first + AT_ONCE))))
+            is not None
+        ]
+        if not outputs:
             raise RecordingError(
                 f'{one.source} has no piece without a gap of {gap:.3g} s that is as long as the '
                 f'filter, {2.0 * differentiator.delay:.3g} s; record longer, or take a higher '
                 '--cutoff'
             )
-        motion = (out.position, out.velocity, out.acceleration)
-        parts.append(FilteredRecording(one.since_beginning(out.stamps), motion, out.wrench))
+        for out in outputs:
+            motion = (out.position, out.velocity, out.acceleration)
+            parts.append(FilteredRecording(one.since_beginning(out.stamps), motion, out.wrench))
     q, qd, qdd = (
         np.concatenate(arrays) for arrays in zip(*(p.motion for p in parts), strict=True)
     )
@@ -215,6 +226,22 @@ def filtered(recordings: Sequence[ArmRecording], cutoff: float) -> FilteredRecor
         np.concatenate([p.seconds for p in parts]),
         (q, qd, qdd),
         np.concatenate([p.measured for p in parts]),
+    )
+
+
+def _duration(one: ArmRecording) -> float:
+    return float(one.seconds[-1] - one.seconds[0])
+
+
+def _batch(one: ArmRecording, rows: slice) -> SynchronizedBatch:
+    """Return samples for the filter, which takes channels of any number and sort."""
+    return SynchronizedBatch(
+        one.joints,
+        '',
+        one.stamps[rows],
+        one.position[rows],
+        one.velocity[rows],
+        one.measured[rows],
     )
 
 
