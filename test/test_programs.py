@@ -81,14 +81,34 @@ def catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
     return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
 
 
-@pytest.mark.parametrize(
-    ('program', 'words', 'status'),
-    [('load_monitor', [], 0), ('load_demo', ['--no-pipeline'], 130), ('fusion_node', [], 0)],
-)
+HEXAPOD = ['--ros-args', '-p', f'mechanism:={ROOT / "config" / "hexapod.yaml"}']
+BACKGROUND: dict[str, tuple[list[str], int]] = {
+    'load_identification': ([], 0),
+    'fusion_node': ([], 0),
+    'filter_node': ([], 0),
+    'estimator_node': ([], 0),
+    'hexapod_node': (HEXAPOD, 0),
+    'arm_estimator_node': ([], 0),
+    'load_monitor': ([], 0),
+    'load_demo': (['--no-pipeline'], 130),
+    'hexapod_demo': ([], 130),
+    'identify_load': (['/nowhere'], 130),
+    'identify_arm': (['/nowhere'], 130),
+    'plan_excitation': (['/nowhere'], 130),
+}
+"""How each program is started, and its exit status after SIGINT."""
+
+
+def test_no_program_is_left_out_of_the_background() -> None:
+    assert set(BACKGROUND) == set(SCRIPTS)
+
+
+@pytest.mark.parametrize('program', BACKGROUND)
 def test_sigint_ends_what_a_shell_has_started_in_the_background(
-    program: str, words: list[str], status: int, tmp_path: Path
+    program: str, tmp_path: Path
 ) -> None:
     """A shell without job control starts with SIGINT ignored what is followed by &."""
+    words, status = BACKGROUND[program]
     with Group() as group:
         process = subprocess.Popen(
             ['sh', '-c', f'trap "" INT; exec {shlex.join(command(program, *words))}'],
