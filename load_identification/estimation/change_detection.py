@@ -19,7 +19,7 @@ from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import GROUPS, TORQUE, Block, merged
 from load_identification.numerics.triangle import root_covariance
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import FloatArray
 
 WINDOWS = (1, 3, 6)
 """Lengths of the newest averages that are compared with the past, in blocks: the shortest for a
@@ -126,16 +126,6 @@ class Candidate:
     def misfit(self) -> float:
         """Squared residuals since in the noise allowed for, chi-square if the hypothesis holds."""
         return (float(self.belief.triangle[-1, -1] ** 2) - self.before) / DOUBT**2
-
-
-def squared_distance(
-    innovation: FloatArray, covariance: FloatArray, channels: IntArray
-) -> tuple[float, int]:
-    """Return the normalised innovation squared of some channels, and how many they are."""
-    if not len(channels):
-        return 0.0, 0
-    away = innovation[channels]
-    return float(away @ np.linalg.solve(covariance[np.ix_(channels, channels)], away)), len(away)
 
 
 class ChangeDetection:
@@ -401,15 +391,27 @@ def main_std(belief: Belief) -> FloatArray:
     return np.asarray(np.sqrt(np.sum(root**2, axis=0)))
 
 
-def freedom_of(covariance: FloatArray, white: FloatArray, known_by: FloatArray) -> float:
-    """Return how many numbers are behind a covariance (6, 6), whose noise (6,) has been learned.
+def freedom_of(
+    weights: FloatArray, white: FloatArray, distance: float, known_by: FloatArray
+) -> float:
+    """Return how many numbers are behind a squared distance, by Satterthwaite.
 
-    By Satterthwaite: a noise that is hardly known yet may be many times larger, but does not
-    matter where it is a small part. The least of all channels.
+    A noise that is hardly known yet may be many times larger, but does not matter where it is a
+    small part of the variance along the innovation.
+
+    Parameters
+    ----------
+    weights : (6,) array
+        Inverse covariance times innovation.
+    white : (6,) array
+        Variance of the noise.
+    distance : float
+        [-].
+    known_by : (2,) array
+        Numbers behind the noise of force and torque.
     """
-    variance = np.diag(covariance)
-    share = np.divide(white, variance, out=np.zeros(6), where=variance > 0.0)
-    return float(min(1e9, np.min(np.repeat(known_by, 3) / np.maximum(share, 1e-3) ** 2)))
+    share = (weights**2 * white).reshape(2, 3).sum(axis=1) / max(distance, 1e-300)
+    return float(1.0 / max(np.sum(share**2 / known_by), 1e-9))
 
 
 def over_gate(belief: Belief, block: Block) -> float:
@@ -431,12 +433,22 @@ def over_gate(belief: Belief, block: Block) -> float:
         covariance = covariance.copy()
         covariance[np.ix_(live, live)] += np.linalg.inv(information.T @ information)
     covariance = covariance + np.diag(white)
-    freedom = freedom_of(covariance, white, belief.noise.known_by(block.rest))
     ratios = []
     for channels in (live, live[GROUPS[live] == TORQUE]):
-        distance, count = squared_distance(innovation, covariance, channels)
-        if count:
-            ratios.append(distance / (count * float(fdtri(count, freedom, 1.0 - FALSE_ALARM))))
+        if not channels.size:
+            continue
+        weights = np.zeros(6)
+        weights[channels] = np.linalg.solve(
+            covariance[np.ix_(channels, channels)], innovation[channels]
+        )
+        distance = float(weights @ innovation)
+        known_by = belief.noise.known_by(block.rest)
+        # At first all that is believed stands on that noise.
+        freedom = float(known_by.min())
+        if belief.settled:
+            freedom = freedom_of(weights, white, distance, known_by)
+        gate = channels.size * float(fdtri(channels.size, freedom, 1.0 - FALSE_ALARM))
+        ratios.append(distance / gate)
     deviation = np.where(block.live, innovation, 0.0).reshape(2, 3)
     size = np.linalg.norm(deviation, axis=1) / belief.noise.visible(block.rest)
     return max(ratios) if bool(size.max() > SMALLEST) else 0.0

@@ -80,11 +80,9 @@ class NoiseLevels:
         return np.asarray(np.where(known, self.each[int(rest)], self.each.max(axis=0)))
 
     def known_by(self, rest: bool) -> FloatArray:
-        """Return the numbers behind `surely`, (2,)."""
-        known = self.free[int(rest)] >= LEARNED
-        free = np.where(known, self.free[int(rest)], self.free.max(axis=0))
-        # A channel that says nothing does not make the others less sure.
-        return np.asarray(np.where(self.free.any(axis=0), EXPECTED + free, np.inf))
+        """Return the numbers that have told it of this kind, (2,): expectation is no knowledge."""
+        seen = self.samples[int(rest)] >= FEWEST
+        return np.maximum(self.free[int(rest)] + EXPECTED * seen, 1.0)
 
     def sample(self, rest: bool) -> FloatArray:
         """Return the standard deviation of a filtered sample, (2,); NaN: not known yet."""
