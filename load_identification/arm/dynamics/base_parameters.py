@@ -125,7 +125,7 @@ def find_base_parameters(
     seen = length > tolerance * length.max(initial=0.0)
     scaled = np.where(seen, rows / np.where(seen, length, 1.0), 0.0)
     if len(scaled) > size:
-        scaled = np.linalg.qr(scaled, mode='r')
+        scaled = scipy.linalg.qr(scaled, mode='r')[0][:size]
     diagonal = np.abs(np.diag(scipy.linalg.qr(scaled, mode='r', pivoting=True)[0]))
     rank = int(np.sum(diagonal > tolerance))
     kept = _select(scaled, order, tolerance, rank)

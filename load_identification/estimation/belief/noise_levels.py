@@ -82,7 +82,7 @@ class NoiseLevels:
     def known_by(self, rest: bool) -> FloatArray:
         """Return the numbers that have told it of this kind, (2,): expectation is no knowledge."""
         seen = self.samples[int(rest)] >= FEWEST
-        return np.maximum(self.free[int(rest)] + EXPECTED * seen, 1.0)
+        return np.asarray(np.maximum(self.free[int(rest)] + EXPECTED * seen, 1.0))
 
     def sample(self, rest: bool) -> FloatArray:
         """Return the standard deviation of a filtered sample, (2,); NaN: not known yet."""
