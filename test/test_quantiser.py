@@ -99,11 +99,12 @@ def test_steps_are_known_by_the_stamp_however_batches_are_cut(batch: int) -> Non
     assert not list(one.until(4000))
 
 
-def test_steps_found_before_a_jump_back_hold_after_it() -> None:
+def test_a_jump_back_starts_afresh() -> None:
     quantiser = Quantiser()
     wrench = rounded(np.random.default_rng(4).standard_normal((50, 6)))
     quantiser.update(1000 + np.arange(50), wrench)
-    quantiser.update(np.arange(1, 51), wrench)
-    *_, (since, steps) = quantiser.until(0)
-    assert since == 0
-    np.testing.assert_allclose(steps, STEPS)
+    quantiser.update(np.arange(1, 21), np.tile(wrench[0], (20, 1)))
+    np.testing.assert_array_equal(quantiser.steps, 0.0)
+    *_, (since, steps) = quantiser.until(20)
+    assert since == 1
+    np.testing.assert_array_equal(steps, 0.0)

@@ -24,17 +24,21 @@ class Quantiser:
     of some changes is far below the noise.
 
     Samples are taken one by one, and each smaller step is known by the stamp at which it has
-    shown: how samples are cut into batches does not matter.
+    shown: how samples are cut into batches does not matter. A jump back of the stamps starts
+    afresh.
     """
 
     def __init__(self) -> None:
+        self._found: deque[tuple[int, int, float]] = deque()
+        self._told = np.zeros(2)
+        self._begin()
+
+    def _begin(self) -> None:
         self._last = np.full(6, np.nan)
         self._least = np.full(2, np.inf)
         self._changes = [0, 0]
         self._waiting = [0, 1]
         self._newest = 0
-        self._found: deque[tuple[int, int, float]] = deque()
-        self._told = np.zeros(2)
 
     @property
     def steps(self) -> FloatArray:
@@ -49,7 +53,7 @@ class Quantiser:
     def until(self, stamp: int) -> Iterator[tuple[int, FloatArray]]:
         """Yield the steps, (2,), with the stamp since when, as they have changed up to a stamp.
 
-        Each once. What was found before a jump back of the stamps holds since stamp 0.
+        Each once.
         """
         while self._found and self._found[0][0] <= stamp:
             since, group, step = self._found.popleft()
@@ -59,7 +63,8 @@ class Quantiser:
     def update(self, stamps: IntArray, wrench: FloatArray) -> None:
         """Take in raw wrenches (n, 6), n at least 1, with stamps [ns]; NaN: nothing measured."""
         if stamps[0] <= self._newest:
-            self._found = deque((0, group, step) for _, group, step in self._found)
+            self._begin()
+            self._found = deque((int(stamps[0]), group, 0.0) for group in (0, 1))
         found: list[tuple[int, int, float]] = []
         for group in tuple(self._waiting):
             mine = slice(3 * group, 3 * group + 3)

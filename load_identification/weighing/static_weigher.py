@@ -91,7 +91,7 @@ class StaticWeigher:
         if newest is not None and batch.stamps.size and batch.stamps[0] <= newest:
             self._motion.clear()
             self.forget()
-        if self.quantiser.learning and batch.stamps.size:
+        if batch.stamps.size:
             self.quantiser.update(batch.stamps, batch.wrench)
         self._handle_events()
         rests = self.monitor.rests
