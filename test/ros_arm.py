@@ -149,7 +149,10 @@ class Arm:
     def run(self, track: Recording = TRACK, speed: float = 8.0) -> None:
         """Go through a rich motion and stand still at its end, till all of it is used."""
         self.play(self.in_motion(track), 100.0, speed)
-        self.rest(0.4)
+        self.rest(0.4, speed)
+        for pipeline in self.group.pipelines:
+            pipeline.settle()
+        self.rest(0.1)
 
     def ready(self) -> None:
         """Wait for all services."""
