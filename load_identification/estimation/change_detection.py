@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import chdtrc, fdtri
@@ -68,9 +69,17 @@ PLAUSIBLE, EXCLUDED = 1e-3, 1e-6
 """Chance of a misfit as large as the one seen above which a hypothesis is believed, and below
 which it is excluded."""
 
-BOTH_AFTER = 3.0
-"""A load and an offset that explain everything for so long [s], neither of them that of before,
-have both changed."""
+STEADY = 5.5
+"""A push that is steady in the sensor is no other than another offset, until it ends: one that
+explains everything for so long [s] is believed, alone or with another load; at once only where
+the sensor read zero when it came."""
+
+ZERO, CURVED = 4.0, 0.1
+"""A reading counts as zero within so many standard deviations and such a part of what it changes
+by from block to block [-]."""
+
+NEAR = 4
+"""Blocks about a change among which the sensor may have read zero."""
 
 LASTING = 10.0
 """A misfit that is steady for so long is noise [s]."""
@@ -233,6 +242,7 @@ class ChangeDetection:
         for each in passed:
             self.before = self.before.after(each.elapsed, each.angle)
         self._bank = before
+        self._near = [*passed[-NEAR // 2 :], *([] if passed else [block])]
         self._history.clear()
         self.state = State.CHANGED
         self._noticed, self._pending = block.stamp, 0.0
@@ -250,6 +260,8 @@ class ChangeDetection:
         self.before = before.after(block.elapsed, block.angle)
         self._pending += block.elapsed
         self._steady += block.elapsed
+        if len(self._near) < NEAR:
+            self._near.append(block)
         if self._steady <= SETTLING:
             return self.before
         if self._candidates:
@@ -260,7 +272,7 @@ class ChangeDetection:
             if over_gate(self._candidates[Hypothesis.BOTH].belief, block) > 1.0:
                 # Still changing: what came until now is neither the old nor the new.
                 self._restart()
-                if self._pending > BOTH_AFTER / 2:
+                if self._pending > STEADY / 4:
                     self._say_contact()
                 return self.before
         else:
@@ -327,9 +339,16 @@ class ChangeDetection:
             and self._is_load(self._candidates[Hypothesis.LOAD].belief)
         ):
             return Hypothesis.LOAD
-        if chance[Hypothesis.OFFSET] > PLAUSIBLE and min(same_misfit, load) - offset > MARGIN:
+        if (
+            chance[Hypothesis.OFFSET] > PLAUSIBLE
+            and min(same_misfit, load) - offset > MARGIN
+            and (
+                self._steady > STEADY
+                or self._read_zero(self._candidates[Hypothesis.OFFSET].belief)
+            )
+        ):
             return Hypothesis.OFFSET
-        if self._steady > BOTH_AFTER and chance[Hypothesis.BOTH] > PLAUSIBLE:
+        if self._steady > STEADY and chance[Hypothesis.BOTH] > PLAUSIBLE:
             excluded = min(load, offset) - both > MARGIN
             if excluded or self._knows_more(self._candidates[Hypothesis.BOTH].belief):
                 return Hypothesis.BOTH
@@ -343,6 +362,20 @@ class ChangeDetection:
         return bool(
             mass > 0.0 and np.linalg.norm(body[1:4]) < FARTHEST * mass + 3.0 * std[1:4].max()
         )
+
+    def _read_zero(self, belief: Belief) -> bool:
+        """Tell whether, with the offset of a belief, the sensor read zero when the change came."""
+        found = [belief.predicted(block) for block in self._near]
+        noise = np.repeat(belief.noise.surely(self._near[0].rest), 3)
+        std = np.sqrt(np.diag(found[-1][1]) + noise**2)
+        for (before, _), (after, _) in pairwise(found):
+            step = after - before
+            scaled = step / std
+            length = float(scaled @ scaled)
+            part = np.clip(-(before / std) @ scaled / length, 0.0, 1.0) if length else 0.0
+            if np.all(np.abs(before + part * step) < ZERO * std + CURVED * np.abs(step)):
+                return True
+        return False
 
     def _knows_more(self, belief: Belief) -> bool:
         """Tell whether mass and offset are known better since than they were before."""
