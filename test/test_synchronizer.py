@@ -513,6 +513,35 @@ def test_max_gap_may_be_longer_than_the_time_a_joint_state_may_take(period: floa
     assert not synchronizer.dropped
 
 
+def test_another_frame_that_lasts_is_said_and_becomes_the_sensors() -> None:
+    """At 100 Hz 200 wrenches would be 2 s."""
+    synchronizer = Synchronizer(0.0, MAX_GAP)
+    synchronizer.update([joints(every(5.0, 2000), ('a', 'b'))], [wrenches(every(10.0, 1000))])
+    others = every(10.0, 1450, phase=1003)
+    assert synchronizer.update([], [wrenches(others, frame='other')]) is None
+    words = synchronizer.why_nothing(synchronizer.dropped)
+    assert words == "all of /wrench dropped: frame 'other' in place of 'ft': another sensor?"
+    others = every(10.0, 2000, phase=1453)
+    outputs = [
+        synchronizer.update(
+            [joints(others[k : k + 10] + 5 * MS, ('a', 'b'))],
+            [wrenches(others[k : k + 10], frame='other')],
+        )
+        for k in range(0, len(others), 10)
+    ]
+    assert {batch.frame for batch in outputs if batch is not None} == {'other'}
+
+
+def test_a_publisher_that_has_fallen_silent_says_nothing_of_clocks_and_periods() -> None:
+    synchronizer = Synchronizer(0.0, MAX_GAP)
+    synchronizer.update([joints(every(8.0, 500) + 9_000_000 * MS, ('c',))], [])
+    for stamp in every(500.0, 3000):
+        wrench = wrenches(every(8.0, 500) + (stamp - START))
+        synchronizer.update([joints(np.array([stamp]), ('a', 'b'))], [wrench])
+    words = synchronizer.why_nothing(synchronizer.dropped)
+    assert words == 'all of /joint_states dropped: published every 0.50 s: set max_gap to 2'
+
+
 def test_wrenches_of_another_frame_are_dropped_and_counted() -> None:
     arrivals = [*one_by_one(joints(every(2.0, 1000), ('a',)))]
     arrivals += one_by_one(wrenches(every(1.0, 900, phase=0.3)))

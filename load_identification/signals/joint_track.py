@@ -90,6 +90,7 @@ class JointTrack:
     def reset(self) -> None:
         """Forget every sample and every publisher."""
         self._publishers: dict[frozenset[str], Publisher] = {}
+        self._last_heard: frozenset[str] = frozenset()
         self.names: list[str] = []
         self.flush()
 
@@ -111,15 +112,27 @@ class JointTrack:
         publisher.jumps.set_limits(np.array(limits))
 
     @property
+    def _speaking(self) -> list[Publisher]:
+        """The publishers that have been heard within the last while of stamps."""
+        heard = {name: p.gate.heard for name, p in self._publishers.items()}
+        last = heard.get(self._last_heard)
+        if last is None:
+            return []
+        return [
+            self._publishers[name]
+            for name, stamp in heard.items()
+            if stamp is not None and abs(stamp - last) <= self._hold
+        ]
+
+    @property
     def newest_heard(self) -> int | None:
-        """Newest stamp that any publisher has sent, used or not [ns]."""
-        heard = [p.gate.heard for p in self._publishers.values() if p.gate.heard is not None]
-        return max(heard, default=None)
+        """Newest stamp that any publisher has sent lately, used or not [ns]."""
+        return max((p.gate.heard or 0 for p in self._speaking), default=None)
 
     @property
     def period(self) -> int:
-        """Shortest time between two messages of a publisher, as last seen [ns]; 0: unknown."""
-        return min((p.gate.period for p in self._publishers.values()), default=0)
+        """Longest time between two messages of a publisher, as last seen [ns]; 0: unknown."""
+        return max((p.gate.period for p in self._speaking), default=0)
 
     def accept(self, batches: Iterable[JointBatch]) -> list[Accepted]:
         """Pass joint states through the gates of their publishers."""
@@ -131,6 +144,7 @@ class JointTrack:
                 by_publisher.setdefault(key, []).append(batch)
         accepted: list[Accepted] = []
         for key, its_batches in by_publisher.items():
+            self._last_heard = key
             if key not in self._publishers:
                 if (
                     len(self._publishers) >= MOST_JOINTS

@@ -16,8 +16,9 @@ from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 LATENCY = 1_000_000_000
 """How much later than the wrench a joint state may come, and the other way round [ns]."""
 
-MOST_FOREIGN = 200
-"""After so many wrenches of another frame and none of its own, the sensor has a new frame."""
+MOST_FOREIGN, FOREIGN_NS = 200, 500_000_000
+"""After so many wrenches of another frame and none of its own, or a tenth of them over so long
+[ns], the sensor has a new frame."""
 
 GIVEN_UP = 500
 """After so many wrenches in a row without a finite value, the sensor has lost a channel."""
@@ -63,7 +64,7 @@ class Synchronizer:
     def _change_frame(self, frame: str | None) -> None:
         """Take a frame for that of the sensor; wrenches of another one are forgotten."""
         self._frame = frame
-        self._foreign = 0
+        self._foreign, self._foreign_since, self._foreign_frame = 0, 0, ''
         # Of each channel: whether it has been finite, and for how many wrenches it has not.
         self._finite_seen = np.zeros(6, dtype=bool)
         self._silent: IntArray = np.zeros(6, dtype=np.int64)
@@ -107,8 +108,12 @@ class Synchronizer:
                 self._frame = batch.frame
             if batch.frame != self._frame:
                 self.dropped['wrench_frame_changed'] += len(batch.stamps)
+                if not self._foreign:
+                    self._foreign_since = int(batch.stamps[0])
                 self._foreign += len(batch.stamps)
-                if self._foreign >= MOST_FOREIGN:
+                self._foreign_frame = batch.frame
+                lasting = int(batch.stamps[-1]) - self._foreign_since >= FOREIGN_NS
+                if self._foreign >= (MOST_FOREIGN // 10 if lasting else MOST_FOREIGN):
                     self._change_frame(batch.frame)
                 continue
             self._foreign = 0
@@ -190,6 +195,11 @@ class Synchronizer:
         """
         joints, wrench = self.joints.newest_heard, self._wrench_gate.heard
         reason = dropped.most_common(1)[0][0] if dropped else ''
+        if self._foreign and 'wrench_frame_changed' in dropped:
+            return (
+                f'all of /wrench dropped: frame {self._foreign_frame!r} in place of '
+                f'{self._frame!r}: another sensor?'
+            )
         for topic, count, period in (
             ('/joint_states', 'joint_states', self.joints.period),
             ('/wrench', 'wrench', self._wrench_gate.period),

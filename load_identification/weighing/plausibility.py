@@ -26,6 +26,9 @@ turns against gravity, it is less than the noise of a wrist sensor [N]."""
 LOOK_NS = 500_000_000
 """How often a verdict is made [ns]."""
 
+TURNED_SINCE = 1.0
+"""By so much gravity in S must have changed since the last verdict to take it back [m/s²]."""
+
 
 class Units:
     """Compares by how much force and gravity in S change: the load that it would take.
@@ -59,15 +62,33 @@ class Units:
             self.words, self._due = '', 0
         if self._begin is None or back or late:
             self._begin = int(stamps[0])
-            self._low, self._high = both[0], both[0]
+            self._range = self._lately = np.array([both[0], both[0]])
         self._newest = int(stamps[-1])
-        self._low = np.minimum(self._low, both.min(axis=0))
-        self._high = np.maximum(self._high, both.max(axis=0))
-        force, gravity = (self._high - self._low).reshape(2, 3)
-        turned = float(np.linalg.norm(gravity))
-        if turned > TURNED and self._newest >= self._due:
+        self._range, self._lately = _wider(self._range, both), _wider(self._lately, both)
+        if self._newest < self._due:
+            return
+        force, turned = _changes(self._range)
+        if turned > TURNED:
             self._due = self._newest + LOOK_NS
-            self.words = _implausible(float(np.linalg.norm(force)), turned, both[-1, 3:], axes)
+            self.words = _implausible(force, turned, both[-1, 3:], axes)
+            force, turned = _changes(self._lately)
+            if self.words and turned > TURNED_SINCE:
+                # What was, a spike or another driver's unit, is not held against what is.
+                self.words = _implausible(force, turned, both[-1, 3:], axes)
+                if not self.words:
+                    self._range = self._lately
+            self._lately = both[-1:].repeat(2, axis=0)
+
+
+def _wider(low_high: FloatArray, values: FloatArray) -> FloatArray:
+    low, high = low_high
+    return np.array([np.minimum(low, values.min(axis=0)), np.maximum(high, values.max(axis=0))])
+
+
+def _changes(low_high: FloatArray) -> tuple[float, float]:
+    """Return by how much force [N] and gravity in S [m/s²] have changed."""
+    force, gravity = (low_high[1] - low_high[0]).reshape(2, 3)
+    return float(np.linalg.norm(force)), float(np.linalg.norm(gravity))
 
 
 def _implausible(
