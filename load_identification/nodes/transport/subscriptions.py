@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any
 
 from rclpy._rclpy_pybind11 import RMWError
@@ -40,6 +41,13 @@ def decoder(message_type: Any) -> Decoder:
             raise ValueError(str(error)) from error
 
     return decode
+
+
+LOOK_PERIOD = 0.5
+"""How often the publishers are looked at, and answers that could not be sent tried again [s]."""
+
+RESENT, MOST_UNSENT = 20.0, 10
+"""An answer that cannot be sent is tried for so long since the request [s]; most of them."""
 
 
 class _NeverExecuted(CallbackGroup):
@@ -117,12 +125,18 @@ class DrainedService:
 
     def __init__(self, node: Node, service_type: Any, name: str) -> None:
         self._request_type = service_type.Request
+        self._unsent: list[tuple[Any, Any]] = []
+        self._due = 0.0
         self._service = node.create_service(
             service_type, name, lambda _, response: response, callback_group=_NeverExecuted()
         )
 
     def take(self) -> list[Any]:
-        """Return the headers of all requests that wait."""
+        """Return the headers of all requests that wait; send again what could not be sent."""
+        if self._unsent and time.monotonic() >= self._due:
+            unsent, self._unsent = self._unsent[-MOST_UNSENT:], []
+            for header, response in unsent:
+                self.answer(header, response)
         headers: list[Any] = []
         handle, request_type = self._service.handle, self._request_type
         with handle:
@@ -134,12 +148,18 @@ class DrainedService:
         return headers
 
     def answer(self, header: Any, response: Any) -> None:
-        """Answer a request."""
-        self._service.send_response(response, header)
+        """Answer a request.
 
-
-LOOK_PERIOD = 0.5
-"""How often the publishers are looked at [s]."""
+        The reader of a client that asks as soon as it can may not be known here yet: then rclpy
+        warns that nothing was sent, and it is tried again later.
+        """
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter('always')
+            self._service.send_response(response, header)
+        asked = 1e-9 * (time.time_ns() - int(header.received_timestamp))
+        if warned and asked < RESENT:
+            self._unsent.append((header, response))
+            self._due = time.monotonic() + LOOK_PERIOD
 
 
 class StreamSubscription:
