@@ -123,6 +123,12 @@ class NodeProcess:
         """Whether it runs."""
         return self._process.poll() is None
 
+    @property
+    def memory(self) -> float:
+        """How much of it is resident [MB]."""
+        statm = Path(f'/proc/{self._process.pid}/statm').read_text(encoding='ascii')
+        return int(statm.split()[1]) * os.sysconf('SC_PAGE_SIZE') / 1e6
+
     def catches(self, number: signal.Signals) -> bool:
         """Whether it has got as far as to handle a signal itself."""
         status = Path(f'/proc/{self._process.pid}/status').read_text(encoding='utf-8')
@@ -293,6 +299,10 @@ class Group:
     def publisher(self, kind: Any, topic: str, qos: QoSProfile = RELIABLE) -> Any:
         """Make the publisher of a topic that `play` publishes to."""
         self._publishers[topic] = self.node.create_publisher(kind, topic, qos)
+        return self._publishers[topic]
+
+    def publisher_of(self, topic: str) -> Any:
+        """Return the publisher of a topic that has been made."""
         return self._publishers[topic]
 
     def wait_for_all(self, *recorded: list[Any], until: int) -> None:

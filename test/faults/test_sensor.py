@@ -9,9 +9,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from ros_arm import Arm
+from ros_arm import NOTHING, Arm
 from ros_helpers import Group, NodeProcess, Pipeline
-from ros_messages import NS, PAYLOAD, Message, feed, recording, stamp_of
+from ros_messages import (
+    FRAME,
+    NS,
+    PAYLOAD,
+    Message,
+    feed,
+    recording,
+    stamp_of,
+    wrench_message,
+    wrench_of,
+)
 
 from load_identification.interface.batches import CHANNELS
 from load_identification.simulation.faults import dead, frozen, limited
@@ -133,3 +143,27 @@ def test_a_channel_that_was_never_there_is_said_so(live: Live) -> None:
     assert said(pipeline, 'tz absent')
     assert pipeline.status['health.tz'] == 'absent'
     assert pipeline.status['state'] == 'identified'
+
+
+def test_a_coarse_sensor_repeats_itself_by_right_and_is_calibrated(live: Live) -> None:
+    pipeline, arm, _ = live
+    # Started afresh: of some channels nothing but one value has been seen.
+    arm.body, arm.now = NOTHING, pipeline.group.next_base()
+    steps = np.array([0.4, 2.0, 2.0, 0.02, 0.1, 0.02])
+
+    def coarse() -> Iterator[Message]:
+        for message in arm.at_rest():
+            if message.topic == '/wrench':
+                values = steps * np.round(np.array(wrench_of(message.content)) / steps)
+                wrench = wrench_message(stamp_of(message.content), FRAME, values)
+                yield Message(message.due, message.topic, wrench)
+            else:
+                yield message
+
+    stream = coarse()
+    arm.play(stream, 3.0)
+    arm.call('reset', stream)
+    answer = arm.call('calibrate_offset', stream)
+    assert answer.success, answer.says
+    pipeline.settle()
+    assert {pipeline.status[f'health.{channel}'] for channel in CHANNELS} == {'alive'}

@@ -1,0 +1,254 @@
+"""The matrix of faults: each for two seconds of a motion, over real topics, judged by stamps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from changed_messages import (
+    AXES,
+    JOINTS,
+    WRENCH,
+    put,
+    put_item,
+    resized,
+    restamped,
+    with_frame,
+    with_names,
+    with_stamp,
+)
+from diagnostic_msgs.msg import DiagnosticStatus
+from ros_helpers import LATCHED, Group, NodeProcess, Pipeline
+from ros_messages import NAMESPACE, NS, PARAMETER_KEYS, TRUTH, Message, feed, recording, wrench_of
+from std_msgs.msg import String
+
+ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
+BEGIN, END = 3.0, 5.0
+"""Of each fault [s]."""
+
+SAID, WELL = 1.5, 1.5
+"""Within so long it is said, and after its end all is well again [s of stamps]: one second, and
+what a status is late by."""
+
+Edit = Callable[[Message], Message | None]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is done to each message, and what is said of it.
+
+    Attributes
+    ----------
+    edit : callable
+        Returns the message that is sent in place of one, None for none.
+    words : str
+        Pattern of what is said; empty: nothing has to be.
+    well : float
+        Within so long after its end all is well again [s].
+    """
+
+    edit: Edit
+    words: str = ''
+    well: float = WELL
+
+
+def on(topic: str, *edits: Callable[[object], None]) -> Edit:
+    """Return an edit of every message of a topic."""
+
+    def change(message: Message) -> Message:
+        if message.topic == topic:
+            for edit in edits:
+                edit(message.content)
+        return message
+
+    return change
+
+
+def silent(*topics: str) -> Edit:
+    return lambda message: None if message.topic in topics else message
+
+
+def held(*channels: int) -> Edit:
+    """Return an edit that repeats the first values of channels."""
+    values: list[tuple[float, ...]] = []
+
+    def change(message: Message) -> Message:
+        if message.topic == WRENCH:
+            values.append(wrench_of(message.content))
+            for channel in channels:
+                put(AXES[channel], values[0][channel])(message.content)
+        return message
+
+    return change
+
+
+def scaled(factor: float, shift: float = 0.0) -> Edit:
+    """Return an edit that scales the wrench, and shifts its forces [N]."""
+
+    def change(message: Message) -> Message:
+        if message.topic == WRENCH:
+            for k, value in enumerate(wrench_of(message.content)):
+                put(AXES[k], factor * value + (shift if k < 3 else 0.0))(message.content)
+        return message
+
+    return change
+
+
+def moved(joint: int, by: float) -> Edit:
+    def change(message: Message) -> Message:
+        if message.topic == JOINTS:
+            message.content.position[joint] += by
+        return message
+
+    return change
+
+
+def thinned(topic: str, keep: int) -> Edit:
+    """Return an edit that lets one message in so many pass."""
+    count = iter(range(10**9))
+    return lambda m: m if m.topic != topic or next(count) % keep == 0 else None
+
+
+ALL_DROPPED = 'all of {} dropped: '
+FAULTS: dict[str, Fault] = {
+    'wrench repeats itself': Fault(held(*range(6)), 'the wrench repeats bit for bit'),
+    'fz repeats itself': Fault(held(2), 'fz repeats'),
+    'tx repeats itself': Fault(held(3), 'tx repeats'),
+    'torque repeats itself': Fault(held(3, 4, 5), 'tx, ty, tz repeat'),
+    'wrench zero': Fault(on(WRENCH, *(put(axis, 0.0) for axis in AXES)), 'repeat'),
+    'fz zero': Fault(on(WRENCH, put(AXES[2], 0.0)), 'fz repeats 0.000 N'),
+    'wrench NaN': Fault(
+        on(WRENCH, *(put(axis, np.nan) for axis in AXES)), ALL_DROPPED.format(WRENCH)
+    ),
+    'fz infinite': Fault(on(WRENCH, put(AXES[2], np.inf)), ALL_DROPPED.format(WRENCH)),
+    'fx 1e300': Fault(on(WRENCH, put(AXES[0], 1e300)), ALL_DROPPED.format(WRENCH)),
+    'no wrench': Fault(silent(WRENCH), WRENCH),
+    'no joint states': Fault(silent(JOINTS), JOINTS),
+    'nothing': Fault(silent(WRENCH, JOINTS), f'{JOINTS}.*{WRENCH}|no .*sample'),
+    'wrench 2 s ahead': Fault(on(WRENCH, restamped(2 * NS)), 'clocks'),
+    'wrench 2 s behind': Fault(on(WRENCH, restamped(-2 * NS)), WRENCH),
+    'joint states 2 s ahead': Fault(on(JOINTS, restamped(2 * NS)), JOINTS),
+    'joint states 2 s behind': Fault(on(JOINTS, restamped(-2 * NS)), JOINTS),
+    'wrench without stamps': Fault(on(WRENCH, with_stamp(0, 0)), 'stamps of zero'),
+    'joint states without stamps': Fault(on(JOINTS, with_stamp(0, 0)), 'stamps of zero'),
+    'wrench with one stamp': Fault(on(WRENCH, with_stamp(5, 0)), WRENCH),
+    'position NaN': Fault(on(JOINTS, put_item('position', 1, np.nan)), 'joint_2'),
+    'position too short': Fault(on(JOINTS, resized('position', 5)), JOINTS),
+    'a joint renamed': Fault(
+        on(JOINTS, with_names('a', *recording().names[1:])), str(recording().names[0])
+    ),
+    'another frame': Fault(on(WRENCH, with_frame('tool0')), 'frame .tool0.'),
+    'wrench in mN': Fault(scaled(1e3), 'newtons|changed|contact', 3.0),
+    'wrench in kN': Fault(scaled(1e-3), 'newtons|changed|contact', 3.0),
+    'sign reversed': Fault(scaled(-1.0), 'reversed|changed|contact', 3.0),
+    'gain doubled': Fault(scaled(2.0), 'changed|contact', 3.0),
+    'forces off by 5 N': Fault(scaled(1.0, 5.0), 'changed|contact', 3.0),
+    'a joint off by 0.5 rad': Fault(moved(2, 0.5), 'changed|contact|jump', 3.0),
+    'a joint off by a turn': Fault(moved(5, 2.0 * np.pi)),
+    'joint states at 2 Hz': Fault(thinned(JOINTS, 62), 'max_gap'),
+    'wrench at 2 Hz': Fault(thinned(WRENCH, 62), 'max_gap'),
+    'every second wrench lost': Fault(thinned(WRENCH, 2)),
+}
+SHORT = ('wrench repeats itself', 'no wrench', 'position NaN')
+"""Of these something is to be seen in every run of the tests."""
+
+
+@dataclass
+class Heard:
+    """Every status of a pipeline, with the stamp that was being played when it came."""
+
+    now: int = 0
+    statuses: list[tuple[int, DiagnosticStatus]] = field(default_factory=list)
+
+    def __call__(self, status: DiagnosticStatus) -> None:
+        """Take in a status."""
+        self.statuses.append((self.now, status))
+
+
+@pytest.fixture(scope='module', params=[ONE, THREE], ids=['one', 'three'])
+def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Heard]]:
+    """Yield what the pipeline says; its processes live through all faults."""
+    with Group() as group:
+        group.publish_inputs()
+        group.publisher(String, '/silence')
+        processes: list[NodeProcess] = [group.start(module) for module in request.param]
+        pipeline, heard = Pipeline(group), Heard()
+        group.node.create_subscription(DiagnosticStatus, f'{NAMESPACE}/status', heard, LATCHED)
+        pipeline.connect()
+        yield pipeline, heard
+        for process in processes:
+            assert process.alive
+            assert 'Traceback' not in process.output
+
+
+def play(pipeline: Pipeline, heard: Heard, fault: Fault) -> int:
+    """Play the motion with a fault in it; return where its stamps begin [ns]."""
+    base = pipeline.group.next_base()
+
+    def messages() -> Iterator[Message]:
+        for message in feed(recording(), base):
+            # Stamps are edited, the time of sending is not.
+            heard.now = message.due
+            t = (message.due - base) / NS
+            sent = fault.edit(message) if BEGIN <= t < END else message
+            yield sent or Message(message.due, '/silence', String())
+
+    heard.statuses.clear()
+    pipeline.group.play(messages(), 1.0)
+    pipeline.settle()
+    return base
+
+
+def worst_error(status: DiagnosticStatus) -> float:
+    """Return how far off the worst of what is claimed is, in its standard deviation."""
+    values = {item.key: item.value for item in status.values}
+    return max(
+        (
+            abs(float(values[key]) - truth) / float(values[f'{key}.std'])
+            for key, truth in zip(PARAMETER_KEYS, TRUTH, strict=True)
+            if values[f'{key}.identified'] == 'true' and values['state'] == 'identified'
+        ),
+        default=0.0,
+    )
+
+
+@pytest.mark.parametrize(
+    'name', [n if n in SHORT else pytest.param(n, marks=pytest.mark.matrix) for n in FAULTS]
+)
+def test_a_fault_is_said_claims_nothing_wrong_and_passes(
+    live: tuple[Pipeline, Heard],
+    name: str,
+    record_property: Callable[[str, object], None],
+    request: pytest.FixtureRequest,
+) -> None:
+    pipeline, heard = live
+    fault = FAULTS[name]
+    base = play(pipeline, heard, fault)
+    times = np.array([(now - base) / NS for now, _ in heard.statuses])
+    said = [bool(fault.words and re.search(fault.words, s.message)) for _, s in heard.statuses]
+    well = [s.level == b'\x00' and 'identified' in s.values[0].value for _, s in heard.statuses]
+    errors = np.array([worst_error(s) for _, s in heard.statuses])
+    during = (times >= BEGIN) & (times < END + 1.0)
+    found = times[np.array(said) & during]
+    after = times[np.array(well) & (times >= END)]
+    record_property('fault', name)
+    record_property('processes', str(len(request.node.callspec.params['live'])))
+    record_property('said after', f'{found[0] - BEGIN:.1f}' if len(found) else '–')
+    record_property('well again after', f'{after[0] - END:.1f}' if len(after) else 'never')
+    record_property('worst error', f'{errors.max():.1f}')
+    assert errors.max() < 4.0, [
+        (round(t, 2), round(e, 1)) for t, e in zip(times, errors, strict=True) if e > 4.0
+    ]
+    if fault.words:
+        heard_words = {
+            s.message
+            for t, (_, s) in zip(times, heard.statuses, strict=True)
+            if BEGIN < t < END + 1
+        }
+        assert len(found), heard_words
+        assert found[0] < BEGIN + SAID
+    assert len(after)
+    assert after[0] < END + fault.well

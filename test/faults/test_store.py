@@ -1,0 +1,80 @@
+"""kill -9 at any moment: what is stored is the old or the new, never damaged."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from ros_arm import SHORT, Arm, file_of, prepared
+from ros_helpers import Group, NodeProcess, Pipeline
+from ros_messages import PAYLOAD
+
+from load_identification.nodes.store import Stored, load
+
+CHANGES = {'calibrate_offset': 0.3, 'save_tool': 0.05, 'clear_tool': 0.05}
+"""The services that store something, and within what time of the call they do so [s]."""
+
+
+@pytest.fixture
+def group() -> Iterator[Group]:
+    with Group() as group:
+        prepared(group)
+        yield group
+
+
+def started(group: Group, pipeline: Pipeline, arm: Arm) -> NodeProcess:
+    """Start the node and bring it to where every one of the services succeeds."""
+    process = group.start(parameters={'calibration_samples': 10})
+    # One of before has been killed, and its latched status with it.
+    pipeline.statuses.clear()
+    pipeline.connect()
+    arm.ready()
+    arm.body = PAYLOAD
+    group.wait_for(
+        lambda: pipeline.status.get('com.z.identified') == 'true',
+        'an estimate',
+        meanwhile=lambda: arm.run(SHORT),
+    )
+    return process
+
+
+def same(one: Stored, other: Stored) -> bool:
+    pairs = (one.offset, other.offset), (one.tool, other.tool)
+    return all((a is None) == (b is None) and (a is None or a.stamp == b.stamp) for a, b in pairs)
+
+
+@pytest.mark.parametrize('times', [3, pytest.param(100, marks=pytest.mark.matrix)])
+def test_killed_at_any_moment_the_store_holds_the_old_or_the_new(group: Group, times: int) -> None:
+    rng = np.random.default_rng(times)
+    pipeline, arm = Pipeline(group), Arm(group)
+    path, before, written = file_of(group), Stored(), 0
+    for n in range(times):
+        process = started(group, pipeline, arm)
+        assert 'cannot be used' not in process.output
+        service = list(CHANGES)[n % len(CHANGES)]
+        if service == 'calibrate_offset':
+            # Somebody says that nothing is held; what is measured does not matter here.
+            arm.call('reset')
+        arm.start(service)
+        end = time.monotonic() + rng.uniform(0.0, CHANGES[service])
+        stream = arm.at_rest()
+        while time.monotonic() < end:
+            arm.play(stream, 0.01)
+        process.send(signal.SIGKILL)
+        process.wait()
+        after = load(path)
+        changed = not same(before, after)
+        if changed:
+            # What the service does not concern is as it was.
+            kept = Stored(before.offset, after.tool)
+            if service == 'calibrate_offset':
+                kept = Stored(after.offset, before.tool)
+            assert same(after, kept)
+            assert service != 'clear_tool' or after.tool is None
+        written += changed
+        before = after
+        assert not list(path.parent.glob('*.damaged*'))
+    print(f'{written} of {times} were stored, the others killed before that')
