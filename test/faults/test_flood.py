@@ -63,7 +63,7 @@ def test_five_kilohertz_on_both_topics_fill_neither_memory_nor_log(seconds: int)
         pipeline.settle()
         print(
             f'{sent} messages in {time.monotonic() - begin:.0f} s, {pipeline.used} samples used; '
-            f'{memory[29]:.1f} MB after 30 s, {memory[-1]:.1f} MB at the end; '
+            f'MB each 30 s: {[round(m, 1) for m in memory[29::30]]}; '
             f'dropped {[(k, v) for k, v in pipeline.status.items() if "dropped" in k]}; '
             f'log:\n{process.output}'
         )
