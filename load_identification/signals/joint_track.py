@@ -317,8 +317,19 @@ def _joined(
     if len(batches) == 1:
         return batches[0].stamps, values[0]
     stamps, joined = np.concatenate([b.stamps for b in batches]), np.concatenate(values)
-    if stamps.size and np.ptp(stamps) <= hold:
+    if stamps.size and (np.ptp(stamps) <= hold or _interleaved(batches, hold)):
         # Batches are of one layout each, so layouts that alternate come out of order.
         order = np.argsort(stamps, kind='stable')
         stamps, joined = stamps[order], joined[order]
     return stamps, joined
+
+
+def _interleaved(batches: list[JointBatch], hold: int) -> bool:
+    """Tell whether batches, each in order, overlap or follow on one another: no jump back."""
+    spans = sorted((b.stamps[0], b.stamps[-1]) for b in batches if b.stamps.size)
+    reached = spans[0][1]
+    for first, last in spans:
+        if first > reached + hold:
+            return False
+        reached = max(reached, last)
+    return all(np.all(np.diff(b.stamps) > 0) for b in batches)
