@@ -396,6 +396,21 @@ def test_a_channel_that_dies_comes_out_as_nan_and_is_counted(
     assert len(batch.stamps) - 1500 - 25 <= count <= len(batch.stamps) - 1500
 
 
+def test_a_saturated_channel_is_found_as_soon_in_one_batch_as_in_many(
+    recording: Recording,
+) -> None:
+    batch = synchronized(recording)
+    most = np.where(np.arange(6) == 2, np.quantile(batch.wrench[:, 2], 0.5), np.inf)
+    batch = replace(batch, wrench=np.minimum(batch.wrench, most))
+    one, many = motion_filter(), motion_filter()
+    one.update(batch)
+    for first in range(0, len(batch.stamps), 10):
+        many.update(piece(batch, slice(first, first + 10)))
+    count = many.dropped['wrench_channel_stuck']
+    assert count > 0.3 * len(batch.stamps)
+    assert one.dropped['wrench_channel_stuck'] == pytest.approx(count, rel=0.05)
+
+
 def test_a_channel_that_is_finite_no_more_is_named_counted_and_used_again(
     recording: Recording,
 ) -> None:
