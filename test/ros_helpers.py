@@ -56,10 +56,9 @@ DEADLINE = 240.0
 CODE = Path(load_identification.__file__).resolve().parents[1]
 """Where this process has the package from: the processes under test are to have the same."""
 
-WINDOW = 200
-"""So many messages are published between two looks at what the nodes have counted. Twice as many
-may be on the way at once: the shared memory of Fast DDS has room for 512, and more are lost where
-they are best effort."""
+WINDOW = 500
+"""So many messages are published between two looks at what the nodes have counted: twice as many
+may wait in their queues at once, which hold 2000 of a topic."""
 
 STALLED = 5.0
 """A pipeline that counts nothing for so long is not to, by the test's design [s]."""
