@@ -67,7 +67,7 @@ def least_squares(
     motion = recording.motion
     columns = arm.regressor(*motion)
     if drive is not None:
-        extra = drive.regressor(motion.velocity, motion.acceleration)
+        extra = drive.regressor(motion.position, motion.velocity, motion.acceleration)
         columns = np.concatenate([columns, extra], axis=2)
     matrix = columns.reshape(-1, columns.shape[2])
     right = torques.reshape(len(torques), -1).T

@@ -90,7 +90,7 @@ def estimate(
     topics: bool = False,
 ) -> tuple[PayloadEstimate, bool]:
     """Estimate the payload of a recording; return whether a change of it was seen, too."""
-    stage = EffortFilter(arm, differentiator(), MAX_GAP)
+    stage = EffortFilter(arm, differentiator(arm.cutoff), MAX_GAP)
     stage.set_description(urdf, frame)
     errors, settings = (
         ArmErrors(),

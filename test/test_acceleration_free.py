@@ -55,7 +55,7 @@ def model_of(arm: Arm, kind: str) -> Model:
 
 def terms(arm: Arm, kind: str, samples: Motion) -> Terms:
     model, (q, qd, _) = model_of(arm, kind), samples
-    both = model.link_terms(q, qd), model.other_terms(qd)
+    both = model.link_terms(q, qd), model.other_terms(q, qd)
     momentum, rest = zip(*((each.momentum, each.rest) for each in both), strict=True)
     return Terms(np.concatenate(momentum, axis=2), np.concatenate(rest, axis=2))
 

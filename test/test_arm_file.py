@@ -41,6 +41,8 @@ def identified(drive: DriveModel, seed: int = 1) -> IdentifiedArm:
         noise=rng.uniform(0.01, 0.2, JOINTS),
         cutoff=12.5,
         covariance=1e-4 * root @ root.T,
+        velocities=drive.offset,
+        effort_scale=rng.uniform(0.1, 2.0, JOINTS),
     )
 
 
@@ -49,7 +51,7 @@ def test_what_is_written_is_read(tmp_path: Path, drive: DriveModel) -> None:
     arm = identified(drive)
     write_arm_model(tmp_path / 'arm.yaml', arm)
     read = read_arm_model(tmp_path / 'arm.yaml')
-    for name in ('joints', 'links', 'drive', 'cutoff', 'names'):
+    for name in ('joints', 'links', 'drive', 'cutoff', 'names', 'velocities'):
         assert getattr(read, name) == getattr(arm, name)
     # Written in full: a link at the border of what can be built is not rounded across it.
     assert np.array_equal(read.parameters, arm.parameters)
@@ -90,7 +92,7 @@ def test_the_file_names_every_number(tmp_path: Path) -> None:
 
 
 CASES = [
-    (('version',), 2, r'version is 2; this program reads 1'),
+    (('version',), 1, r'version is 1; this program reads 2'),
     (('cutoff',), -1.0, r'cutoff is -1.0; it must be above 0'),
     (('cutoff',), True, r'cutoff is True; it must be a number from'),
     (('gravity',), [0.0, 1.0], r'gravity is .*; it must be a list of 3 numbers'),

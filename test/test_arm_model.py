@@ -129,7 +129,7 @@ def test_drive_torque_is_that_of_equation_5() -> None:
     )
     qd, qdd = np.array([[2.0, -3.0], [0.0, 1.0]]), np.array([[0.5, 0.7], [1.0, -1.0]])
     a, b = np.array([0.3, 0.4, 1.5, 2.5, 0.1, -0.2]), np.array([0.6, 0.8, 0.5, 0.7, 0.2, 0.9])
-    torque = drive.regressor(qd, qdd) @ np.concatenate([a, b])
+    torque = drive.regressor(0.0 * qd, qd, qdd) @ np.concatenate([a, b])
     expected = [
         [0.3 + 1.5 * 2.0 + 0.1 * 0.5 - 0.2, -0.8 - 0.7 * 3.0 + 0.2 * 0.7 + 0.9],
         [0.1 * 1.0 - 0.2, 0.6 + 0.5 * 1.0 - 0.2 + 0.9],
@@ -141,6 +141,6 @@ def test_coulomb_friction_builds_up_over_the_transition_velocity() -> None:
     qd = np.array([-1.0, -0.01, 0.0, 0.01, 1.0])
     smooth = DriveModel('symmetric', 'none', transition_velocity=0.01)
     expected = [-1.0, -np.tanh(1.0), 0.0, np.tanh(1.0), 1.0]
-    np.testing.assert_allclose(smooth.rows(qd, qd)[0], expected, rtol=1e-12)
+    np.testing.assert_allclose(smooth.rows(qd, qd, qd)[0], expected, rtol=1e-12)
     np.testing.assert_array_equal(smooth.at_rest(qd), [False, False, True, False, False])
     np.testing.assert_array_equal(DriveModel('none').at_rest(qd), False)

@@ -336,7 +336,7 @@ def estimate(
     arm: IdentifiedArm, joints: EffortBatch, urdf: str = SEVEN_JOINTS.urdf, frame: str = FRAME
 ) -> PayloadEstimate:
     """Weigh as the node does."""
-    filtering, errors = EffortFilter(arm, differentiator(), MAX_GAP), ArmErrors()
+    filtering, errors = EffortFilter(arm, differentiator(arm.cutoff), MAX_GAP), ArmErrors()
     filtering.set_description(urdf, frame)
     # The errors of the arm stand in place of those of a sensor.
     settings = EstimatorSettings(force_noise=0.5, torque_noise=0.1, errors=NO_ERRORS)

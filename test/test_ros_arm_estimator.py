@@ -147,7 +147,6 @@ def test_the_payload_is_weighed_by_the_joints(
     assert details(diagnostics)['never_told'] == ''
     assert node.alive
     assert 'unknown parameter' not in node.output
-    assert 'was identified at a cutoff' not in node.output
 
 
 def test_an_arm_whose_joints_do_not_show_a_wrench_is_refused_in_words(
@@ -155,13 +154,11 @@ def test_an_arm_whose_joints_do_not_show_a_wrench_is_refused_in_words(
 ) -> None:
     arm = Arm(SCARA.urdf, joints=SCARA.joints)
     rigid = certain(arm, DriveModel('none', 'none'), np.zeros((len(arm.joints), 0)), 0.1)
-    write_arm_model(tmp_path / 'arm.yaml', replace(rigid, cutoff=12.5))
+    write_arm_model(tmp_path / 'arm.yaml', rigid)
     diagnostics = group.record(DiagnosticArray, '/diagnostics')
     node = start(group, tmp_path / 'arm.yaml', SCARA.urdf, SCARA.sensor_frame)
     group.wait_for(lambda: 'a usable' in details(diagnostics).get('says', ''), 'the reason')
     assert 'show 5 of the 6 components of a wrench' in details(diagnostics)['says']
-    # Nor is it silent about a filter other than that of the identification.
-    assert 'a cutoff of 12.5 Hz, and cutoff_frequency is 20 Hz' in node.output
     assert node.alive
 
 

@@ -6,14 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.base_parameters import (
     IN_COMBINATION,
     NOT_IDENTIFIABLE,
     BaseParameters,
 )
-from load_identification.arm.dynamics.rows import JointMotion, Model
+from load_identification.arm.dynamics.rows import ArmModel, JointMotion, Model
+from load_identification.errors import ParameterError
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import FloatArray
+
+UNTOLD_STD = 10.0
+"""Written for what a recording does not tell: more than it is of any arm [SI units]."""
+
+SILENT = 1e-5
+"""Noise of a joint, as a share of the largest, up to which it has shown none [-]."""
 
 NORMAL_95 = 1.959963984540054
 """Half of a 95 % interval, in standard deviations."""
@@ -41,7 +49,8 @@ class ArmEstimate:
         Parameters of links that could be built, nearest to the nominal ones among those that
         agree with what was measured. First the links', then the others: drives, offsets.
     misfit : float
-        What separates them from the data, root mean square, in standard deviations [-].
+        What separates them from the estimate, root mean square over what is told, in standard
+        deviations and with all correlations [-]. Beyond two they are not of this arm.
     weight : float
         Of their divergence from the nominal ones against the data [-].
     singular_values : (b,) array
@@ -111,3 +120,55 @@ class ArmEstimate:
     def predict_consistent(self, motion: JointMotion) -> FloatArray:
         """Return what (n, k) the consistent parameters predict of a motion [N m, N]."""
         return self.model.predict(self.consistent, motion)
+
+
+def identified_arm(
+    estimate: ArmEstimate,
+    cutoff: float,
+    velocities: bool = True,
+    effort_scale: FloatArray | None = None,
+    excess: float = 1.0,
+) -> IdentifiedArm:
+    """Return what the live estimation of efforts has to know.
+
+    Parameters
+    ----------
+    estimate : ArmEstimate
+        Of an `ArmModel`.
+    cutoff : float
+        [Hz].
+    velocities : bool
+    effort_scale : (J,) array, optional
+        By which published efforts were multiplied.
+    excess : float
+        Mean square of what is left of data that were not fitted, in units of the noise of the fit:
+        by it the covariance is multiplied, for friction changes from one recording to the next.
+    """
+    model, values = estimate.model, estimate.consistent
+    if not isinstance(model, ArmModel):
+        raise ParameterError('an arm model holds drives, which a sensor under the arm cannot feel')
+    covariance: FloatArray = np.zeros((len(values),) * 2)
+    kept = estimate.base.independent
+    # One standard deviation along what separates the two: either the estimate has errors beyond
+    # its noise, or the consistent links are not those of the arm.
+    away = estimate.values - estimate.base.to_base(values)
+    both = excess * estimate.covariance + np.outer(away, away)
+    covariance[np.ix_(kept, kept)] = 0.5 * (both + both.T)
+    unresolved = kept[~np.isfinite(estimate.std)]
+    covariance[unresolved, unresolved] += UNTOLD_STD**2
+    # A joint without a row has shown no noise, and must not pass for one that has none.
+    noise = np.where(np.isfinite(estimate.noise), estimate.noise, 0.0)
+    noise = np.where(noise > SILENT * noise.max(), noise, noise.max())
+    return IdentifiedArm(
+        joints=model.arm.joints,
+        links=model.arm.bodies,
+        gravity=model.arm.gravity,
+        drive=model.drive,
+        parameters=estimate.bodies,
+        drives=values[model.links.stop :].reshape(len(model.arm.joints), -1),
+        noise=noise,
+        cutoff=cutoff,
+        covariance=covariance,
+        velocities=velocities,
+        effort_scale=np.ones(len(noise)) if effort_scale is None else effort_scale,
+    )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import PARAMETERS, Arm
@@ -28,19 +27,13 @@ from load_identification.interface.files import (
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import FloatArray
 
-VERSION = 1
+VERSION = 2
 
 HEADER = """\
 # An identified arm, as identify_arm writes it. SI units. Parameters of a link are about the origin
 # and in the axes of its frame, that of the joint which moves it. The covariance is of predictions:
 # all of it lies with the parameters kept of each combination (see docs/identifying_an_arm.md).
 """
-
-UNTOLD_STD = 10.0
-"""Written for what a recording does not tell: more than it is of any arm [SI units]."""
-
-SILENT = 1e-5
-"""Noise of a joint, as a share of the largest, up to which it has shown none [-]."""
 
 LEAST_EIGENVALUE = -1e-6
 """Of the correlations of a covariance that rounding has touched [-]."""
@@ -72,6 +65,10 @@ class IdentifiedArm:
         Of `values`, P = (10 + k) J, as far as torques show them: ``Y covariance Y^T`` is that of
         predicted torques. Of a combination all of it lies with the parameter that is kept. What
         separates the links that could be built from the estimate is part of it.
+    velocities : bool
+        Whether published joint velocities are used, or positions alone.
+    effort_scale : (J,) array
+        Torque or force of an effort of one as it is published, such as N m per ampere.
     """
 
     joints: tuple[str, ...]
@@ -83,6 +80,8 @@ class IdentifiedArm:
     noise: FloatArray
     cutoff: float
     covariance: FloatArray
+    velocities: bool
+    effort_scale: FloatArray
 
     def __post_init__(self) -> None:
         J, k = len(self.joints), len(self.drive.terms)
@@ -92,6 +91,7 @@ class IdentifiedArm:
             'parameters': (J, 10),
             'drives': (J, k),
             'noise': (J,),
+            'effort_scale': (J,),
             'covariance': (size, size),
         }
         if not J or len(set(self.joints)) < J or len(self.links) != J:
@@ -144,44 +144,6 @@ class IdentifiedArm:
         return ArmModel(arm, self.drive)
 
 
-def identified_arm(estimate: ArmEstimate, cutoff: float) -> IdentifiedArm:
-    """Return what the live estimation of efforts has to know.
-
-    Parameters
-    ----------
-    estimate : ArmEstimate
-        Of an `ArmModel`.
-    cutoff : float
-        [Hz].
-    """
-    model, values = estimate.model, estimate.consistent
-    if not isinstance(model, ArmModel):
-        raise ParameterError('an arm model holds drives, which a sensor under the arm cannot feel')
-    covariance: FloatArray = np.zeros((len(values),) * 2)
-    kept = estimate.base.independent
-    # One standard deviation along what separates the two: either the estimate has errors beyond
-    # its noise, or the consistent links are not those of the arm.
-    away = estimate.values - estimate.base.to_base(values)
-    both = estimate.covariance + np.outer(away, away)
-    covariance[np.ix_(kept, kept)] = 0.5 * (both + both.T)
-    unresolved = kept[~np.isfinite(estimate.std)]
-    covariance[unresolved, unresolved] += UNTOLD_STD**2
-    # A joint without a row has shown no noise, and must not pass for one that has none.
-    noise = np.where(np.isfinite(estimate.noise), estimate.noise, 0.0)
-    noise = np.where(noise > SILENT * noise.max(), noise, noise.max())
-    return IdentifiedArm(
-        joints=model.arm.joints,
-        links=model.arm.bodies,
-        gravity=model.arm.gravity,
-        drive=model.drive,
-        parameters=estimate.bodies,
-        drives=values[model.links.stop :].reshape(len(model.arm.joints), -1),
-        noise=noise,
-        cutoff=cutoff,
-        covariance=covariance,
-    )
-
-
 def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
     """Write an identified arm as YAML, for a person to read as well.
 
@@ -190,16 +152,11 @@ def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
     ParameterError
         If the file cannot be written.
     """
-    fields = {
-        'coulomb': arm.drive.coulomb,
-        'viscous': arm.drive.viscous,
-        'rotor_inertia': arm.drive.rotor_inertia,
-        'offset': arm.drive.offset,
-        'transition_velocity': float(arm.drive.transition_velocity),
-    }
+    fields = asdict(arm.drive)
     told = np.flatnonzero(np.diag(arm.covariance) > 0.0)
     sections = [
         _block({'version': VERSION, 'gravity': numbers(arm.gravity), 'cutoff': arm.cutoff}),
+        _block({'velocities': arm.velocities}),
         _block({'drive': fields}),
         'joints:\n',
         *(f'- {line(_joint(arm, j))}\n' for j in range(len(arm.joints))),
@@ -250,7 +207,10 @@ def _identified_arm(content: Any) -> IdentifiedArm:
         raise ParameterError(f'joints are {", ".join(names)}; each must be there once')
     rows = list(zip(joints, names, strict=True))
     links = [str(field(j, 'link', f'{n}.')) for j, n in rows]
-    noise = [number(field(j, 'noise', f'{n}.'), f'{n}.noise') for j, n in rows]
+    noise, scale = (
+        np.array([number(field(j, name, f'{n}.'), f'{n}.{name}') for j, n in rows])
+        for name in ('noise', 'effort_scale')
+    )
     bodies = [_by_name(j, 'parameters', n, PARAMETERS) for j, n in rows]
     drives = [_by_name(j, 'drive', n, drive.terms) for j, n in rows]
     order = [f'{link}.{p}' for link in links for p in PARAMETERS] + list(drive.names(names))
@@ -261,9 +221,11 @@ def _identified_arm(content: Any) -> IdentifiedArm:
         drive=drive,
         parameters=np.array(bodies),
         drives=np.array(drives).reshape(len(names), len(drive.terms)),
-        noise=np.array(noise),
+        noise=noise,
         cutoff=number(field(content, 'cutoff'), 'cutoff'),
         covariance=_covariance(field(content, 'covariance'), order),
+        velocities=_switch(content, 'velocities'),
+        effort_scale=scale,
     )
 
 
@@ -271,6 +233,7 @@ def _joint(arm: IdentifiedArm, j: int) -> dict[str, Any]:
     return {
         'name': arm.joints[j],
         'link': arm.links[j],
+        'effort_scale': float(arm.effort_scale[j]),
         'noise': rounded(arm.noise[j]),
         'parameters': dict(zip(PARAMETERS, map(float, arm.parameters[j]), strict=True)),
         'drive': dict(zip(arm.drive.terms, numbers(arm.drives[j]), strict=True)),
@@ -279,11 +242,8 @@ def _joint(arm: IdentifiedArm, j: int) -> dict[str, Any]:
 
 def _drive(fields: Any) -> DriveModel:
     """Return the model of drives, which checks its shapes of friction itself."""
-    switches = {}
-    for name in ('rotor_inertia', 'offset'):
-        switches[name] = field(fields, name, 'drive.')
-        if not isinstance(switches[name], bool):
-            raise ParameterError(f'drive.{name} is {switches[name]!r}; it must be true or false')
+    names = ('rotor_inertia', 'stiffness', 'offset')
+    switches = {name: _switch(fields, name, 'drive.') for name in names}
     velocity = field(fields, 'transition_velocity', 'drive.')
     return DriveModel(
         coulomb=str(field(fields, 'coulomb', 'drive.')),
@@ -291,6 +251,14 @@ def _drive(fields: Any) -> DriveModel:
         transition_velocity=number(velocity, 'drive.transition_velocity'),
         **switches,
     )
+
+
+def _switch(fields: Any, name: str, where: str = '') -> bool:
+    """Return a field that is true or false."""
+    value = field(fields, name, where)
+    if not isinstance(value, bool):
+        raise ParameterError(f'{where}{name} is {value!r}; it must be true or false')
+    return value
 
 
 def _covariance(fields: Any, names: Sequence[str]) -> FloatArray:

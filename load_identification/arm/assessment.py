@@ -8,10 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.arm.arm_estimate import ArmEstimate
-from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.methods.acceleration_free import low_passed_rows, settled_samples
 from load_identification.arm.methods.least_squares import motion_rows
-from load_identification.arm.recording import ArmRecording, FilteredRecording, filtered
+from load_identification.arm.recording import (
+    ArmRecording,
+    FilteredRecording,
+    filtered,
+    low_passed,
+)
 from load_identification.arm.settings import Settings
 from load_identification.errors import RecordingError
 from load_identification.numerics.weighted_rows import WeightedRows
@@ -27,12 +32,24 @@ MOST_MASS = 3.0
 MOST_NAMED = 6
 """Parameters in a warning."""
 
-MOST_UNBUILDABLE = 1.6
-"""How many times the error of the estimate links that could be built may leave [-]. Of a real arm
-they leave 1.0 to 1.3 times as much, and with the sign of its efforts reversed 1.9 to 2.6 times."""
+MOST_MISFIT = 2.0
+"""Of links that could be built, per combination, in standard deviations [-]. Real arms have 0.5 to
+1.6, under gravity reversed or halved 2.4 to 4, and with their efforts reversed 6 to 40."""
 
 EXACT = 1e-3
-"""An error of the estimate below this share says nothing against buildable links [-]."""
+"""Share of what was measured, up to which links that could be built explain it whatever the
+intervals are, and the least by which they are to predict worse than the estimate [-]."""
+
+WIDER = 2.0
+"""Bandwidth of the motion that predictions are made of, in units of theirs [-]."""
+
+LEAST_WEIGHT = 0.05
+"""Torque of the description's weight, as a share of the efforts, that tells of gravity [-]."""
+
+LIKELY = (0.6, 1.6)
+"""What efforts may be of the weight of the description's links [-]."""
+
+STANDARD_GRAVITY = 9.80665
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +69,11 @@ class Prediction:
     consistent, nominal : (n, k) arrays
         Predicted by the consistent links with the same drives or offsets, and by the links of the
         description without any drives.
+    bandwidth : float, optional
+        Of both sides [Hz].
+    gravity : (3,) array, optional
+        That under which the weight of the description's links explains the efforts best, where
+        that is a part of them [m/s^2].
     """
 
     source: str
@@ -62,6 +84,8 @@ class Prediction:
     predicted: FloatArray
     consistent: FloatArray
     nominal: FloatArray
+    bandwidth: float | None = None
+    gravity: FloatArray | None = None
 
     def rms(self, values: FloatArray) -> FloatArray:
         """Return the root mean square of columns (n, k) where there is a measurement, (k,)."""
@@ -116,7 +140,8 @@ def predict(
         If they are too short for the filter.
     """
     if settings.method != 'acceleration_free' or isinstance(estimate.model, ArmModel):
-        return predict_motion(estimate, filtered(recordings, settings.cutoff), source)
+        logs = [filtered([one], WIDER * settings.bandwidth) for one in recordings]
+        return predict_motion(estimate, logs, source, settings.bandwidth)
     (rows,) = low_passed_rows([estimate.model], estimate.base, recordings, settings.bandwidths)
     each = [settled_samples(one, settings.bandwidths) for one in recordings]
     seconds, gain = (np.concatenate(arrays) for arrays in zip(*each, strict=True))
@@ -128,10 +153,64 @@ def predict(
     )
 
 
-def predict_motion(estimate: ArmEstimate, log: FilteredRecording, source: str) -> Prediction:
-    """Predict filtered motion."""
-    (rows,) = motion_rows([estimate.model], estimate.base, log)
-    return _prediction(estimate, rows, log.seconds, source)
+def predict_motion(
+    estimate: ArmEstimate, logs: Sequence[FilteredRecording], source: str, bandwidth: float
+) -> Prediction:
+    """Predict filtered motion, each of a recording by itself, and low-pass to a bandwidth [Hz]."""
+    parts = []
+    for log in logs:
+        (rows,) = motion_rows([estimate.model], estimate.base, log)
+        wide = _prediction(estimate, rows, log.seconds, source)
+        three = np.hstack([wide.predicted, wide.consistent, wide.nominal])
+        smooth, values = low_passed(log, three, bandwidth)
+        measured = estimate.model.measured(smooth.motion, smooth.measured)
+        parts.append((smooth.seconds, measured, *np.split(values, 3, axis=1)))
+    seconds, measured, predicted, consistent, nominal = (
+        np.concatenate(each) for each in zip(*parts, strict=True)
+    )
+    model = estimate.model
+    return Prediction(
+        source=source,
+        channels=model.channels,
+        units=model.channel_units,
+        seconds=seconds,
+        measured=measured,
+        predicted=predicted,
+        consistent=consistent,
+        nominal=nominal,
+        bandwidth=bandwidth,
+        gravity=_shown_gravity(model, logs),
+    )
+
+
+def _shown_gravity(model: Model, logs: Sequence[FilteredRecording]) -> FloatArray | None:
+    """Return the gravity (3,) under which nominal links explain efforts best, if they show one."""
+    if not isinstance(model, ArmModel):
+        return None
+    q, qd, qdd = (np.concatenate(each) for each in zip(*(x.motion for x in logs), strict=True))
+    still, nominal = np.zeros_like(q), model.nominal[model.links]
+    each = (model.with_gravity(g).link_rows(q, still, still) for g in np.eye(3))
+    weights = [rows @ nominal for rows in each]
+    # Inertia has a share of its own.
+    inertial = model.with_gravity(np.zeros(3)).link_rows(q, qd, qdd) @ nominal
+    columns = np.stack([*weights, inertial], axis=2)
+    matrix, right = [], []
+    for joint, effort in enumerate(np.concatenate([log.measured for log in logs]).T):
+        used = np.isfinite(effort)
+        if used.any():
+            speed = qd[used, joint]
+            own = np.column_stack([np.ones_like(speed), np.sign(speed), speed])
+            both = np.column_stack([columns[used, joint], effort[used]])
+            # What friction and an offset explain says nothing of weight.
+            both = both - own @ np.linalg.lstsq(own, both, rcond=None)[0]
+            matrix.append(both[:, :-1])
+            right.append(both[:, -1])
+    whole, efforts = np.concatenate(matrix), np.concatenate(right)
+    weight = float(np.linalg.norm(whole[:, :3] @ model.arm.gravity))
+    found = np.asarray(np.linalg.lstsq(whole, efforts, rcond=1e-3)[0][:3])
+    shown = max(weight, float(np.linalg.norm(whole[:, :3] @ found)))
+    enough = shown > LEAST_WEIGHT * float(np.linalg.norm(efforts))
+    return found if weight > 0.0 and enough else None
 
 
 def _prediction(
@@ -168,28 +247,79 @@ def verdict(estimate: ArmEstimate, prediction: Prediction, method: str) -> tuple
             f'motion and method, those of {", ".join(unresolved[:MOST_NAMED])}{more}; {cure}'
         )
     warnings += _unlikely_masses(estimate)
-    measured, own = prediction.measured, prediction.predicted
-    worse = prediction.rms(measured - own) > prediction.rms(measured - prediction.nominal)
-    if worse.all():
-        warnings.append('what was not fitted is predicted no better than by the description')
-    elif worse.any():
-        names = [n for n, w in zip(prediction.channels, worse, strict=True) if w]
-        warnings.append(f'{", ".join(names)}: predicted no better than by the description')
-    error, built = map(prediction.relative_error, (own, prediction.consistent))
-    unbuildable = built > MOST_UNBUILDABLE * max(error, EXACT)
+    causes = [*_unusable(prediction), *_unexplained(estimate, prediction)]
+    return not (unresolved or causes), [*warnings, *causes]
+
+
+def _unusable(prediction: Prediction) -> list[str]:
+    """Say which channels, or all, what is written predicts no better than others do."""
+    out, measured = [], prediction.measured
+    written = prediction.rms(measured - prediction.consistent)
+    for known, words in (
+        (prediction.nominal, 'no better than by the description'),
+        (0.0 * measured, 'with an error of more than 100 %, no better than by zero'),
+    ):
+        errors = prediction.rms(measured - known)
+        # As good as exact is good enough.
+        worse = (written > errors) & (written > EXACT * prediction.rms(measured))
+        if worse.all() or np.linalg.norm(written) > np.linalg.norm(errors) > 0.0:
+            out.append(f'what was not fitted is predicted {words}')
+        elif worse.any():
+            names = [n for n, w in zip(prediction.channels, worse, strict=True) if w]
+            out.append(f'{", ".join(names)}: predicted {words}')
+    if out:
+        out[-1] += '; was it recorded on the same arm, with the same load?'
+    return out
+
+
+def _unexplained(estimate: ArmEstimate, prediction: Prediction) -> list[str]:
+    """Say what is wrong where no links that could be built, or none so heavy, explain all."""
+    error, built = map(prediction.relative_error, (prediction.predicted, prediction.consistent))
+    out = []
+    unbuildable = estimate.misfit > MOST_MISFIT and built > error + EXACT
     if unbuildable:
-        warnings.append(
-            'no links that could be built explain the data as well as the estimate: they leave '
-            f'{100.0 * built:.3g} % of what was not fitted, the estimate {100.0 * error:.3g} %; '
-            'is the sign of efforts or wrench reversed?'
+        out.append(
+            'no links that could be built explain the data: they are '
+            f'{estimate.misfit:.2g} standard deviations off per combination, and leave '
+            f'{100.0 * built:.3g} % of what was not fitted, the estimate {100.0 * error:.3g} %'
         )
-    useless = not error < 1.0
-    if useless:
-        warnings.append(
-            f'what was not fitted is predicted with an error of {100.0 * error:.3g} % of its '
-            'size, no better than by zero; was it recorded on the same arm, with the same load?'
-        )
-    return not (unresolved or worse.all() or unbuildable or useless), warnings
+    cause = _cause(estimate, prediction.gravity)
+    if cause:
+        out.append(cause)
+    elif unbuildable:
+        out[-1] += '; is the sign of efforts or wrench reversed, or the description another arm?'
+    return out
+
+
+def _cause(estimate: ArmEstimate, shown: FloatArray | None) -> str:
+    """Say how efforts and the weight of the description's links disagree, if they do."""
+    given, model = estimate.model.arm.gravity, estimate.model
+    if shown is None or not isinstance(model, ArmModel):
+        return ''
+    size, found = float(np.linalg.norm(given)), float(np.linalg.norm(shown))
+    share = float(shown @ given) / size**2
+    written = f'({" ".join(f"{g:.3g}" for g in shown)}) m/s²'
+    known = f'the weight of the description explains the efforts best under the gravity {written}'
+    aside = share * size < 0.8 * found
+    if share < 0.0 and not share * size > -0.8 * found:
+        levels = [
+            value
+            for value, i in zip(estimate.values, estimate.base.independent, strict=True)
+            if '.coulomb' in estimate.names[i]
+        ]
+        if sum(levels) < 0.0:
+            return f'{known}, and friction is negative: is the sign of the efforts reversed?'
+        return f'{known}: is --gravity, that in the root frame as mounted, reversed?'
+    if aside and abs(found / size - 1.0) < 0.4:
+        return f'{known}: is --gravity that in the root frame as the arm is mounted?'
+    if LIKELY[0] < share < LIKELY[1]:
+        return ''
+    if abs(size / STANDARD_GRAVITY - 1.0) > 0.1:
+        return f'{known}; --gravity is {size:.3g} m/s², {1.0 / share:.2g} times as much'
+    return (
+        f'the efforts are {share:.2g} times the weight of the description: are they motor '
+        'currents, or in another unit than N·m? --effort-scale turns them into N·m'
+    )
 
 
 def _unlikely_masses(estimate: ArmEstimate) -> list[str]:

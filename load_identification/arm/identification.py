@@ -30,6 +30,7 @@ from load_identification.arm.recording import (
     split,
     without_reversals,
 )
+from load_identification.arm.selection import choose
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.numerics.nearest_links import (
@@ -44,6 +45,9 @@ from load_identification.typing_aliases import FloatArray
 EXCITATION_TOLERANCE = 1e-6
 """Share of a column that others leave in a recording, below which it is not told from them."""
 
+CORRELATION_FLOOR = 1e-9
+"""Least eigenvalue of the correlations of estimates that is more than rounding."""
+
 FITTED_SHARE = 2.0 / 3.0
 """Of the data, where there is no held-out recording: what comes first."""
 
@@ -57,6 +61,8 @@ class Session:
     estimate : ArmEstimate
     prediction : Prediction
         Of data that were not fitted.
+    settings : Settings
+        As used.
     fitted, method : str
         In words.
     identified : bool
@@ -67,10 +73,18 @@ class Session:
 
     estimate: ArmEstimate
     prediction: Prediction
+    settings: Settings
     fitted: str
     method: str
     identified: bool
     warnings: tuple[str, ...]
+
+    @property
+    def excess(self) -> float:
+        """Mean square of what is left of data that were not fitted, in noises of the fit [-]."""
+        left = self.prediction.rms(self.prediction.measured - self.prediction.consistent)
+        noise = np.where(self.estimate.noise > 0.0, self.estimate.noise, np.inf)
+        return max(1.0, float(np.mean((left / noise) ** 2)))
 
 
 def identify_and_test(
@@ -102,10 +116,17 @@ def identify_and_test(
     source = held_out.source if held_out is not None else 'the last third of the data'
     if held_out is None and settings.plan is None:
         fit, test = split(recordings, FITTED_SHARE)
+    if settings.cutoffs and not (settings.method == 'acceleration_free' and model.one_sensor):
+        choice = choose(model, fit, settings.cutoffs, settings.bandwidth)
+        model = choice.model
+        settings = replace(settings, cutoff=choice.cutoff, velocities=choice.velocities)
+    if not settings.velocities:
+        fit, test = ([one.without_velocities() for one in part] for part in (fit, test))
     estimate = identify(model, fit, settings)
     if not test and settings.plan is not None:
         source = 'the ways between the experiments'
-        prediction = predict_motion(estimate, _between(settings.plan, fit[0], settings), source)
+        between = _between(settings.plan, fit[0], settings.bandwidth)
+        prediction = predict_motion(estimate, [between], source, settings.bandwidth)
     else:
         prediction = predict(estimate, test, settings, source)
     identified, warnings = verdict(estimate, prediction, settings.method)
@@ -115,7 +136,13 @@ def identify_and_test(
     if settings.plan is not None:
         fitted = f'{len(settings.plan.experiments)} experiments in {seconds:.1f} s'
     return Session(
-        estimate, prediction, fitted, _method(estimate, settings), identified, tuple(warnings)
+        estimate,
+        prediction,
+        settings,
+        fitted,
+        _method(estimate, settings),
+        identified,
+        tuple(warnings),
     )
 
 
@@ -234,7 +261,7 @@ def identify_rows(
         covariance=solution.covariance,
         noise=noise,
         consistent=nearest.values,
-        misfit=nearest.misfit,
+        misfit=_misfit(base.to_base(nearest.values) - solution.values, solution),
         weight=nearest.weight,
         singular_values=solution.singular_values,
     )
@@ -250,13 +277,25 @@ def _nearest(model: Model, base: BaseParameters, solution: Solution) -> NearestL
             length = np.sqrt(np.diag(solution.covariance))
             correlation = solution.covariance / np.outer(length, length)
             root = np.linalg.inv(np.linalg.cholesky(correlation)) / length
-        return nearest_links(_rows(root, root @ solution.values, base), nominal, behind)
+        rows = _rows(root, root @ solution.values, base)
+        return nearest_links(rows, nominal, behind, positive=model.positive)
     # Rows correlated in time count for less: by the mean factor that this has on variances.
     spread = solution.factor @ solution.covariance @ solution.factor.T
     inflated = np.sqrt(max(float(np.trace(spread)) / max((~solution.unknown).sum(), 1), 1.0))
     blocks = [_rows(t[:, :-1] / inflated, t[:, -1] / inflated, base) for t in solution.blocks]
     weight = cross_validated_weight(blocks, nominal, behind)
-    return nearest_links(np.vstack(blocks), nominal, behind, weight)
+    return nearest_links(np.vstack(blocks), nominal, behind, weight, model.positive)
+
+
+def _misfit(away: FloatArray, solution: Solution) -> float:
+    """Return the Mahalanobis distance from what is told, per root of its number."""
+    told = ~solution.unknown
+    length = np.sqrt(np.maximum(np.diag(solution.covariance)[told], np.finfo(float).tiny))
+    correlation = solution.covariance[np.ix_(told, told)] / np.outer(length, length)
+    spread, axes = np.linalg.eigh(correlation)
+    seen = spread > CORRELATION_FLOOR
+    scaled = (axes.T @ (away[told] / length))[seen] / np.sqrt(spread[seen])
+    return float(np.sqrt(np.mean(scaled**2))) if scaled.size else 0.0
 
 
 def _rows(matrix: FloatArray, values: FloatArray, base: BaseParameters) -> FloatArray:
@@ -264,13 +303,11 @@ def _rows(matrix: FloatArray, values: FloatArray, base: BaseParameters) -> Float
     return np.column_stack([matrix @ base.matrix, values])
 
 
-def _between(
-    plan: ExperimentPlan, recording: ArmRecording, settings: Settings
-) -> FilteredRecording:
+def _between(plan: ExperimentPlan, recording: ArmRecording, bandwidth: float) -> FilteredRecording:
     """Return what is further from the experiments than the filter reaches."""
-    log = filtered([recording], settings.cutoff)
+    log = filtered([recording], bandwidth)
     windows = planned_windows(plan, recording)
-    outside = ~inside(log.seconds, windows, 2.0 / settings.cutoff)
+    outside = ~inside(log.seconds, windows, 2.0 / bandwidth)
     if not outside.any():
         raise RecordingError(
             f'in {recording.source} there is nothing between the experiments to predict; give '
@@ -282,10 +319,15 @@ def _between(
 def _method(estimate: ArmEstimate, settings: Settings) -> str:
     """Return the method in words."""
     words = f'{settings.method}, cutoff {settings.cutoff:g} Hz'
+    words += '' if settings.velocities else ', published velocities left out: they predict worse'
     if settings.method == 'acceleration_free':
         l, d = settings.bandwidths
         words = f'{settings.method}, low-passes of {l:g} and {d:g} rad/s'
     if not isinstance(estimate.model, ArmModel):
         return words
-    transition = estimate.model.drive.transition_velocity
-    return f'{words}; Coulomb friction changes its sign over {transition:g} rad/s or m/s'
+    drive, gravity = estimate.model.drive, ' '.join(f'{g:.3f}' for g in estimate.model.arm.gravity)
+    cables = ', cables and hoses as springs' if drive.stiffness else ''
+    return (
+        f'{words}; Coulomb friction changes its sign over {drive.transition_velocity:g} rad/s or '
+        f'm/s, {drive.viscous} slopes{cables}; gravity {gravity} m/s²'
+    )

@@ -123,6 +123,14 @@ class ArmRecording:
             began=int(self.stamps[0]) if self.began is None else self.began,
         )
 
+    def scaled(self, scale: FloatArray) -> ArmRecording:
+        """Return it with measurements in another unit, by a factor for each channel (k,)."""
+        return replace(self, measured=self.measured * scale)
+
+    def without_velocities(self) -> ArmRecording:
+        """Return it as if none had been published."""
+        return replace(self, velocity=np.full_like(self.velocity, np.nan))
+
     def without_weight(self, replay: ArmRecording) -> ArmRecording:
         """Return it less what its static replay reads at the same places: weight and offset.
 
@@ -243,6 +251,33 @@ def _batch(one: ArmRecording, rows: slice) -> SynchronizedBatch:
         one.velocity[rows],
         one.measured[rows],
     )
+
+
+def low_passed(
+    log: FilteredRecording, values: FloatArray, bandwidth: float
+) -> tuple[FilteredRecording, FloatArray]:
+    """Low-pass values (n, c) that go with filtered samples of one recording, and these again.
+
+    What is predicted of motion is low-passed after it has been, so that the step of friction where
+    a joint turns round is smeared on both sides alike.
+    """
+    position, velocity, _ = log.motion
+    names = tuple(str(k) for k in range(position.shape[1]))
+    stamps = np.round(1e9 * log.seconds).astype(np.int64)
+    channels = np.hstack([log.measured, values])
+    differentiator = Differentiator(bandwidth, OUTPUTS_PER_CUTOFF * bandwidth, LONGEST_GAP)
+    out = differentiator.update(SynchronizedBatch(names, '', stamps, position, velocity, channels))
+    if out is None:
+        raise RecordingError(
+            f'{log.seconds[-1] - log.seconds[0]:.3g} s are too short for a bandwidth of '
+            f'{bandwidth:g} Hz; record longer'
+        )
+    motion = (out.position, out.velocity, out.acceleration)
+    k = log.measured.shape[1]
+    smooth = FilteredRecording(
+        np.asarray(1e-9 * out.stamps, np.float64), motion, out.wrench[:, :k]
+    )
+    return smooth, out.wrench[:, k:]
 
 
 def without_reversals(log: FilteredRecording, cutoff: float) -> FilteredRecording:

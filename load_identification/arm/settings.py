@@ -27,6 +27,13 @@ class Settings:
         One of `METHODS`. `spectrum` and `sequential` are for joint efforts.
     cutoff : float
         Of the low-pass that motion and measurement go through [Hz].
+    cutoffs : tuple of float
+        From which that is chosen by held-out data, and with it the effects of the drives and
+        whether velocities are used; empty: nothing is chosen [Hz].
+    bandwidth : float
+        At which predictions are tested [Hz].
+    velocities : bool
+        Whether published velocities are used.
     bandwidths : tuple of float
         l and d of the low-passes of `acceleration_free` [rad/s].
     plan : ExperimentPlan, optional
@@ -38,6 +45,9 @@ class Settings:
 
     method: str = 'least_squares'
     cutoff: float = 20.0
+    cutoffs: tuple[float, ...] = ()
+    bandwidth: float = 20.0
+    velocities: bool = True
     bandwidths: tuple[float, float] = BANDWIDTHS
     plan: ExperimentPlan | None = None
     transition_velocities: tuple[float, ...] = TRANSITION_VELOCITIES
@@ -50,5 +60,6 @@ class Settings:
             )
         if (self.method == 'spectrum') != (self.plan is not None):
             raise ParameterError('the method spectrum and a plan of experiments go together')
-        if not 0.0 < self.cutoff < np.inf:
-            raise ParameterError(f'cutoff is {self.cutoff} Hz; it must be above 0')
+        for cutoff in (self.cutoff, *self.cutoffs, self.bandwidth):
+            if not 0.0 < cutoff < np.inf:
+                raise ParameterError(f'cutoff is {cutoff} Hz; it must be above 0')

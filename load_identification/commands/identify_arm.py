@@ -21,10 +21,9 @@ ALIASES = {'ls': 'least_squares'}
 EPILOG = """\
 exit status:
   0  all that such measurements can tell is identified
-  1  it is not: the output says what the motion does not tell, or that data
+  1  it is not: the output says what the motion does not tell, which data
      that were not fitted are predicted no better than by the description,
-     or that no links that could be built explain them as well as the
-     estimate: is the sign of efforts or wrench reversed?
+     or what contradicts it: gravity, the sign or the unit of the efforts
   2  nothing could be done: one line on standard error says why
 """
 
@@ -100,7 +99,21 @@ def _add_details(parser: argparse.ArgumentParser) -> None:
         help='in the root frame [m/s²] (default: 0 0 -9.80665)',
     )
     group.add_argument(
-        '--cutoff', metavar='HZ', type=float, default=20.0, help='of the low-pass (default: 20)'
+        '--cutoff',
+        metavar='HZ',
+        type=float,
+        help='of the low-pass (default: that of 5 to 20 which predicts pieces left out best)',
+    )
+    group.add_argument(
+        '--parameters', action='store_true', help='print links, friction and combinations too'
+    )
+    group.add_argument(
+        '--effort-scale',
+        metavar='FACTOR',
+        type=float,
+        nargs='+',
+        help='torque of a published effort of one, such as N·m per ampere: one number, or one for '
+        'each joint in the order of the description',
     )
     group.add_argument(
         '--ridge',

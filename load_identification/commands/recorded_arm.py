@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from load_identification.arm.arm_file import identified_arm, write_arm_model
+from load_identification.arm.arm_estimate import identified_arm
+from load_identification.arm.arm_file import write_arm_model
 from load_identification.arm.description import (
     moving_joints,
     sensor_placement,
@@ -24,6 +25,7 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import Session, identify_and_test
 from load_identification.arm.planning.plan_file import read_plan
 from load_identification.arm.recording import ArmRecording
+from load_identification.arm.selection import BANDWIDTH, CUTOFFS
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.model.frames import with_frame
@@ -41,6 +43,7 @@ from load_identification.report.arm_tables import (
     link_table,
     other_table,
 )
+from load_identification.typing_aliases import FloatArray
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -71,7 +74,7 @@ def _check(arguments: argparse.Namespace) -> None:
         )
     if method == 'spectrum' and len(arguments.recordings) > 1:
         raise ParameterError('--method spectrum takes one recording, that of the whole plan')
-    if not 0.0 < arguments.cutoff < np.inf:
+    if arguments.cutoff is not None and not 0.0 < arguments.cutoff < np.inf:
         raise ParameterError(f'--cutoff is {arguments.cutoff} Hz; it must be above 0')
     _check_outputs(arguments)
 
@@ -102,13 +105,14 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
     fit, held = _parted(arguments, logs)
     joints, locked = _joints(arguments, description, fit, settings)
     arm = _arm(arguments, description, joints)
-    drive = DriveModel('symmetric', 'asymmetric', arguments.rotor_inertia, offset=True)
-    recordings = [one.of_joints(arm.joints) for one in fit]
+    drive = DriveModel('symmetric', 'symmetric', arguments.rotor_inertia, offset=True)
+    scale = _scale(arguments.effort_scale, arm.joints)
+    recordings = [one.of_joints(arm.joints).scaled(scale) for one in fit]
     with _working('identifying'):
         session = identify_and_test(
             ArmModel(arm, drive),
             recordings,
-            held.of_joints(arm.joints) if held else None,
+            held.of_joints(arm.joints).scaled(scale) if held else None,
             settings,
         )
     return description, replace(session, warnings=(*locked, *session.warnings))
@@ -201,6 +205,17 @@ def _joints(
     return joints, [f'taken for locked at zero: {", ".join(locked)}'] if locked else []
 
 
+def _scale(given: Sequence[float] | None, joints: Sequence[str]) -> FloatArray:
+    """Return by what the efforts of each joint are multiplied, (J,)."""
+    scale = np.array(given or [1.0])
+    if len(scale) not in (1, len(joints)) or not np.isfinite(scale).all() or not scale.all():
+        raise ParameterError(
+            f'--effort-scale has {len(scale)} numbers; it takes one, or {len(joints)} for '
+            f'{", ".join(joints)}, none of them 0'
+        )
+    return np.broadcast_to(scale, (len(joints),))
+
+
 def _varies(log: ArmRecording, name: str) -> bool:
     effort = log.measured[:, log.joints.index(name)]
     measured = effort[np.isfinite(effort)]
@@ -218,15 +233,25 @@ def _working(words: str) -> Iterator[None]:
         yield
 
 
-def print_session(console: Console, session: Session) -> None:
-    """Print an identification for a person to read."""
+def print_session(console: Console, session: Session, parameters: bool) -> None:
+    """Print an identification for a person to read: its worth first, all numbers if asked for."""
     estimate, prediction = session.estimate, session.prediction
     model = estimate.model
+    console.print('Identified' if session.identified else 'Not identified', style='bold')
+    for warning in session.warnings:
+        console.print(f'Warning: {warning}', style='bold yellow')
+    console.print(f'\nPrediction of data that were not fitted: {prediction.source}', style='bold')
+    console.print(error_table(prediction))
     console.print(f'Fitted     {session.fitted}')
     console.print(f'Method     {session.method}')
     console.print(f'Condition  {estimate.condition:.3g} (rows weighted, columns of length one)')
-    console.print(f'Buildable  nearest to the description with weight {estimate.weight:g}\n')
-    console.print('Links, about the origin and in the axes of their frames', style='bold')
+    console.print(
+        f'Written    links that could be built, {estimate.misfit:.2g} standard deviations from '
+        f'the estimate, drawn to the description with weight {estimate.weight:g}'
+    )
+    if not parameters:
+        return
+    console.print('\nLinks, about the origin and in the axes of their frames', style='bold')
     console.print(link_table(estimate))
     if len(estimate.names) > model.links.stop:
         drives = isinstance(model, ArmModel)
@@ -235,18 +260,17 @@ def print_session(console: Console, session: Session) -> None:
     if estimate.combined:
         console.print('What is told only in combination, by its number', style='bold')
         console.print(combination_table(estimate))
-    console.print(f'Prediction of data that were not fitted: {prediction.source}', style='bold')
-    console.print(error_table(prediction))
-    for warning in session.warnings:
-        console.print(f'Warning: {warning}', style='bold yellow')
 
 
 def run(arguments: argparse.Namespace) -> bool:
     """Do what the command line asks, and tell whether the arm is identified."""
     _check(arguments)
+    cutoffs = CUTOFFS if arguments.cutoff is None else (arguments.cutoff,)
     settings = Settings(
         arguments.method,
-        arguments.cutoff,
+        cutoffs[0],
+        cutoffs,
+        max(BANDWIDTH, arguments.cutoff or 0.0),
         plan=read_plan(arguments.plan) if arguments.plan else None,
         solver=Solver(arguments.ridge),
     )
@@ -254,7 +278,7 @@ def run(arguments: argparse.Namespace) -> bool:
     identify = _base_wrenches if arguments.sensor == 'base' else _efforts
     description, session = identify(arguments, settings)
     estimate = session.estimate
-    print_session(console, session)
+    print_session(console, session, arguments.parameters)
     written: list[Path] = []
     if arguments.output is not None:
         text = with_bodies(description, estimate.model.arm, estimate.bodies)
@@ -266,7 +290,10 @@ def run(arguments: argparse.Namespace) -> bool:
             ) from error
         written.append(arguments.output)
     if arguments.model is not None:
-        write_arm_model(arguments.model, identified_arm(estimate, arguments.cutoff))
+        used = session.settings
+        scale = _scale(arguments.effort_scale, estimate.model.arm.joints)
+        arm = identified_arm(estimate, used.cutoff, used.velocities, scale, session.excess)
+        write_arm_model(arguments.model, arm)
         written.append(arguments.model)
     if arguments.report is not None:
         # Not above: Matplotlib takes half a second to import.
@@ -274,5 +301,5 @@ def run(arguments: argparse.Namespace) -> bool:
 
         written += write_figures(arguments.report, estimate, session.prediction)
     for path in written:
-        console.print(f'Written    {path}', soft_wrap=True)
+        console.print(f'File       {path}', soft_wrap=True)
     return session.identified

@@ -42,9 +42,6 @@ from load_identification.typing_aliases import FloatArray
 SILENCE = 1.0
 """Without joint states for so long they are reported missing [s]."""
 
-SAME_CUTOFF = 0.01
-"""By how much two cutoff frequencies that count as the same may differ, as a share [-]."""
-
 RECENT = 50
 """Filtered samples whose residual efforts are summed up in the diagnostics."""
 
@@ -85,13 +82,6 @@ class ArmNode(Node):
                 "parameter arm_model is ''; it must name a file that identify_arm has written"
             )
         arm = read_arm_model(Path(parameters.arm_model))
-        cutoff = parameters.cutoff_frequency
-        if abs(arm.cutoff - cutoff) > SAME_CUTOFF * cutoff:
-            self.get_logger().warning(
-                f'{parameters.arm_model} was identified at a cutoff of {arm.cutoff:g} Hz, and '
-                f'cutoff_frequency is {cutoff:g} Hz: its noise and friction hold for the former; '
-                'set the parameter to that, or identify the arm again with --cutoff'
-            )
         self.stage = effort_filter(arm, parameters)
         self._front = EffortFront(self.stage)
         self._sensor_frame = parameters.sensor_frame

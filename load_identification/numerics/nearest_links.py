@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 WEIGHTS = (1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3)
 """Of the divergence from the nominal links against half the squared misfit, in standard
@@ -95,6 +95,7 @@ def nearest_links(
     nominal: FloatArray,
     behind: FloatArray,
     weight: float = PLAIN_WEIGHT,
+    positive: IntArray | None = None,
 ) -> NearestLinks:
     """Find links that could be built, agree with rows, and are nearest nominal.
 
@@ -116,18 +117,29 @@ def nearest_links(
         Bodies that the links carry behind locked joints, which the description keeps; the
         parameters begin with the J links, ten each.
     weight : float
+    positive : int array, optional
+        Places of other parameters that are not to be below zero, such as friction: those that
+        would be are zero.
 
     Wensing, Kim and Slotine 2018, Linear matrix inequalities for physically consistent inertial
     parameter identification; Lee, Wensing and Park 2020, Geometric robot dynamic identification;
     Boyd and Vandenberghe 2004, section 11.3.
     """
-    search = _Search(rows, nominal, behind)
-    for _ in search.path([weight]):
-        pass
-    misfit = rows[:, :-1] @ search.values - rows[:, -1]
-    return NearestLinks(
-        search.values, float(np.sqrt(np.mean(misfit**2))), weight, search.iterations
-    )
+    allowed, iterations, nominal = rows, 0, nominal.copy()
+    while True:
+        search = _Search(allowed, nominal, behind)
+        for values in search.path([weight]):
+            found = values
+        iterations += search.iterations
+        below = [] if positive is None else [int(i) for i in positive if found[i] < 0.0]
+        if not below:
+            break
+        allowed = allowed.copy()
+        # Without a column nothing moves it from where it starts.
+        allowed[:, below] = 0.0
+        nominal[below] = 0.0
+    misfit = rows[:, :-1] @ found - rows[:, -1]
+    return NearestLinks(found, float(np.sqrt(np.mean(misfit**2))), weight, iterations)
 
 
 def cross_validated_weight(

@@ -22,8 +22,12 @@ LEG_FORCE_NOISE, LEG_TORQUE_NOISE = 1.0, 0.2
 
 
 def effort_filter(arm: IdentifiedArm, parameters: Parameters) -> EffortFilter:
-    """Return the filter stage of an arm that weighs with its joints."""
-    return EffortFilter(arm, settings.differentiator(parameters), parameters.max_gap)
+    """Return the filter stage of an arm that weighs with its joints.
+
+    Its cutoff is that of the arm model, whose friction and noise hold behind no other.
+    """
+    own = replace(parameters, cutoff_frequency=arm.cutoff)
+    return EffortFilter(arm, settings.differentiator(own), parameters.max_gap)
 
 
 def hexapod_filter(path: Path, parameters: Parameters) -> HexapodFilter:

@@ -19,7 +19,7 @@ ROUNDING = 1e-9
 
 def link_table(estimate: ArmEstimate) -> Table:
     """Make the table of every link's ten parameters, in SI units."""
-    table = _table('parameter', ('nominal', 'buildable', 'estimate', '± 95 %'))
+    table = _table('parameter', ('nominal', 'written', 'estimate', '± 95 %'))
     return _filled(table, estimate, range(10 * len(estimate.model.arm.joints)), 10, nominal=True)
 
 
@@ -27,7 +27,7 @@ def other_table(estimate: ArmEstimate) -> Table:
     """Make the table of all other parameters: friction and offsets, in SI units."""
     first, joints = 10 * len(estimate.model.arm.joints), len(estimate.model.arm.joints)
     others = range(first, len(estimate.names))
-    table = _table('parameter', ('buildable', 'estimate', '± 95 %'))
+    table = _table('parameter', ('written', 'estimate', '± 95 %'))
     return _filled(table, estimate, others, max(1, len(others) // joints), nominal=False)
 
 
@@ -75,14 +75,15 @@ def combination_table(estimate: ArmEstimate) -> Table:
 
 def error_table(prediction: Prediction) -> Table:
     """Make the table of prediction errors on data that were not fitted."""
-    headings = ('measured', 'error', 'of range', 'buildable', 'nominal')
-    table = _table('rms of', headings)
+    band = '' if prediction.bandwidth is None else f', up to {prediction.bandwidth:g} Hz'
+    headings = ('measured', 'written', 'of range', 'unconstrained', 'nominal')
+    table = _table(f'rms{band}', headings)
     table.add_column('unit', no_wrap=True)
     measured = prediction.measured
     level = prediction.rms(measured)
-    predictions = (prediction.predicted, prediction.consistent, prediction.nominal)
+    predictions = (prediction.consistent, prediction.predicted, prediction.nominal)
     errors = [prediction.rms(measured - each) for each in predictions]
-    shares = prediction.of_range(prediction.predicted)
+    shares = prediction.of_range(prediction.consistent)
     for i, channel in enumerate(prediction.channels):
         share = f'{100.0 * shares[i]:.1f} %' if np.isfinite(shares[i]) else ''
         cells = [_three(error[i]) for error in errors]

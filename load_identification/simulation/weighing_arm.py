@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pinocchio
 
-from load_identification.arm.arm_file import IdentifiedArm, identified_arm
+from load_identification.arm.arm_estimate import identified_arm
+from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
@@ -109,9 +110,9 @@ def link_torque(
     return np.array([pinocchio.rnea(model, data, *sample) for sample in samples])
 
 
-def differentiator() -> Differentiator:
+def differentiator(cutoff: float = CUTOFF) -> Differentiator:
     """Return the filter that everything here goes through."""
-    return Differentiator(CUTOFF, OUTPUT_RATE, MAX_GAP)
+    return Differentiator(cutoff, OUTPUT_RATE, MAX_GAP)
 
 
 def filtered(batch: EffortBatch) -> DifferentiatedBatch:
@@ -168,4 +169,6 @@ def certain(arm: Arm, drive: DriveModel, drives: FloatArray, noise: float) -> Id
         noise=np.full(len(arm.joints), noise),
         cutoff=CUTOFF,
         covariance=np.zeros((arm.nominal.size + drives.size,) * 2),
+        velocities=True,
+        effort_scale=np.ones(len(arm.joints)),
     )

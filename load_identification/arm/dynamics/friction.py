@@ -21,7 +21,7 @@ AT_REST = 0.1
 class DriveModel:
     """Which effects of a drive are modelled, the same at every joint.
 
-    ``tau = Fs+ max(s, 0) + Fs- min(s, 0) + Fv+ max(qd, 0) + Fv- min(qd, 0) + Ia qdd + offset``,
+    ``tau = Fs+ max(s, 0) + Fs- min(s, 0) + Fv+ max(qd, 0) + Fv- min(qd, 0) + Ia qdd + K q + c``,
     ``s = tanh(qd / transition)``, so that all friction terms are positive numbers.
 
     Asymmetric Coulomb friction and an offset say the same wherever the joint moves: then only
@@ -33,6 +33,8 @@ class DriveModel:
         `none`, `symmetric` (one number for both directions) or `asymmetric`.
     rotor_inertia : bool
         The inertia of the motor, seen at the joint.
+    stiffness : bool
+        A torque in proportion to the position, as of hoses and cables through a wrist.
     offset : bool
         A constant torque: of the sensor, or of a spring.
     transition_velocity : float
@@ -44,6 +46,7 @@ class DriveModel:
     coulomb: str = 'asymmetric'
     viscous: str = 'symmetric'
     rotor_inertia: bool = False
+    stiffness: bool = False
     offset: bool = False
     transition_velocity: float = 0.0
 
@@ -66,8 +69,14 @@ class DriveModel:
             *(f'coulomb{side}' for side in suffixes[self.coulomb]),
             *(f'viscous{side}' for side in suffixes[self.viscous]),
             *(('rotor_inertia',) if self.rotor_inertia else ()),
+            *(('stiffness',) if self.stiffness else ()),
             *(('offset',) if self.offset else ()),
         )
+
+    @property
+    def friction(self) -> tuple[int, ...]:
+        """Which of the terms no drive has below zero."""
+        return tuple(k for k, term in enumerate(self.terms) if term not in ('stiffness', 'offset'))
 
     def at_rest(self, qd: FloatArray) -> BoolArray:
         """Tell where friction may be anything up to its Coulomb level, and rows say nothing."""
@@ -79,13 +88,13 @@ class DriveModel:
         """Names of the k J columns, such as `joint_2.viscous`."""
         return tuple(f'{joint}.{term}' for joint in joints for term in self.terms)
 
-    def rows(self, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+    def rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return what each effect of unit size adds to the torque.
 
         Parameters
         ----------
-        qd, qdd : arrays of one shape
-            Joint velocities and accelerations [rad/s, m/s; rad/s^2, m/s^2].
+        q, qd, qdd : arrays of one shape
+            Of the joints [rad or m, and per s, s^2].
 
         Returns
         -------
@@ -104,16 +113,17 @@ class DriveModel:
             'viscous+': lambda: np.maximum(qd, 0.0),
             'viscous-': lambda: np.minimum(qd, 0.0),
             'rotor_inertia': lambda: qdd,
+            'stiffness': lambda: q,
             'offset': lambda: np.ones_like(qd),
         }
         return np.array([effects[term]() for term in self.terms]).reshape(-1, *qd.shape)
 
-    def regressor(self, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+    def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the regressor of what the drives add.
 
         Parameters
         ----------
-        qd, qdd : (n, J) arrays
+        q, qd, qdd : (n, J) arrays
 
         Returns
         -------
@@ -123,7 +133,7 @@ class DriveModel:
         n, joints = qd.shape
         k = len(self.terms)
         out = np.zeros((n, joints, k * joints))
-        rows = self.rows(qd, qdd)
+        rows = self.rows(q, qd, qdd)
         for joint in range(joints):
             out[:, joint, k * joint : k * joint + k] = rows[:, :, joint].T
         return out

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.tree import Arm, Placement
 from load_identification.interface.batches import CHANNELS
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 JointMotion = tuple[FloatArray, FloatArray, FloatArray]
 """Position, velocity and acceleration of the joints, (n, J) each [rad or m, and per s, s^2]."""
@@ -71,12 +73,17 @@ class Model(ABC):
         """The columns of the links."""
         return slice(0, 10 * len(self.arm.joints))
 
+    @property
+    def positive(self) -> IntArray:
+        """Places of parameters other than the links' that physics keeps from below zero."""
+        return np.empty(0, dtype=np.int64)
+
     @abstractmethod
     def link_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the columns (n, k, 10 J) of the links for motion (n, J)."""
 
     @abstractmethod
-    def other_rows(self, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+    def other_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the other columns (n, k, P - 10 J)."""
 
     @abstractmethod
@@ -84,12 +91,18 @@ class Model(ABC):
         """Split the columns of the links for positions and velocities (n, J)."""
 
     @abstractmethod
-    def other_terms(self, qd: FloatArray) -> Terms:
+    def other_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
         """Split the other columns."""
 
     def with_transition(self, velocity: float) -> Model:
         """Return the model with another transition velocity of friction [rad/s, m/s]."""
         return self
+
+    def with_gravity(self, gravity: FloatArray) -> Self:
+        """Return the model under another gravity in the root frame (3,) [m/s^2]."""
+        out = copy.copy(self)
+        out.arm = self.arm.with_gravity(gravity)
+        return out
 
     def measured(self, motion: JointMotion, values: FloatArray) -> FloatArray:
         """Return measured values (n, k), NaN where the model says nothing of them."""
@@ -97,7 +110,7 @@ class Model(ABC):
 
     def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build Y (n, k, P) for motion (n, J)."""
-        return np.concatenate([self.link_rows(q, qd, qdd), self.other_rows(qd, qdd)], axis=2)
+        return np.concatenate([self.link_rows(q, qd, qdd), self.other_rows(q, qd, qdd)], axis=2)
 
     def predict(self, parameters: FloatArray, motion: JointMotion) -> FloatArray:
         """Return what (n, k) parameters (P,) make of a motion [N m, N]."""
@@ -124,9 +137,9 @@ class ArmModel(Model):
         """Build the columns (n, J, 10 J) of the links."""
         return self.arm.joint_torque_regressor(q, qd, qdd)
 
-    def other_rows(self, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+    def other_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the columns (n, J, k J) of the drives."""
-        return self.drive.regressor(qd, qdd)
+        return self.drive.regressor(q, qd, qdd)
 
     def link_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
         """Split the columns of the links.
@@ -151,15 +164,26 @@ class ArmModel(Model):
             of_velocities[:, joint] -= 0.25 * np.einsum('nj,njk->nk', qd, mixed)
         return Terms(momentum, of_velocities)
 
-    def other_terms(self, qd: FloatArray) -> Terms:
+    def other_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
         """Split the columns of the drives: a rotor, which goes with q̈, has q̇ as its momentum."""
         still = np.zeros_like(qd)
-        resting = self.other_rows(still, still)
-        return Terms(self.other_rows(still, qd) - resting, self.other_rows(qd, still))
+        resting = self.other_rows(still, still, still)
+        return Terms(self.other_rows(still, still, qd) - resting, self.other_rows(q, qd, still))
 
     def with_transition(self, velocity: float) -> ArmModel:
         """Return the model with another transition velocity of friction [rad/s, m/s]."""
-        return ArmModel(self.arm, replace(self.drive, transition_velocity=velocity))
+        return self.with_drive(replace(self.drive, transition_velocity=velocity))
+
+    def with_drive(self, drive: DriveModel) -> ArmModel:
+        """Return the model with other effects of the drives."""
+        return ArmModel(self.arm, drive)
+
+    @property
+    def positive(self) -> IntArray:
+        """Places of friction and rotor inertias among all parameters: none is below zero."""
+        k, joints = len(self.drive.terms), len(self.arm.joints)
+        each = np.array(self.drive.friction, dtype=np.int64)
+        return np.asarray(self.links.stop + (k * np.arange(joints)[:, None] + each).ravel())
 
     def measured(self, motion: JointMotion, effort: FloatArray) -> FloatArray:
         """Return efforts (n, J) with NaN where the joint stands and friction is unknown."""
@@ -200,7 +224,7 @@ class WrenchModel(Model):
         still = np.zeros_like(q)
         return rows - self.arm.base_wrench_regressor(q, still, still, self.placement)
 
-    def other_rows(self, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+    def other_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the columns (n, 6, 6) of the offsets, or none."""
         offsets = np.eye(len(CHANNELS))[:, : len(self.names) - self.links.stop]
         return np.broadcast_to(offsets, (len(qd), *offsets.shape))
@@ -225,9 +249,9 @@ class WrenchModel(Model):
         momentum = self.arm.base_wrench_regressor(q, rest, qd, self.placement) - weight
         return Terms(momentum, np.zeros_like(weight) if self.weightless else weight)
 
-    def other_terms(self, qd: FloatArray) -> Terms:
+    def other_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
         """Split the columns of the offsets: constants."""
-        rows = self.other_rows(qd, qd)
+        rows = self.other_rows(q, qd, qd)
         return Terms(np.zeros_like(rows), rows)
 
 
@@ -236,6 +260,8 @@ def _drive_unit(term: str, effort: str) -> str:
     rotary = effort == 'N·m'
     if term.startswith('viscous'):
         return 'N·m·s' if rotary else 'N·s/m'
+    if term == 'stiffness':
+        return 'N·m/rad' if rotary else 'N/m'
     if term == 'rotor_inertia':
         return 'kg·m²' if rotary else 'kg'
     return effort

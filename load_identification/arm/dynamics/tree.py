@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -107,6 +108,15 @@ class Arm:
         self.velocity_limits: FloatArray = np.array(model.velocityLimit)
         self.effort_limits: FloatArray = np.array(model.effortLimit)
         self._floating = _floating(model)
+
+    def with_gravity(self, gravity: FloatArray) -> Arm:
+        """Return the same arm under another gravity in the root frame (3,) [m/s^2]."""
+        out = copy.copy(self)
+        out.gravity = gravity
+        out._model = self._model.copy()
+        out._model.gravity.linear = gravity
+        out._floating = _floating(out._model)
+        return out
 
     @property
     def parameter_names(self) -> tuple[str, ...]:

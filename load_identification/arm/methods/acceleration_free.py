@@ -229,8 +229,8 @@ def low_passed_rows(
         measured = np.where(rest > REST_SHARE, np.nan, measured)
     for model in models:
 
-        def other_terms(_: FloatArray, qd: FloatArray, model: Model = model) -> Terms:
-            terms = model.other_terms(qd)
+        def other_terms(q: FloatArray, qd: FloatArray, model: Model = model) -> Terms:
+            terms = model.other_terms(q, qd)
             return Terms(terms.momentum[..., others], terms.rest[..., others])
 
         drives = [_low_passed(each, other_terms, bandwidths).matrix for each in inputs]

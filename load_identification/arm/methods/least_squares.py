@@ -30,7 +30,7 @@ def motion_rows(
     links, of_links, others = by_kind(models[0], base)
     own = models[0].link_rows(*log.motion)[..., of_links]
     for model in models:
-        rest = model.other_rows(*log.motion[1:])[..., others]
+        rest = model.other_rows(*log.motion)[..., others]
         yield WeightedRows(
             together(links, own, rest),
             model.measured(log.motion, log.measured),

@@ -200,7 +200,9 @@ class EffortFilter:
             return None
         columns = [batch.names.index(name) for name in joints]
         position, velocity = batch.position[:, columns], batch.velocity[:, columns]
-        effort = batch.effort[:, columns]
+        if not self.arm.velocities:
+            velocity = np.full_like(velocity, np.nan)
+        effort = batch.effort[:, columns] * self.arm.effort_scale
         finite = np.isfinite(position).all(axis=1)
         self._count('joint_state_not_finite', ~finite, 'finite joint positions')
         known = np.isfinite(effort)

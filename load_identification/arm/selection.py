@@ -1,0 +1,277 @@
+"""Which filter, effects of the drives, tilt: by pieces of the data that a fit has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from load_identification.arm.dynamics.base_parameters import arm_base_parameters
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.rows import ArmModel, Model
+from load_identification.arm.recording import (
+    ArmRecording,
+    FilteredRecording,
+    filtered,
+    without_reversals,
+)
+from load_identification.numerics.nearest_links import nearest_links
+from load_identification.numerics.square_root import triangle
+from load_identification.typing_aliases import FloatArray, IntArray
+
+CUTOFFS = (10.0, 7.0, 14.0, 5.0, 20.0)
+"""From which that of the fit is chosen, the first unless another is clearly better [Hz]."""
+
+BANDWIDTH = 10.0
+"""At which predictions are compared, and tested in the end [Hz]."""
+
+TRANSITIONS = (0.03, 0.01, 0.1)
+"""Transition velocities of friction to compare drives with [rad/s, m/s]."""
+
+BLOCKS, FOLDS = 25, 5
+"""Pieces of the data, one after the other in time, and how many fits leave out a share of them."""
+
+CLEAR = 3.0
+"""Standard errors of a gain: 98 % of Student's t of five folds lie below [-]."""
+
+MOST = 6000
+"""Samples are thinned to as many."""
+
+RIDGE = 1e-8
+"""Pull to the description, as a share of each column's square: it holds what no row shows."""
+
+LEAST_TILT = 0.01
+"""Share of gravity across that given, about half a degree, below which an arm stands plumb [-]."""
+
+TILT_STD = 0.35
+"""Of gravity in each direction across that given: two degrees [m/s^2]."""
+
+REWEIGHTINGS = 3
+"""By the residuals of each channel."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What the data are explained by.
+
+    Attributes
+    ----------
+    model : Model
+    cutoff : float
+        Of the low-pass that is fitted behind [Hz].
+    velocities : bool
+        Whether published joint velocities are used, or positions alone.
+    tilted : bool
+        Whether gravity is taken to be off the direction given, for few arms stand plumb.
+    """
+
+    model: Model
+    cutoff: float
+    velocities: bool = True
+    tilted: bool = False
+
+
+def choose(
+    model: Model,
+    recordings: Sequence[ArmRecording],
+    cutoffs: Sequence[float],
+    bandwidth: float,
+) -> Choice:
+    """Choose effects of the drives, tilt, cutoff, whether velocities are used: one by one.
+
+    What is compared is the error on the pieces left out, at one bandwidth for all. Something else
+    than the simplest is taken where the sum of the logarithms of each channel's rms is better by
+    `CLEAR` standard errors over the folds, and the error of all channels together is no larger.
+
+    Parameters
+    ----------
+    model : Model
+        With symmetric friction.
+    recordings : sequence of ArmRecording
+    cutoffs : sequence of float
+        [Hz].
+    bandwidth : float
+        [Hz].
+    """
+    trial = _Trial(model, recordings, bandwidth)
+    kept = Choice(model, cutoffs[0])
+    if isinstance(model, ArmModel):
+        stiff = model.with_drive(replace(model.drive, stiffness=True))
+        kept = trial.best([kept, replace(kept, model=stiff)])
+        kept = trial.best([kept, replace(kept, tilted=True)])
+    if isinstance(kept.model, ArmModel) and kept.model.drive.viscous == 'symmetric':
+        uneven = kept.model.with_drive(replace(kept.model.drive, viscous='asymmetric'))
+        kept = trial.best([kept, replace(kept, model=uneven)])
+    kept = trial.best([replace(kept, cutoff=cutoff) for cutoff in cutoffs])
+    if any(np.isfinite(one.velocity).any() for one in recordings):
+        kept = trial.best([kept, replace(kept, velocities=False)])
+    return trial.levelled(kept) if kept.tilted else kept
+
+
+class _Trial:
+    """Fits to some pieces, tested on others."""
+
+    def __init__(self, model: Model, recordings: Sequence[ArmRecording], bandwidth: float) -> None:
+        self._model, self._recordings, self._bandwidth = model, recordings, bandwidth
+        none = DriveModel('none', 'none')
+        bare = ArmModel(model.arm, none) if isinstance(model, ArmModel) else model
+        kept = arm_base_parameters(bare).independent
+        self._links = kept[kept < model.links.stop]
+        self._cache: dict[tuple[float, bool], _Samples] = {}
+
+    def best(self, choices: Sequence[Choice]) -> Choice:
+        """Return the first, or a later one that is clearly better than those before it."""
+        kept = choices[0]
+        if len(choices) == 1:
+            return kept
+        least = self._cost(kept)
+        for choice in choices[1:]:
+            cost = self._cost(choice)
+            gain = least[0] - cost[0]
+            clear = gain.mean() > CLEAR * gain.std(ddof=1) / np.sqrt(FOLDS)
+            if clear and cost[1].mean() <= least[1].mean():
+                kept, least = choice, cost
+        return kept
+
+    def _cost(self, choice: Choice) -> FloatArray:
+        """Return both errors of each fold, with the best transition velocity of friction."""
+        model = choice.model
+        models = [model]
+        if isinstance(model, ArmModel) and model.drive.coulomb != 'none':
+            models = [model.with_transition(velocity) for velocity in TRANSITIONS]
+        costs = [self._errors(replace(choice, model=each)) for each in models]
+        return min(costs, key=lambda cost: float(cost[0].mean()))
+
+    def _errors(self, choice: Choice) -> FloatArray:
+        """Return the sum of the logarithms of each channel's rms, and that of all, (2, FOLDS)."""
+        fit = self._products(choice)
+        test = fit
+        if choice.cutoff != self._bandwidth:
+            test = self._products(replace(choice, cutoff=self._bandwidth))
+        out = []
+        for fold in range(FOLDS):
+            left = np.zeros(BLOCKS, dtype=bool)
+            left[fold::FOLDS] = True
+            products, counts = (each[~left].sum(axis=0) for each in fit)
+            x = _fitted(products, counts, self._positive(choice))
+            squares, count = test[0][left].sum(axis=0), test[1][left].sum(axis=0)
+            rms = _rms(squares, count, x)
+            out.append((np.sum(np.log(rms)), np.sum(rms**2)))
+        return np.array(out).T
+
+    def _products(self, choice: Choice) -> tuple[FloatArray, FloatArray]:
+        """Return [A e]^T [A e] of each piece and channel, e errors of the description, and counts.
+
+        (BLOCKS, k, c + 1, c + 1) and (BLOCKS, k).
+        """
+        samples = self._filtered(choice.cutoff, choice.velocities)
+        motion, model = samples.log.motion, choice.model
+        error = samples.log.measured - samples.links @ model.nominal[model.links]
+        known = np.isfinite(model.measured(motion, error))
+        columns = [samples.links[..., self._links], model.other_rows(*motion)]
+        if choice.tilted:
+            columns.append(samples.tilts @ model.nominal[model.links])
+        columns.append(np.where(known, error, 0.0)[..., None])
+        whole = np.concatenate(columns, axis=2) * known[..., None]
+        pieces = np.array_split(np.swapaxes(whole, 0, 1), BLOCKS, axis=1)
+        counts = [part.sum(axis=0) for part in np.array_split(known, BLOCKS)]
+        return np.array([p.transpose(0, 2, 1) @ p for p in pieces]), np.array(counts)
+
+    def _positive(self, choice: Choice) -> IntArray:
+        """Return the places of friction among the unknowns."""
+        return np.asarray(choice.model.positive - choice.model.links.stop + len(self._links))
+
+    def levelled(self, choice: Choice) -> Choice:
+        """Return a choice under the gravity that explains the data best, with links as well."""
+        model, none = choice.model, np.empty(0, dtype=np.int64)
+        products, counts = (each.sum(axis=0) for each in self._products(choice))
+        noise = _rms(products, counts, _fitted(products, counts, none))
+        log, links, tilts = self._filtered(choice.cutoff, choice.velocities)
+        measured = model.measured(log.motion, log.measured)
+        known = np.isfinite(measured)
+        rows = np.concatenate([links, model.other_rows(*log.motion)], axis=2)
+        size = rows.shape[2] + 3
+        prior = np.zeros((2, size))
+        prior[:, -3:-1] = np.eye(2) / TILT_STD
+        values, start = model.nominal, np.append(model.nominal, np.zeros(2))
+        for _ in range(2):
+            columns = [rows, tilts @ values[model.links], measured[..., None]]
+            whole = (np.concatenate(columns, axis=2) / noise[:, None])[known]
+            stacked = np.vstack([triangle(np.vstack([whole, np.zeros((size, size))])), prior])
+            found = nearest_links(stacked, start, model.arm.behind, 1.0, model.positive)
+            values = found.values[:-2]
+        aside = found.values[-2:] @ _across(model.arm.gravity)
+        if np.linalg.norm(aside) < LEAST_TILT * np.linalg.norm(model.arm.gravity):
+            return replace(choice, tilted=False)
+        return replace(choice, model=model.with_gravity(model.arm.gravity + aside))
+
+    def _filtered(self, cutoff: float, velocities: bool) -> _Samples:
+        key = (cutoff, velocities)
+        if key not in self._cache:
+            recordings = self._recordings
+            if not velocities:
+                recordings = [one.without_velocities() for one in recordings]
+            log = filtered(recordings, cutoff)
+            log = log.part(np.arange(len(log.seconds)) % -(-len(log.seconds) // MOST) == 0)
+            if self._model.feels_friction:
+                log = without_reversals(log, cutoff)
+            rest = np.zeros_like(log.motion[0])
+            still, arm = (log.motion[0], rest, rest), self._model.arm
+            tilts = [
+                self._model.with_gravity(arm.gravity + step).link_rows(*still)
+                - self._model.link_rows(*still)
+                for step in (_across(arm.gravity) if self._model.feels_friction else ())
+            ]
+            links = self._model.link_rows(*log.motion)
+            self._cache[key] = _Samples(log, links, np.stack(tilts, axis=2) if tilts else links)
+        return self._cache[key]
+
+
+class _Samples(NamedTuple):
+    """Filtered samples, the links' columns (n, k, 10 J), and what gravity across adds to them.
+
+    The last for 1 m/s^2 in each of two directions across gravity, (n, k, 2, 10 J).
+    """
+
+    log: FilteredRecording
+    links: FloatArray
+    tilts: FloatArray
+
+
+def _across(gravity: FloatArray) -> FloatArray:
+    """Return two directions (2, 3) across gravity."""
+    _, _, axes = np.linalg.svd(gravity[None])
+    return np.asarray(axes[1:])
+
+
+def _fitted(products: FloatArray, counts: FloatArray, positive: IntArray) -> FloatArray:
+    """Return the unknowns (c,) of sums of products (k, c + 1, c + 1), channels by their noise."""
+    level = _rms(products, counts, np.zeros(products.shape[1] - 1))
+    x = np.zeros(products.shape[1] - 1)
+    for _ in range(REWEIGHTINGS):
+        total = np.sum(products / level[:, None, None] ** 2, axis=0)
+        length = np.sqrt(np.diag(total)[:-1])
+        length[length == 0.0] = 1.0
+        matrix = total[:-1, :-1] / np.outer(length, length) + RIDGE * np.eye(len(length))
+        right, free = total[:-1, -1] / length, np.ones(len(length), dtype=bool)
+        while True:
+            x = np.zeros(len(length))
+            x[free] = np.linalg.solve(matrix[np.ix_(free, free)], right[free])
+            x /= length
+            below = positive[x[positive] < 0.0]
+            if not below.size:
+                break
+            free[below] = False
+        level = _rms(products, counts, x)
+    return x
+
+
+def _rms(products: FloatArray, counts: FloatArray, x: FloatArray) -> FloatArray:
+    """Return the root mean square of what unknowns leave in each channel (k,)."""
+    signed = np.append(x, -1.0)
+    squares = np.einsum('kij,i,j->k', products, signed, signed)
+    # Rounding of simulated data without noise.
+    least = 1e-12 * products[:, -1, -1] + np.finfo(float).tiny
+    return np.asarray(np.sqrt(np.maximum(squares, least) / np.maximum(counts, 1)))
