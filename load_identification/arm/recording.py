@@ -265,7 +265,8 @@ def low_passed(
     names = tuple(str(k) for k in range(position.shape[1]))
     stamps = np.round(1e9 * log.seconds).astype(np.int64)
     channels = np.hstack([log.measured, values])
-    differentiator = Differentiator(bandwidth, OUTPUTS_PER_CUTOFF * bandwidth, LONGEST_GAP)
+    gap = max(LONGEST_GAP, 3e-9 * float(np.median(np.diff(stamps))))
+    differentiator = Differentiator(bandwidth, OUTPUTS_PER_CUTOFF * bandwidth, gap)
     out = differentiator.update(SynchronizedBatch(names, '', stamps, position, velocity, channels))
     if out is None:
         raise RecordingError(
