@@ -69,4 +69,5 @@ def test_five_kilohertz_on_both_topics_fill_neither_memory_nor_log(seconds: int)
         )
         assert max(memory[30:]) < memory[29] + 5.0
         assert process.output.count('\n') <= lines + 2
-        assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+        # The noise of a second comes 300 times; no interval is made for that.
+        assert pipeline.number('mass') == pytest.approx(PAYLOAD.mass, rel=0.01)

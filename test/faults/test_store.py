@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from ros_arm import NOTHING, SHORT, Arm, file_of, prepared
+from ros_arm import NOTHING, SHORT, Answer, Arm, file_of, prepared
 from ros_helpers import Group, NodeProcess, Pipeline
 from ros_messages import PAYLOAD
 
@@ -34,11 +34,23 @@ def started(group: Group, pipeline: Pipeline, arm: Arm) -> NodeProcess:
     arm.ready()
     arm.body = PAYLOAD
     group.wait_for(
-        lambda: pipeline.status.get('com.z.identified') == 'true',
+        lambda: pipeline.status.get('mass.identified') == 'true',
         'an estimate',
         meanwhile=lambda: arm.run(SHORT),
     )
     return process
+
+
+def forget(group: Group, arm: Arm) -> None:
+    """Call reset until it is answered: one who was killed is still there for who looks on, and
+    what is sent to it is lost."""
+    pending: list[Callable[[], Answer | None]] = []
+
+    def call() -> None:
+        pending.append(arm.start('reset'))
+        arm.rest(0.3)
+
+    group.wait_for(lambda: any(answer() for answer in pending), 'reset', meanwhile=call)
 
 
 def same(one: Stored, other: Stored) -> bool:
@@ -58,7 +70,7 @@ def test_killed_at_any_moment_the_store_holds_the_old_or_the_new(group: Group, t
         if service == 'calibrate_offset':
             arm.body = NOTHING
             arm.rest(0.3)
-            arm.call('reset')
+            forget(group, arm)
         arm.start(service)
         end = time.monotonic() + rng.uniform(0.0, CHANGES[service])
         stream = arm.at_rest()
