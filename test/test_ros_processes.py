@@ -47,8 +47,9 @@ class Forms:
         """Wait until samples find their way through all processes."""
         self.one.connect()
         self.three.connect()
-        # It has heard what was played to the others.
-        self.one.settle()
+        # Until both have used all that was played before.
+        base = self.group.next_base()
+        self.play(feed(recording(), base), base)
 
     def play(self, messages: list[Message], base: int) -> None:
         """Play to both and wait until both have used it all."""
