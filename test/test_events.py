@@ -60,18 +60,13 @@ def kinds(estimator: PayloadEstimator) -> list[EventKind]:
     return [event.kind for event in estimator.events.since(0)]
 
 
-FAINT = {'5 %, moving': 2, '5 %, at rest': 2, 're-zero in 0.5 s, moving': 1}
-"""How many of five may be missed at first: 25 g are 0.25 N, in motion a few standard deviations of
-what errors tied to the pose may be."""
-
-
 @pytest.mark.parametrize('scenario', SCENARIOS)
 def test_a_change_is_noticed_in_time_and_not_before(scenario: str) -> None:
     draw, kind = SCENARIOS[scenario]
     # What changes slowly may be noticed as late after it has changed.
     due = DUE[kind] + draw(np.random.default_rng(0)).takes
     missed = sum(not o.noticed <= due for o in outcomes(scenario))
-    assert missed <= FAINT.get(scenario, 0), outcomes(scenario)
+    assert missed == 0, outcomes(scenario)
     assert not any(o.early for o in outcomes(scenario))
 
 
@@ -80,9 +75,10 @@ def test_what_has_changed_is_told_rightly(scenario: str) -> None:
     found = outcomes(scenario)
     assert not any(o.wrong for o in found)
     # What the issue asks for: 95 % within 2 s of motion; of five, all but one at most.
-    faint = FAINT.get(scenario, 0)
-    assert sum(o.told <= 2.0 for o in found) >= RUNS - 1 - faint, [o.told for o in found]
-    assert sum(o.told <= 2.5 for o in found) >= RUNS - faint, [o.told for o in found]
+    assert sum(o.told <= 2.0 for o in found) >= RUNS - 1, [o.told for o in found]
+    # 5 % of 0.5 kg are 0.25 N, twice what errors tied to the pose may be: those take longer.
+    late = scenario.startswith('5 %')
+    assert sum(o.told <= 2.5 for o in found) >= RUNS - late, [o.told for o in found]
 
 
 @pytest.mark.parametrize('scenario', SCENARIOS)

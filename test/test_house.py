@@ -55,7 +55,6 @@ MOST = 16
 UPWARD = {('numerics/nearest_links.py', 'arm')}
 WITH_RCLPY: set[str] = set()
 LONG = {
-    'estimation/change_detection.py',
     'estimation/payload_estimator.py',
     'numerics/weighted_solution.py',
 }

@@ -316,6 +316,7 @@ def test_run_ends_with_a_table_that_holds(whole_run: Demo) -> None:
     for name in ('mass', 'centre of mass', 'inertia'):
         row = re.search(rf'^ {name}\s+(\d+\.\d) s', output, re.MULTILINE)
         assert row is not None, f'{name}\n{output}'
-        # The arm moves for 2 s by then; as long again for a machine under load.
-        assert float(row[1]) < 4.0
+        # The arm moves for 2 s by then; as long again for a machine under load. Inertia waits
+        # until motion has shown that errors tied to the pose are small.
+        assert float(row[1]) < (8.0 if name == 'inertia' else 4.0)
     assert 'The estimate holds' in output

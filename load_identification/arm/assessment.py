@@ -34,7 +34,7 @@ MOST_NAMED = 6
 
 MOST_MISFIT = 2.0
 """Of links that could be built, per combination, in standard deviations [-]. Real arms have 0.5 to
-1.6, under gravity reversed or halved 2.4 to 4, and with their efforts reversed 6 to 40."""
+1.6, under gravity reversed or halved 2.2 to 4, and with their efforts reversed 6 to 40."""
 
 EXACT = 1e-3
 """Share of what was measured, up to which links that could be built explain it whatever the

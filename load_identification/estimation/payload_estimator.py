@@ -18,7 +18,7 @@ from load_identification.estimation.belief.error_budget import (
 )
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
-from load_identification.estimation.change_detection import ChangeDetection, State
+from load_identification.estimation.changes.detection import ChangeDetection, State
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.excitation import Excitation
 from load_identification.estimation.excitation_monitor import ExcitationMonitor

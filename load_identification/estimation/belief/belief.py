@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
 from load_identification.estimation import drift
 from load_identification.estimation.belief.error_budget import Knowledge, known
 from load_identification.estimation.belief.error_scales import learned_scales
+from load_identification.estimation.belief.linearisation import has_moved, is_known, thinned
 from load_identification.estimation.belief.model import FIELD, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.measurement import (
     GROUPS,
     PARAMETERS,
     Block,
-    merged,
-    unlikeness,
 )
 from load_identification.estimation.pose_errors import LEAST_KEPT
 from load_identification.numerics.triangle import (
@@ -42,24 +40,8 @@ from load_identification.typing_aliases import FloatArray, IntArray
 SETTLING = 3.0
 """Least time for which blocks are kept as they are [s]."""
 
-MOST_HELD = 40
-"""Blocks kept; then the two neighbours most alike become one."""
-
-KNOWN = 0.01
-"""To such a part of it mass and first moment are known when the blocks need not be kept [-]."""
-
-LITTLE = np.array([0.02, 0.002, 0.002, 0.002])
-"""Or as well as this [kg, kg m]: its product with any error is below the noise."""
-
-MOVED = 0.5
-"""Times what is known well enough: an estimate that has moved by more has the blocks kept
-evaluated anew [-]."""
-
-RELAX_EVERY = 2.0
+RELAX_EVERY = 5.0
 """Between two steps of the relaxation of systematic errors [s]."""
-
-NOISE_MOVED = 1.3
-"""A noise that has changed by this factor has the blocks kept evaluated anew [-]."""
 
 SCALE_STEP = 1.2
 """A scale that has grown by this factor acts at once [-]; others with the relaxation."""
@@ -124,7 +106,7 @@ class Belief:
             start_scores=np.zeros(len(triangles)),
         )
 
-    @property
+    @cached_property
     def weight(self) -> FloatArray:
         """Of each walk, (k,)."""
         return drift.weights(self.scores, self.model.bank.first)
@@ -267,22 +249,13 @@ class Belief:
 
     def _held(self, block: Block) -> Belief:
         """Keep a block; evaluate all anew where the estimate has moved, and end where known."""
-        held = (*self.held, block)
-        if len(held) > MOST_HELD:
-            unlike = [unlikeness(a, b) for a, b in pairwise(held)]
-            k = int(np.argmin(unlike))
-            held = (*held[:k], merged(held[k], held[k + 1]), *held[k + 2 :])
         noise = self.noise.each
         assumed = noise if self.held_noise is None else self.held_noise
-        later = replace(self, held=held, held_noise=assumed)
-        body = self.values[self.model.body]
-        enough = np.maximum(KNOWN * _size(body), LITTLE)
-        changed = np.maximum(noise / assumed, assumed / noise).max()
-        if (
-            np.any(np.abs(body - self.body)[:4] > MOVED * enough) or changed > NOISE_MOVED
-        ) and np.all(self.body_std()[:4] < 30.0 * np.maximum(_size(body), 10.0 * LITTLE)):
+        later = replace(self, held=thinned((*self.held, block)), held_noise=assumed)
+        body, std = self.values[self.model.body], self.body_std()
+        if has_moved(body, self.body, std, noise / assumed):
             later = later._evaluated_at(body)
-        if self.age >= SETTLING and np.all(self.body_std()[:4] <= enough):
+        if self.age >= SETTLING and is_known(body, std):
             settled = later._evaluated_at(body)
             later = replace(settled, start=None, start_scores=None, held=(), held_noise=None)
         return later
@@ -360,8 +333,3 @@ class Belief:
             held_noise=self.held_noise if known else None,
             age=self.age if known else 0.0,
         )
-
-
-def _size(body: FloatArray) -> FloatArray:
-    """Return mass and length of the first moment, (4,)."""
-    return np.array([abs(body[0])] + [float(np.linalg.norm(body[1:4]))] * 3)

@@ -1,0 +1,64 @@
+"""At which phi the products of phi with the systematic errors are linearised, and until when."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from load_identification.estimation.measurement import Block, merged, unlikeness
+from load_identification.typing_aliases import FloatArray
+
+MOST_HELD = 40
+"""Blocks kept; then the two neighbours most alike become one."""
+
+KNOWN = 0.01
+"""To such a part of it mass and first moment are known when the blocks need not be kept [-]."""
+
+LITTLE = np.array([0.02, 0.002, 0.002, 0.002])
+"""Or as well as this [kg, kg m]: its product with any error is below the noise."""
+
+MOVED = 0.5
+"""Times what is known well enough: an estimate that has moved by more has the blocks kept
+evaluated anew [-]."""
+
+NOISE_MOVED = 1.3
+"""A noise that has changed by this factor has the blocks kept evaluated anew [-]."""
+
+
+def thinned(held: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Return blocks that are kept, at most `MOST_HELD`."""
+    if len(held) <= MOST_HELD:
+        return held
+    k = int(np.argmin([unlikeness(a, b) for a, b in pairwise(held)]))
+    return (*held[:k], merged(held[k], held[k + 1]), *held[k + 2 :])
+
+
+def is_known(body: FloatArray, std: FloatArray) -> bool:
+    """Tell whether phi (10,) is known well enough to be linearised at for good."""
+    return bool(np.all(std[:4] <= _enough(body)))
+
+
+def has_moved(body: FloatArray, at: FloatArray, std: FloatArray, noise: FloatArray) -> bool:
+    """Tell whether what is linearised at one phi is to be evaluated anew at another.
+
+    Parameters
+    ----------
+    body, at, std : (10,) arrays
+        Of now, that of the linearisation, and the standard deviation of now.
+    noise : (2, 2) array
+        That of now over the one assumed [-].
+    """
+    moved = np.any(np.abs(body - at)[:4] > MOVED * _enough(body))
+    changed = np.maximum(noise, 1.0 / noise).max() > NOISE_MOVED
+    roughly = np.all(std[:4] < 30.0 * np.maximum(_size(body), 10.0 * LITTLE))
+    return bool((moved or changed) and roughly)
+
+
+def _enough(body: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum(KNOWN * _size(body), LITTLE))
+
+
+def _size(body: FloatArray) -> FloatArray:
+    """Return mass and length of the first moment, (4,)."""
+    return np.array([abs(body[0])] + [float(np.linalg.norm(body[1:4]))] * 3)

@@ -1,0 +1,1 @@
+"""What does not fit what was known: found, and named."""

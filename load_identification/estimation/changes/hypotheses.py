@@ -1,0 +1,117 @@
+"""What may have happened, and what speaks for each of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+
+import numpy as np
+
+from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.changes.gate import DOUBT
+from load_identification.estimation.events import EventKind
+from load_identification.estimation.measurement import Block
+from load_identification.numerics.triangle import root_covariance
+from load_identification.typing_aliases import FloatArray
+
+FARTHEST = 0.5
+"""From the sensor to the centre of mass of a load at most [m]."""
+
+ZERO, CURVED = 4.0, 0.1
+"""A reading counts as zero within so many standard deviations and such a part of what it changes
+by from block to block [-]."""
+
+
+class Hypothesis(Enum):
+    """What may have happened."""
+
+    SAME = 'same'
+    EARLIER = 'earlier'
+    LOAD = 'load'
+    OFFSET = 'offset'
+    BOTH = 'both'
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A hypothesis, the belief it leads to, and how badly that fits what came since.
+
+    Attributes
+    ----------
+    belief : Belief
+    before : float
+        Sum of squared residuals before.
+    """
+
+    belief: Belief
+    before: float
+
+    @property
+    def misfit(self) -> float:
+        """Squared residuals since in the noise allowed for, chi-square if the hypothesis holds."""
+        return (float(self.belief.triangle[-1, -1] ** 2) - self.before) / DOUBT**2
+
+
+UNCHANGED = (Hypothesis.SAME, Hypothesis.EARLIER)
+"""Hypotheses by which all is as it was."""
+
+EVENTS = {
+    Hypothesis.SAME: EventKind.UNCHANGED,
+    Hypothesis.EARLIER: EventKind.UNCHANGED,
+    Hypothesis.LOAD: EventKind.LOAD_CHANGED,
+    Hypothesis.OFFSET: EventKind.OFFSET_CHANGED,
+    Hypothesis.BOTH: EventKind.LOAD_AND_OFFSET_CHANGED,
+}
+
+
+def hypotheses(before: Belief, earlier: Belief | None) -> dict[Hypothesis, Candidate]:
+    """Return what may have happened, and what would be believed then."""
+    model = before.model
+    load = model.places(model.body)
+    offset = np.concatenate([model.places(model.path), model.places(model.offset)])
+    beliefs = {
+        Hypothesis.SAME: before,
+        Hypothesis.LOAD: before.without(load),
+        Hypothesis.OFFSET: before.without(offset),
+        Hypothesis.BOTH: before.without(np.concatenate([offset, load])),
+    }
+    if earlier is not None:
+        beliefs[Hypothesis.EARLIER] = earlier
+    return {h: Candidate(b, float(b.triangle[-1, -1] ** 2)) for h, b in beliefs.items()}
+
+
+def is_load(belief: Belief) -> bool:
+    """Tell whether a body may be on the sensor: it weighs something, and is near."""
+    body, std = belief.values[belief.model.body], belief.body_std()
+    mass = body[0] + 3.0 * std[0]
+    return bool(mass > 0.0 and np.linalg.norm(body[1:4]) < FARTHEST * mass + 3.0 * std[1:4].max())
+
+
+def read_zero(belief: Belief, near: Sequence[Block]) -> bool:
+    """Tell whether, with the offset of a belief, the sensor read zero in or between blocks."""
+    found = [belief.predicted(block) for block in near]
+    noise = np.repeat(belief.noise.surely(near[0].rest), 3)
+    std = np.sqrt(np.diag(found[-1][1]) + noise**2)
+    for (before, _), (after, _) in pairwise(found):
+        step = after - before
+        scaled = step / std
+        length = float(scaled @ scaled)
+        part = np.clip(-(before / std) @ scaled / length, 0.0, 1.0) if length else 0.0
+        if np.all(np.abs(before + part * step) < ZERO * std + CURVED * np.abs(step)):
+            return True
+    return False
+
+
+def knows_more(belief: Belief, before: Belief) -> bool:
+    """Tell whether mass and offset are known better since than they were before."""
+    return bool(np.all(main_std(belief) <= main_std(before)))
+
+
+def main_std(belief: Belief) -> FloatArray:
+    """Return the standard deviations of mass and offset, (7,) [kg, N, N m]."""
+    model = belief.model
+    places = np.append(model.places(model.offset), model.body.start)
+    root = root_covariance(belief.triangle, np.eye(model.size)[places])
+    return np.asarray(np.sqrt(np.sum(root**2, axis=0)))
