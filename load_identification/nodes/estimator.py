@@ -202,8 +202,10 @@ class EstimatorNode(Node):
 
     def _health(self, upstream: Report) -> Mapping[str, str]:
         """Return what each channel is worth: where nobody has said, whether it has been heard
-        lately."""
-        lately = np.isfinite(self._heard) & (self._heard >= self._last_sample - SILENCE)
+        lately. A source that leaves out all of them, as standing legs do, is not dead."""
+        ever = np.isfinite(self._heard)
+        lately = ever & (self._heard >= self._last_sample - SILENCE)
+        lately = lately if lately.any() else ever
         heard = zip(CHANNELS, lately, strict=True)
         return upstream.health or {name: ALIVE if alive else ABSENT for name, alive in heard}
 

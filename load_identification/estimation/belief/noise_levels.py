@@ -18,6 +18,9 @@ FEWEST = 10.0
 LEARNED = 4.0
 """Free numbers of a group that tell its noise well enough for a change to be noticed."""
 
+LARGER = 10.0
+"""Times what is expected, noise that has not shown itself yet may be: coarse encoders [-]."""
+
 SMOOTH = 1.5
 """Variance of a sample that counts as independent, in that of one behind the low-pass: 1.2 for
 white noise at 20 Hz and 50 samples a second."""
@@ -79,10 +82,10 @@ class NoiseLevels:
         known = self.free[int(rest)] >= LEARNED
         return np.asarray(np.where(known, self.each[int(rest)], self.each.max(axis=0)))
 
-    def known_by(self, rest: bool) -> FloatArray:
-        """Return the numbers that have told it of this kind, (2,): expectation is no knowledge."""
-        seen = self.samples[int(rest)] >= FEWEST
-        return np.asarray(np.maximum(self.free[int(rest)] + EXPECTED * seen, 1.0))
+    def unsure(self, rest: bool) -> FloatArray:
+        """Return by what factor the variance of this kind may be larger than `surely`, (2,)."""
+        free: FloatArray = self.free[int(rest)]
+        return np.asarray(1.0 + (LARGER**2 - 1.0) / (1.0 + free / 2.0) ** 2)
 
     def sample(self, rest: bool) -> FloatArray:
         """Return the standard deviation of a filtered sample, (2,); NaN: not known yet."""
