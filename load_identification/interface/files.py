@@ -21,7 +21,6 @@ import numpy as np
 import yaml
 
 from load_identification.errors import LoadIdentificationError, ParameterError
-from load_identification.interface.plain_yaml import read_plain
 from load_identification.typing_aliases import FloatArray
 
 LIMIT = 1_000_000
@@ -78,6 +77,9 @@ def read_yaml(path: Path, limit: int = LIMIT) -> Any:
     """
     try:
         text = _content(path, limit).decode()
+        # Only programs that read files need it.
+        from load_identification.interface.plain_yaml import read_plain
+
         plain = read_plain(text, _plain)
         return _Document(text, limit).value() if plain is None else plain
     except OSError as error:
