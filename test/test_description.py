@@ -21,7 +21,7 @@ from test_ros_markers import uneven_recording
 from load_identification.errors import FrameError
 from load_identification.model.frames import link_names, with_fixed_link
 from load_identification.model.robot import Robot
-from load_identification.nodes import description as transforms
+from load_identification.nodes.transport import description as transforms
 from load_identification.typing_aliases import FloatArray
 
 needs_tf2 = pytest.mark.skipif(not transforms.installed(), reason='tf2_ros is not installed')

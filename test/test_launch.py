@@ -17,7 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from load_identification.interface.parameters import ESTIMATOR, FILTER, FUSION, TABLE
+from load_identification.interface.parameters import (
+    COMPENSATION,
+    ESTIMATOR,
+    FILTER,
+    FUSION,
+    TABLE,
+)
 
 NAME = 'load_identification'
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,12 +33,17 @@ RVIZ = ROOT / 'launch' / 'rviz.launch.xml'
 EXIT_STATUS = ROOT / 'launch' / 'exit_status.launch.py'
 
 ROLES = {
-    'load_identification': (FUSION, FILTER, ESTIMATOR),
+    'load_identification': (FUSION, FILTER, ESTIMATOR, COMPENSATION),
     'fusion_node': (FUSION,),
     'filter_node': (FILTER,),
     'estimator_node': (ESTIMATOR,),
 }
-INPUTS = {FUSION: ['/joint_states', '/wrench'], FILTER: ['/robot_description'], ESTIMATOR: []}
+INPUTS = {
+    FUSION: ['/joint_states', '/wrench'],
+    FILTER: ['/robot_description'],
+    ESTIMATOR: [],
+    COMPENSATION: [],
+}
 """The topics in of the package, by the node that reads them."""
 
 ATTRIBUTES = {

@@ -89,7 +89,7 @@ def test_status_has_every_key_as_the_interface_writes_it(live: Pipeline) -> None
         key for key in shown if f'{key}.std' not in shown and not key.endswith('.std')
     } == set()
     assert set(status) - dropped - health - shown == {
-        *('state', 'event', 'samples.used'),
+        *('state', 'compensation', 'event', 'samples.used'),
         *sources,
         *parameters,
         *offsets,
@@ -237,7 +237,10 @@ def test_diagnostics_has_one_status_per_node_once_a_second(live: Pipeline) -> No
     for message in seen:
         for status in message.status:
             by_node.setdefault(status.name, []).append(status)
-    expected = {f'{NAMESPACE[1:]}/{node}_node' for node in ('fusion', 'filter', 'estimator')}
+    expected = {
+        f'{NAMESPACE[1:]}/{node}_node'
+        for node in ('fusion', 'filter', 'estimator', 'compensation')
+    }
     assert set(by_node) == expected
     for statuses in by_node.values():
         # Two seconds of playing, and what the machine may be late.
@@ -260,6 +263,7 @@ def test_topics_and_service_are_those_of_the_interface(live: Pipeline) -> None:
         'covariance': 'std_msgs/msg/Float64MultiArray',
         'wrench_predicted': 'geometry_msgs/msg/WrenchStamped',
         'wrench_external': 'geometry_msgs/msg/WrenchStamped',
+        'wrench_compensated': 'geometry_msgs/msg/WrenchStamped',
         'synchronized/joint_states': 'sensor_msgs/msg/JointState',
         'synchronized/wrench': 'geometry_msgs/msg/WrenchStamped',
         'filtered/wrench': 'geometry_msgs/msg/WrenchStamped',
@@ -283,7 +287,7 @@ def test_topics_and_service_are_those_of_the_interface(live: Pipeline) -> None:
 
 def test_every_parameter_is_declared_with_description_and_range(live: Pipeline) -> None:
     names: dict[str, set[str]] = {}
-    for node in ('fusion_node', 'filter_node', 'estimator_node'):
+    for node in ('fusion_node', 'filter_node', 'estimator_node', 'compensation_node'):
         prefix = f'{NAMESPACE}/{node}'
         listed = live.group.call(f'{prefix}/list_parameters', ListParameters)
         names[node] = set(listed.result.names) - {'use_sim_time', 'start_type_description_service'}

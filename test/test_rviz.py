@@ -12,8 +12,8 @@ import pytest
 import yaml
 from visualization_msgs.msg import Marker
 
-from load_identification.nodes import description as transforms
 from load_identification.nodes.markers import NEWTONS_PER_METRE, PayloadMarkers
+from load_identification.nodes.transport import description as transforms
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = ROOT / 'config' / 'load_identification.rviz'

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from load_identification.interface.parameters import (
     ARM,
+    COMPENSATION,
     ESTIMATOR,
     FILTER,
     FUSION,
@@ -65,6 +66,7 @@ NODES = {
         ),
         ('calibrate_offset', 'check_mass', 'save_tool', 'clear_tool', 'reset'),
     ),
+    'compensation_node': NodeNames(COMPENSATION, (), ('wrench_compensated', '/diagnostics')),
     'hexapod_node': NodeNames(
         HEXAPOD, ('/joint_states', 'status'), (*SYNCHRONIZED, *FILTERED, '/diagnostics')
     ),
@@ -77,13 +79,15 @@ NODES = {
 """By the name of the node. `/tf` and `/tf_static` only where tf2_ros is installed."""
 
 PROGRAMS = {
-    'load_identification': ('fusion_node', 'filter_node', 'estimator_node'),
+    'load_identification': (
+        'fusion_node', 'filter_node', 'estimator_node', 'compensation_node',
+    ),
     'fusion_node': ('fusion_node',),
     'filter_node': ('filter_node',),
     'estimator_node': ('estimator_node',),
     'hexapod_node': ('hexapod_node', 'estimator_node'),
     'arm_estimator_node': ('arm_estimator_node', 'estimator_node'),
-}
+}  # fmt: skip
 """The nodes that each program runs, hexapod_node the second one by its parameter with_estimator.
 
 What they hand on to one another stays within it.

@@ -11,7 +11,8 @@ from typing import Any
 from load_identification.errors import ParameterError
 
 FUSION, FILTER, ESTIMATOR, HEXAPOD, ARM = 'fusion', 'filter', 'estimator', 'hexapod', 'arm'
-ALL = (FUSION, FILTER, ESTIMATOR, HEXAPOD, ARM)
+COMPENSATION = 'compensation'
+ALL = (FUSION, FILTER, ESTIMATOR, HEXAPOD, ARM, COMPENSATION)
 
 CONVENTIONS = {'on_sensor': 1.0, 'on_load': -1.0}
 """Sign that turns a wrench of each convention into what the load exerts on the sensor."""
@@ -57,7 +58,7 @@ class Parameters:
     wrench_convention: str = _parameter(
         'on_sensor',
         'on_sensor: what the load exerts on the sensor; on_load: the opposite',
-        (FILTER, ESTIMATOR),
+        (FILTER, ESTIMATOR, COMPENSATION),
         choices=tuple(CONVENTIONS),
     )
     gravity: tuple[float, ...] = _parameter(
@@ -73,14 +74,14 @@ class Parameters:
     wrench_delay: float = _parameter(
         0.0,
         'By how much a wrench is older than its stamp says',
-        (FUSION, ESTIMATOR),
+        (FUSION, ESTIMATOR, COMPENSATION),
         's',
         (-0.5, 0.5),
     )
     max_gap: float = _parameter(
         0.1,
         'A gap between samples longer than this is not bridged',
-        (FUSION, FILTER, HEXAPOD, ARM),
+        (FUSION, FILTER, HEXAPOD, ARM, COMPENSATION),
         's',
         (0.002, 10.0),
     )
@@ -152,18 +153,10 @@ class Parameters:
         choices=('ordinary', 'none'),
     )
     gain_common: float = _parameter(
-        0.005,
-        'Std of a gain error common to all channels; 0: none',
-        (ESTIMATOR,),
-        '',
-        (0.0, 0.5),
+        0.005, 'Std of a gain error common to all channels; 0: none', (ESTIMATOR,), '', (0.0, 0.5)
     )
     gain: float = _parameter(
-        0.005,
-        'Std of the gain error of each channel; 0: none',
-        (ESTIMATOR,),
-        '',
-        (0.0, 0.5),
+        0.005, 'Std of the gain error of each channel; 0: none', (ESTIMATOR,), '', (0.0, 0.5)
     )
     cross_talk: float = _parameter(
         0.005,
@@ -194,11 +187,7 @@ class Parameters:
         (0.0, 0.5),
     )
     joint_zero_error: float = _parameter(
-        0.0017,
-        'Std of the zero of each joint; 0: none',
-        (ESTIMATOR,),
-        'rad',
-        (0.0, 0.5),
+        0.0017, 'Std of the zero of each joint; 0: none', (ESTIMATOR,), 'rad', (0.0, 0.5)
     )
     delay_error: float = _parameter(
         0.002,
@@ -222,11 +211,7 @@ class Parameters:
         (0.0, 10.0),
     )
     error_time: float = _parameter(
-        100.0,
-        'Time in which these errors may become others',
-        (ESTIMATOR,),
-        's',
-        (1.0, 1e6),
+        100.0, 'Time in which these errors may become others', (ESTIMATOR,), 's', (1.0, 1e6)
     )
     bounding_ellipsoid: tuple[float, ...] = _parameter(
         (0.0,) * 6,
@@ -272,6 +257,12 @@ class Parameters:
     )
     catalogue: str = _parameter(
         '', 'File of known objects that check_mass tells apart; empty: none', (ESTIMATOR,)
+    )
+    compensate_inertia: bool = _parameter(
+        False, 'wrench_compensated is less inertial forces too', (COMPENSATION,)
+    )
+    compensated_frame: str = _parameter(
+        '', 'Link in whose frame wrench_compensated is given; empty: the sensor', (COMPENSATION,)
     )
     mechanism: str = _parameter('', 'Geometry file of a parallel machine', (HEXAPOD,))
     with_estimator: bool = _parameter(

@@ -123,6 +123,12 @@ class Robot:
         self._continuous = np.flatnonzero([joint.nq == 2 for joint in moving])
         self._cosine = self._index[self._continuous]
         self._check_axes()
+        self._carried = {
+            frame.name
+            for frame in whole.frames
+            if frame.type == pinocchio.FrameType.BODY
+            and set(list(whole.supports[frame.parentJoint])[1:]) <= set(chain)
+        }
         horizontal = np.sort(np.argsort(np.abs(self.gravity), kind='stable')[:2])
         self._tilted = np.cross(np.eye(3)[horizontal], self.gravity).T
 
@@ -164,6 +170,40 @@ class Robot:
             gravity_by_joint=np.cross(gravity[:, :, None], axes, axis=1),
             gravity_by_tilt=np.einsum('nij,ik->njk', root_from_sensor, self._tilted),
         )
+
+    def seen_from(
+        self, frame: str, q: FloatArray, qd: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return how S lies in another frame F, and how it moves in it.
+
+        Parameters
+        ----------
+        frame : name of a link that no other joint moves than those of `joints`.
+        q, qd : (J,) joint positions and velocities [rad, m, per s].
+
+        Returns
+        -------
+        rotation : (3, 3) from S to F [-].
+        origin : (3,) of S in F [m].
+        twist : (6,) velocity of S against F, linear before angular, in S [m/s, rad/s].
+
+        Raises
+        ------
+        FrameError : where there is no such link.
+        """
+        if frame not in self._carried:
+            raise FrameError(
+                f'{frame!r} is no link of the robot description that only the joints between '
+                f'its root and {self.sensor_frame!r} move; such are {sorted(self._carried)}'
+            )
+        model, data, local = self._model, self._data, pinocchio.LOCAL
+        pinocchio.forwardKinematics(model, data, self._configurations(q[None])[0], qd)
+        other = model.getFrameId(frame, pinocchio.FrameType.BODY)
+        root_from_sensor = pinocchio.updateFramePlacement(model, data, self._frame)
+        pose = pinocchio.updateFramePlacement(model, data, other).actInv(root_from_sensor)
+        twist = pinocchio.getFrameVelocity(model, data, self._frame, local)
+        twist = twist - pose.actInv(pinocchio.getFrameVelocity(model, data, other, local))
+        return np.array(pose.rotation), np.array(pose.translation), np.array(twist.vector)
 
     def _configurations(self, q: FloatArray) -> FloatArray:
         """Turn joint positions (n, J) into Pinocchio's configurations (n, nq)."""

@@ -30,6 +30,7 @@ from load_identification.nodes.status import StatusMessage
 from load_identification.nodes.transport.readers import TopicUpstream
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, run
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS
+from load_identification.pipeline.compensation import LoadTakenOff
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Samples
 from load_identification.signals.sensor_health import ABSENT, ALIVE
@@ -80,6 +81,8 @@ class EstimatorNode(Node):
         if upstream is None:
             upstream = self._topics = TopicUpstream(self)
         self._upstream = upstream
+        self.load = LoadTakenOff()
+        """What `wrench_compensated` is less, by the newest estimate."""
         self._due = self._advice_due = 0.0
         self._advice = ''
         self._report = Report()
@@ -144,6 +147,7 @@ class EstimatorNode(Node):
         estimator = self._payload.estimator
         estimate = estimator.estimate()
         self._requests.note(estimate)
+        self.load.update(estimate, estimator.tool[0])
         self._log_events()
         streaming = now - self._last_sample <= SILENCE
         upstream = self._report = self._upstream.report()
@@ -176,6 +180,7 @@ class EstimatorNode(Node):
             used=estimator.used,
             dropped=upstream.dropped + estimator.dropped,
             health=health,
+            compensation=self.load.state,
             warning='; '.join(filter(None, warnings)),
             note='; '.join(filter(None, notes)),
         )

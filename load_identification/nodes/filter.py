@@ -15,8 +15,8 @@ from load_identification.interface.batches import CHANNELS
 from load_identification.interface.messages import read_synchronized
 from load_identification.interface.names import HEALTH
 from load_identification.interface.parameters import FILTER
-from load_identification.nodes.description import StaticFrames, installed
 from load_identification.nodes.diagnostics import LOOK, WARNING, Starvation, report_regularly
+from load_identification.nodes.transport.description import StaticFrames, installed
 from load_identification.nodes.transport.publishers import FilteredPublisher
 from load_identification.nodes.transport.readers import StampMatcher
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, run

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from rclpy.node import Node
 
+from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.model.robot import RotationAxis
+from load_identification.nodes.compensation import CompensationNode
 from load_identification.nodes.diagnostics import Report
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.filter import FilterNode
 from load_identification.nodes.fusion import FusionNode
-from load_identification.nodes.transport.runtime import run
+from load_identification.nodes.transport.runtime import guard, run
 from load_identification.pipeline.wrist_front import WristFront
 
 
@@ -33,17 +36,21 @@ class Front:
 
 
 class Pipeline:
-    """Drives the three nodes in turn."""
+    """Drives the four nodes in turn."""
 
     def __init__(self) -> None:
         self._front = Front()
+        self._compensation = CompensationNode()
         self._estimator = EstimatorNode(self._front)
-        self._listened = False
+        self._listened = self._compensate = False
+        self._joints: list[JointBatch] = []
+        self._wrenches: list[WrenchBatch] = []
+        self._due = 0.0
 
     @property
     def nodes(self) -> Sequence[Node]:
         """The nodes to be served."""
-        return self._front.fusion, self._front.filter, self._estimator
+        return self._front.fusion, self._front.filter, self._estimator, self._compensation
 
     @property
     def period(self) -> float:
@@ -51,8 +58,8 @@ class Pipeline:
 
         Where nobody listens to a stream, samples are processed once per estimate.
         """
-        poll = self._front.fusion.period
-        return poll if self._listened else max(poll, self._estimator.batch_period)
+        poll, often = self._front.fusion.period, self._listened or self._compensate
+        return poll if often else max(poll, self._estimator.batch_period)
 
     def tick(self) -> None:
         """Carry what has come through all stages and publish it.
@@ -62,8 +69,23 @@ class Pipeline:
         """
         synchronized, filtered = self._front.fusion.publisher, self._front.filter.publisher
         self._listened = synchronized.wanted or filtered.wanted or self._estimator.listened
+        self._compensate = self._compensation.publisher.wanted
         self._front.filter.look_for_frame()
-        samples = self._front.stages.update(*self._front.fusion.read())
+        read = self._front.fusion.read()
+        joints, wrenches = list(read[0]), list(read[1])
+        self._joints += joints
+        self._wrenches += wrenches
+        if self._compensate:
+            # Before all else, for somebody controls a force by it; the rest can wait.
+            with guard:
+                self._compensated(joints, wrenches)
+            now = time.monotonic()
+            if not self._listened and now < self._due:
+                return
+            self._due = now + self._estimator.batch_period - 0.5 * self._front.fusion.period
+        joints, self._joints = self._joints, []
+        wrenches, self._wrenches = self._wrenches, []
+        samples = self._front.stages.update(joints, wrenches)
         self._estimator.process(samples)
         if self._listened and samples.raw is not None:
             synchronized.publish(samples.raw)
@@ -71,9 +93,15 @@ class Pipeline:
             filtered.publish(samples.filtered)
         self._estimator.publish_if_due()
 
+    def _compensated(self, joints: list[JointBatch], wrenches: list[WrenchBatch]) -> None:
+        front = self._front.stages.motion_filter
+        self._compensation.process(
+            joints, wrenches, front.robot, self._estimator.load, front.dead_channels
+        )
+
 
 def main(args: list[str] | None = None) -> int:
-    """Run fusion, filter and estimator in one process."""
+    """Run fusion, filter, estimator and compensation in one process."""
     return run(Pipeline, args)
 
 

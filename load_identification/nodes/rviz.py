@@ -13,8 +13,8 @@ from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.shapes import Shape, shape_of
-from load_identification.nodes.description import PayloadFrame
 from load_identification.nodes.markers import PayloadMarkers, Scene
+from load_identification.nodes.transport.description import PayloadFrame
 from load_identification.nodes.transport.publishers import wanted
 from load_identification.typing_aliases import FloatArray
 

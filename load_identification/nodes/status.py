@@ -23,6 +23,7 @@ from load_identification.interface.names import (
     OFFSET_KEYS,
     PARAMETER_KEYS,
 )
+from load_identification.pipeline.compensation import NONE
 from load_identification.signals.sensor_health import ABSENT, ALIVE
 
 CALIBRATION = 'calibration.'
@@ -65,6 +66,7 @@ class StatusMessage:
             self._set(f'mass.std.{source}', 'nan')
         for channel in CHANNELS:
             self._set(HEALTH + channel, ABSENT)
+        self._set('compensation', NONE)
         self._set('event', 'none')
         self._set('samples.used', '0')
 
@@ -100,6 +102,7 @@ class StatusMessage:
         used: int,
         dropped: Counter[str],
         health: Mapping[str, str],
+        compensation: str = NONE,
         warning: str = '',
         note: str = '',
     ) -> None:
@@ -120,6 +123,8 @@ class StatusMessage:
             Samples dropped, by reason.
         health : mapping of str to str
             What each channel of the wrench is worth.
+        compensation : str
+            What `wrench_compensated` is less: `none`, `tool`, `payload` or `last_payload`.
         warning : str
             What is wrong, though estimates go on.
         note : str
@@ -144,6 +149,7 @@ class StatusMessage:
                 known = std < UNKNOWN_STD
                 self._set(key, number(sign * value if known else np.nan))
                 self._set(f'{key}.std', number(std if known else np.nan))
+        self._set('compensation', compensation)
         self._set('event', event)
         self._set('samples.used', str(used))
         for channel, state in health.items():

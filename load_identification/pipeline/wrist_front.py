@@ -11,7 +11,6 @@ from load_identification.interface.batches import JointBatch, SynchronizedBatch,
 from load_identification.model.robot import Robot, RotationAxis, joint_axes
 from load_identification.pipeline.samples import Samples
 from load_identification.signals.motion_filter import MotionFilter
-from load_identification.signals.sensor_health import ALIVE
 from load_identification.signals.synchronizer import Synchronizer
 
 
@@ -46,8 +45,7 @@ class WristFront:
         names = robot.joints if robot is not None else ()
         if robot is not None:
             self.synchronizer.follow(robot.limits_by_joint)
-        dead = tuple(state != ALIVE for state in self.motion_filter.health.states)
-        return Samples(raw, filtered, names, dead)
+        return Samples(raw, filtered, names, self.motion_filter.dead_channels)
 
     def axes(self) -> tuple[RotationAxis, ...]:
         """Return the axes of the joints in the present pose, none where it is not known."""

@@ -16,7 +16,7 @@ from load_identification.model.urdf import check_description
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
 from load_identification.signals.joint_jumps import JumpGate
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
-from load_identification.signals.sensor_health import ABSENT, SensorHealth
+from load_identification.signals.sensor_health import ABSENT, ALIVE, SensorHealth
 from load_identification.typing_aliases import BoolArray
 
 JUDGED_NS = 50_000_000
@@ -67,6 +67,11 @@ class MotionFilter:
         """Wrench channels that have shown nothing so far, or show nothing any more."""
         states = zip(CHANNELS, self.health.states, strict=True)
         return tuple(channel for channel, state in states if state == ABSENT)
+
+    @property
+    def dead_channels(self) -> tuple[bool, ...]:
+        """Which wrench channels are not alive."""
+        return tuple(state != ALIVE for state in self.health.states)
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
         """Use a robot description; with the sensor frame known, check that it is there.

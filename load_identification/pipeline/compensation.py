@@ -1,0 +1,271 @@
+"""The raw wrench less offset, tool and payload, at its own stamps and without a filter."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
+
+import numpy as np
+
+from load_identification.errors import FrameError
+from load_identification.estimation.measurement import PARAMETERS
+from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
+from load_identification.interface.batches import JointBatch, WrenchBatch
+from load_identification.interface.parameters import CONVENTIONS, Parameters
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.regressor import wrench_regressor
+from load_identification.model.robot import FrameMotion, Robot
+from load_identification.signals.joint_motion import JointMotionNow
+from load_identification.typing_aliases import FloatArray, IntArray
+
+NONE, TOOL, PAYLOAD, LAST_PAYLOAD = 'none', 'tool', 'payload', 'last_payload'
+"""What is taken off the wrench, as `compensation` in `status` has it."""
+
+LONGEST, MOST = 20_000_000, 100
+"""What comes at once is taken in pieces no longer than this [ns], where a slow poll or a busy
+machine has let it wait; in no more than so many, whatever the stamps are."""
+
+Batch = TypeVar('Batch', JointBatch, WrenchBatch)
+
+
+class LoadTakenOff:
+    """What is to be taken off a wrench besides contact: offset, tool and payload.
+
+    Attributes
+    ----------
+    state : str
+        `none`, `tool`, `payload` or `last_payload`.
+    body : (10,) array
+        Tool and payload together, about the origin of S [kg, kg m, kg m²].
+    offset : (6,) array
+        Of the wrench that the load exerts on the sensor; zero where not known [N, N m].
+    """
+
+    def __init__(self) -> None:
+        self.state = NONE
+        self.body: FloatArray = np.zeros(PARAMETERS)
+        self.offset: FloatArray = np.zeros(6)
+
+    def update(self, estimate: PayloadEstimate | None, tool: FloatArray) -> None:
+        """Take an estimate and the tool's parameters (10,) into account."""
+        if estimate is not None and estimate.unresolved:
+            # Nothing is claimed of what hangs on the sensor now: what is taken off stays.
+            self.state = LAST_PAYLOAD if self.state == PAYLOAD else self.state
+            return
+        if estimate is not None:
+            std = np.sqrt(np.diag(estimate.covariance)[PARAMETERS:])
+            self.offset = np.where(std < UNKNOWN_STD, estimate.offset, 0.0)
+        if estimate is not None and estimate.identified[0]:
+            self.state, self.body = PAYLOAD, _with_known_inertia(estimate, tool)
+        else:
+            self.state, self.body = TOOL if tool.any() else NONE, tool
+
+
+def _with_known_inertia(estimate: PayloadEstimate, tool: FloatArray) -> FloatArray:
+    """Return tool and payload, the payload a point where its inertia is not identified."""
+    body = estimate.total.copy()
+    if not estimate.identified[4:].all():
+        mass, center = estimate.parameters[0], estimate.parameters[1:4] / estimate.parameters[0]
+        point = InertialParameters.from_center_of_mass(mass, center, np.zeros((3, 3)))
+        body[4:] = tool[4:] + point.to_vector()[4:]
+    return body
+
+
+@dataclass(frozen=True, eq=False)
+class _Instant:
+    """Motion of S at a stamp [ns], and how it is seen from the frame asked for, if any."""
+
+    stamp: int
+    motion: FrameMotion
+    rotation: FloatArray
+    origin: FloatArray
+    twist: FloatArray
+
+
+class Compensation:
+    """The compensation stage: a batch of raw wrenches in, the same compensated out.
+
+    The forward kinematics is computed once a batch (of at most 20 ms), at the newest joint state;
+    gravity is carried from there to the stamps of the wrenches by the angular velocity. With
+    `compensate_inertia` accelerations between the last two of these are interpolated.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.dropped: Counter[str] = Counter()
+        self.waiting_for = ''
+        """What keeps wrenches from being compensated, in words; empty when nothing does."""
+        self._sign = CONVENTIONS[parameters.wrench_convention]
+        self._delay = round(parameters.wrench_delay * 1e9)
+        self._longest = round(parameters.max_gap * 1e9)
+        self._frame = parameters.compensated_frame
+        self._inertia = parameters.compensate_inertia
+        self._joints = JointMotionNow(parameters.max_gap)
+        self._robot: Robot | None = None
+        self._before: _Instant | None = None
+        self._now: _Instant | None = None
+
+    def update(
+        self,
+        joints: Iterable[JointBatch],
+        wrenches: Iterable[WrenchBatch],
+        robot: Robot | None,
+        load: LoadTakenOff,
+        dead: Sequence[bool] = (),
+    ) -> list[WrenchBatch]:
+        """Take in what has come; return the wrenches compensated.
+
+        Parameters
+        ----------
+        joints, wrenches : iterable of batches
+            As they came.
+        robot : Robot or None
+            With S the frame of the wrenches; None: not known yet.
+        load : LoadTakenOff
+        dead : sequence of 6 bool
+            Channels that are not alive: NaN comes out; empty: all are.
+        """
+        found: list[WrenchBatch] = []
+        for some_joints, some_wrenches in _in_pieces(list(joints), list(wrenches)):
+            self._joints.update(some_joints)
+            if some_wrenches:
+                self.waiting_for = self._move_on(robot)
+                found += self._all_compensated(some_wrenches, load, dead)
+        return found
+
+    def _all_compensated(
+        self, wrenches: Sequence[WrenchBatch], load: LoadTakenOff, dead: Sequence[bool]
+    ) -> list[WrenchBatch]:
+        """Return wrenches compensated, in the frame asked for; count those that are not."""
+        found = []
+        for batch in wrenches:
+            compensated = self._compensated(batch, load)
+            count = 0 if compensated is None else len(compensated.stamps)
+            self.dropped['not_compensated'] += len(batch.stamps) - count
+            if compensated is not None and count:
+                if any(dead):
+                    compensated.wrench[:, np.array(dead)] = np.nan
+                found.append(self._in_frame(compensated))
+        return found
+
+    def _move_on(self, robot: Robot | None) -> str:
+        """Compute the motion at the newest joint state; return what that lacks."""
+        if robot is not self._robot:
+            self._robot, self._before, self._now = robot, None, None
+        if robot is None:
+            return 'the robot description'
+        state = self._joints.newest(robot.joints)
+        if state is None:
+            self._now = None
+            return 'joint states of all joints that carry the sensor'
+        if self._now is not None and state.stamp == self._now.stamp:
+            return ''
+        q, qd = state.position, state.velocity
+        motion = robot.motion(q[None], qd[None], state.acceleration[None])
+        seen = np.eye(3), np.zeros(3), np.zeros(6)
+        try:
+            if self._frame not in ('', robot.sensor_frame):
+                seen = robot.seen_from(self._frame, q, qd)
+        except FrameError as error:
+            self._now = None
+            return f'a usable compensated_frame: {error}'
+        self._before, self._now = self._now, _Instant(state.stamp, motion, *seen)
+        return ''
+
+    def _compensated(self, batch: WrenchBatch, load: LoadTakenOff) -> WrenchBatch | None:
+        """Return the wrenches near enough to the newest joint state, compensated, in S."""
+        now, robot = self._now, self._robot
+        if now is None or robot is None or batch.frame != robot.sensor_frame:
+            return None
+        times = batch.stamps - self._delay
+        near = np.abs(times - now.stamp) <= self._longest
+        seconds = (times[near] - now.stamp) * np.float64(1e-9)
+        turn = _turned(now, seconds)
+        gravity = now.motion.gravity - np.cross(turn, now.motion.gravity)
+        gravity += 0.5 * np.cross(turn, np.cross(turn, now.motion.gravity))
+        if self._inertia:
+            linear, omega, alpha = self._accelerations(now, times[near])
+        else:
+            linear = omega = alpha = np.zeros_like(gravity)
+        regressor = wrench_regressor(linear - gravity, omega, alpha)
+        taken_off = self._sign * (load.offset - regressor @ load.body)
+        return WrenchBatch(batch.frame, batch.stamps[near], batch.wrench[near] - taken_off)
+
+    def _accelerations(self, now: _Instant, times: IntArray) -> tuple[FloatArray, ...]:
+        """Return acceleration without gravity, omega and alpha (n, 3) each at times [ns]."""
+        before, share = self._before, np.ones((len(times), 1))
+        if before is None or not 0 < now.stamp - before.stamp <= self._longest:
+            before = now
+        else:
+            share[:, 0] = np.clip((times - before.stamp) / (now.stamp - before.stamp), 0.0, 1.0)
+
+        def between(first: FloatArray, last: FloatArray) -> FloatArray:
+            return first + share * (last - first)
+
+        a, b = before.motion, now.motion
+        return (
+            between(a.linear_acceleration + a.gravity, b.linear_acceleration + b.gravity),
+            between(a.angular_velocity, b.angular_velocity),
+            between(a.angular_acceleration, b.angular_acceleration),
+        )
+
+    def _in_frame(self, batch: WrenchBatch) -> WrenchBatch:
+        """Return wrenches in the axes of the frame asked for, about its origin."""
+        now = self._now
+        if self._frame in ('', batch.frame) or now is None:
+            return batch
+        seconds = 1e-9 * (batch.stamps - self._delay - now.stamp)[:, None]
+        turn = seconds * now.twist[3:]
+        origin = now.origin + seconds * (now.rotation @ now.twist[:3])
+
+        def turned(vectors: FloatArray) -> FloatArray:
+            once = np.cross(turn, vectors)
+            result: FloatArray = (vectors + once + 0.5 * np.cross(turn, once)) @ now.rotation.T
+            return result
+
+        force, torque = turned(batch.wrench[:, :3]), turned(batch.wrench[:, 3:])
+        wrench = np.hstack([force, torque + np.cross(origin, force)])
+        return WrenchBatch(self._frame, batch.stamps, wrench)
+
+
+def _in_pieces(
+    joints: Sequence[JointBatch], wrenches: Sequence[WrenchBatch]
+) -> Iterator[tuple[list[JointBatch], list[WrenchBatch]]]:
+    """Cut what has come at once into pieces short enough for one forward kinematics each."""
+    stamps = [stamp for batch in wrenches if batch.stamps.size for stamp in batch.stamps[[0, -1]]]
+    ends = np.arange(min(stamps) + LONGEST, max(stamps), LONGEST) if stamps else ()
+    ends = ends if len(ends) < MOST else ()
+    bounds = [np.iinfo(np.int64).min, *ends, np.iinfo(np.int64).max]
+    for low, high in itertools.pairwise(bounds):
+        yield _between(joints, low, high), _between(wrenches, low, high)
+
+
+def _between(batches: Sequence[Batch], low: int, high: int) -> list[Batch]:
+    """Return what is later than one stamp and not later than another [ns]."""
+    found = []
+    for batch in batches:
+        mine = (batch.stamps > low) & (batch.stamps <= high)
+        if mine.all():
+            found.append(batch)
+        elif mine.any():
+            arrays = {
+                f.name: getattr(batch, f.name)[mine]
+                for f in fields(batch)
+                if isinstance(getattr(batch, f.name), np.ndarray)
+            }
+            found.append(replace(batch, **arrays))
+    return [batch for batch in found if batch.stamps.size]
+
+
+def _turned(now: _Instant, seconds: FloatArray) -> FloatArray:
+    """Return by which rotation vector (n, 3), in S, it has turned since an instant [rad]."""
+    t = seconds[:, None]
+    turn: FloatArray = t * now.motion.angular_velocity
+    turn += 0.5 * t**2 * now.motion.angular_acceleration
+    return turn
