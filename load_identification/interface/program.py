@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
+from types import FrameType, TracebackType
 
 from load_identification import __version__
 
@@ -84,7 +85,22 @@ def begin(terminated: int = TERMINATED) -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A locale that has no ± is no reason to fail.
             stream.reconfigure(errors='replace', line_buffering=True)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupts: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        interrupts.append(number)
+        raise KeyboardInterrupt
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if not interrupts:
+            sys.__excepthook__(kind, error, trace)
+            return
+        # What is written in C may make an ImportError of a KeyboardInterrupt in its import.
+        print('interrupted', file=sys.stderr, flush=True)
+        os._exit(INTERRUPTED)
+
+    signal.signal(signal.SIGINT, interrupt)
+    sys.excepthook = hook
 
     def terminate(number: int, frame: FrameType | None) -> None:
         raise SystemExit(terminated)
