@@ -212,8 +212,10 @@ def test_an_offset_that_has_gone_stale_is_found_out_by_motion(
     arm.body = PAYLOAD
     arm.rest(0.1)
     arm.call('reset')
-    arm.run(SHORT)
-    live[1].settle()
+    # Where the reset came before the step was noticed, one motion may not do.
+    for _ in range(2):
+        arm.run(SHORT)
+        live[1].settle()
     # Trusting it would put the mass off by tenths of a kilogram.
     if live[1].status['mass.identified'] == 'true':
         error = abs(live[1].number('mass') - PAYLOAD.mass)
