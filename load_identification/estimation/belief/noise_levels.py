@@ -18,7 +18,7 @@ FEWEST = 10.0
 LEARNED = 4.0
 """Free numbers of a group that tell its noise well enough for a change to be noticed."""
 
-LARGER = 10.0
+LARGER = 5.0
 """Times what is expected, noise that has not shown itself yet may be: coarse encoders [-]."""
 
 SMOOTH = 1.5
