@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from load_identification.estimation.drift import Zero, bank
+from load_identification.estimation.events import EventKind
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.pose_errors import HARMONICS, STANDARD_GRAVITY, PoseErrors
+from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.parameters import Parameters
 from load_identification.pipeline import settings
 from load_identification.simulation.cells import Conditions, record, sample
@@ -19,17 +21,29 @@ from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensors import WRIST_SENSOR
+from load_identification.typing_aliases import FloatArray
+
+TRUE_OFFSET = np.array(WRIST_SENSOR.offset)
+
+MASS = 1.5
+"""[kg]."""
 
 
 def worked(
-    robot: str, motion: str, conditions: Conditions, seconds: float, seed: int, **changed: str
+    robot: str,
+    motion: str,
+    conditions: Conditions,
+    seconds: float,
+    seed: int,
+    calibrated: FloatArray | None = None,
+    **changed: str,
 ) -> PayloadEstimator:
-    """Carry some seconds of work with 1.5 kg through the stages."""
+    """Carry some seconds of work with 1.5 kg through the stages; `calibrated`: an offset (6,)."""
     mount = MOUNTS[robot]
     parameters = replace(Parameters(), gravity=mount.gravity, **changed)
     drawn = MOTIONS[motion](mount, seconds, np.random.default_rng([seed, 0]))
     path = sample(mount, drawn, seconds, 500.0)
-    load = drawn_load(np.random.default_rng([seed, 1]), 1.5)
+    load = drawn_load(np.random.default_rng([seed, 1]), MASS)
     joints, wrenches = record(path, load, conditions, seed)
     front = settings.motion_filter(parameters)
     front.set_description(mount.urdf, mount.sensor_frame)
@@ -38,6 +52,11 @@ def worked(
     batch = front.update(samples)
     assert batch is not None
     estimator = settings.payload_estimator(parameters)
+    if calibrated is not None:
+        noise = np.array([WRIST_SENSOR.force_noise, WRIST_SENSOR.torque_noise])
+        covariance = np.diag(np.repeat(noise, 3) ** 2 / 500)
+        first = int(batch.stamps[0])
+        estimator.set_offset(OffsetPrior(calibrated, covariance, first, noise))
     for piece in pieces(batch):
         estimator.update(piece)
     return estimator
@@ -56,6 +75,33 @@ def test_a_sensor_without_path_errors_is_believed_for_it() -> None:
     estimate = worked('puma', 'rich', Conditions(), 8.0, 0).estimate()
     assert estimate is not None
     assert estimate.identified.all()
+
+
+STALE = ([0.0, 3.0, -4.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.3, 0.0, 0.0])
+
+
+@pytest.mark.parametrize('step', STALE, ids=str)
+@pytest.mark.parametrize(('robot', 'motion'), [('scara', 'rich'), ('puma', 'pauses')])
+def test_an_offset_stale_from_the_start_is_no_noise(
+    robot: str, motion: str, step: list[float]
+) -> None:
+    """With the load in hand from the start, only another offset makes what comes fit."""
+    estimator = worked(robot, motion, Conditions(), 4.0, 1, TRUE_OFFSET - step)
+    assert [event.kind for event in estimator.events.since(0)] == [EventKind.OFFSET_CHANGED]
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert estimate.identified[0]
+    assert abs(estimate.values[0] - MASS) < 4.0 * estimate.std[0] < 0.2
+
+
+@pytest.mark.parametrize('resolution', [WRIST_SENSOR.encoder_resolution, 1e-3])
+@pytest.mark.parametrize(('robot', 'motion'), [('scara', 'rich'), ('puma', 'pauses')])
+def test_an_offset_that_holds_is_not_contradicted(
+    robot: str, motion: str, resolution: float
+) -> None:
+    conditions = Conditions(sensors=replace(WRIST_SENSOR, encoder_resolution=resolution))
+    estimator = worked(robot, motion, conditions, 4.0, 1, TRUE_OFFSET)
+    assert [event.kind for event in estimator.events.since(0)] == []
 
 
 @pytest.mark.parametrize('seed', range(2))

@@ -18,6 +18,7 @@ from load_identification.estimation.belief.error_budget import (
 )
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
+from load_identification.estimation.calibration_check import CalibrationCheck
 from load_identification.estimation.changes.detection import ChangeDetection, State
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.excitation import Excitation
@@ -97,6 +98,7 @@ class PayloadEstimator:
         self._walk = walk
         self._excitation = ExcitationMonitor(settings.force_noise, settings.torque_noise)
         self._changes = ChangeDetection(self.events)
+        self._calibration = CalibrationCheck(self.sensor_offset)
         self._steps = np.zeros(2)
         self._joints = 0
         self._belief: Belief
@@ -109,17 +111,22 @@ class PayloadEstimator:
             belief = self._changes.settled(self._belief)
             self._belief = belief.without(belief.model.places(belief.model.body))
             self._changes.forget()
+            self._calibration.restart()
             self._gathered.clear()
             return
         self._block: int | None = None
         self._start = 0
-        self._begin(0)
+        self._begin(0, self._noise_expected())
         self.newest = 0
         """Stamp of the newest sample used [ns]."""
         self._frame = ''
 
-    def _begin(self, stamp: int) -> None:
-        """Know nothing but a calibrated offset that holds, as old as at a stamp [ns]."""
+    def _noise_expected(self) -> NoiseLevels:
+        s = self.settings
+        return NoiseLevels.of_expected(np.array([s.force_noise, s.torque_noise]))
+
+    def _begin(self, stamp: int, noise: NoiseLevels) -> None:
+        """Know nothing but noise and a calibrated offset that holds, at a stamp [ns]."""
         s = self.settings
         self._gathered: list[FilteredBatch] = []
         self._ended = stamp
@@ -134,17 +141,8 @@ class PayloadEstimator:
             forgetting_time=s.forgetting_time,
             steps=self._steps,
         )
-        noise = NoiseLevels.of_expected(np.array([s.force_noise, s.torque_noise]))
-        self._belief = Belief.of_nothing(model, noise)
+        self._belief = self._calibration.begin(Belief.of_nothing(model, noise), stamp)
         self._changes.forget()
-        prior = self.sensor_offset.prior(stamp)
-        if prior is not None:
-            self._belief = self._belief.with_offset(prior.mean, self._of_any_pose(prior))
-
-    def _of_any_pose(self, prior: OffsetPrior) -> FloatArray:
-        """Return the covariance of an offset measured in one pose, (6, 6): the field is in it."""
-        field = self._belief.model.pose.variance
-        return prior.covariance + np.diag(field)
 
     def expect_steps(self, steps: FloatArray) -> None:
         """Take force and torque for no finer than in such steps, (2,) [N, N m]."""
@@ -168,7 +166,7 @@ class PayloadEstimator:
         """Begin anew with a calibrated offset; the payload is forgotten."""
         self.sensor_offset.calibrate(calibrated)
         self._excitation.reset()
-        self._begin(self.newest)
+        self._begin(self.newest, self._belief.noise)
 
     def offset(self) -> tuple[FloatArray, FloatArray]:
         """Return what is known of the offset: mean (6,) and covariance (6, 6) [N, N m].
@@ -209,7 +207,7 @@ class PayloadEstimator:
         if self._block is None:
             self._block, self._start, self._joints = 0, first, joints
             # Only now is it known how long ago a stored offset was measured.
-            self._begin(first)
+            self._begin(first, self._noise_expected())
 
     def _end_block(self) -> None:
         """Predict, test, weight, combine and learn: one block more."""
@@ -237,10 +235,11 @@ class PayloadEstimator:
         if self._zero is None and self._belief.settled:
             offset, covariance = self.offset()
             self._zero = drift.Zero(block.stamp, offset, np.diag(covariance))
-        if self._offset_is_contradicted():
-            self.sensor_offset.invalidate()
-            self._begin(block.stamp)
-            self.events.add(EventKind.OFFSET_CHANGED, block.stamp)
+        if self._changes.state is State.TRACKING:
+            other = self._calibration.update(self._belief, block)
+            if other is not None:
+                self._belief = other
+                self.events.add(EventKind.OFFSET_CHANGED, block.stamp)
 
     def _see_to_events(self, number: int) -> None:
         """Draw the consequences of events later than a number."""
@@ -248,6 +247,7 @@ class PayloadEstimator:
         for event in new:
             if event.kind is EventKind.CHANGE_DETECTED:
                 self._excitation.begin_doubt()
+                self._calibration.restart()
             if event.kind.changes_offset:
                 self._zero = None
                 self.sensor_offset.invalidate()
@@ -255,21 +255,6 @@ class PayloadEstimator:
                 self.sensor_offset.confirm(*self.offset(), event.stamp)
         if new and self._changes.state is State.TRACKING:
             self._excitation.end_doubt(any(event.kind.changes_load for event in new))
-
-    def _offset_is_contradicted(self) -> bool:
-        """Whether samples tell another offset than the one calibrated: re-zeroed since?"""
-        prior = self.sensor_offset.prior(self._start)
-        if prior is None or self._changes.state is not State.TRACKING or self._drifts():
-            return False
-        now = self._belief.values[self._belief.model.offset]
-        aged = np.repeat(self._walk**2, 3) * 1e-9 * (self._ended - self._start)
-        wide = replace(prior, covariance=self._of_any_pose(prior))
-        return wide.contradicted_by(now, aged)
-
-    def _drifts(self) -> bool:
-        """Whether the offset wanders more than expected."""
-        belief = self._belief
-        return bool(belief.weight[belief.model.bank.faster()].sum() > drift.SEEN)
 
     def estimate(self) -> PayloadEstimate | None:
         """Return what is known now, or None before the first sample; changes nothing."""
@@ -355,7 +340,7 @@ class PayloadEstimator:
                 errors.names, found.errors, found.errors_std, errors.std, strict=True
             )
         ]
-        if self._zero is not None and self._drifts():
+        if self._zero is not None and belief.drifts:
             variance = np.diag(found.covariance)[PARAMETERS:]
             usual = belief.model.pose.variance
             words.append(self._zero.words(self.newest, found.offset, variance, usual))

@@ -47,18 +47,18 @@ class OffsetPrior:
         away = mean - self.mean
         return float(away @ np.linalg.solve(self.covariance + covariance, away))
 
-    def contradicted_by(self, now: FloatArray, wandered: FloatArray) -> bool:
+    def contradicted_by(self, now: FloatArray, other: FloatArray) -> bool:
         """Whether samples tell another offset: re-zeroed since?
 
         Parameters
         ----------
         now : (6,) array
-            The offset that samples tell, this prior among them [N, N m].
-        wandered : (6,) array
-            Variance of what it may have drifted since [N², N² m²].
+            The offset that samples tell [N, N m].
+        other : (6, 6) array
+            Its covariance, besides this prior's [N², N² m²].
         """
         size = np.linalg.norm((now - self.mean).reshape(2, 3), axis=1) / self.noise
-        return self.distance(now, np.diag(wandered)) > BROKEN and bool(size.max() > BROKEN_SIZE)
+        return self.distance(now, other) > BROKEN and bool(size.max() > BROKEN_SIZE)
 
 
 class SensorOffset:

@@ -132,6 +132,11 @@ class Belief:
         return known(self)
 
     @property
+    def drifts(self) -> bool:
+        """Whether the offset wanders more than expected."""
+        return bool(self.weight[self.model.bank.faster()].sum() > drift.SEEN)
+
+    @property
     def settled(self) -> bool:
         """Whether no blocks are kept any more."""
         return self.start is None

@@ -1,0 +1,85 @@
+"""Whether the offset as calibrated is still the sensor's: what is believed without it tells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.belief.noise_levels import NoiseLevels
+from load_identification.estimation.changes.gate import DOUBT
+from load_identification.estimation.measurement import PARAMETERS, Block
+from load_identification.estimation.sensor_offset import BROKEN, OffsetPrior, SensorOffset
+from load_identification.typing_aliases import FloatArray
+
+
+class CalibrationCheck:
+    """Believes a calibrated offset, and beside it nothing of the kind until motion has shown it.
+
+    A stale calibration that is believed alone makes its misfit pass for noise.
+
+    Parameters
+    ----------
+    sensor_offset : SensorOffset
+        That of before; says whether it holds.
+    """
+
+    def __init__(self, sensor_offset: SensorOffset) -> None:
+        self._sensor_offset = sensor_offset
+        self._without: Belief | None = None
+
+    def begin(self, nothing: Belief, stamp: int) -> Belief:
+        """Return what is believed with the calibration as old as at a stamp [ns], if it holds."""
+        prior = self._sensor_offset.prior(stamp)
+        self._nothing = nothing.single
+        self._without = None if prior is None else self._nothing
+        self._begun = stamp
+        return nothing if prior is None else nothing.with_offset(*of_any_pose(prior, nothing))
+
+    def restart(self) -> None:
+        """Begin the belief without the calibration anew: the load may be another one."""
+        if self._without is not None:
+            self._without = replace(self._nothing, noise=self._without.noise)
+
+    def update(self, belief: Belief, block: Block) -> Belief | None:
+        """Take in a block that fits; return what to believe if it contradicts the calibration.
+
+        Parameters
+        ----------
+        belief : Belief
+            That with the calibration, with the block.
+        block : Block
+        """
+        prior = self._sensor_offset.prior(self._begun)
+        without = self._without
+        if without is not None:
+            without = without.after(block.elapsed, block.angle).with_block(block)
+            self._without = None if without.settled else without
+        if prior is None or (without is None and belief.drifts):
+            return None
+        walk = belief.model.bank.walks[0]
+        other = np.diag(np.repeat(walk**2, 3) * 1e-9 * (block.stamp - self._begun))
+        now = belief.values[belief.model.offset]
+        if without is not None:
+            if misfit(belief.noise, without.noise) < BROKEN:
+                return None
+            found = without.knowledge
+            doubt = DOUBT**2 * without.noise.unsure(block.rest).max()
+            now, other = found.offset, other + doubt * found.covariance[PARAMETERS:, PARAMETERS:]
+        mean, covariance = of_any_pose(prior, belief)
+        if not replace(prior, mean=mean, covariance=covariance).contradicted_by(now, other):
+            return None
+        self._sensor_offset.invalidate()
+        self._without = None
+        return belief if without is None else without.banked(belief)
+
+
+def of_any_pose(prior: OffsetPrior, belief: Belief) -> tuple[FloatArray, FloatArray]:
+    """Return mean (6,) and covariance (6, 6) of an offset measured in one pose, field and all."""
+    return prior.mean, prior.covariance + np.diag(belief.model.pose.variance)
+
+
+def misfit(more: NoiseLevels, less: NoiseLevels) -> float:
+    """Return by how much one fit is worse than another, in the noise of that one [-]."""
+    return float(np.sum((more.residual - less.residual) / less.each**2))
