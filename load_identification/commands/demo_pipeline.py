@@ -7,13 +7,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Protocol
 
+import rclpy
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from load_identification.errors import LoadIdentificationError
+from load_identification.interface.program import NAMESPACE
 from load_identification.nodes.client import Monitor
 from load_identification.nodes.transport.publishers import JOINT_STATES, WRENCH
 
@@ -26,6 +30,18 @@ START_DEADLINE = 20.0
 
 class DemoError(LoadIdentificationError):
     """The demonstration cannot run, or not go on."""
+
+
+@contextmanager
+def demo_node(name: str, argv: Sequence[str]) -> Iterator[Node]:
+    """Make the node of a demonstration, with the ROS arguments of its command line."""
+    rclpy.init(args=list(argv), signal_handler_options=SignalHandlerOptions.NO)
+    node = Node(name, namespace=NAMESPACE, start_parameter_services=False)
+    try:
+        yield node
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
 
 
 class Published(Protocol):

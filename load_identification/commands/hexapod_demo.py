@@ -7,13 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.errors import LoadIdentificationError
 from load_identification.interface.program import (
     INTERRUPTED,
-    NAMESPACE,
-    begin,
-    interrupted,
     make_parser,
+    run,
     without_ros_arguments,
 )
 
@@ -53,29 +50,23 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    try:
-        begin()
-        argv = sys.argv[1:] if args is None else list(args)
-        return _run(argv, _parser().parse_args(without_ros_arguments(argv)))
-    except LoadIdentificationError as error:
-        print(f'hexapod_demo: error: {error}', file=sys.stderr)
-        return CANNOT_RUN
-    except KeyboardInterrupt:
-        return interrupted('hexapod_demo')
+    argv = sys.argv[1:] if args is None else list(args)
+    return run(
+        'hexapod_demo',
+        CANNOT_RUN,
+        lambda: _run(argv, _parser().parse_args(without_ros_arguments(argv))),
+        lines=True,
+    )
 
 
 def _run(argv: Sequence[str], options: argparse.Namespace) -> int:
-    import rclpy
-    from rclpy.node import Node
-    from rclpy.signals import SignalHandlerOptions
     from rich.console import Console
 
+    from load_identification.commands.demo_pipeline import demo_node
     from load_identification.commands.hexapod_demonstration import demonstrate
     from load_identification.simulation.hexapod import GEOMETRY_FILE
 
-    rclpy.init(args=list(argv), signal_handler_options=SignalHandlerOptions.NO)
-    node = Node('hexapod_demo', namespace=NAMESPACE, start_parameter_services=False)
-    try:
+    with demo_node('hexapod_demo', argv) as node:
         holds = demonstrate(
             node,
             options.mechanism or GEOMETRY_FILE,
@@ -85,9 +76,6 @@ def _run(argv: Sequence[str], options: argparse.Namespace) -> int:
             Console(highlight=False),
         )
         return HOLDS if holds else DOES_NOT_HOLD
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown()
 
 
 if __name__ == '__main__':

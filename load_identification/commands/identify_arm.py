@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.errors import LoadIdentificationError
-from load_identification.interface.program import add_topics, begin, interrupted, make_parser
+from load_identification.interface.program import add_topics, make_parser, run
 
 IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
 """Exit statuses."""
@@ -145,21 +143,18 @@ def _add_details(parser: argparse.ArgumentParser) -> None:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    try:
-        begin()
+
+    def work() -> int:
         arguments = _parser().parse_args(args)
         if arguments.method is None:
             base = arguments.sensor == 'base'
             arguments.method = 'acceleration_free' if base else 'least_squares'
         # Not above: help is there before NumPy is.
-        from load_identification.commands.recorded_arm import run
+        from load_identification.commands.recorded_arm import run as identify
 
-        return IDENTIFIED if run(arguments) else NOT_IDENTIFIED
-    except LoadIdentificationError as error:
-        print(f'identify_arm: error: {" ".join(str(error).split())}', file=sys.stderr)
-        return UNUSABLE
-    except KeyboardInterrupt:
-        return interrupted('identify_arm')
+        return IDENTIFIED if identify(arguments) else NOT_IDENTIFIED
+
+    return run('identify_arm', UNUSABLE, work)
 
 
 if __name__ == '__main__':

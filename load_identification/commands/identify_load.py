@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.errors import LoadIdentificationError
 from load_identification.interface.program import (
     INTERRUPTED,
     add_topics,
-    begin,
-    interrupted,
     make_parser,
+    run,
 )
 
 IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
@@ -61,18 +58,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    try:
-        begin()
+
+    def work() -> int:
         arguments = _parser().parse_args(args)
         # Not above: what reads recordings takes long to import.
-        from load_identification.commands.recorded_load import run
+        from load_identification.commands.recorded_load import run as identify
 
-        return IDENTIFIED if run(arguments) else NOT_IDENTIFIED
-    except LoadIdentificationError as error:
-        print(f'identify_load: error: {" ".join(str(error).split())}', file=sys.stderr)
-        return UNUSABLE
-    except KeyboardInterrupt:
-        return interrupted('identify_load')
+        return IDENTIFIED if identify(arguments) else NOT_IDENTIFIED
+
+    return run('identify_load', UNUSABLE, work)
 
 
 if __name__ == '__main__':

@@ -7,13 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.errors import LoadIdentificationError
 from load_identification.interface.program import (
     INTERRUPTED,
-    NAMESPACE,
-    begin,
-    interrupted,
     make_parser,
+    run,
     without_ros_arguments,
 )
 
@@ -60,31 +57,25 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def main(args: list[str] | None = None) -> int:
+def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    try:
-        begin()
-        argv = sys.argv[1:] if args is None else args
-        return _run(argv, _parser().parse_args(without_ros_arguments(argv)))
-    except LoadIdentificationError as error:
-        print(f'load_demo: error: {error}', file=sys.stderr)
-        return CANNOT_RUN
-    except KeyboardInterrupt:
-        return interrupted('load_demo')
+    argv = sys.argv[1:] if args is None else list(args)
+    return run(
+        'load_demo',
+        CANNOT_RUN,
+        lambda: _run(argv, _parser().parse_args(without_ros_arguments(argv))),
+        lines=True,
+    )
 
 
 def _run(argv: Sequence[str], arguments: argparse.Namespace) -> int:
-    import rclpy
-    from rclpy.node import Node
-    from rclpy.signals import SignalHandlerOptions
     from rich.console import Console
 
+    from load_identification.commands.demo_pipeline import demo_node
     from load_identification.commands.demonstration import demonstrate
     from load_identification.report.page import check_folder
 
-    rclpy.init(args=list(argv), signal_handler_options=SignalHandlerOptions.NO)
-    node = Node('load_demo', namespace=NAMESPACE, start_parameter_services=False)
-    try:
+    with demo_node('load_demo', argv) as node:
         if arguments.report is not None:
             check_folder(arguments.report)
         console = Console(highlight=False, markup=False)
@@ -92,9 +83,6 @@ def _run(argv: Sequence[str], arguments: argparse.Namespace) -> int:
             node, arguments.seed, not arguments.no_pipeline, console, arguments.report
         )
         return HOLDS if holds else DOES_NOT_HOLD
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown()
 
 
 if __name__ == '__main__':

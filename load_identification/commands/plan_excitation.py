@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from load_identification.errors import LoadIdentificationError, ParameterError
-from load_identification.interface.program import begin, interrupted, make_parser
+from load_identification.errors import ParameterError
+from load_identification.interface.program import make_parser, run
 
 if TYPE_CHECKING:
     from load_identification.arm.planning.planner import Planned, Request
@@ -234,7 +233,7 @@ def _write(planned: Planned, outputs: dict[str, Path], options: argparse.Namespa
             raise ParameterError(f'--report {outputs["report"]}: {error}') from error
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> int:
     if not 0.0 < options.approach < math.inf:
         raise ParameterError(f'--approach is {options.approach} s; it must be > 0')
     from rich.console import Console
@@ -268,19 +267,12 @@ def _run(options: argparse.Namespace) -> None:
         console.print(f'Warning: {warning}', style='bold yellow')
     for path in outputs.values():
         console.print(f'written: {path}', soft_wrap=True)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status."""
-    try:
-        begin()
-        _run(_parser().parse_args(arguments))
-    except LoadIdentificationError as error:
-        print(f'plan_excitation: error: {error}', file=sys.stderr)
-        return UNUSABLE
-    except KeyboardInterrupt:
-        return interrupted('plan_excitation')
     return PLANNED
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    return run('plan_excitation', UNUSABLE, lambda: _run(_parser().parse_args(args)))
 
 
 if __name__ == '__main__':

@@ -10,10 +10,11 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType, TracebackType
 
 from load_identification import __version__
+from load_identification.errors import LoadIdentificationError
 
 NAMESPACE = 'load_identification'
 """Of all nodes, unless it is remapped."""
@@ -108,7 +109,27 @@ def begin(terminated: int = TERMINATED) -> None:
     signal.signal(signal.SIGTERM, terminate)
 
 
-def interrupted(prog: str) -> int:
-    """Say on standard error that a program was interrupted; return its exit status."""
-    print(f'{prog}: interrupted', file=sys.stderr)
-    return INTERRUPTED
+def run(prog: str, unusable: int, work: Callable[[], int], lines: bool = False) -> int:
+    """Begin, do the work of a program and return its exit status; say in a line why it ends.
+
+    Parameters
+    ----------
+    prog : str
+        Name of the program.
+    unusable : int
+        Exit status where the work raises a LoadIdentificationError.
+    work : callable
+        Returns the exit status.
+    lines : bool
+        Whether errors are of several lines, such as what another process wrote.
+    """
+    try:
+        begin()
+        return work()
+    except LoadIdentificationError as error:
+        text = str(error) if lines else ' '.join(str(error).split())
+        print(f'{prog}: error: {text}', file=sys.stderr)
+        return unusable
+    except KeyboardInterrupt:
+        print(f'{prog}: interrupted', file=sys.stderr)
+        return INTERRUPTED
