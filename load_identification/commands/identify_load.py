@@ -17,6 +17,13 @@ IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
 """Exit statuses."""
 
 EPILOG = f"""\
+POSES.csv: the first line names the columns, each further one is a pose:
+  fx,fy,fz,tx,ty,tz    average of the raw wrench [N, N·m]; a sensor without torques has no t
+  fx.std, ... tz.std   its standard error, if known
+  qx,qy,qz,qw          rotation from the sensor's axes to those of the base,
+  or NAME,NAME,...     positions of the joints between root and sensor [rad or m]
+  Ten poses or more, the sensor turned every way. Lines that begin with # do not count.
+
 exit status:
   {IDENTIFIED}    the mass is identified
   {NOT_IDENTIFIED}    it is not: the output says why
@@ -35,7 +42,14 @@ def _parser() -> argparse.ArgumentParser:
         'recording',
         metavar='RECORDING',
         type=Path,
+        nargs='?',
         help='rosbag2 folder or a single file of one, mcap or sqlite3',
+    )
+    parser.add_argument(
+        '--static',
+        metavar='POSES.csv',
+        type=Path,
+        help='in place of a recording: single averages at rest, a line a pose (see below)',
     )
     parser.add_argument(
         '--params', metavar='FILE', type=Path, help='ROS 2 parameter file, as for the nodes'
@@ -52,7 +66,25 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help='a parallel machine in place of an arm: joint states with efforts, no wrench',
     )
-    add_topics(parser)
+    parser.add_argument(
+        '--gravity',
+        metavar=('X', 'Y', 'Z'),
+        nargs=3,
+        type=float,
+        help='in the root frame [m/s²], instead of the parameter gravity',
+    )
+    group = parser.add_argument_group('with --static')
+    group.add_argument(
+        '--description', metavar='URDF', type=Path, help='of the arm, for joint positions'
+    )
+    group.add_argument('--sensor-frame', metavar='LINK', help='link of the sensor in it')
+    group.add_argument(
+        '--wrench-frame',
+        choices=('sensor', 'base'),
+        default='sensor',
+        help="axes of the wrench (default: sensor); about the sensor's origin in any case",
+    )
+    add_topics(parser.add_argument_group('topics of the recording'))
     return parser
 
 

@@ -15,22 +15,27 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from load_identification.errors import ParameterError
+from load_identification.estimation.belief.error_budget import budget_words
+from load_identification.interface.files import FileError, read_text
 from load_identification.interface.messages import NS
 from load_identification.interface.names import in_words
 from load_identification.interface.node_table import NODES, nobodys
 from load_identification.interface.parameter_file import from_yaml, read_sections
-from load_identification.interface.parameters import CONVENTIONS, Parameters
+from load_identification.interface.parameters import CONVENTIONS, Parameters, check
 from load_identification.pipeline import settings
 from load_identification.recordings.identification import Identification, identify
 from load_identification.recordings.reader import Topics, open_recording
+from load_identification.recordings.static_identification import identify_poses
 from load_identification.report.page import check_folder
 from load_identification.report.recorder import Recorder
 from load_identification.report.snapshot import Outcome
 from load_identification.report.tables import OFFSETS, PARAMETERS, by_time, interval_table
 
 
-def print_report(console: Console, result: Identification, parameters: Parameters) -> None:
-    """Print an identification for a person to read."""
+def print_report(
+    console: Console, result: Identification, parameters: Parameters, samples: str = ''
+) -> None:
+    """Print an identification for a person to read; `samples` says what was used."""
     estimate = result.estimate
     if estimate.reversed_sign:
         now = parameters.wrench_convention
@@ -58,10 +63,14 @@ def print_report(console: Console, result: Identification, parameters: Parameter
     if result.absent_channels:
         console.print(f'No signal  {", ".join(result.absent_channels)}', style='bold yellow')
     force, torque = estimate.residual_rms
-    console.print(f'Residual   {force:.3g} N, {torque:.3g} N·m rms of all samples, slow and fast')
+    whole = 'of all poses' if samples else 'of all samples, slow and fast'
+    console.print(f'Residual   {force:.3g} N, {torque:.3g} N·m rms {whole}')
+    if parts := budget_words(estimate.budget[:, 0]):
+        console.print(f'Mass ±     {parts} kg')
     rate = f'{parameters.output_rate:g} per second at most'
-    console.print(f'Samples    {result.used} used, filtered, {rate}')
-    console.print(f'Dropped    {in_words(result.dropped) or "none"}')
+    console.print(f'Samples    {samples or f"{result.used} used, filtered, {rate}"}')
+    if not samples:
+        console.print(f'Dropped    {in_words(result.dropped) or "none"}')
 
 
 def _print_list(console: Console, title: str, items: Sequence[str]) -> None:
@@ -135,13 +144,41 @@ def _parameters(path: Path) -> Parameters:
     return parameters
 
 
+def _run_static(arguments: argparse.Namespace, parameters: Parameters) -> bool:
+    """Identify from poses at rest; return whether the mass is identified."""
+    if arguments.description is not None:
+        try:
+            text = read_text(arguments.description)
+        except FileError as error:
+            raise ParameterError(f'--description {arguments.description} {error}') from error
+        parameters = replace(parameters, robot_description=text)
+    if arguments.sensor_frame is not None:
+        parameters = replace(parameters, sensor_frame=arguments.sensor_frame)
+    result = identify_poses(arguments.static, parameters, arguments.wrench_frame == 'base')
+    console = Console(highlight=False, markup=False)
+    console.print(f'{arguments.static}: {result.used} poses\n')
+    print_report(console, result, parameters, f'{result.used} poses')
+    if arguments.output is not None:
+        _write(arguments.output, result.estimate_file())
+        console.print(f'Written    {arguments.output}')
+    return bool(result.estimate.identified[0])
+
+
 def run(arguments: argparse.Namespace) -> bool:
     """Do what the command line asks; return whether the mass is identified."""
+    if (arguments.recording is None) == (arguments.static is None):
+        raise ParameterError('needs a RECORDING, or --static POSES.csv; not both')
+    if arguments.static is not None and (arguments.report or arguments.mechanism):
+        raise ParameterError('--report and --mechanism are for recordings: leave out --static')
     _check_output(arguments.output)
     recorder = Recorder() if arguments.report is not None else None
     if recorder is not None:
         check_folder(arguments.report)
     parameters = _parameters(arguments.params) if arguments.params else Parameters()
+    if arguments.gravity is not None:
+        parameters = replace(parameters, gravity=check('gravity', arguments.gravity))
+    if arguments.static is not None:
+        return _run_static(arguments, parameters)
     topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
     if arguments.mechanism is not None:
         if recorder is not None:

@@ -45,6 +45,8 @@ class EstimatorSettings:
         Systematic errors of the cell.
     error_time : float
         Time in which a systematic error may become another one [s].
+    changes : bool
+        Whether load and offset may change; where not, what deviates is noise.
     """
 
     force_noise: float = 0.05
@@ -56,6 +58,7 @@ class EstimatorSettings:
     bounding_ellipsoid: BoundingEllipsoid | None = None
     errors: ErrorPriors = field(default_factory=ErrorPriors)
     error_time: float = 100.0
+    changes: bool = True
 
 
 @dataclass(frozen=True)

@@ -97,10 +97,10 @@ class PayloadEstimator:
         """What has happened to the load or the sensor, as far as samples and services tell."""
         self._walk = walk
         self._excitation = ExcitationMonitor(settings.force_noise, settings.torque_noise)
-        self._changes = ChangeDetection(self.events)
+        self._changes = ChangeDetection(self.events, settings.changes)
         self._calibration = CalibrationCheck(self.sensor_offset)
         self._steps = np.zeros(2)
-        self._joints = 0
+        self._joints, self._base = 0, False
         self._belief: Belief
         self.reset(keep_offset=False)
 
@@ -134,7 +134,7 @@ class PayloadEstimator:
         self._zero: drift.Zero | None = None
         pose = PoseErrors(np.array([s.errors.field_force, s.errors.field_torque]))
         model = Model(
-            systematic=SystematicErrors(s.errors, self._joints),
+            systematic=SystematicErrors(s.errors, self._joints, self._base),
             pose=pose,
             bank=drift.bank(self._walk, pose.used),
             relaxation=s.error_time,
@@ -196,6 +196,10 @@ class PayloadEstimator:
             self._gathered.append(batch if mine.all() else batch.select(mine))
         self.used += len(batch.stamps)
 
+    def finish(self) -> None:
+        """Take the samples of the block that has begun for a whole one: no more will come."""
+        self._end_block()
+
     def _start_if_new(self, batch: FilteredBatch) -> None:
         first, joints = int(batch.stamps[0]), batch.gravity_by_joint.shape[2]
         jumped = first <= self.newest
@@ -206,6 +210,7 @@ class PayloadEstimator:
             self.events.add(kind, first)
         if self._block is None:
             self._block, self._start, self._joints = 0, first, joints
+            self._base = bool(batch.gravity_by_tilt.shape[2])
             # Only now is it known how long ago a stored offset was measured.
             self._begin(first, self._noise_expected())
 

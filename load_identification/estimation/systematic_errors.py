@@ -74,9 +74,11 @@ class SystematicErrors:
     priors : ErrorPriors
     joints : int
         That carry the sensor; 0 where the robot is not known.
+    base : bool
+        Whether it is known how the sensor lies against the base.
     """
 
-    def __init__(self, priors: ErrorPriors, joints: int) -> None:
+    def __init__(self, priors: ErrorPriors, joints: int, base: bool) -> None:
         p = priors
         pairs = [(i, j) for i in range(6) for j in range(6) if i != j]
         lever = {(0, 0): p.cross_talk, (1, 1): p.cross_talk}
@@ -89,7 +91,7 @@ class SystematicErrors:
             for i, j in pairs
         ]
         rows += [(f'mounting.{a}', 'mounting', p.mounting) for a in AXES]
-        tilt = p.base_tilt if joints else 0.0
+        tilt = p.base_tilt if base else 0.0
         rows += [(f'base_tilt.{a}', 'base_tilt', tilt) for a in AXES[:2]]
         rows += [(f'joint_zero.{k + 1}', 'joint_zero', p.joint_zero) for k in range(joints)]
         rows += [('delay', 'delay', p.delay)]

@@ -76,20 +76,39 @@ def read_yaml(path: Path, limit: int = LIMIT) -> Any:
         it cannot be opened or read.
     """
     try:
-        text = _content(path, limit).decode()
+        text = read_text(path, limit)
         # Only programs that read files need it.
         from load_identification.interface.plain_yaml import read_plain
 
         plain = read_plain(text, _plain)
         return _Document(text, limit).value() if plain is None else plain
-    except OSError as error:
-        raise FileError(f'cannot be read: {error.strerror or error}') from error
     except yaml.YAMLError as error:
         raise FileError(f'is no YAML: {" ".join(str(error).split())}') from error
-    except UnicodeDecodeError as error:
-        raise FileError(f'is no text in UTF-8: byte {error.start} is {error.reason}') from error
     except MemoryError as error:
         raise FileError('does not fit into memory') from error
+
+
+def read_text(path: Path, limit: int = LIMIT) -> str:
+    """Return the text in a file, which may begin with a byte order mark.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    limit : int
+        Largest size [bytes].
+
+    Raises
+    ------
+    FileError
+        Where it is no regular file, too large, or no text in UTF-8. Its cause is the OSError where
+        it cannot be opened or read.
+    """
+    try:
+        return _content(path, limit).decode('utf-8-sig')
+    except OSError as error:
+        raise FileError(f'cannot be read: {error.strerror or error}') from error
+    except UnicodeDecodeError as error:
+        raise FileError(f'is no text in UTF-8: byte {error.start} is {error.reason}') from error
 
 
 def _content(path: Path, limit: int) -> bytes:

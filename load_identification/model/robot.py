@@ -28,6 +28,7 @@ class FrameMotion:
     gravity_by_joint : (n, 3, J) derivative of g by the joint positions [m/s^2 per rad or m].
     gravity_by_tilt : (n, 3, 2) derivative of g by a tilt of the root about the two of its axes
         that are most nearly horizontal [m/s^2 per rad].
+    rotation : (n, 3, 3) from S to the root frame [-].
     """
 
     linear_velocity: FloatArray
@@ -37,6 +38,7 @@ class FrameMotion:
     gravity: FloatArray
     gravity_by_joint: FloatArray
     gravity_by_tilt: FloatArray
+    rotation: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +131,7 @@ class Robot:
             if frame.type == pinocchio.FrameType.BODY
             and set(list(whole.supports[frame.parentJoint])[1:]) <= set(chain)
         }
-        horizontal = np.sort(np.argsort(np.abs(self.gravity), kind='stable')[:2])
-        self._tilted = np.cross(np.eye(3)[horizontal], self.gravity).T
+        self._tilted = tilted(self.gravity)
 
     def motion(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FrameMotion:
         """Compute the motion of the sensor frame.
@@ -169,6 +170,7 @@ class Robot:
             gravity=gravity,
             gravity_by_joint=np.cross(gravity[:, :, None], axes, axis=1),
             gravity_by_tilt=np.einsum('nij,ik->njk', root_from_sensor, self._tilted),
+            rotation=root_from_sensor,
         )
 
     def seen_from(
@@ -225,6 +227,15 @@ class Robot:
         for joint, column in zip(self.joints, columns, strict=True):
             if not column.any():
                 raise DescriptionError(f'joint {joint!r} has the axis 0 0 0: it needs a direction')
+
+
+def tilted(gravity: FloatArray) -> FloatArray:
+    """Return the derivative of gravity (3,) by a tilt of its frame, (3, 2) [m/s^2 per rad].
+
+    About the two axes that are most nearly horizontal, in their order.
+    """
+    horizontal = np.sort(np.argsort(np.abs(gravity), kind='stable')[:2])
+    return np.asarray(np.cross(np.eye(3)[horizontal], gravity).T)
 
 
 def sensor_axes() -> tuple[RotationAxis, ...]:

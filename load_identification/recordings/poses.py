@@ -1,0 +1,171 @@
+"""Poses written down: a line of CSV for each, how the sensor lay and the wrench it read there."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from load_identification.errors import RecordingError
+from load_identification.interface.batches import CHANNELS
+from load_identification.interface.files import LARGEST, FileError, read_text
+from load_identification.typing_aliases import FloatArray, IntArray
+
+QUATERNION = ('qx', 'qy', 'qz', 'qw')
+"""Columns of the rotation from the sensor's axes to those of the base."""
+
+STD = tuple(f'{channel}.std' for channel in CHANNELS)
+"""Columns of the standard errors of the wrench."""
+
+MOST_TURNED = 4.0 * math.pi
+"""A joint position beyond this is in degrees [rad]."""
+
+UNIT = 0.01
+"""By which the length of a quaternion may differ from 1 [-]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Poses:
+    """The n poses of a file.
+
+    Attributes
+    ----------
+    joints : tuple of str
+        The J columns of joint positions; none where rotations are given.
+    position : (n, J) array
+        [rad or m].
+    rotation : (n, 3, 3) array
+        From S to the base; (0, 3, 3) where joint positions are given.
+    wrench, std : (n, 6) arrays
+        As the file has them: readings and their standard errors; NaN where it has none [N, N m].
+    lines : (n,) int array
+        Where each stands in the file.
+    """
+
+    joints: tuple[str, ...]
+    position: FloatArray
+    rotation: FloatArray
+    wrench: FloatArray
+    std: FloatArray
+    lines: IntArray
+
+
+def read_poses(path: Path) -> Poses:
+    """Read a file of poses.
+
+    Its first line names the columns: `fx,fy,fz,tx,ty,tz` (those that the sensor has), with or
+    without `fx.std` and so on, and either `qx,qy,qz,qw` or the names of joints. Empty lines and
+    such as begin with # do not count.
+
+    Raises
+    ------
+    RecordingError
+        Where it cannot be used; with the line, the column and the value.
+    """
+    try:
+        text = read_text(path)
+    except FileError as error:
+        raise RecordingError(f'{path} {error}') from error
+    rows = csv.reader(text.splitlines(), skipinitialspace=True)
+    try:
+        table = [
+            (rows.line_num, [cell.strip() for cell in row])
+            for row in rows
+            if any(map(str.strip, row)) and not row[0].startswith('#')
+        ]
+    except csv.Error as error:
+        raise RecordingError(f'{path}, line {rows.line_num}: {error}') from error
+    if len(table) < 2:
+        raise RecordingError(f'{path} has no poses: a line of column names, then a line a pose')
+    names = table[0][1]
+    _check_names(path, names)
+    lines = np.array([line for line, _ in table[1:]])
+    values = np.array([_numbers(path, line, names, cells) for line, cells in table[1:]])
+    columns = dict(zip(names, values.T, strict=True))
+    unknown = np.full(len(lines), np.nan)
+    joints = tuple(name for name in names if name not in {*CHANNELS, *STD, *QUATERNION})
+    quaternions = np.array([columns[name] for name in QUATERNION if name in columns]).T
+    return Poses(
+        joints=joints,
+        position=np.array([columns[name] for name in joints]).T.reshape(len(lines), -1),
+        rotation=_rotations(path, lines, quaternions),
+        wrench=np.array([columns.get(name, unknown) for name in CHANNELS]).T,
+        std=np.array([columns.get(name, unknown) for name in STD]).T,
+        lines=lines,
+    )
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    """Refuse columns that do not make poses."""
+    where = f'{path}, column names'
+    if len(names) == 1:
+        raise RecordingError(f'{where}: {names[0]!r} has no comma; columns are parted by commas')
+    for k, name in enumerate(names, start=1):
+        if not name or name in names[: k - 1]:
+            problem = f'is {name!r} for the second time' if name else 'has no name'
+            raise RecordingError(f'{where}: column {k} {problem}')
+    wrench = [name for name in CHANNELS if name in names]
+    if not set(CHANNELS[:3]) <= set(wrench):
+        raise RecordingError(f'{where}: {", ".join(names)}; fx, fy and fz are needed')
+    std = [name.removesuffix('.std') for name in STD if name in names]
+    if std and std != wrench:
+        raise RecordingError(
+            f'{where}: standard errors of {", ".join(std)}, but the wrench has '
+            f'{", ".join(wrench)}: give them for all of these or for none'
+        )
+    pose = [name for name in names if name not in {*CHANNELS, *STD}]
+    if not pose:
+        raise RecordingError(f'{where}: neither joints nor {", ".join(QUATERNION)}')
+    rotation = set(QUATERNION) & set(pose)
+    if rotation and set(pose) != set(QUATERNION):
+        raise RecordingError(
+            f'{where}: {", ".join(pose)}; either joints or {", ".join(QUATERNION)} are needed'
+        )
+
+
+def _numbers(path: Path, line: int, names: list[str], cells: list[str]) -> list[float]:
+    if len(cells) != len(names):
+        raise RecordingError(f'{path}, line {line}: {len(cells)} values for {len(names)} columns')
+    return [
+        _number(cell, name, f'{path}, line {line}')
+        for name, cell in zip(names, cells, strict=True)
+    ]
+
+
+def _number(cell: str, name: str, where: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= LARGEST:
+        raise RecordingError(f'{where}: {name} is {cell!r}; it must be a finite number')
+    if name in STD and value <= 0.0:
+        raise RecordingError(f'{where}: {name} is {cell}; a standard error is above 0')
+    if name not in {*CHANNELS, *STD, *QUATERNION} and abs(value) > MOST_TURNED:
+        raise RecordingError(
+            f'{where}: {name} is {cell}; positions are in rad or m: is it in degrees?'
+        )
+    return value
+
+
+def _rotations(path: Path, lines: IntArray, quaternions: FloatArray) -> FloatArray:
+    """Return the matrices (n, 3, 3) of quaternions x y z w (n, 4); none of none."""
+    if not quaternions.size:
+        return np.empty((0, 3, 3))
+    length = np.linalg.norm(quaternions, axis=1)
+    for line, size in zip(lines.tolist(), length.tolist(), strict=True):
+        if abs(size - 1.0) > UNIT:
+            raise RecordingError(
+                f'{path}, line {line}: the quaternion qx, qy, qz, qw has length {size:.4g}; '
+                'that of a rotation is 1'
+            )
+    x, y, z, w = (quaternions / length[:, None]).T
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.asarray(np.moveaxis(np.array(rows), 2, 0))

@@ -1,0 +1,170 @@
+"""The payload from poses at rest, minutes apart, a single average of the wrench in each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from load_identification.errors import ParameterError, RecordingError
+from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.interface.batches import CHANNELS, FilteredBatch
+from load_identification.interface.parameters import CONVENTIONS, Parameters
+from load_identification.model.robot import FrameMotion, Robot, tilted
+from load_identification.pipeline import settings
+from load_identification.recordings.identification import Identification
+from load_identification.recordings.poses import Poses, read_poses
+from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.gravity_direction import other_gravity
+
+APART_NS = 120_000_000_000
+"""From one pose to the next: so long the offset may have wandered [ns]."""
+
+STANDS_OUT = 5.0
+"""A pose that deviates by so many times what the others do is worth a word [-]."""
+
+
+def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identification:
+    """Identify the payload from a file of poses; see `read_poses`.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    parameters : Parameters
+        `robot_description` and `sensor_frame` where the file has joint positions.
+    in_base : bool
+        Whether the wrench is given in the axes of the base (about the sensor's origin in any
+        case).
+
+    Raises
+    ------
+    LoadIdentificationError
+        If file or description cannot be used.
+    """
+    poses = read_poses(path)
+    motion, frame = _motion(path, poses, parameters)
+    sign = CONVENTIONS[parameters.wrench_convention]
+    wrench, whitening = sign * poses.wrench, _whitening(poses, parameters)
+    if in_base:
+        if np.isnan(wrench[0]).sum() not in (0, 3):
+            raise RecordingError(f'{path}: a torque in the base needs all of tx, ty, tz, or none')
+        turn = np.zeros((len(wrench), 6, 6))
+        turn[:, :3, :3] = turn[:, 3:, 3:] = np.swapaxes(motion.rotation, 1, 2)
+        known = ~np.isnan(wrench)
+        wrench = np.where(known, np.einsum('nij,nj->ni', turn, np.nan_to_num(wrench)), np.nan)
+        whitening = whitening @ np.swapaxes(turn, 1, 2) if whitening.size else whitening
+    still = np.zeros((len(wrench), 3))
+    batch = FilteredBatch(
+        frame=frame,
+        stamps=APART_NS * np.arange(1, 1 + len(wrench)),
+        wrench=wrench,
+        linear_velocity=still,
+        angular_velocity=still,
+        linear_acceleration=-motion.gravity,
+        angular_acceleration=still,
+        gravity=motion.gravity,
+        rest=np.ones(len(wrench), dtype=bool),
+        gravity_by_joint=motion.gravity_by_joint,
+        gravity_by_tilt=motion.gravity_by_tilt,
+        whitening=whitening,
+    )
+    # One arm, one load, one sensor: what is wrong with them stays.
+    lasting = replace(settings.estimator_settings(parameters), changes=False, error_time=np.inf)
+    estimator = PayloadEstimator(lasting)
+    estimator.update(batch)
+    estimator.finish()
+    return _result(estimator, batch, motion, poses, sign, np.array(parameters.gravity))
+
+
+def _motion(path: Path, poses: Poses, parameters: Parameters) -> tuple[FrameMotion, str]:
+    """Return how the sensor lies in each pose, and its frame."""
+    described = parameters.robot_description
+    if poses.rotation.size:
+        gravity, still = np.array(parameters.gravity), np.zeros((len(poses.lines), 3))
+        down = np.swapaxes(poses.rotation, 1, 2)
+        motion = FrameMotion(
+            *(still,) * 4,
+            gravity=down @ gravity,
+            gravity_by_joint=np.empty((len(poses.lines), 3, 0)),
+            gravity_by_tilt=down @ tilted(gravity),
+            rotation=poses.rotation,
+        )
+        return motion, parameters.sensor_frame or 'sensor'
+    if not described or not parameters.sensor_frame:
+        raise ParameterError(
+            f'{path} has joint positions: --description URDF and --sensor-frame LINK say how the '
+            'sensor lies (or the parameters robot_description and sensor_frame)'
+        )
+    robot = Robot(described, parameters.sensor_frame, parameters.gravity)
+    if set(robot.joints) != set(poses.joints):
+        raise RecordingError(
+            f'{path} has the columns {", ".join(poses.joints)} beside those of the wrench; the '
+            f'joints between root and {parameters.sensor_frame} are {", ".join(robot.joints)}'
+        )
+    position = poses.position[:, [poses.joints.index(name) for name in robot.joints]]
+    return robot.motion(position, *np.zeros((2, *position.shape))), parameters.sensor_frame
+
+
+def _whitening(poses: Poses, parameters: Parameters) -> FloatArray:
+    """Return the expected noise over the standard errors, (n, 6, 6); (n, 0, 0) without these."""
+    if np.isnan(poses.std).all():
+        return np.empty((len(poses.lines), 0, 0))
+    expected = np.repeat([parameters.force_noise, parameters.torque_noise], 3)
+    return np.asarray(np.eye(6) * np.nan_to_num(expected / poses.std)[:, :, None])
+
+
+def _result(
+    estimator: PayloadEstimator,
+    batch: FilteredBatch,
+    motion: FrameMotion,
+    poses: Poses,
+    sign: float,
+    gravity: FloatArray,
+) -> Identification:
+    estimate = estimator.estimate()
+    assert estimate is not None
+    each = (estimator.explain(batch.select(slice(k, k + 1))) for k in range(len(poses.lines)))
+    left = np.concatenate([split[1] for split in each if split is not None])
+    identified = estimate.identified & (np.arange(10) < 4)
+    reasons = [words for words in estimate.reasons if not words.startswith('inertia')]
+    if estimate.identified[0]:
+        reasons.append('inertia: poses at rest do not show it')
+    warnings = estimate.warnings
+    turned = None
+    if not estimate.reversed_sign:
+        turned = other_gravity(motion.rotation, batch.wrench[:, :3], gravity)
+    if turned is not None:
+        # What the errors of the cell make of it is not so.
+        warnings = (turned.words,)
+    elif words := _outlier(left, poses):
+        warnings += (words,)
+    absent = np.isnan(poses.wrench[0])
+    return Identification(
+        estimate=replace(
+            estimate,
+            identified=identified,
+            reasons=tuple(reasons),
+            warnings=warnings,
+            residual_rms=np.sqrt(np.mean(left.reshape(-1, 2, 3) ** 2, axis=(0, 2))),
+        ),
+        sign=sign,
+        start=int(batch.stamps[0]),
+        used=estimator.used,
+        dropped=Counter(),
+        absent_channels=tuple(name for name, gone in zip(CHANNELS, absent, strict=True) if gone),
+    )
+
+
+def _outlier(left: FloatArray, poses: Poses) -> str:
+    """Return in words which pose deviates most, where it is no more one of them."""
+    size = np.linalg.norm(left[:, :3], axis=1)
+    k = int(np.argmax(size))
+    others = np.sqrt(np.mean(np.delete(size, k) ** 2)) if len(size) > 3 else np.inf
+    if not size[k] > STANDS_OUT * others:
+        return ''
+    return (
+        f'line {poses.lines[k]}: the force deviates by {size[k]:.2g} N from what the other poses '
+        f'say, they by {others:.2g} N: was something else there?'
+    )

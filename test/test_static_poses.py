@@ -1,0 +1,260 @@
+"""identify_load --static: single averages at rest, a line a pose, in; estimate and cause out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pytest
+import yaml
+
+from load_identification.commands.identify_load import main
+from load_identification.interface.batches import CHANNELS
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.robot import Robot
+from load_identification.recordings.reader import Topics, open_recording
+from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensor_errors import (
+    CellErrors,
+    draw_cell,
+    rotation,
+    smooth_field,
+)
+from load_identification.simulation.sensors import aluminium_block, load_wrench
+from load_identification.typing_aliases import FloatArray
+
+ARM = MOUNTS['six_joints']
+GRAVITY = np.array(ARM.gravity)
+TILTED = rotation(np.deg2rad(5.0) * np.array([0.6, 0.8, 0.0])) @ GRAVITY
+STD = np.repeat([0.02, 0.0012], 3)
+TRUTH = to_message_order(aluminium_block().to_vector())
+
+
+def poses(gravity: FloatArray, seed: int, count: int = 24) -> tuple[FloatArray, FloatArray]:
+    """Return joint positions and single averages of an ordinary cell's wrench at each."""
+    rng = np.random.default_rng(seed)
+    cell = draw_cell(CellErrors(), gravity, 6, rng)
+    arm = Robot(ARM.urdf, ARM.sensor_frame, cell.gravity.tolist())
+    position = rng.uniform(ARM.lower, ARM.upper, (count, 6))
+    still = np.zeros_like(position)
+    motion = arm.motion(position + cell.zeros, still, still)
+    wrench = load_wrench(aluminium_block(), motion) @ cell.response.T
+    wrench += smooth_field(motion.gravity / np.linalg.norm(gravity), rng)
+    wrench += STD * rng.standard_normal(wrench.shape) + [2.4, -1.7, 5.1, 0.06, -0.11, 0.03]
+    return position, wrench
+
+
+def rotations(position: FloatArray) -> FloatArray:
+    """Return the rotations from the sensor to the base, as described."""
+    arm = Robot(ARM.urdf, ARM.sensor_frame)
+    still = np.zeros_like(position)
+    return arm.motion(position, still, still).rotation
+
+
+def write(path: Path, **columns: FloatArray) -> Path:
+    names = ','.join(name.replace('_std', '.std') for name in columns)
+    rows = np.column_stack(list(columns.values()))
+    np.savetxt(path, rows, delimiter=',', header=names, comments='', fmt='%.9g')
+    return path
+
+
+def with_joints(path: Path, position: FloatArray, wrench: FloatArray) -> Path:
+    return write(
+        path,
+        **dict(zip(Robot(ARM.urdf, ARM.sensor_frame).joints, position.T, strict=True)),
+        **dict(zip(CHANNELS, wrench.T, strict=True)),
+    )
+
+
+def options(folder: Path) -> list[str]:
+    description = folder / 'arm.urdf'
+    description.write_text(ARM.urdf)
+    return ['--description', str(description), '--sensor-frame', ARM.sensor_frame]
+
+
+def gravity_option(gravity: FloatArray) -> list[str]:
+    return ['--gravity', *(f'{value:.9f}' for value in gravity)]
+
+
+def within(estimate: dict[str, dict[str, list[float]]]) -> bool:
+    """Tell whether mass and centre of mass are identified, and within five deviations."""
+    mass, com = estimate['mass'], estimate['center_of_mass']
+    value = np.hstack([mass['value'], com['value']]).astype(float)
+    std = np.hstack([mass['std'], com['std']]).astype(float)
+    return bool(np.all(np.abs(value - TRUTH[:4]) < 5 * std))
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_tilted_gravity_that_is_known_gives_the_mass(
+    tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = with_joints(tmp_path / 'poses.csv', *poses(TILTED, seed))
+    output = tmp_path / 'estimate.yaml'
+    arguments = ['--static', str(file), '--output', str(output), *options(tmp_path)]
+    assert main([*arguments, *gravity_option(TILTED)]) == 0
+    estimate = yaml.safe_load(output.read_text())
+    assert abs(estimate['mass']['value'] - TRUTH[0]) < 1.96 * estimate['mass']['std']
+    assert within(estimate)
+    assert estimate['inertia_about_center_of_mass']['value'] == [None] * 6
+    words = ' '.join(capsys.readouterr().out.split())
+    assert 'inertia: poses at rest do not show it' in words
+    assert 'errors of the cell' in words
+    assert 'set gravity' not in words
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_tilted_gravity_that_is_not_known_is_named(
+    tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = with_joints(tmp_path / 'poses.csv', *poses(TILTED, seed))
+    main(['--static', str(file), *options(tmp_path)])
+    words = ' '.join(capsys.readouterr().out.split())
+    assert 'off: residual' in words
+    found = words.partition('set gravity to [')[2].partition(']')[0]
+    away = np.array(found.split(','), dtype=float) - TILTED
+    assert np.linalg.norm(away) < np.deg2rad(1.0) * 9.8
+    # And nothing else is.
+    assert 'sensor turned' not in words
+    assert 'zero of joint' not in words
+
+
+def test_sensor_turned_on_its_mount_is_not_taken_for_gravity(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    position, wrench = poses(GRAVITY, 1)
+    turn = rotation(np.deg2rad(5.0) * np.array([0.6, 0.0, 0.8]))
+    turned = np.hstack([wrench[:, :3] @ turn.T, wrench[:, 3:] @ turn.T])
+    file = with_joints(tmp_path / 'poses.csv', position, turned)
+    main(['--static', str(file), *options(tmp_path)])
+    assert 'set gravity' not in capsys.readouterr().out
+
+
+def test_rotations_base_axes_and_standard_errors_say_the_same(tmp_path: Path) -> None:
+    position, wrench = poses(TILTED, 0)
+    turn = rotations(position)
+    quaternions = np.array([pinocchio.Quaternion(each).coeffs() for each in turn])
+    in_base = np.concatenate(
+        [np.einsum('nij,nj->ni', turn, part) for part in np.hsplit(wrench, 2)], axis=1
+    )
+    std = {f'{c}_std': np.full(len(wrench), s) for c, s in zip(CHANNELS, STD, strict=True)}
+    output = tmp_path / 'estimate.yaml'
+    for name, read, extra in (('sensor', wrench, {}), ('base', in_base, std)):
+        file = write(
+            tmp_path / 'poses.csv',
+            **dict(zip(('qx', 'qy', 'qz', 'qw'), quaternions.T, strict=True)),
+            **dict(zip(CHANNELS, read.T, strict=True)),
+            **extra,
+        )
+        arguments = ['--static', str(file), '--wrench-frame', name, '--output', str(output)]
+        assert main([*arguments, *gravity_option(TILTED)]) == 0
+        assert within(yaml.safe_load(output.read_text()))
+
+
+def test_pose_unlike_the_others_is_named_by_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    position, wrench = poses(GRAVITY, 2)
+    wrench[9, 0] += 6.0
+    file = with_joints(tmp_path / 'poses.csv', position, wrench)
+    main(['--static', str(file), *options(tmp_path)])
+    assert 'line 11: the force deviates by' in ' '.join(capsys.readouterr().out.split())
+
+
+def test_too_few_poses_are_not_enough(tmp_path: Path) -> None:
+    position, wrench = poses(GRAVITY, 3, count=1)
+    file = with_joints(tmp_path / 'poses.csv', position, wrench)
+    assert main(['--static', str(file), *options(tmp_path)]) == 1
+
+
+def test_real_poses_give_the_known_mass(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / 'yumi_gravity'
+    if not folder.is_dir():
+        pytest.skip(f'no recording {folder}')
+    states, wrenches = [], []
+    with open_recording(folder / 'bag', Topics()) as recording:
+        for chunk in recording.chunks():
+            states += chunk.joint_states
+            wrenches += chunk.wrenches
+    stamps = np.array([s.header.stamp.sec + 1e-9 * s.header.stamp.nanosec for s in states])
+    position = np.array([state.position for state in states])
+    read = np.array(
+        [[w.wrench.force.x, w.wrench.force.y, w.wrench.force.z,
+          w.wrench.torque.x, w.wrench.torque.y, w.wrench.torque.z] for w in wrenches]
+    )  # fmt: skip
+    # The log has 110 pieces: of each the five samples in a row between which the arm moved least.
+    rows = []
+    for piece in np.split(np.arange(len(stamps)), np.flatnonzero(np.diff(stamps) > 1.0) + 1):
+        spans = [piece[k : k + 5] for k in range(len(piece) - 4)]
+        spans.sort(key=lambda span: float(np.ptp(position[span], axis=0).max()))
+        if spans and np.ptp(position[spans[0]], axis=0).max() < 0.03:
+            rows.append(np.hstack([position[spans[0]].mean(axis=0), read[spans[0]].mean(axis=0)]))
+    chosen = np.array(rows)[np.linspace(0, len(rows) - 1, 24).astype(int)]
+    names = [*states[0].name, *CHANNELS]
+    file = write(tmp_path / 'poses.csv', **dict(zip(names, chosen.T, strict=True)))
+    output = tmp_path / 'estimate.yaml'
+    description = ['--description', str(folder / 'yumi_left.urdf'), '--sensor-frame', 'ft_sensor']
+    assert main(['--static', str(file), '--output', str(output), *description]) == 0
+    mass = yaml.safe_load(output.read_text())['mass']
+    assert abs(mass['value'] - 0.2205) < 1.96 * mass['std'] < 0.04 * 0.2205
+
+
+HEADER = 'qx,qy,qz,qw,fx,fy,fz,tx,ty,tz'
+POSE = '0,0,0,1,1,2,3,0.1,0.2,0.3'
+
+
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        ('', 'has no poses'),
+        (HEADER, 'has no poses'),
+        (HEADER.replace(',', ';') + '\n' + POSE, 'columns are parted by commas'),
+        ('qx,qx,qz,qw,fx,fy,fz\n0,0,0,1,1,2,3', "column 2 is 'qx' for the second time"),
+        ('qx,qy,qz,qw,fx,fy\n0,0,0,1,1,2', 'fx, fy and fz are needed'),
+        ('fx,fy,fz\n1,2,3', 'neither joints nor qx, qy, qz, qw'),
+        ('qx,qy,qz,joint_1,fx,fy,fz\n0,0,0,1,1,2,3', 'either joints or qx, qy, qz, qw'),
+        (f'{HEADER},fx.std\n{POSE},0.1', 'standard errors of fx, but the wrench has'),
+        (f'{HEADER}\n{POSE}\n# a remark\n\n{POSE},7', 'line 5: 11 values for 10 columns'),
+        (f'{HEADER}\n{POSE.replace("3,0.1", "x,0.1")}', "line 2: fz is 'x'; it must be a finite"),
+        (f'{HEADER}\n{POSE.replace("3,0.1", "nan,0.1")}', "line 2: fz is 'nan'"),
+        (f'{HEADER}\n{POSE.replace("3,0.1", ",0.1")}', "line 2: fz is ''"),
+        (f'{HEADER}\n{POSE}\n{POSE.replace("0,0,0,1", "0,0,0,2")}', 'line 3: the quaternion'),
+        ('joint_1,fx,fy,fz\n90,1,2,3', 'line 2: joint_1 is 90; positions are in rad or m'),
+        ('joint_1,fx,fy,fz\n0.9,1,2,3', '--description URDF and --sensor-frame LINK'),
+    ],
+)
+def test_unusable_file_is_refused_with_line_and_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
+) -> None:
+    file = tmp_path / 'poses.csv'
+    file.write_text(text)
+    assert main(['--static', str(file)]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count('\n') == 1
+
+
+def test_other_joints_than_those_of_the_arm_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / 'poses.csv'
+    file.write_text('joint_1,fx,fy,fz\n0.9,1,2,3')
+    assert main(['--static', str(file), *options(tmp_path)]) == 2
+    assert 'joints between root and ft_sensor are shoulder_pan' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        ([], 'needs a RECORDING, or --static'),
+        (['bag', '--static', 'poses.csv'], 'needs a RECORDING, or --static'),
+        (['--static', 'poses.csv', '--report', 'here'], 'leave out --static'),
+        (['--static', 'none.csv'], 'none.csv cannot be read: No such file'),
+        (['--static', 'poses.csv', '--gravity', '0', '0', '0'], 'parameter gravity is'),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert main(arguments) == 2
+    assert words in capsys.readouterr().err
