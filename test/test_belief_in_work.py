@@ -120,6 +120,16 @@ def test_a_sensor_zeroed_in_tool_down_work_is_named_within_a_second(seed: int) -
     assert not result.false_load
 
 
+@pytest.mark.parametrize('seed', range(3))
+def test_a_little_change_that_cannot_be_told_widens_the_interval(seed: int) -> None:
+    """20 g at rest pull as 0.2 N of offset do: no reason to claim nothing for ever."""
+    result = scenarios.run(scenarios.SCENARIOS['grasp of 20 g, at rest'], seed)
+    assert result.noticed <= scenarios.NOTICED
+    assert not result.false_offset
+    assert result.last
+    assert np.abs(result.z).max() < 4.0
+
+
 def test_a_field_of_degree_one_pulls_as_a_load_as_often_as_it_says() -> None:
     rms = np.array([0.1, 0.004])
     std = PoseErrors(rms).field_std[::HARMONICS] * np.sqrt(3.0)

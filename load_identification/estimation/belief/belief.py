@@ -318,6 +318,15 @@ class Belief:
         """Return the belief for wrenches given in steps, (2,) [N, N m]."""
         return replace(self, model=replace(self.model, steps=steps))
 
+    def widened(self, variance: FloatArray) -> Belief:
+        """Return the belief with unknowns that may have moved by so much, variances (size,)."""
+        keep = np.ones(self.model.size)
+        triangles = tuple(pass_time(t, keep, variance) for t in self.triangles)
+        later = replace(self, triangles=triangles)
+        if later.settled:
+            return later
+        return replace(later, start=triangles, start_scores=self.scores, held=(), held_noise=None)
+
     def without(self, unknowns: IntArray) -> Belief:
         """Return a belief that has forgotten some unknowns, and goes on with one walk.
 

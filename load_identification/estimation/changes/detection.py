@@ -79,6 +79,9 @@ FOLLOWED = float(np.deg2rad(30.0))
 NEAR = 4
 """Blocks about a change among which the sensor may have read zero."""
 
+UNDECIDED = 2.0
+"""After so long [s] a little change widens the intervals where it is not told which it is."""
+
 LASTING = 10.0
 """A misfit that is steady for so long is noise [s]."""
 
@@ -245,7 +248,7 @@ class ChangeDetection:
                     self._say_contact()
                 return self.before
         else:
-            self._candidates = hypotheses(self.before, self._earlier)
+            self._candidates = hypotheses(self.before, self._earlier, block)
         self._candidates = {
             h: Candidate(c.belief.with_block(block, learn=False), c.before)
             for h, c in self._candidates.items()
@@ -269,6 +272,9 @@ class ChangeDetection:
             self._say_contact()
             return None
         best = self._best(misfit, chance)
+        undecided = best is None and self._steady > UNDECIDED
+        if undecided and chance.get(Hypothesis.LITTLE, 0.0) > PLAUSIBLE:
+            best = Hypothesis.LITTLE
         if best is None:
             self._leader = (Hypothesis.SAME, 0)
             return None
@@ -283,7 +289,7 @@ class ChangeDetection:
         load, offset, both = (
             misfit[h] for h in (Hypothesis.LOAD, Hypothesis.OFFSET, Hypothesis.BOTH)
         )
-        for same in UNCHANGED:
+        for same in (Hypothesis.SAME, Hypothesis.EARLIER):
             if same in misfit and chance[same] > PLAUSIBLE:
                 return same if misfit[same] - min(load, offset) < MARGIN else None
         same_misfit = misfit[Hypothesis.SAME]
@@ -316,7 +322,8 @@ class ChangeDetection:
         self._late.clear()
         if named in UNCHANGED:
             self._earlier = None
-            self._usual = max(self._usual, self.nis)
+            if named is not Hypothesis.LITTLE:
+                self._usual = max(self._usual, self.nis)
         else:
             self._earlier, self._earlier_age = self.before, self._pending
         self.before, self.state = None, State.TRACKING

@@ -13,6 +13,7 @@ from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.changes.gate import DOUBT
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.measurement import Block
+from load_identification.estimation.pose_errors import STANDARD_GRAVITY
 from load_identification.numerics.triangle import root_covariance
 from load_identification.typing_aliases import FloatArray
 
@@ -24,14 +25,23 @@ ZERO, CURVED = 4.0, 0.1
 by from block to block [-]."""
 
 
+LITTLE_PART, LITTLE_WRENCH = 0.05, (0.3, 0.03)
+"""A deviation is little up to such a part of the weight, torque at an arm of 0.1 m, or up to such
+a force and torque [-, N, N m]: what it leaves open is worth an interval."""
+
+ARM = 0.1
+"""[m]."""
+
+
 class Hypothesis(Enum):
-    """What may have happened."""
+    """What may have happened; little: load or offset, hardly."""
 
     SAME = 'same'
     EARLIER = 'earlier'
     LOAD = 'load'
     OFFSET = 'offset'
     BOTH = 'both'
+    LITTLE = 'little'
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,20 +64,23 @@ class Candidate:
         return (float(self.belief.triangle[-1, -1] ** 2) - self.before) / DOUBT**2
 
 
-UNCHANGED = (Hypothesis.SAME, Hypothesis.EARLIER)
-"""Hypotheses by which all is as it was."""
+UNCHANGED = (Hypothesis.SAME, Hypothesis.EARLIER, Hypothesis.LITTLE)
+"""Hypotheses by which all is as it was, or so nearly that wider intervals hold it."""
 
 EVENTS = {
     Hypothesis.SAME: EventKind.UNCHANGED,
     Hypothesis.EARLIER: EventKind.UNCHANGED,
+    Hypothesis.LITTLE: EventKind.UNCHANGED,
     Hypothesis.LOAD: EventKind.LOAD_CHANGED,
     Hypothesis.OFFSET: EventKind.OFFSET_CHANGED,
     Hypothesis.BOTH: EventKind.LOAD_AND_OFFSET_CHANGED,
 }
 
 
-def hypotheses(before: Belief, earlier: Belief | None) -> dict[Hypothesis, Candidate]:
-    """Return what may have happened, and what would be believed then."""
+def hypotheses(
+    before: Belief, earlier: Belief | None, block: Block
+) -> dict[Hypothesis, Candidate]:
+    """Return what may have happened until a block, and what would be believed then."""
     model = before.model
     load = model.places(model.body)
     offset = np.concatenate([model.places(model.path), model.places(model.offset)])
@@ -77,9 +90,29 @@ def hypotheses(before: Belief, earlier: Belief | None) -> dict[Hypothesis, Candi
         Hypothesis.OFFSET: before.without(offset),
         Hypothesis.BOTH: before.without(np.concatenate([offset, load])),
     }
+    little = hardly_changed(before, block)
+    if little is not None:
+        beliefs[Hypothesis.LITTLE] = little
     if earlier is not None:
         beliefs[Hypothesis.EARLIER] = earlier
     return {h: Candidate(b, float(b.triangle[-1, -1] ** 2)) for h, b in beliefs.items()}
+
+
+def hardly_changed(before: Belief, block: Block) -> Belief | None:
+    """Return what is believed if load, offset or both changed by what a block deviates by.
+
+    None where that is more than a little. Which of them it was need not be known then.
+    """
+    away = np.where(block.live, block.wrench - before.predicted(block)[0], 0.0).reshape(2, 3)
+    force, torque = np.linalg.norm(away, axis=1)
+    model = before.model
+    part = LITTLE_PART * STANDARD_GRAVITY * abs(before.values[model.body.start])
+    if force > max(part, LITTLE_WRENCH[0]) or torque > max(ARM * part, LITTLE_WRENCH[1]):
+        return None
+    std = np.zeros(model.size)
+    std[model.offset] = np.repeat([force, torque], 3)
+    std[model.places(model.body)[:4]] = np.array([force, *[torque] * 3]) / STANDARD_GRAVITY
+    return before.widened(std**2)
 
 
 def is_load(belief: Belief) -> bool:
