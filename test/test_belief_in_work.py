@@ -104,9 +104,10 @@ def test_an_offset_that_holds_is_not_contradicted(
     assert [event.kind for event in estimator.events.since(0)] == []
 
 
-@pytest.mark.parametrize('seed', range(2))
-def test_a_push_of_five_seconds_in_tool_down_work_is_neither_load_nor_offset(seed: int) -> None:
-    result = scenarios.run(scenarios.SCENARIOS['push 5 s, tool down'], seed)
+@pytest.mark.parametrize('seed', [2, 3])
+@pytest.mark.parametrize('work', ['tool down', 'with pauses'])
+def test_a_push_of_five_seconds_in_work_is_neither_load_nor_offset(work: str, seed: int) -> None:
+    result = scenarios.run(scenarios.SCENARIOS[f'push 5 s, {work}'], seed)
     assert result.noticed <= scenarios.NOTICED
     assert not result.false_load
     assert not result.false_offset

@@ -32,6 +32,7 @@ from load_identification.estimation.measurement import (
     angle_between,
     merged,
 )
+from load_identification.typing_aliases import FloatArray
 
 WINDOWS = (1, 3, 6)
 """Lengths of the newest averages that are compared with the past, in blocks: the shortest for a
@@ -74,7 +75,7 @@ explains everything for so long [s] is believed, alone or with another load; at 
 the sensor read zero when it came, or has turned so far since that no push would have followed."""
 
 FOLLOWED = float(np.deg2rad(30.0))
-"""The angle by which gravity has turned in the sensor by then [rad]."""
+"""The angle by which gravity has turned in the sensor while it explained everything [rad]."""
 
 NEAR = 4
 """Blocks about a change among which the sensor may have read zero."""
@@ -213,7 +214,6 @@ class ChangeDetection:
             self.before = self.before.after(each.elapsed, each.angle)
         self._bank = before
         self._near = [*passed[-NEAR // 2 :], *([] if passed else [block])]
-        self._turned = 0.0
         self._history.clear()
         self.state = State.CHANGED
         self._noticed, self._pending = block.stamp, 0.0
@@ -224,6 +224,8 @@ class ChangeDetection:
     def _restart(self) -> None:
         self._candidates = {}
         self._steady, self._blocks, self._rows = 0.0, 0, 0
+        self._facing: FloatArray | None = None
+        self._turned = 0.0
         self._leader: tuple[Hypothesis, int] = (Hypothesis.SAME, 0)
 
     def _look_into(self, before: Belief, block: Block) -> Belief:
@@ -231,7 +233,6 @@ class ChangeDetection:
         self.before = before.after(block.elapsed, block.angle)
         self._pending += block.elapsed
         self._steady += block.elapsed
-        self._turned = max(self._turned, angle_between(self._near[0].direction, block.direction))
         if len(self._near) < NEAR:
             self._near.append(block)
         if self._steady <= SETTLING:
@@ -253,6 +254,9 @@ class ChangeDetection:
             h: Candidate(c.belief.with_block(block, learn=False), c.before)
             for h, c in self._candidates.items()
         }
+        if self._facing is None:
+            self._facing = block.direction
+        self._turned = max(self._turned, angle_between(self._facing, block.direction))
         self._blocks += 1
         self._rows += int(block.live.sum())
         named = self._named()
