@@ -32,7 +32,7 @@ from std_srvs.srv import Trigger
 
 from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
-from load_identification.nodes.client import Monitor
+from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.publishers import InputPublisher
 from load_identification.nodes.transport.runtime import NAMESPACE
 from load_identification.simulation.puma import PAPER_GOAL

@@ -43,7 +43,7 @@ from load_identification.commands.demo_pipeline import (
 from load_identification.errors import LoadIdentificationError
 from load_identification.interface.messages import NS
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.nodes.client import Monitor
+from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.publishers import InputPublisher
 from load_identification.nodes.transport.runtime import NAMESPACE
 from load_identification.simulation.cramer_rao import cramer_rao_bound

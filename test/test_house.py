@@ -28,8 +28,10 @@ LEVELS = (
 )
 """A room may import from rooms of lower levels and from itself, from no other of its own level.
 
-What stands beside the rooms (errors, aliases) is below them all.
+What stands beside the rooms (errors, aliases) is below them all, but for what is there to be
+imported by others alone.
 """
+FOR_OTHERS = {'client.py'}
 RANK = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 
 RUN_NODES = {
@@ -108,7 +110,13 @@ def test_imports_point_down() -> None:
 
 
 def test_what_stands_beside_the_rooms_imports_from_none() -> None:
-    assert {name_of(path): rooms_of(path) for path in PACKAGE.glob('*.py') if rooms_of(path)} == {}
+    beside = {path for path in PACKAGE.glob('*.py') if path.name not in FOR_OTHERS}
+    assert {name_of(path): rooms_of(path) for path in beside if rooms_of(path)} == {}
+
+
+def test_nobody_here_imports_what_is_there_for_others() -> None:
+    names = {f'{NAME}.{Path(name).stem}' for name in FOR_OTHERS}
+    assert [name_of(path) for path in modules() if names & set(imports(path))] == []
 
 
 def test_only_nodes_and_programs_that_run_them_know_rclpy() -> None:

@@ -28,7 +28,7 @@ from load_identification.commands.demo_arm import ArmPublisher, Truth, simulate_
 from load_identification.commands.load_demo_view import judge
 from load_identification.interface.program import INTERRUPTED, TERMINATED
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.nodes.client import Estimate, Monitor
+from load_identification.nodes.client.monitor import Estimate, Monitor
 from load_identification.nodes.transport.subscriptions import DrainedSubscription
 from load_identification.simulation.sensors import SensorModel, aluminium_block
 

@@ -21,7 +21,7 @@ from ros_messages import NAMESPACE, OFFSET_KEYS, PARAMETER_KEYS
 import load_identification
 from load_identification.commands import load_monitor as monitor
 from load_identification.commands.load_monitor_view import BARS, one_line, picture
-from load_identification.nodes.client import HISTORY_STEP, MonitorState, Rate
+from load_identification.nodes.client.monitor import HISTORY_STEP, MonitorState, Rate
 
 CODE = str(Path(load_identification.__file__).resolve().parents[1])
 VALUES = (1.1058, 0.012, 0.037, 0.047, 0.00237, 0.0001, -0.0001, 0.0014, 0.00094, 0.00146)

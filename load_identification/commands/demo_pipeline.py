@@ -18,7 +18,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from load_identification.errors import LoadIdentificationError
 from load_identification.interface.program import NAMESPACE
-from load_identification.nodes.client import Monitor
+from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.publishers import JOINT_STATES, WRENCH
 
 DISCOVERY = 1.5

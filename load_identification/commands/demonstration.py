@@ -19,7 +19,7 @@ from load_identification.commands.demo_pipeline import (
 )
 from load_identification.commands.load_demo_view import View, judge, print_result
 from load_identification.commands.report_live import LiveRecorder
-from load_identification.nodes.client import Monitor
+from load_identification.nodes.client.monitor import Monitor
 
 PERIOD = 0.002
 """Between two looks at what is due [s]."""

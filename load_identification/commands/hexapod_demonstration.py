@@ -29,7 +29,7 @@ from load_identification.commands.demo_pipeline import (
 from load_identification.commands.hexapod_view import Progress, print_verdict
 from load_identification.interface.batches import EffortBatch
 from load_identification.interface.messages import NS, set_stamp
-from load_identification.nodes.client import Monitor
+from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.publishers import JOINT_STATES
 from load_identification.nodes.transport.subscriptions import STREAM_QOS, DrainedSubscription
 from load_identification.parallel.excitation import plan_sines

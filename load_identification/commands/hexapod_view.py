@@ -11,7 +11,7 @@ from rich.status import Status
 
 from load_identification.interface.names import INTERVAL, PARAMETER_KEYS
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.nodes.client import STAGES, Monitor
+from load_identification.nodes.client.monitor import STAGES, Monitor
 from load_identification.report.tables import PARAMETERS, interval_table
 from load_identification.simulation.hexapod import LOAD
 from load_identification.typing_aliases import FloatArray

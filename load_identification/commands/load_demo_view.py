@@ -19,7 +19,7 @@ from load_identification.commands.demo_arm import ArmPublisher, Simulation, Trut
 from load_identification.errors import ParameterError
 from load_identification.interface.names import INTERVAL
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.nodes.client import STAGES, Estimate, Milestone, Monitor
+from load_identification.nodes.client.monitor import STAGES, Estimate, Milestone, Monitor
 from load_identification.report.tables import OFFSETS, PARAMETERS, decimals, interval_table
 from load_identification.typing_aliases import BoolArray, FloatArray
 

@@ -16,7 +16,12 @@ from rich.table import Table
 from rich.text import Text
 
 from load_identification.interface.names import OFFSET_KEYS, PARAMETER_KEYS
-from load_identification.nodes.client import HISTORY, HISTORY_STEP, MonitorState, StatusListener
+from load_identification.nodes.client.monitor import (
+    HISTORY,
+    HISTORY_STEP,
+    MonitorState,
+    StatusListener,
+)
 from load_identification.report.tables import OFFSETS, PARAMETERS, decimals
 
 BARS = '▁▂▃▄▅▆▇'

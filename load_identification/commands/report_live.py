@@ -11,7 +11,7 @@ from load_identification.commands.demo_arm import ArmPublisher, Simulation
 from load_identification.estimation.events import Event, EventKind
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
-from load_identification.nodes.client import Monitor
+from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.readers import FilteredReader
 from load_identification.pipeline import settings
 from load_identification.report.recorder import Recorder

@@ -1,0 +1,1 @@
+"""What programs beside the pipeline hear of it and ask of it."""

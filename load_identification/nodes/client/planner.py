@@ -1,0 +1,335 @@
+"""What a task planner asks of the pipeline: services and parameters as calls that return values.
+
+A node of its own, spun by a thread of its own, asks and listens: a call may wait anywhere, in a
+callback of the caller's node too, and nobody else need spin.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import weakref
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy._rclpy_pybind11 import RCLError
+from rclpy.client import Client
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_srvs.srv import Trigger
+
+from load_identification.errors import ParameterError
+from load_identification.interface.program import NAMESPACE
+from load_identification.nodes.client.answers import (
+    STAGES,
+    Answer,
+    Body,
+    Calibration,
+    MassCheck,
+    NotAnsweredError,
+    NotIdentifiedError,
+    Pending,
+    RefusedError,
+    begun,
+)
+from load_identification.nodes.transport.subscriptions import LATCHED_QOS
+
+TIMEOUT = 10.0
+"""A service that has not answered by then will not: it answers within 4.5 s by itself [s]."""
+
+HEARD = 2
+"""Messages of `status` since a call of which the last was surely sent after it."""
+
+
+class LoadIdentification:
+    """Calls of a running pipeline, which wait for the answer or return what will have it.
+
+    Each call waits and returns a value; the same with `_async` at its end returns a `Pending` at
+    once. What is refused, or does not answer, is an exception; a mismatch is none.
+
+    Parameters
+    ----------
+    node : Node
+        The caller's; it may be spun by anybody, or not at all.
+    namespace : str
+        Of the pipeline, relative to that of the node unless it begins with /.
+    timeout : float
+        For a service to be there and answer [s].
+    """
+
+    def __init__(self, node: Node, namespace: str = NAMESPACE, timeout: float = TIMEOUT) -> None:
+        if not namespace.startswith('/'):
+            namespace = f'{node.get_namespace().rstrip("/")}/{namespace}'
+        self._namespace, self._timeout = namespace.rstrip('/'), timeout
+        self._node = Node(
+            f'{node.get_name()}_load_identification',
+            namespace=node.get_namespace(),
+            context=node.context,
+            use_global_arguments=False,
+            enable_rosout=False,
+            start_parameter_services=False,
+        )
+        self._clients: dict[str, Client] = {}
+        self._changed = threading.Condition()
+        self._heard, self._status = 0, DiagnosticStatus()
+        self._node.create_subscription(
+            DiagnosticStatus, f'{self._namespace}/status', self._hear, LATCHED_QOS
+        )
+        executor = SingleThreadedExecutor(context=node.context)
+        executor.add_node(self._node)
+        thread = threading.Thread(target=_spin, args=(executor,), daemon=True)
+        thread.start()
+        self._finish = weakref.finalize(self, _finish, executor, thread, self._node)
+
+    def close(self) -> None:
+        """Ask and listen no more; done by itself at the end of the program."""
+        self._finish()
+
+    def __enter__(self) -> LoadIdentification:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    # What is asked
+
+    def check_mass(
+        self,
+        expected: float | None = None,
+        tolerance: float | None = None,
+        center_of_mass: Sequence[float] | None = None,
+        center_of_mass_tolerance: float | None = None,
+    ) -> MassCheck:
+        """Weigh what is held, at rest, and compare it with what is expected.
+
+        Parameters
+        ----------
+        expected, tolerance : float, optional
+            Mass [kg]. Whatever is given stays set; what is left out is as it was set before.
+        center_of_mass : sequence of 3 floats, optional
+            In the sensor frame [m].
+        center_of_mass_tolerance : float, optional
+            [m]; 0: it is not compared.
+
+        Raises
+        ------
+        RefusedError
+            While the arm moves, or samples do not come.
+        ParameterError
+            If an expectation cannot be used.
+        NotAnsweredError
+        """
+        given = {
+            'expected_mass': expected,
+            'mass_tolerance': tolerance,
+            'expected_center_of_mass': center_of_mass,
+            'center_of_mass_tolerance': center_of_mass_tolerance,
+        }
+        self._set({name: value for name, value in given.items() if value is not None})
+        answer = self.call('check_mass')
+        if 'verdict' not in answer.numbers:
+            raise RefusedError(answer.reason)
+        return MassCheck.read(answer)
+
+    def calibrate_offset(self) -> Calibration:
+        """Measure the offset of the sensor, at rest, with nothing but the tool on it.
+
+        Raises
+        ------
+        RefusedError
+        NotAnsweredError
+        """
+        return Calibration.read(self._done('calibrate_offset'))
+
+    def save_tool(self) -> Body:
+        """Make what hangs on the sensor now the tool.
+
+        Raises
+        ------
+        RefusedError
+        NotAnsweredError
+        """
+        return Body.read(self._done('save_tool'))
+
+    def clear_tool(self) -> None:
+        """Have no tool any more; errors as of `save_tool`."""
+        self._done('clear_tool')
+
+    def reset(self) -> None:
+        """Have the payload forgotten, tool and offset kept; errors as of `save_tool`."""
+        self._done('reset')
+
+    def call(self, service: str) -> Answer:
+        """Call any service of the pipeline; a refusal is an answer too.
+
+        Raises
+        ------
+        NotAnsweredError
+        """
+        response = self._ask(Trigger, service, Trigger.Request())
+        return Answer.read(service, response.success, response.message)
+
+    def payload(self) -> Body:
+        """Return what is known of the payload by now.
+
+        Raises
+        ------
+        NotAnsweredError
+            If there is no pipeline.
+        """
+        return Body.of_status(*self._status_when(lambda _: True, self._timeout))
+
+    def wait_identified(
+        self, need: Collection[str] = ('mass', 'com'), timeout: float = 60.0
+    ) -> Body:
+        """Wait until the payload is identified, which takes motion.
+
+        Parameters
+        ----------
+        need : collection of str
+            Of `mass`, `com` and `inertia`.
+        timeout : float
+            [s].
+
+        Raises
+        ------
+        NotIdentifiedError
+            Where it is not by then, or the wrench's sign is reversed.
+        NotAnsweredError
+            If there is no pipeline.
+        """
+        wanted = {need} if isinstance(need, str) else set(need)
+        if not wanted or not wanted <= STAGES.keys():
+            raise ParameterError(f'need is {sorted(wanted)}; it must be of {", ".join(STAGES)}')
+
+        def enough(values: dict[str, str]) -> bool:
+            known = wanted <= set(Body.of_status(values, '').identified)
+            return known or values.get('state') == 'fault'
+
+        body = Body.of_status(*self._status_when(enough, timeout))
+        if not wanted <= set(body.identified):
+            missing = ', '.join(name for name in STAGES if name in wanted - set(body.identified))
+            raise NotIdentifiedError(f'{missing} not identified: {body.reason}')
+        return body
+
+    # The same, at once
+
+    def check_mass_async(self, *args: Any, **expectation: Any) -> Pending[MassCheck]:
+        """Begin `check_mass`."""
+        return begun(lambda: self.check_mass(*args, **expectation))
+
+    def calibrate_offset_async(self) -> Pending[Calibration]:
+        """Begin `calibrate_offset`."""
+        return begun(self.calibrate_offset)
+
+    def save_tool_async(self) -> Pending[Body]:
+        """Begin `save_tool`."""
+        return begun(self.save_tool)
+
+    def clear_tool_async(self) -> Pending[None]:
+        """Begin `clear_tool`."""
+        return begun(self.clear_tool)
+
+    def reset_async(self) -> Pending[None]:
+        """Begin `reset`."""
+        return begun(self.reset)
+
+    def call_async(self, service: str) -> Pending[Answer]:
+        """Begin `call`."""
+        return begun(lambda: self.call(service))
+
+    def wait_identified_async(
+        self, need: Collection[str] = ('mass', 'com'), timeout: float = 60.0
+    ) -> Pending[Body]:
+        """Begin `wait_identified`."""
+        return begun(lambda: self.wait_identified(need, timeout))
+
+    # How
+
+    def _done(self, service: str) -> Answer:
+        answer = self.call(service)
+        if not answer.success:
+            raise RefusedError(answer.reason)
+        return answer
+
+    def _set(self, values: dict[str, Any]) -> None:
+        """Set parameters of the estimator node, all or none."""
+        if not values:
+            return
+        parameters = [
+            Parameter(name, value=np.asarray(value, dtype=float).tolist()).to_parameter_msg()
+            for name, value in values.items()
+        ]
+        request = SetParametersAtomically.Request(parameters=parameters)
+        name = 'estimator_node/set_parameters_atomically'
+        result = self._ask(SetParametersAtomically, name, request).result
+        if not result.successful:
+            raise ParameterError(result.reason)
+
+    def _ask(self, kind: Any, service: str, request: Any) -> Any:
+        """Send a request and wait for the response."""
+        name, end = f'{self._namespace}/{service}', time.monotonic() + self._timeout
+        with self._changed:
+            if name not in self._clients:
+                self._clients[name] = self._node.create_client(kind, name)
+        client = self._clients[name]
+        while not client.service_is_ready():
+            if time.monotonic() > end or not self._finish.alive:
+                raise NotAnsweredError(
+                    f'nobody offers {name}: does the pipeline run, in this namespace?'
+                )
+            time.sleep(0.01)
+        answered = threading.Event()
+        future = client.call_async(request)
+        future.add_done_callback(lambda _: answered.set())
+        if not answered.wait(max(end - time.monotonic(), 0.0)):
+            client.remove_pending_request(future)
+            raise NotAnsweredError(f'{name} has not answered within {self._timeout:g} s')
+        return future.result()
+
+    def _hear(self, status: DiagnosticStatus) -> None:
+        with self._changed:
+            self._status = status
+            self._heard += 1
+            self._changed.notify_all()
+
+    def _status_when(
+        self, condition: Callable[[dict[str, str]], bool], timeout: float
+    ) -> tuple[dict[str, str], str]:
+        """Return keys and message of the status once they are as wanted, or after a timeout."""
+        values: dict[str, str] = {}
+
+        def as_wanted() -> bool:
+            nonlocal values
+            values = {item.key: item.value for item in self._status.values}
+            return self._heard >= begin + HEARD and condition(values)
+
+        with self._changed:
+            begin = self._heard
+            self._changed.wait_for(as_wanted, timeout)
+            if self._heard < begin + HEARD:
+                raise NotAnsweredError(
+                    f'{self._namespace}/status says nothing: does the pipeline run, in this '
+                    'namespace?'
+                )
+            return values, str(self._status.message)
+
+
+def _spin(executor: SingleThreadedExecutor) -> None:
+    # Whoever has made the context may end it at any time.
+    with contextlib.suppress(ExternalShutdownException, RCLError):
+        executor.spin()
+
+
+def _finish(executor: SingleThreadedExecutor, thread: threading.Thread, node: Node) -> None:
+    executor.shutdown(timeout_sec=1.0)
+    thread.join(1.0)
+    with contextlib.suppress(RCLError):
+        node.destroy_node()

@@ -1,0 +1,191 @@
+"""The client for task planners, over real DDS: an arm that streams, and the demonstration."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ros_arm import NOTHING, RATE, SMALL, Arm, prepared, started
+from ros_helpers import CODE, DEADLINE, Group, Pipeline
+from ros_messages import OFFSET
+
+from load_identification.client import (
+    LoadIdentification,
+    NotAnsweredError,
+    NotIdentifiedError,
+    Pending,
+    RefusedError,
+)
+from load_identification.errors import LoadIdentificationError, ParameterError
+
+EXAMPLE = CODE / 'docs' / 'task_planners.md'
+
+
+@pytest.fixture(scope='module')
+def live() -> Iterator[tuple[Arm, Pipeline, LoadIdentification]]:
+    """Return an arm, the process that hears it, and the client."""
+    with Group() as group:
+        prepared(group)
+        pipeline, _ = started(group)
+        arm = Arm(group)
+        arm.ready()
+        with LoadIdentification(group.node, timeout=DEADLINE) as hand:
+            yield arm, pipeline, hand
+
+
+@pytest.fixture
+def arm(live: tuple[Arm, Pipeline, LoadIdentification]) -> Arm:
+    """Return the arm at rest with nothing held and no tool."""
+    it = live[0]
+    it.body, it.offset = NOTHING, OFFSET.copy()
+    it.move_to(0)
+    it.rest(0.3)
+    live[2].clear_tool()
+    live[2].reset()
+    return it
+
+
+@pytest.fixture
+def hand(live: tuple[Arm, Pipeline, LoadIdentification]) -> LoadIdentification:
+    """Return the client."""
+    return live[2]
+
+
+def at_rest(arm: Arm, pending: Pending[Any], stream: Any = None) -> Any:
+    """Stream until there is an answer; the client needs no spinning of ours."""
+    messages = stream or arm.at_rest()
+    while not pending.done():
+        arm.play(messages, 0.02)
+    return pending.result()
+
+
+def test_offset_mass_and_tool_as_values(arm: Arm, hand: LoadIdentification) -> None:
+    calibration = at_rest(arm, hand.calibrate_offset_async())
+    assert calibration.samples >= RATE
+    np.testing.assert_allclose(calibration.offset[:3], OFFSET[:3], atol=5 * 0.1 / np.sqrt(RATE))
+    assert all(0.0 < std < 0.1 for std in calibration.std)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        calibration.samples = 0
+    arm.body = SMALL
+    arm.rest(0.6)
+    check = at_rest(arm, hand.check_mass_async(expected=SMALL.mass, tolerance=0.05))
+    assert (check.verdict, check.matches, check.reason) == ('match', True, '')
+    assert abs(check.mass - SMALL.mass) < 5 * check.mass_std
+    check = at_rest(arm, hand.check_mass_async(0.9, 0.02))
+    assert (check.verdict, check.matches) == ('mismatch', False)
+    assert '0.9000 ± 0.0200 expected' in check.reason
+
+
+def test_waits_until_motion_has_shown_the_payload(arm: Arm, hand: LoadIdentification) -> None:
+    arm.body = SMALL
+    with pytest.raises(NotIdentifiedError, match=r'mass not identified: .*mass std'):
+        hand.wait_identified('mass', timeout=1.0)
+    assert hand.payload().identified == ()
+    pending = hand.wait_identified_async(timeout=DEADLINE)
+    arm.run()
+    body = pending.result(DEADLINE)
+    assert {'mass', 'com'} <= set(body.identified)
+    assert abs(body.mass - SMALL.mass) < 5 * body.mass_std
+    np.testing.assert_array_less(
+        np.abs(np.array(body.center_of_mass) - SMALL.center_of_mass),
+        5 * np.array(body.center_of_mass_std),
+    )
+    tool = at_rest(arm, hand.save_tool_async())
+    assert abs(tool.mass - SMALL.mass) < 5 * tool.mass_std
+    assert np.isfinite(tool.inertia_std).all()
+
+
+def test_reset_is_heard_by_what_waits_after_it(arm: Arm, hand: LoadIdentification) -> None:
+    arm.body = SMALL
+    arm.run()
+    assert 'mass' in hand.wait_identified(timeout=DEADLINE).identified
+    hand.reset()
+    assert 'mass' not in hand.payload().identified
+
+
+def test_refusal_is_an_exception_with_the_reason(arm: Arm, hand: LoadIdentification) -> None:
+    stream = arm.in_motion()
+    arm.play(stream, 1.0, speed=4.0)
+    for pending in (hand.check_mass_async(), hand.calibrate_offset_async()):
+        with pytest.raises(RefusedError, match=r'moving: joint \w+ at [\d.]+ rad/s'):
+            at_rest(arm, pending, stream)
+    answer = at_rest(arm, hand.call_async('calibrate_offset'), stream)
+    assert not answer.success
+    assert answer.reason.startswith('moving')
+
+
+def test_unusable_expectation_is_an_exception(hand: LoadIdentification) -> None:
+    with pytest.raises(ParameterError, match='mass_tolerance'):
+        hand.check_mass(expected=0.5, tolerance=-1.0)
+    with pytest.raises(ParameterError, match=r"need is .*'weight'"):
+        hand.wait_identified(('weight',))
+
+
+def test_no_pipeline_is_an_exception(arm: Arm) -> None:
+    with LoadIdentification(arm.group.node, '/elsewhere', timeout=0.5) as hand:
+        for call in (hand.reset, hand.check_mass, hand.payload):
+            with pytest.raises(NotAnsweredError, match=r'/elsewhere/.*does the pipeline') as why:
+                call()
+            assert isinstance(why.value, LoadIdentificationError)
+
+
+def test_can_be_awaited(hand: LoadIdentification) -> None:
+    async def ask() -> tuple[Any, ...]:
+        await hand.reset_async()
+        with pytest.raises(ParameterError):
+            await hand.check_mass_async(tolerance=-1.0)
+        return (await hand.call_async('clear_tool')).success, 7
+
+    assert asyncio.run(ask()) == (True, 7)
+
+
+def test_a_callback_may_wait_though_it_keeps_its_own_node_waiting(
+    arm: Arm, hand: LoadIdentification
+) -> None:
+    done: list[bool] = []
+
+    def callback() -> None:
+        timer.cancel()
+        hand.reset()
+        done.append(True)
+
+    timer = arm.group.node.create_timer(0.001, callback)
+    arm.group.wait_for(lambda: done, 'the answer in a callback')
+
+
+def test_the_documented_grasp_check_runs_beside_the_demonstration(tmp_path: Path) -> None:
+    (example,) = re.findall(r'```python\n(# grasp_check\.py\n.*?)```', EXAMPLE.read_text(), re.S)
+    file = tmp_path / 'grasp_check.py'
+    file.write_text(example)
+    with Group() as group:
+        environment = os.environ | {
+            'ROS_DOMAIN_ID': str(group.domain),
+            'PYTHONPATH': os.pathsep.join(filter(None, [str(CODE), os.environ.get('PYTHONPATH')])),
+        }
+        running = [
+            subprocess.Popen(
+                [sys.executable, *command],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for command in (
+                ('-m', 'load_identification.commands.load_demo'),
+                (str(file), '1.106', '0.05'),
+            )
+        ]
+        said = [each.communicate(timeout=DEADLINE)[0] for each in running]
+    assert [each.returncode for each in running] == [0, 0], said
+    assert re.search(r'identified: 1\.\d+ kg, 99 % within 0\.0\d+ kg\nsuccess\n$', said[1]), said[
+        1
+    ]
