@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -86,6 +87,16 @@ def test_motion_is_named_with_joint_and_speed(chunk: int) -> None:
     assert monitor.motion() == 'moving: joint elbow at 0.12 rad/s'
     with pytest.raises(NotAtRestError, match=r'moving: joint elbow at 0\.12 rad/s'):
         monitor.pose(STEP, NOISE)
+
+
+@pytest.mark.parametrize('noise', [0.0, 5e-4])
+def test_an_arm_at_rest_whose_stamps_start_again_is_not_said_to_move(noise: float) -> None:
+    track = rest(0.5) + noise * np.random.default_rng(0).standard_normal((500, 2))
+    monitor = fed(track)
+    for count in (1, 40):
+        monitor.update(batch(track[:count], start=1))
+        assert monitor.moving_now()
+        assert re.fullmatch(r'at rest for 0\.0\d s only: wait, then call again', monitor.motion())
 
 
 def test_encoder_noise_is_no_motion_and_motion_in_noise_is() -> None:

@@ -542,6 +542,17 @@ def test_a_publisher_that_has_fallen_silent_says_nothing_of_clocks_and_periods()
     assert words == 'all of /joint_states dropped: published every 0.50 s: set max_gap to 2'
 
 
+def test_wrenches_that_are_not_finite_are_not_taken_for_those_of_another_clock() -> None:
+    synchronizer = Synchronizer(0.0, MAX_GAP)
+    synchronizer.update([joints(every(8.0, 1000), ('a', 'b'))], [wrenches(every(8.0, 1000))])
+    before = synchronizer.dropped.copy()
+    broken = wrenches(every(8.0, 2000, phase=1003))
+    broken.wrench[:] = np.nan
+    synchronizer.update([joints(every(8.0, 2000, phase=1003), ('a', 'b'))], [broken])
+    words = synchronizer.why_nothing(synchronizer.dropped - before)
+    assert words == 'all of /wrench dropped: NaN, infinite or above 1e6: sensor driver?'
+
+
 def test_wrenches_of_another_frame_are_dropped_and_counted() -> None:
     arrivals = [*one_by_one(joints(every(2.0, 1000), ('a',)))]
     arrivals += one_by_one(wrenches(every(1.0, 900, phase=0.3)))

@@ -200,6 +200,8 @@ class Synchronizer:
                 f'all of /wrench dropped: frame {self._foreign_frame!r} in place of '
                 f'{self._frame!r}: another sensor?'
             )
+        if reason == 'wrench_not_finite':
+            return 'all of /wrench dropped: NaN, infinite or above 1e6: sensor driver?'
         for topic, count, period in (
             ('/joint_states', 'joint_states', self.joints.period),
             ('/wrench', 'wrench', self._wrench_gate.period),

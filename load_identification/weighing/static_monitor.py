@@ -199,6 +199,9 @@ class StaticMonitor:
         return averaged(stamps, wrench, noise, steps)
 
     def motion(self) -> str:
-        """Return in words that and how the arm moves."""
+        """Return in words that and how the arm moves, or that it has come to rest just now."""
         name, speed = self.speed()
+        noise = self._noise[self._names.index(name)] if name else 0.0
+        if speed * LOOK_BACK_NS * 1e-9 <= POSITION_NOISE * min(noise, MOST_POSITION_NOISE):
+            return f'at rest for {self.still_for():.2f} s only: wait, then call again'
         return f'moving: joint {name} at {speed:.2g} rad/s'
