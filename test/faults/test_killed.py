@@ -91,3 +91,23 @@ def test_killed_at_any_moment_the_store_holds_the_old_or_the_new(group: Group, t
         before = after
         assert not list(path.parent.glob('*.damaged*'))
     print(f'{written} of {times} were stored, the others killed before that')
+
+
+PLAIN = """
+import rclpy
+rclpy.init()
+node = rclpy.create_node('plain')
+rclpy.spin(node)
+"""
+
+
+def test_a_node_that_was_killed_is_gone_sooner_than_one_with_the_defaults_of_dds() -> None:
+    with Group() as group:
+        ours, plain = group.start('estimator'), group.start_raw('estimator', [], PLAIN)
+        group.wait_for(
+            lambda: {'estimator_node', 'plain'} <= set(group.node.get_node_names()), 'both nodes'
+        )
+        plain.send(signal.SIGKILL)
+        ours.send(signal.SIGKILL)
+        group.wait_for(lambda: 'estimator_node' not in group.node.get_node_names(), 'its end')
+        assert 'plain' in group.node.get_node_names()
