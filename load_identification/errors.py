@@ -21,3 +21,13 @@ class FrameError(DescriptionError):
 
 class RecordingError(LoadIdentificationError):
     """A recording cannot be read or lacks a topic."""
+
+
+class NoRosbagsError(RecordingError):
+    """The Python package rosbags is missing: no ROS distribution packages it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            'recordings need the Python package rosbags, which is not installed: pip install '
+            '--user rosbags, on Ubuntu 24.04 and later with --break-system-packages'
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -26,12 +27,14 @@ LIBRARIES = {
     'numpy': ('python3-numpy', 'numpy'),
     'pinocchio': ('pinocchio', 'pin'),
     'rich': ('python3-rich', 'rich'),
-    'rosbags': ('python3-rosbags-pip', 'rosbags'),
+    'rosbags': ('', 'rosbags'),
     'scipy': ('python3-scipy', 'scipy'),
     'yaml': ('python3-yaml', 'pyyaml'),
 }
 # Used where it is importable; not on the package index.
 ROS_WITHOUT_WHEEL = {'tf2_msgs', 'tf2_ros'}
+ROS_PACKAGE = {'tf2_ros': 'tf2_ros_py'}
+"""Of modules that are called otherwise."""
 
 
 def absolute_imports(path: Path) -> set[str]:
@@ -134,8 +137,52 @@ def test_every_executable_has_its_function(distribution: metadata.Distribution) 
 def test_every_import_is_a_dependency_on_the_robot(run_dependencies: set[str | None]) -> None:
     modules = foreign_modules(PACKAGE)
     assert modules
-    keys = {LIBRARIES[name][0] if name in LIBRARIES else name for name in modules}
-    assert keys - run_dependencies == set()
+    keys = {
+        LIBRARIES[name][0] if name in LIBRARIES else ROS_PACKAGE.get(name, name)
+        for name in modules
+    }
+    assert keys - {''} - run_dependencies == set()
+
+
+def test_rosdep_installs_nothing_with_pip(manifest: ElementTree.Element) -> None:
+    keys = [item.text or '' for item in manifest if item.tag.endswith('depend')]
+    assert len(keys) > 20
+    assert [key for key in keys if key.endswith('-pip') and key != 'python3-pip'] == []
+
+
+WITHOUT_ROSBAGS = """
+import importlib, pkgutil, sys
+sys.modules['rosbags'] = None
+import load_identification
+for room in ('recordings', 'report', 'commands'):
+    package = importlib.import_module('load_identification.' + room)
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f'{package.__name__}.{module.name}')
+from load_identification.commands.identify_load import main
+raise SystemExit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'status', 'words'),
+    [
+        (['somewhere'], 2, 'recordings need the Python package rosbags, which is not installed'),
+        (['--static', 'poses.csv'], 1, ''),
+    ],
+)
+def test_only_what_reads_a_recording_needs_rosbags(
+    tmp_path: Path, arguments: list[str], status: int, words: str
+) -> None:
+    (tmp_path / 'poses.csv').write_text('qx,qy,qz,qw,fx,fy,fz\n0,0,0,1,1,2,3\n')
+    done = subprocess.run(
+        [sys.executable, '-c', WITHOUT_ROSBAGS, *arguments],
+        cwd=tmp_path,
+        env=os.environ | {'PYTHONPATH': str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert (done.returncode, words in done.stderr) == (status, True), done.stderr
 
 
 def test_every_import_is_a_dependency_without_ros(distribution: metadata.Distribution) -> None:

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import yaml
-from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
 
-from load_identification.errors import ParameterError
+from load_identification.errors import NoRosbagsError, ParameterError
 from load_identification.motion.joint_path import Piece
 from load_identification.typing_aliases import FloatArray
 
@@ -95,7 +93,14 @@ def write_bag(path: FilePath, fields: dict[str, Any], topic: str) -> None:
     ------
     ParameterError
         If the folder exists or cannot be written.
+    NoRosbagsError
+        Where rosbags is not installed.
     """
+    try:
+        from rosbags.rosbag2 import StoragePlugin, Writer
+        from rosbags.typesys import Stores, get_typestore
+    except ModuleNotFoundError as error:
+        raise NoRosbagsError from error
     if path.exists():
         raise ParameterError(f'{path} exists; a recording is written to a new folder only')
     store = get_typestore(Stores.ROS2_JAZZY)

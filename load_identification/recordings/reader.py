@@ -7,13 +7,13 @@ import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rosbags.highlevel import AnyReader
-from rosbags.interfaces import Connection
-from rosbags.typesys import Stores, get_typestore
+from load_identification.errors import NoRosbagsError, RecordingError
 
-from load_identification.errors import RecordingError
+if TYPE_CHECKING:
+    from rosbags.highlevel import AnyReader
+    from rosbags.interfaces import Connection
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 WRENCH = 'geometry_msgs/msg/WrenchStamped'
@@ -200,6 +200,11 @@ def open_recording(path: Path, topics: Topics) -> Iterator[RecordingReader]:
     RecordingError
         If it is no recording, is damaged, or lacks a topic.
     """
+    try:
+        from rosbags.highlevel import AnyReader
+        from rosbags.typesys import Stores, get_typestore
+    except ModuleNotFoundError as error:
+        raise NoRosbagsError from error
     _check_path(path)
     with _explained(path):
         # Recordings of before ROS 2 Iron say the names of their types only.

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter
 
 from load_identification.estimation.events import EventKind
+from load_identification.estimation.identifiability import RELATIVE_MASS
 from load_identification.interface.names import INTERVAL
 from load_identification.report.recorder import Recorder
 from load_identification.report.snapshot import Outcome, Snapshot
@@ -156,7 +157,7 @@ def _draw_uncertainty(
     largest = float(np.max((last.values - 2.0 * last.std)[MOMENTS])) if known else np.nan
     required = outcome.required_std * np.array([1.0, 1.0, largest])
     panels = (
-        ('mass [kg]', [0], 1.0, required[0]),
+        ('mass [kg]', [0], 1.0, max(required[0], RELATIVE_MASS * last.values[0])),
         ('centre [mm]', [1, 2, 3], 1e3, required[1]),
         ('inertia [kg·m²]', list(range(4, 10)), 1.0, required[2]),
     )
