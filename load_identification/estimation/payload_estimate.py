@@ -47,6 +47,8 @@ class EstimatorSettings:
         Time in which a systematic error may become another one [s].
     changes : bool
         Whether load and offset may change; where not, what deviates is noise.
+    gravity : tuple of 3 floats
+        In the root of the robot, as samples have it in S [m/s²].
     """
 
     force_noise: float = 0.05
@@ -59,6 +61,7 @@ class EstimatorSettings:
     errors: ErrorPriors = field(default_factory=ErrorPriors)
     error_time: float = 100.0
     changes: bool = True
+    gravity: tuple[float, ...] = (0.0, 0.0, -9.80665)
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,8 @@ class PayloadEstimate:
         The mass is clearly negative.
     unresolved : bool
         Something has changed, and it is not told what: nothing is claimed until it is.
+    set_up_wrong : bool
+        No payload explains what is measured, and it is named why: nothing is claimed.
     residual_rms, noise : (2,) arrays
         Of a filtered sample, and of one that counts as independent; force and torque [N, N m].
     budget : (4, 10) array
@@ -134,6 +139,7 @@ class PayloadEstimate:
     noise: FloatArray
     budget: FloatArray = field(default_factory=lambda: np.full((4, PARAMETERS), np.nan))
     calibration: Mapping[str, CalibrationValue] = field(default_factory=dict)
+    set_up_wrong: bool = False
 
 
 def in_message_order(
@@ -162,10 +168,33 @@ def in_message_order(
     return to_message_order(parameters), np.sqrt(np.maximum(variance, 0.0))
 
 
+def as_wide(covariance: FloatArray, parameters: FloatArray, std: FloatArray) -> FloatArray:
+    """Return the covariance (16, 16) that gives standard deviations (10,) in message order.
+
+    With J the derivative of the message by phi and F the factors needed, T = J^-1 F J: T P T^T.
+    """
+    if not (parameters[0] > 0.0 and np.isfinite(std).all()):
+        return covariance
+    jacobian = message_jacobian(parameters)
+    body = slice(PARAMETERS)
+    variance = np.einsum('ij,jk,ik->i', jacobian, covariance[body, body], jacobian)
+    turn = np.eye(len(covariance))
+    factors = std / np.sqrt(variance)
+    turn[body, body] = np.linalg.solve(jacobian, factors[:, None] * jacobian)
+    wide: FloatArray = turn @ covariance @ turn.T
+    return (wide + wide.T) / 2.0
+
+
 def nothing_claimed(
-    known: Knowledge, tool: FloatArray, noise: FloatArray, reason: str, stamp: int, frame: str
+    known: Knowledge,
+    tool: FloatArray,
+    noise: FloatArray,
+    reason: str,
+    stamp: int,
+    frame: str,
+    set_up_wrong: bool = False,
 ) -> PayloadEstimate:
-    """Return what is published while it is not known what has changed.
+    """Return what is published while it is not known what has changed, or the set-up is wrong.
 
     Parameters
     ----------
@@ -175,7 +204,7 @@ def nothing_claimed(
         To be taken off.
     noise : (2, 2) array
         `residual_rms` and `noise`.
-    reason, stamp, frame : as in `PayloadEstimate`
+    reason, stamp, frame, set_up_wrong : as in `PayloadEstimate`
     """
     covariance = np.diag(PRIOR_STD**2)
     return PayloadEstimate(
@@ -192,9 +221,10 @@ def nothing_claimed(
         reasons=(reason,),
         warnings=(),
         reversed_sign=False,
-        unresolved=True,
+        unresolved=not set_up_wrong,
         residual_rms=noise[0],
         noise=noise[1],
+        set_up_wrong=set_up_wrong,
     )
 
 

@@ -32,10 +32,12 @@ from load_identification.estimation.measurement import (
     regressor,
     robust_weights,
 )
+from load_identification.estimation.misfit.verdict import MisfitMonitor
 from load_identification.estimation.payload_estimate import (
     CalibrationValue,
     EstimatorSettings,
     PayloadEstimate,
+    as_wide,
     in_message_order,
     nothing_claimed,
     possible,
@@ -45,7 +47,6 @@ from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffs
 from load_identification.estimation.systematic_errors import SystematicErrors, error_words
 from load_identification.estimation.time_delay import DelayEstimate
 from load_identification.interface.batches import FilteredBatch, joined
-from load_identification.model.inertial_parameters import message_jacobian
 from load_identification.model.robot import RotationAxis
 from load_identification.typing_aliases import BoolArray, FloatArray
 
@@ -98,6 +99,10 @@ class PayloadEstimator:
         self._walk = walk
         self._excitation = ExcitationMonitor(settings.force_noise, settings.torque_noise)
         self._changes = ChangeDetection(self.events, settings.changes)
+        expected = np.array([settings.force_noise, settings.torque_noise])
+        field = np.array([settings.errors.field_force, settings.errors.field_torque])
+        self.misfit = MisfitMonitor(np.array(settings.gravity), expected, field)
+        """Why no payload explains what is measured, where that is so."""
         self._calibration = CalibrationCheck(self.sensor_offset)
         self._steps = np.zeros(2)
         self._joints, self._base = 0, False
@@ -107,6 +112,7 @@ class PayloadEstimator:
     def reset(self, keep_offset: bool = True) -> None:
         """Forget the payload, and where asked all that samples have told of offset and cell."""
         self._excitation.reset()
+        self.misfit.forget()
         if keep_offset and self._block is not None:
             belief = self._changes.settled(self._belief)
             self._belief = belief.without(belief.model.places(belief.model.body))
@@ -236,6 +242,7 @@ class PayloadEstimator:
         number = self.events.newest.number
         self._belief = self._changes.update(belief, block)
         self._excitation.update(samples)
+        self.misfit.update(samples, block.rest)
         self._see_to_events(number)
         if self._zero is None and self._belief.settled:
             offset, covariance = self.offset()
@@ -268,9 +275,12 @@ class PayloadEstimator:
         belief = self._changes.settled(self._belief)
         found, levels = belief.knowledge, belief.noise
         noise = levels.overall
-        if self._changes.before is not None:
-            why = self._changes.why()
-            return nothing_claimed(found, self._tool, noise, why, self.newest, self._frame)
+        cause = self.misfit.cause
+        if cause or self._changes.before is not None:
+            why = cause or self._changes.why()
+            return nothing_claimed(
+                found, self._tool, noise, why, self.newest, self._frame, bool(cause)
+            )
         body = slice(PARAMETERS)
         parameters = found.body - self._tool
         # Errors of tool and total are taken for independent.
@@ -366,7 +376,7 @@ class PayloadEstimator:
         axes : sequence of RotationAxis
             About which the sensor can be turned; none: its own.
         """
-        if self._block is None or self._changes.before is not None:
+        if self._block is None or self._changes.before is not None or self.misfit.cause:
             return ''
         belief = self._belief
         found, levels = belief.knowledge, belief.noise
@@ -415,23 +425,6 @@ def finite_motion(batch: FilteredBatch) -> BoolArray:
     """Return which samples have accelerations and an angular velocity, (n,)."""
     motion = batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
     return np.asarray(np.all(np.isfinite(np.hstack(motion)), axis=1))
-
-
-def as_wide(covariance: FloatArray, parameters: FloatArray, std: FloatArray) -> FloatArray:
-    """Return the covariance (16, 16) that gives standard deviations (10,) in message order.
-
-    With J the derivative of the message by phi and F the factors needed, T = J^-1 F J: T P T^T.
-    """
-    if not (parameters[0] > 0.0 and np.isfinite(std).all()):
-        return covariance
-    jacobian = message_jacobian(parameters)
-    body = slice(PARAMETERS)
-    variance = np.einsum('ij,jk,ik->i', jacobian, covariance[body, body], jacobian)
-    turn = np.eye(len(covariance))
-    factors = std / np.sqrt(variance)
-    turn[body, body] = np.linalg.solve(jacobian, factors[:, None] * jacobian)
-    wide: FloatArray = turn @ covariance @ turn.T
-    return (wide + wide.T) / 2.0
 
 
 def information_root(covariance: FloatArray) -> FloatArray:

@@ -166,7 +166,7 @@ class StatusMessage:
 def _state(estimate: PayloadEstimate | None, waiting: str) -> str:
     if waiting or estimate is None:
         return 'waiting'
-    if estimate.reversed_sign:
+    if estimate.reversed_sign or estimate.set_up_wrong:
         return 'fault'
     return 'identified' if estimate.identified[0] else 'estimating'
 

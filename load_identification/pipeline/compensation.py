@@ -51,7 +51,7 @@ class LoadTakenOff:
 
     def update(self, estimate: PayloadEstimate | None, tool: FloatArray) -> None:
         """Take an estimate and the tool's parameters (10,) into account."""
-        if estimate is not None and estimate.unresolved:
+        if estimate is not None and (estimate.unresolved or estimate.set_up_wrong):
             # Nothing is claimed of what hangs on the sensor now: what is taken off stays.
             self.state = LAST_PAYLOAD if self.state == PAYLOAD else self.state
             return

@@ -75,6 +75,7 @@ def estimator_settings(parameters: Parameters) -> EstimatorSettings:
         errors=error_priors(parameters),
         error_time=parameters.error_time,
         requirements=requirements(parameters),
+        gravity=parameters.gravity,
     )
 
 

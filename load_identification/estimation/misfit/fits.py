@@ -1,0 +1,238 @@
+"""Least squares of payload and offset with something else free: what each cause would leave.
+
+All in units of what an ordinary cell leaves, means over the blocks taken off: so the offset is
+free in each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.estimation.measurement import PARAMETERS
+from load_identification.estimation.misfit.evidence import Evidence
+from load_identification.typing_aliases import FloatArray
+
+LIMIT = np.array([300.0] + [100.0] * 3 + [30.0] * 6)
+"""Width of what a payload may be [kg, kg m, kg m²]: no entry is pulled by it."""
+
+STARTS = 400
+"""Rotations, and directions, from which the best are looked for."""
+
+KEPT = 6
+"""Of them that are followed to the minimum."""
+
+STEPS = 12
+"""Of Gauss-Newton."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What payload and offset cannot explain, as a quadratic form of what is free besides.
+
+    Attributes
+    ----------
+    scale : (6,) array
+        What an ordinary cell leaves in each channel [N, N m].
+    matrix : (N, 6, 10) array
+        Whitened, means off.
+    wrench : (N, 6) array
+        Likewise.
+    by_acceleration : (N, 6, 10, 3) array
+        Derivatives of the matrix by an acceleration along each axis of the root, times that of
+        gravity, whitened; (N, 6, 10, 0) where the robot is not known.
+    gram : (4, 10, 4, 10) array
+        Of the matrix and these; (1, 10, 1, 10) where the robot is not known.
+    right : (4, 10) array
+        Their products with the wrench.
+    """
+
+    scale: FloatArray
+    matrix: FloatArray
+    wrench: FloatArray
+    by_acceleration: FloatArray
+    gram: FloatArray
+    right: FloatArray
+
+    @property
+    def count(self) -> int:
+        """Numbers that are explained or not."""
+        return self.wrench.size
+
+    def left_now(self) -> float:
+        """Return the mean square that payload and offset alone leave [-]."""
+        cost, _ = self.with_acceleration(np.zeros((1, len(self.right) - 1)))
+        return float(cost[0]) / self.count
+
+    def with_acceleration(self, acceleration: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return costs (k,) and payloads (k, 10) with accelerations in the root, (k, 3), added.
+
+        In units of gravity.
+        """
+        factor = np.column_stack([np.ones(len(acceleration)), acceleration])
+        gram = np.einsum('na,aibj,nb->nij', factor, self.gram, factor)
+        right: FloatArray = np.einsum('na,ai->ni', factor, self.right)
+        wide = np.diag(LIMIT**-2.0)
+        payload = np.asarray(np.linalg.solve(gram + wide, right[..., None])[..., 0])
+        total = float(np.sum(self.wrench**2))
+        cost: FloatArray = total - np.sum(payload * right, axis=1)
+        return cost, payload
+
+    def rows_with(self, acceleration: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return matrix and wrench with one such acceleration (3,) added."""
+        return self.matrix + self.by_acceleration @ acceleration, self.wrench
+
+    def parts(self, measured: FloatArray) -> FloatArray:
+        """Return parts of what is measured (N, 6, p) whitened."""
+        return whitened(measured, self.scale)
+
+    def form(self, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return cost and payload where p parts, (N, 6, p), make up the wrench.
+
+        Returns
+        -------
+        cost : (p, p) array
+            That of the parts weighted by q is q^T cost q.
+        payload : (10, p) array
+        """
+        flat = parts.reshape(self.count, -1)
+        right = self.matrix.reshape(self.count, PARAMETERS).T @ flat
+        payload = np.linalg.solve(self.gram[0, :, 0] + np.diag(LIMIT**-2.0), right)
+        return np.asarray(flat.T @ flat - right.T @ payload), np.asarray(payload)
+
+
+def whitened(values: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return (N, 6, ...) in units of the scale (6,), means off."""
+    unit = values / scale.reshape(6, *[1] * (values.ndim - 2))
+    return np.asarray(unit - unit.mean(axis=0))
+
+
+def problem(evidence: Evidence, scale: FloatArray, strength: float) -> Problem:
+    """Set up the least squares; `strength`: of gravity [m/s²]."""
+    matrix, wrench = whitened(evidence.matrix, scale), whitened(evidence.wrench, scale)
+    besides = whitened(strength * evidence.by_acceleration, scale)
+    every = np.concatenate([matrix[..., None], besides], axis=3)
+    shape = every.shape[3], PARAMETERS
+    flat = np.swapaxes(every, 2, 3).reshape(wrench.size, -1)
+    gram = (flat.T @ flat).reshape(*shape, *shape)
+    return Problem(scale, matrix, wrench, besides, gram, (flat.T @ wrench.ravel()).reshape(shape))
+
+
+def rotations() -> FloatArray:
+    """Return rotations all over, (STARTS, 3, 3), always the same."""
+    q = np.random.default_rng(0).standard_normal((STARTS, 4))
+    q /= np.linalg.norm(q, axis=1, keepdims=True)
+    w, v = q[:, 0], q[:, 1:]
+    cross = np.cross(v[:, None, :], np.eye(3)[None])
+    turn = np.eye(3) + 2.0 * (w[:, None, None] * cross + np.einsum('nij,njk->nik', cross, cross))
+    return np.concatenate([np.eye(3)[None], turn])
+
+
+ROTATIONS = rotations()
+
+
+def exponential(vector: FloatArray) -> FloatArray:
+    """Return the rotations by vectors (n, 3), (n, 3, 3)."""
+    angle = np.linalg.norm(vector, axis=1)
+    axis = vector / np.maximum(angle, 1e-12)[:, None]
+    cross = np.cross(axis[:, None, :], -np.eye(3)[None])
+    one, sine = (1.0 - np.cos(angle))[:, None, None], np.sin(angle)[:, None, None]
+    return np.asarray(np.eye(3) + sine * cross + one * cross @ cross)
+
+
+def best_rotation(form: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the rotation with the least q^T form q, q its nine entries row by row.
+
+    Returns
+    -------
+    rotation : (3, 3) array
+    information : (3, 3) array
+        Half the second derivative by a small turn besides, rotation @ exp(turn).
+    """
+    flat = ROTATIONS.reshape(-1, 9)
+    order = np.argsort(np.einsum('ni,ij,nj->n', flat, form, flat))[:KEPT]
+    turn = ROTATIONS[order]
+    generators = np.cross(np.eye(3)[:, None, :], -np.eye(3)[None])
+    for _ in range(STEPS):
+        slope = np.einsum('nij,ajk->naik', turn, generators).reshape(len(turn), 3, 9)
+        gradient = np.einsum('nai,ij,nj->na', slope, form, turn.reshape(-1, 9))
+        curvature = np.einsum('nai,ij,nbj->nab', slope, form, slope)
+        curvature += 1e-9 * np.trace(form) * np.eye(3)
+        step = -np.linalg.solve(curvature, gradient[..., None])[..., 0]
+        size = np.linalg.norm(step, axis=1, keepdims=True)
+        turn = turn @ exponential(step * np.minimum(1.0, 0.5 / np.maximum(size, 1e-12)))
+    flat = turn.reshape(-1, 9)
+    best = int(np.argmin(np.einsum('ni,ij,nj->n', flat, form, flat)))
+    slope = np.einsum('ij,ajk->aik', turn[best], generators).reshape(3, 9)
+    return turn[best], slope @ form @ slope.T
+
+
+def best_direction(task: Problem, upright: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the direction of gravity that leaves least, with a mass above zero.
+
+    Parameters
+    ----------
+    task : Problem
+    upright : (3,) array
+        The direction that is taken for it, in the root.
+
+    Returns
+    -------
+    direction : (3,) array
+        In the root.
+    information : (2, 2) array
+        Half the second derivative of the cost by a small turn about two axes at right angles.
+    """
+
+    def cost(tried: FloatArray) -> FloatArray:
+        costs, payload = task.with_acceleration(upright - tried)
+        return np.where(payload[:, 0] > 0.0, costs, np.inf)
+
+    tried = ROTATIONS[:, :, 2]
+    best = tried[np.argmin(cost(tried))]
+    grid = np.array([[a, b] for a in (-1, 0, 1) for b in (-1, 0, 1)], dtype=float)
+    curve = np.eye(2)
+    for size in (0.2, 0.1, 0.05, 0.02, 0.01, 0.01, 0.005, 0.005):
+        aside = np.linalg.svd(best[None])[2][1:]
+        near = best + size * grid @ aside
+        near /= np.linalg.norm(near, axis=1, keepdims=True)
+        costs = cost(near)
+        if not np.isfinite(costs).all():
+            best = near[np.argmin(costs)]
+            continue
+        # Of a quadratic through nine points.
+        slope = grid.T @ costs / (6.0 * size)
+        square = grid**2
+        both = costs @ (square - 2.0 / 3.0) / 2.0
+        mixed = costs @ grid.prod(axis=1) / 4.0
+        curve = np.array([[both[0], mixed / 2.0], [mixed / 2.0, both[1]]]) / size**2
+        if np.all(np.linalg.eigvalsh(curve) > 0.0):
+            step = -0.5 * np.linalg.solve(curve, slope)
+            step *= min(1.0, 2.0 * size / max(float(np.linalg.norm(step)), 1e-12))
+            best = best + step @ aside
+        else:
+            best = near[np.argmin(costs)]
+        best = best / np.linalg.norm(best)
+    return best, curve
+
+
+def least_squares(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
+    """Return what payload and offset leave of N blocks, (N, 6).
+
+    Parameters
+    ----------
+    matrix, wrench : (N, 6, 10) and (N, 6) arrays
+        Whitened.
+    """
+    rows = np.concatenate([matrix, wrench[..., None]], axis=2)
+    flat = (rows - rows.mean(axis=0)).reshape(-1, PARAMETERS + 1)
+    gram = flat.T @ flat
+    payload = np.linalg.solve(gram[:-1, :-1] + np.diag(LIMIT**-2.0), gram[:-1, -1])
+    return np.asarray((flat[:, -1] - flat[:, :-1] @ payload).reshape(wrench.shape))
+
+
+def without_drift(values: FloatArray) -> FloatArray:
+    """Return blocks (N, ...) without the part that grows steadily."""
+    way = np.linspace(-1.0, 1.0, len(values))
+    return np.asarray(values - np.multiply.outer(way, np.tensordot(way, values, 1)) / (way @ way))

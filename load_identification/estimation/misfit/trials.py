@@ -1,0 +1,226 @@
+"""What each cause of a misfit would leave unexplained, all tried on the same evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from itertools import permutations, product
+
+import numpy as np
+
+from load_identification.estimation.measurement import PARAMETERS
+from load_identification.estimation.misfit import words
+from load_identification.estimation.misfit.evidence import Evidence
+from load_identification.estimation.misfit.fits import (
+    LIMIT,
+    Problem,
+    best_direction,
+    best_rotation,
+    least_squares,
+    without_drift,
+)
+from load_identification.typing_aliases import FloatArray
+
+
+class Kind(Enum):
+    """What may be wrong."""
+
+    GRAVITY = 'gravity'
+    WEIGHTLESS = 'no weight'
+    WORLD = 'base frame'
+    ROTATED = 'sensor frame'
+    CHANNELS = 'channels'
+    UNITS = 'units'
+    CHANGED = 'changed'
+    DRIFT = 'drift'
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What a cause leaves.
+
+    Attributes
+    ----------
+    kind : Kind
+    left : float
+        Mean square, in units of what errors of an ordinary cell leave [-].
+    information : (k, k) array
+        Half the second derivative of the sum of squares by what is free in the cause; (0, 0)
+        where that is nothing.
+    words : callable
+        Returns in words what is wrong, for a standard deviation of what is free.
+    rows : callable
+        Returns matrix (N, 6, 10) and wrench (N, 6) with the cause allowed for, whitened.
+    """
+
+    kind: Kind
+    left: float
+    information: FloatArray
+    words: Callable[[float], str]
+    rows: Callable[[], tuple[FloatArray, FloatArray]]
+
+    def described(self, crowd: float) -> str:
+        """Return the words where so many blocks count as one: they are not independent."""
+        if not self.information.size:
+            return self.words(0.0)
+        variance = float(np.linalg.eigvalsh(np.linalg.inv(self.information))[-1])
+        return self.words(float(np.sqrt(crowd * max(self.left, 1.0) * variance)))
+
+
+NOTHING = np.empty((0, 0))
+
+
+def trials(task: Problem, evidence: Evidence, gravity: FloatArray) -> list[Trial]:
+    """Return what each cause would leave; `gravity`: as it is set, in the root (3,) [m/s²]."""
+    found = [*_turned(task, evidence), _channels(task, evidence), _units(task)]
+    found += [_changed(task), _drifting(task)]
+    if evidence.carried.shape[3]:
+        found += [*_about_gravity(task, gravity), *_in_the_world(task, evidence)]
+    return found
+
+
+def _about_gravity(task: Problem, gravity: FloatArray) -> list[Trial]:
+    """Try gravity along every direction, and none at all: as if the load had no weight."""
+    upright = gravity / np.linalg.norm(gravity)
+    direction, information = best_direction(task, upright)
+    added = np.array([upright - direction, upright])
+    left = (task.with_acceleration(added)[0] / task.count).tolist()
+    rows = [partial(task.rows_with, each) for each in added]
+    say = partial(words.gravity, gravity, direction)
+    return [
+        Trial(Kind.GRAVITY, left[0], information, say, rows[0]),
+        Trial(Kind.WEIGHTLESS, left[1], NOTHING, lambda _: words.WEIGHTLESS, rows[1]),
+    ]
+
+
+def _in_the_world(task: Problem, evidence: Evidence) -> list[Trial]:
+    """Try a frame of the wrench that stands still in the root."""
+    parts = task.parts(evidence.carried.reshape(-1, 6, 9))
+    return _rotation(task, parts, Kind.WORLD, lambda turn, std: words.world(turn.T, std))
+
+
+def _turned(task: Problem, evidence: Evidence) -> list[Trial]:
+    """Try a sensor that is turned against its frame."""
+    wrench = evidence.wrench.reshape(-1, 2, 3)
+    parts = np.einsum('ij,ngl->ngijl', np.eye(3), wrench).reshape(-1, 6, 9)
+    return _rotation(task, task.parts(parts), Kind.ROTATED, words.rotated)
+
+
+def _rotation(
+    task: Problem, parts: FloatArray, kind: Kind, say: Callable[[FloatArray, float], str]
+) -> list[Trial]:
+    """Try rotations whose entries weight nine parts (N, 6, 9); none with a mass below zero."""
+    form, payload = task.form(parts)
+    turn, information = best_rotation(form)
+    entries = turn.ravel()
+    if payload[0] @ entries < 0.0:
+        return []
+    left = float(entries @ form @ entries) / task.count
+    rows = task.matrix, parts @ entries
+    return [Trial(kind, left, information, partial(say, turn), lambda: rows)]
+
+
+def _signed_axes() -> FloatArray:
+    """Return what a driver may make of three axes: swapped, reversed, (48, 3, 3)."""
+    kinds = product(permutations(range(3)), product((1.0, -1.0), repeat=3))
+    return np.array([np.array(signs)[:, None] * np.eye(3)[list(order)] for order, signs in kinds])
+
+
+def _wrong_channels() -> FloatArray:
+    """List what a driver may make of the channels: of force, of torque, or of both alike.
+
+    No rotation of both, which has a trial of its own, and no other sign of all of one: that is
+    another load.
+
+    Returns
+    -------
+    (k, 2, 3, 3) array
+        From what is measured to the true force, and torque; those that change least first.
+    """
+    axes = _signed_axes()
+    same = np.broadcast_to(np.eye(3), axes.shape)
+    mirrored = axes[np.linalg.det(axes) < 0.0]
+    every = [(axes, same), (-axes, -same), (same, axes), (-same, -axes), (mirrored, mirrored)]
+    found = np.concatenate([np.stack(pair, axis=1) for pair in every])
+    trace = np.einsum('ngii->ng', found)
+    found = found[np.any(np.abs(trace) < 3.0, axis=1)]
+    kept = np.einsum('ngii->n', found)
+    return found[np.argsort(-kept, kind='stable')]
+
+
+WRONG_CHANNELS = _wrong_channels()
+
+AS_WELL = 0.05
+"""Channels that change least are taken of those that leave so little more, mean square [-]."""
+
+
+def _channels(task: Problem, evidence: Evidence) -> Trial:
+    """Try channels reversed or swapped."""
+    wrench = evidence.wrench
+    parts = np.zeros((len(wrench), 6, 2, 3, 3))
+    for axis in range(3):
+        parts[:, axis, 0, axis] = wrench[:, :3]
+        parts[:, 3 + axis, 1, axis] = wrench[:, 3:]
+    parts = task.parts(parts.reshape(-1, 6, 18))
+    form, payload = task.form(parts)
+    entries = WRONG_CHANNELS.reshape(-1, 18)
+    left = np.einsum('ni,ij,nj->n', entries, form, entries) / task.count
+    left = np.where(entries @ payload[0] > 0.0, left, np.inf)
+    best = int(np.argmax(left < 1.1 * left.min() + AS_WELL))
+    say = words.channels(*WRONG_CHANNELS[best])
+    rows = task.matrix, parts @ entries[best]
+    return Trial(Kind.CHANNELS, float(left[best]), NOTHING, lambda _: say, lambda: rows)
+
+
+def _units(task: Problem) -> Trial:
+    """Try torques that are by a factor larger or smaller than the forces go with."""
+    rows, wrench = task.matrix, task.wrench
+    parts = [
+        (rows[:, group].reshape(-1, PARAMETERS), wrench[:, group].ravel())
+        for group in (slice(0, 3), slice(3, 6))
+    ]
+    (of_force, of_torque), (force, torque) = zip(
+        *((r.T @ r, r.T @ w) for r, w in parts), strict=True
+    )
+
+    def cost(log: FloatArray) -> FloatArray:
+        factor = np.exp(log)[:, None]
+        gram = of_force + factor[..., None] ** 2 * of_torque + np.diag(LIMIT**-2.0)
+        right = force + factor * torque
+        payload = np.linalg.solve(gram, right[..., None])[..., 0]
+        costs = float(np.sum(wrench**2)) - np.sum(payload * right, axis=1)
+        return np.where(payload[:, 0] > 0.0, costs, float(np.sum(wrench**2)))
+
+    log = np.linspace(np.log(1e-4), np.log(1e4), 121)
+    for _ in range(4):
+        costs, width = cost(log), log[1] - log[0]
+        best = int(np.clip(np.argmin(costs), 1, len(log) - 2))
+        low, here, high = costs[best - 1 : best + 2]
+        curve = max((low - 2.0 * here + high) / 2.0, 1e-9)
+        middle = log[best] + float(np.clip(width * (low - high) / (4.0 * curve), -width, width))
+        log = middle + width * np.linspace(-1.0, 1.0, 9)
+    left = float(cost(np.array([middle]))[0]) / task.count
+    factor = float(np.exp(middle))
+    matrix = rows * np.repeat([1.0, factor], 3)[:, None]
+    say = partial(words.units, factor)
+    return Trial(Kind.UNITS, left, np.array([[curve / width**2]]), say, lambda: (matrix, wrench))
+
+
+def _changed(task: Problem) -> Trial:
+    """Try another load and offset from some instant on."""
+    costs = [
+        float(np.sum(least_squares(task.matrix[:cut], task.wrench[:cut]) ** 2))
+        + float(np.sum(least_squares(task.matrix[cut:], task.wrench[cut:]) ** 2))
+        for cut in np.linspace(0, len(task.wrench), 10)[1:-1].astype(int)
+    ]
+    left, rows = min(costs) / task.count, (task.matrix, task.wrench)
+    return Trial(Kind.CHANGED, left, NOTHING, lambda _: '', lambda: rows)
+
+
+def _drifting(task: Problem) -> Trial:
+    """Try an offset that drifts."""
+    rows = without_drift(task.matrix), without_drift(task.wrench)
+    left = float(np.mean(least_squares(*rows) ** 2))
+    return Trial(Kind.DRIFT, left, NOTHING, lambda _: '', lambda: rows)

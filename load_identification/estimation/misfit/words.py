@@ -1,0 +1,139 @@
+"""A cause of a misfit in words: what is wrong, by how much, how sure, and what to set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from load_identification.interface.names import INTERVAL
+from load_identification.typing_aliases import FloatArray
+
+WEIGHTLESS = (
+    'the wrench has the inertia of a load and not its weight: the driver takes the weight off '
+    'already; switch its payload compensation off'
+)
+
+NEARLY = float(np.deg2rad(3.0))
+"""So near to quarter turns a rotation is taken for one [rad]."""
+
+UNITS = {
+    1000.0: 'forces in N, torques in mN·m',
+    100.0: 'forces in N, torques in N·cm',
+    39.37: 'forces in lbf, torques in lbf·in',
+    9.80665: 'forces in kgf, torques in N·m',
+    4.44822: 'forces in lbf, torques in N·m',
+    3.28084: 'forces in lbf, torques in lbf·ft',
+    1.0 / 9.80665: 'forces in N, torques in kgf·m',
+    0.001: 'forces in mN, torques in N·m',
+}
+"""What a factor between torque and force may come from."""
+
+
+def with_residuals(cause: str, before: FloatArray, after: FloatArray) -> str:
+    """Add to a cause by how much it makes the residual less, of force or torque.
+
+    Parameters
+    ----------
+    cause : str
+    before, after : (2,) arrays
+        Rms of force and torque [N, N m].
+    """
+    group = int(np.argmax(before / np.maximum(after, 1e-9)))
+    unit = ('N', 'N·m')[group]
+    return f'{cause} (residual {before[group]:.2g} → {after[group]:.2g} {unit})'
+
+
+def gravity(taken: FloatArray, direction: FloatArray, std: float) -> str:
+    """Say that gravity points another way than it is taken for.
+
+    Parameters
+    ----------
+    taken : (3,) array
+        In the root [m/s²].
+    direction : (3,) array
+        The true one, a unit vector.
+    std : float
+        [rad].
+    """
+    strength = float(np.linalg.norm(taken))
+    angle = np.arccos(np.clip(taken @ direction / strength, -1.0, 1.0))
+    vector = ', '.join(f'{strength * x + 0.0:.2f}' for x in direction)
+    return f'gravity is {degrees(float(angle), std)} off the parameter: set gravity to [{vector}]'
+
+
+def world(turn: FloatArray, std: float) -> str:
+    """Say that the wrench is expressed in a frame that does not turn with the sensor.
+
+    Parameters
+    ----------
+    turn : (3, 3) array
+        From the frame of the wrench to the root.
+    std : float
+        [rad].
+    """
+    away = turned(turn, std)
+    frame = f'a frame fixed to the base, {away} against its root,' if away else 'the base frame,'
+    return (
+        f'the wrench is expressed in {frame} not in the sensor frame: have the driver publish it '
+        'in the sensor frame'
+    )
+
+
+def rotated(turn: FloatArray, std: float) -> str:
+    """Say that the sensor is turned against its frame; `turn`: from it to the frame (3, 3)."""
+    return (
+        f'the sensor is {turned(turn, std)} against its frame: correct its mounting in the robot '
+        'description, or the parameter sensor_frame'
+    )
+
+
+def degrees(angle: float, std: float) -> str:
+    """Write an angle with its 95 % interval [rad]."""
+    return f'{np.rad2deg(angle):.1f} ± {INTERVAL * np.rad2deg(std):.1f}°'
+
+
+def turned(turn: FloatArray, std: float) -> str:
+    """Say about which axis and how far something is turned; empty where it is not."""
+    nearest = np.round(turn)
+    if (
+        np.linalg.norm(turn - nearest) < np.sqrt(2.0) * NEARLY
+        and abs(np.linalg.det(nearest) - 1.0) < 1e-9
+    ):
+        turn = nearest
+    angle = float(np.arccos(np.clip((np.trace(turn) - 1.0) / 2.0, -1.0, 1.0)))
+    if angle < 1e-6:
+        return ''
+    # The eigenvector of eigenvalue one, with the sense that the skew part has.
+    axis = np.linalg.svd(turn - np.eye(3))[2][-1]
+    skew = np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
+    if axis @ skew < 0.0 or (abs(axis @ skew) < 1e-9 and axis[np.argmax(np.abs(axis))] < 0.0):
+        axis = -axis
+    place = int(np.argmax(np.abs(axis)))
+    if abs(axis[place]) > np.cos(NEARLY):
+        about = ('-' if axis[place] < 0.0 else '') + 'xyz'[place]
+    else:
+        about = '[' + ', '.join(f'{x + 0.0:.2f}' for x in axis) + ']'
+    return f'turned by {degrees(angle, std)} about {about}'
+
+
+def channels(force: FloatArray, torque: FloatArray) -> str:
+    """Say which channels are reversed or swapped; matrices (3, 3) from measured to true."""
+    said = []
+    for letter, turn in (('f', force), ('t', torque)):
+        for axis, row in zip('xyz', turn, strict=True):
+            place = int(np.argmax(np.abs(row)))
+            comes = f'{"-" if row[place] < 0.0 else ""}{letter}{"xyz"[place]}'
+            if comes != f'{letter}{axis}':
+                said.append(f'{letter}{axis} comes as {comes}')
+    return f'axes of the wrench are reversed or swapped: {", ".join(said)}: correct the driver'
+
+
+def units(factor: float, std: float) -> str:
+    """Say that torques are by a factor too large; `std`: relative."""
+    known = min(UNITS, key=lambda each: abs(np.log(each / factor)))
+    meant = ''
+    if abs(np.log(known / factor)) < max(3.0 * std, 0.03):
+        meant = f' ({UNITS[known]}?)'
+    return (
+        f'torques are {factor:.3g} ± {INTERVAL * std * factor:.2g} times what the forces go '
+        f'with{meant}: have the driver publish N and N·m'
+    )

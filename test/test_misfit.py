@@ -1,0 +1,156 @@
+"""Set-ups that no payload explains: what is wrong is named, and in sound ones nothing is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from load_identification.estimation.misfit import words
+from load_identification.estimation.misfit.evidence import orientation
+from load_identification.estimation.misfit.fits import exponential
+from load_identification.estimation.misfit.trials import Kind
+from load_identification.estimation.misfit.verdict import Verdict
+from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.interface.batches import FilteredBatch
+from load_identification.interface.parameters import Parameters
+from load_identification.model.robot import Robot
+from load_identification.nodes.status import StatusMessage
+from load_identification.pipeline import settings
+from load_identification.pipeline.compensation import LoadTakenOff
+from load_identification.simulation.cells import Conditions
+from load_identification.simulation.changes.draws import drawn_load
+from load_identification.simulation.changes.runs import pieces
+from load_identification.simulation.misfits import FAULTS, SOUND, Fault, recorded
+from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensor_errors import CellErrors
+
+ORDINARY = Conditions(CellErrors())
+
+
+def worked(
+    fault: Fault, robot: str, motion: str, seconds: float, conditions: Conditions = ORDINARY
+) -> tuple[PayloadEstimator, list[FilteredBatch]]:
+    """Return an estimator, and some seconds of work with 1.5 kg in pieces of 0.1 s."""
+    mount = MOUNTS[robot]
+    parameters = replace(Parameters(), gravity=mount.gravity)
+    drawn = MOTIONS[motion](mount, seconds, np.random.default_rng([1, 0]))
+    load = drawn_load(np.random.default_rng([1, 1]), 1.5)
+    joints, wrenches = recorded(mount, drawn, seconds, load, fault, conditions, 1)
+    front = settings.motion_filter(parameters)
+    front.set_description(mount.urdf, mount.sensor_frame)
+    samples = settings.synchronizer(parameters).update([joints], [wrenches])
+    assert samples is not None
+    batch = front.update(samples)
+    assert batch is not None
+    return settings.payload_estimator(parameters), pieces(batch)
+
+
+def judged(
+    fault: Fault, robot: str, motion: str, seconds: float, conditions: Conditions = ORDINARY
+) -> Verdict:
+    """Return what is said in the end."""
+    estimator, batches = worked(fault, robot, motion, seconds, conditions)
+    for batch in batches:
+        estimator.misfit.update(batch, bool(batch.rest.all()))
+    return estimator.misfit.named
+
+
+@pytest.mark.parametrize(
+    ('name', 'robot', 'motion', 'said'),
+    [
+        ('gravity 10°', 'scara', 'rich', 'off the parameter: set gravity to ['),
+        ('gravity 180°', 'puma', 'poses', '9.8'),
+        ('world', 'seven_joints', 'pauses', 'is expressed in the base frame,'),
+        ('world, 180°', 'puma', 'rich', 'a frame fixed to the base, turned by 180.0 ± '),
+        ('rotated 45°', 'puma', 'pauses', 'the sensor is turned by 4'),
+        ('ty reversed', 'scara', 'poses', 'ty comes as -ty: correct the driver'),
+        ('x, y swapped', 'puma', 'rich', 'fx comes as fy, fy comes as fx, tx comes as ty, ty'),
+        ('torque x 1000', 'puma', 'rich', 'forces in N, torques in mN·m'),
+        ('no weight', 'seven_joints', 'rich', 'switch its payload compensation off'),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_to_do(
+    name: str, robot: str, motion: str, said: str
+) -> None:
+    found = judged(FAULTS[name], robot, motion, 16.0 if motion == 'poses' else 8.0)
+    assert found.kind is FAULTS[name].kind
+    assert said in found.words
+    assert '(residual ' in found.words
+
+
+def test_gravity_is_found_to_a_degree() -> None:
+    found = judged(FAULTS['gravity 45°'], 'puma', 'rich', 8.0)
+    rng = np.random.default_rng([1, 9])
+    true = FAULTS['gravity 45°'].gravity(np.array(MOUNTS['puma'].gravity), rng)
+    text = found.words.partition('set gravity to [')[2].partition(']')[0]
+    vector = np.array([float(x) for x in text.split(',')])
+    assert vector @ true > np.cos(np.deg2rad(1.0)) * 9.80665**2
+
+
+TWICE = Conditions(CellErrors().times(2.0), tied=('smooth', 'path'))
+
+
+@pytest.mark.parametrize(
+    ('fault', 'motion', 'conditions'),
+    [
+        (Fault(None), 'rich', TWICE),
+        (Fault(None), 'pauses', replace(ORDINARY, drift=2.0)),
+        (SOUND['pushes of 0.5 s'], 'pauses', ORDINARY),
+        (SOUND['another load every 3 s'], 'rich', ORDINARY),
+    ],
+)
+def test_in_sound_work_nothing_is_named(fault: Fault, motion: str, conditions: Conditions) -> None:
+    estimator, batches = worked(fault, 'puma', motion, 12.0, conditions)
+    for batch in batches:
+        estimator.misfit.update(batch, bool(batch.rest.all()))
+        assert estimator.misfit.named.kind is None
+
+
+def test_nothing_is_claimed_while_the_set_up_is_wrong() -> None:
+    """And a reset tries again."""
+    estimator, batches = worked(FAULTS['rotated 45°'], 'puma', 'rich', 6.0)
+    for batch in batches:
+        estimator.update(batch)
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert estimate.set_up_wrong
+    assert not estimate.unresolved
+    assert not estimate.identified.any()
+    assert estimate.reasons == (estimator.misfit.cause,)
+    assert estimator.advice() == ''
+    status = StatusMessage('estimator_node')
+    status.update(estimate, 1.0, '', 'none', 1, estimator.dropped, {'fx': 'alive'})
+    assert status.state == 'fault'
+    assert status.message.message.startswith('the sensor is turned by 4')
+    taken_off = LoadTakenOff()
+    taken_off.state, taken_off.body = 'payload', np.ones(10)
+    taken_off.update(estimate, np.zeros(10))
+    assert taken_off.state == 'last_payload'
+    np.testing.assert_array_equal(taken_off.body, np.ones(10))
+    estimator.reset()
+    assert estimator.misfit.named.kind is None
+
+
+def test_the_axes_of_the_root_follow_from_gravity_and_its_derivatives() -> None:
+    mount = MOUNTS['seven_joints']
+    for gravity in ([0.0, 0.0, -9.8], [5.0, -2.0, 7.0], [9.8, 0.0, 0.0]):
+        motion = Robot(mount.urdf, mount.sensor_frame, gravity).motion(*np.zeros((3, 1, 7)) + 0.3)
+        axes = orientation(motion.gravity, motion.gravity_by_tilt, np.array(gravity))[0]
+        np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
+        np.testing.assert_allclose(gravity @ axes, motion.gravity[0], atol=1e-12)
+        assert np.linalg.det(axes) > 0.0
+
+
+def test_a_turn_is_said_about_its_axis() -> None:
+    turn = exponential(np.array([[0.0, 0.0, -0.5]]))[0]
+    assert words.turned(turn, 0.01) == 'turned by 28.6 ± 1.1° about -z'
+    nearly = exponential(np.array([[np.pi / 2 + 0.01, 0.0, 0.0]]))[0]
+    assert words.turned(nearly, 0.01) == 'turned by 90.0 ± 1.1° about x'
+    assert words.turned(np.eye(3), 0.01) == ''
+
+
+def test_kinds_of_faults_are_all_tried() -> None:
+    assert {fault.kind for fault in FAULTS.values()} == set(Kind) - {Kind.CHANGED, Kind.DRIFT}
