@@ -121,6 +121,21 @@ def test_a_sensor_zeroed_in_tool_down_work_is_named_within_a_second(seed: int) -
     assert not result.false_load
 
 
+@pytest.mark.parametrize(
+    ('change', 'slips'),
+    [
+        ('slip of 5 mm, at rest', True),
+        ('slip of 15 mm, moving', True),
+        ('grasp of 20 g, moving', False),
+    ],
+)
+def test_a_slip_is_told_from_another_load_by_its_mass(change: str, slips: bool) -> None:
+    result = scenarios.run(scenarios.SCENARIOS[change], 1)
+    assert result.words.startswith('load changed')
+    assert result.words.endswith('slipped, its mass is as before') == slips
+    assert np.abs(result.z).max() < 4.0
+
+
 @pytest.mark.parametrize('seed', range(3))
 def test_a_little_change_that_cannot_be_told_widens_the_interval(seed: int) -> None:
     """20 g at rest pull as 0.2 N of offset do: no reason to claim nothing for ever."""

@@ -74,11 +74,19 @@ class Event:
     kind : EventKind
     stamp : int
         When it was detected [ns].
+    note : str
+        What more is known of it.
     """
 
     number: int
     kind: EventKind
     stamp: int
+    note: str = ''
+
+    @property
+    def words(self) -> str:
+        """What it is called where a person reads it, and what more is known."""
+        return f'{self.kind.words}: {self.note}' if self.note else self.kind.words
 
     def __str__(self) -> str:
         """Return name and stamp [s] as on the topic `status`."""
@@ -112,9 +120,9 @@ class EventQueue:
         """The last event; of kind NONE and number 0 where there is none."""
         return self._events[-1] if self._events else NOTHING
 
-    def add(self, kind: EventKind, stamp: int) -> Event:
+    def add(self, kind: EventKind, stamp: int, note: str = '') -> Event:
         """Append an event with the next number, and return it."""
-        event = Event(self.newest.number + 1, kind, stamp)
+        event = Event(self.newest.number + 1, kind, stamp, note)
         self._events.append(event)
         return event
 

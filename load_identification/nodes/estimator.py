@@ -223,7 +223,7 @@ class EstimatorNode(Node):
         """Log what has happened since the last time."""
         events = self._payload.estimator.events
         for event in events.since(self._logged):
-            self.get_logger().info(f'{event.kind.words}, at {event.stamp / NS:.3f} s')
+            self.get_logger().info(f'{event.words}, at {event.stamp / NS:.3f} s')
         self._logged = events.newest.number
 
     def destroy_node(self) -> None:

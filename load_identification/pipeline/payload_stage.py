@@ -129,7 +129,7 @@ class PayloadStage:
         if observer is None:
             return
         for event in events:
-            observer.add_event(event.stamp, event.kind.words)
+            observer.add_event(event.stamp, event.words)
         observer.add_samples(piece)
         if observer.wants_estimate(self.estimator.newest):
             estimate = self.estimator.estimate()

@@ -95,7 +95,7 @@ def _draw_timeline(ax: Axes, recorder: Recorder) -> None:
     changes = [
         1e-9 * (event.stamp - recorder.first)
         for event in recorder.events
-        if event.words in ANOTHER_LOAD
+        if event.words.startswith(ANOTHER_LOAD)
     ]
     edges = np.append(seconds, seconds[-1])
     for k in range(len(VALUES)):

@@ -18,9 +18,11 @@ from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.changes.gate import over_gate
 from load_identification.estimation.changes.hypotheses import (
     EVENTS,
+    SLIPPED,
     UNCHANGED,
     Candidate,
     Hypothesis,
+    as_heavy,
     hypotheses,
     is_load,
     knows_more,
@@ -302,7 +304,9 @@ class ChangeDetection:
             and min(same_misfit, offset) - load > MARGIN
             and is_load(self._candidates[Hypothesis.LOAD].belief)
         ):
-            return Hypothesis.LOAD
+            fits = chance.get(Hypothesis.SLIP, 0.0) > PLAUSIBLE
+            slipped = fits and as_heavy(self._candidates, misfit)
+            return Hypothesis.SLIP if slipped else Hypothesis.LOAD
         if (
             chance[Hypothesis.OFFSET] > PLAUSIBLE
             and min(same_misfit, load) - offset > MARGIN
@@ -333,7 +337,7 @@ class ChangeDetection:
         self.before, self.state = None, State.TRACKING
         self._history.clear()
         self._candidates = {}
-        self._events.add(EVENTS[named], self._noticed)
+        self._events.add(EVENTS[named], self._noticed, SLIPPED if named is Hypothesis.SLIP else '')
         return belief
 
     def _say_contact(self) -> None:

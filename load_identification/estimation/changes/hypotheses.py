@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -25,6 +25,13 @@ ZERO, CURVED = 4.0, 0.1
 by from block to block [-]."""
 
 
+SLIPPED = 'slipped, its mass is as before'
+"""What is known of a slip besides that the load has changed."""
+
+KNOWN_MASS, AS_HEAVY = 0.02, 4.0
+"""A standard deviation of the mass, before and after, up to which a slip can be told from another
+load, and by how much it may fit worse [-]."""
+
 LITTLE_PART, LITTLE_WRENCH = 0.05, (0.3, 0.03)
 """A deviation is little up to such a part of the weight, torque at an arm of 0.1 m, or up to such
 a force and torque [-, N, N m]: what it leaves open is worth an interval."""
@@ -34,7 +41,7 @@ ARM = 0.1
 
 
 class Hypothesis(Enum):
-    """What may have happened; little: load or offset, hardly."""
+    """What may have happened; little: load or offset, hardly; slip: a load with its mass kept."""
 
     SAME = 'same'
     EARLIER = 'earlier'
@@ -42,6 +49,7 @@ class Hypothesis(Enum):
     OFFSET = 'offset'
     BOTH = 'both'
     LITTLE = 'little'
+    SLIP = 'slip'
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +80,7 @@ EVENTS = {
     Hypothesis.EARLIER: EventKind.UNCHANGED,
     Hypothesis.LITTLE: EventKind.UNCHANGED,
     Hypothesis.LOAD: EventKind.LOAD_CHANGED,
+    Hypothesis.SLIP: EventKind.LOAD_CHANGED,
     Hypothesis.OFFSET: EventKind.OFFSET_CHANGED,
     Hypothesis.BOTH: EventKind.LOAD_AND_OFFSET_CHANGED,
 }
@@ -90,6 +99,8 @@ def hypotheses(
         Hypothesis.OFFSET: before.without(offset),
         Hypothesis.BOTH: before.without(np.concatenate([offset, load])),
     }
+    if mass_is_known(before):
+        beliefs[Hypothesis.SLIP] = before.without(load[1:])
     little = hardly_changed(before, block)
     if little is not None:
         beliefs[Hypothesis.LITTLE] = little
@@ -113,6 +124,20 @@ def hardly_changed(before: Belief, block: Block) -> Belief | None:
     std[model.offset] = np.repeat([force, torque], 3)
     std[model.places(model.body)[:4]] = np.array([force, *[torque] * 3]) / STANDARD_GRAVITY
     return before.widened(std**2)
+
+
+def mass_is_known(belief: Belief) -> bool:
+    """Tell whether the mass is known well enough for another one to show."""
+    mass = float(belief.values[belief.model.body.start])
+    return bool(belief.body_std()[0] < KNOWN_MASS * mass)
+
+
+def as_heavy(
+    candidates: Mapping[Hypothesis, Candidate], misfit: Mapping[Hypothesis, float]
+) -> bool:
+    """Tell whether another load weighs, as far as is known and that well, what the old one did."""
+    worse = misfit[Hypothesis.SLIP] - misfit[Hypothesis.LOAD]
+    return worse < AS_HEAVY and mass_is_known(candidates[Hypothesis.LOAD].belief)
 
 
 def is_load(belief: Belief) -> bool:

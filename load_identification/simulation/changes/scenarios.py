@@ -102,6 +102,8 @@ class Result:
         Errors of all that was claimed since it was to be noticed, over their std [-].
     last : bool
         Whether the mass is claimed in the end.
+    words : str
+        Of the last event.
     """
 
     noticed: float
@@ -111,6 +113,7 @@ class Result:
     early: bool
     z: FloatArray
     last: bool
+    words: str
 
 
 def timing(path: Path, change: Change, rng: np.random.Generator) -> tuple[float, float]:
@@ -204,4 +207,5 @@ def _judged(
         early,
         np.concatenate([np.zeros(0), *errors]),
         last,
+        stage.events.newest.words,
     )
