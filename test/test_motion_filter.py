@@ -336,6 +336,39 @@ def test_joints_that_are_missing_are_named(recording: Recording) -> None:
     assert stage.waiting_for == ''
 
 
+@pytest.mark.parametrize(
+    ('kind', 'position', 'words'),
+    [
+        ('prismatic', 0.9, ''),
+        ('prismatic', 250.0, 'axis at 250 m, its limits are 0 and 0.5: millimetres?'),
+        ('revolute', -3.1, ''),
+        ('revolute', -90.0, 'axis at -90 rad, its limits are 0 and 0.5: degrees?'),
+        ('continuous', -90.0, ''),
+    ],
+)
+def test_a_joint_far_beyond_its_limits_is_named(kind: str, position: float, words: str) -> None:
+    description = (
+        f'<robot name="r"><link name="base"/><link name="{FRAME}"/>'
+        f'<joint name="axis" type="{kind}">'
+        f'<parent link="base"/><child link="{FRAME}"/><axis xyz="1 0 0"/>'
+        '<limit lower="0" upper="0.5" effort="1" velocity="1"/></joint></robot>'
+    )
+    stage = motion_filter(described=False)
+    stage.set_description(description, FRAME)
+    for place, said in ((position, words), (0.2, '')):
+        stage.update(
+            SynchronizedBatch(
+                names=('axis',),
+                frame=FRAME,
+                stamps=np.array([START]),
+                position=np.array([[place]]),
+                velocity=np.array([[0.0]]),
+                wrench=np.zeros((1, 6)),
+            )
+        )
+        assert stage.implausible == said
+
+
 def test_samples_without_a_position_are_dropped_and_counted(recording: Recording) -> None:
     """Half a second without one joint is a gap: no window reaches across it."""
     batch = synchronized(recording)

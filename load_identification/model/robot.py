@@ -79,6 +79,8 @@ class Robot:
     velocity_limits : (J,) of the joints, infinite where the description has none [rad/s, m/s].
     limits_by_joint : the same by the names of the joints.
     effort_limits : (J,) of the joints, infinite where the description has none [N m, N].
+    position_limits : (2, J) lower and upper, infinite where the description has none [rad, m].
+    prismatic : (J,) whether a joint slides rather than turns.
     """
 
     def __init__(
@@ -124,6 +126,14 @@ class Robot:
         self._index = np.array([joint.idx_q for joint in moving], dtype=np.intp)
         self._continuous = np.flatnonzero([joint.nq == 2 for joint in moving])
         self._cosine = self._index[self._continuous]
+        self.prismatic = np.array(
+            [joint.shortname().startswith('JointModelP') for joint in moving]
+        )
+        lower, upper = self._model.lowerPositionLimit, self._model.upperPositionLimit
+        limits = np.array([lower[self._index], upper[self._index]])
+        limits[:, limits[0] >= limits[1]] = [[-np.inf], [np.inf]]
+        limits[:, self._continuous] = [[-np.inf], [np.inf]]
+        self.position_limits: FloatArray = limits
         self._check_axes()
         self._carried = {
             frame.name

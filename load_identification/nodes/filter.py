@@ -138,6 +138,8 @@ class FilterNode(Node):
         lately = self._starvation.lately
         if lately is None:
             return ''
+        if self.stage.implausible:
+            return f'all samples dropped: {self.stage.implausible}'
         if not lately:
             window = 2.0 * self.stage.delay
             return f'no piece without a gap is as long as the filter, {window:.3f} s'
@@ -154,7 +156,7 @@ class FilterNode(Node):
         return {
             'delay': f'{self.stage.delay:.6f}',
             'absent_channels': absent,
-            WARNING: self.stage.health.words,
+            WARNING: '; '.join(filter(None, (self.stage.health.words, self.stage.implausible))),
             **{HEALTH + channel: state for channel, state in health},
         }
 

@@ -17,7 +17,7 @@ from load_identification.signals.differentiator import DifferentiatedBatch, Diff
 from load_identification.signals.joint_jumps import JumpGate
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.sensor_health import ABSENT, ALIVE, SensorHealth
-from load_identification.typing_aliases import BoolArray
+from load_identification.typing_aliases import BoolArray, FloatArray
 
 JUDGED_NS = 50_000_000
 """Channels of the wrench are judged at least so often [ns]."""
@@ -44,6 +44,8 @@ class MotionFilter:
         self.waiting_for = 'the robot description'
         """What keeps samples from being used; empty when nothing does."""
         self.robot: Robot | None = None
+        self.implausible = ''
+        """What cannot be true of the joint positions, in words; empty where nothing is."""
         self._differentiator = differentiator
         self.health = SensorHealth()
         """What the channels of the wrench are worth."""
@@ -153,6 +155,7 @@ class MotionFilter:
         if not used.any():
             return None
         self.waiting_for = ''
+        self.implausible = _far_beyond_limits(robot, position[used][-1])
         return SynchronizedBatch(
             names=robot.joints,
             frame=batch.frame,
@@ -231,3 +234,27 @@ class MotionFilter:
         return DifferentiatedBatch(
             *(np.concatenate([getattr(out, f.name) for out in found]) for f in fields(found[0]))
         )
+
+
+def _far_beyond_limits(robot: Robot, position: FloatArray) -> str:
+    """Return in words which joint is farther beyond its limits than the range within them.
+
+    And than half a turn: zeros may be off, and drivers count turns.
+
+    Parameters
+    ----------
+    robot : Robot
+    position : (J,) array
+        [rad, m].
+    """
+    lower, upper = robot.position_limits
+    margin = np.maximum(upper - lower, np.where(robot.prismatic, 0.0, np.pi))
+    far = np.flatnonzero((position < lower - margin) | (position > upper + margin))
+    if not far.size:
+        return ''
+    joint = far[0]
+    unit, other = ('m', 'millimetres') if robot.prismatic[joint] else ('rad', 'degrees')
+    return (
+        f'{robot.joints[joint]} at {position[joint]:.4g} {unit}, its limits are '
+        f'{lower[joint]:.4g} and {upper[joint]:.4g}: {other}?'
+    )

@@ -222,6 +222,6 @@ class Synchronizer:
         if reason == 'joint_state_jump':
             return (
                 'all of /joint_states dropped: positions jump farther than joints can move: '
-                'two publishers, or poses without the motion between?'
+                'degrees, two publishers, or poses without the motion between?'
             )
         return f'all of the input dropped: {reason}, see docs/interface.md' if reason else ''

@@ -23,6 +23,9 @@ FAINT = 1e-5, 0.05
 """A force that changes less than this is a simulator's rounding; up to this, where the sensor
 turns against gravity, it is less than the noise of a wrist sensor [N]."""
 
+FAR_AWAY, LEAST_FORCE = 10.0, 1.0
+"""No load is so far from the sensor [m]; forces below this count as this much [N]."""
+
 LOOK_NS = 500_000_000
 """How often a verdict is made [ns]."""
 
@@ -52,7 +55,9 @@ class Units:
         axes : callable
             Returns the joints that carry the sensor, in the present pose; none where not known.
         """
-        both = np.hstack([batch.wrench[:, :3], batch.gravity])
+        # A sensor may lack a torque, not a force.
+        torque = np.nan_to_num(batch.wrench[:, 3:])
+        both = np.hstack([batch.wrench[:, :3], batch.gravity, torque])
         used = np.isfinite(both).all(axis=1)
         if not used.any():
             return
@@ -67,14 +72,14 @@ class Units:
         self._range, self._lately = _wider(self._range, both), _wider(self._lately, both)
         if self._newest < self._due:
             return
-        force, turned = _changes(self._range)
-        if turned > TURNED:
+        changes = _changes(self._range)
+        if changes[1] > TURNED:
             self._due = self._newest + LOOK_NS
-            self.words = _implausible(force, turned, both[-1, 3:], axes)
-            force, turned = _changes(self._lately)
-            if self.words and turned > TURNED_SINCE:
+            self.words = _implausible(changes, both[-1, 3:6], axes)
+            changes = _changes(self._lately)
+            if self.words and changes[1] > TURNED_SINCE:
                 # What was, a spike or another driver's unit, is not held against what is.
-                self.words = _implausible(force, turned, both[-1, 3:], axes)
+                self.words = _implausible(changes, both[-1, 3:6], axes)
                 if not self.words:
                     self._range = self._lately
             self._lately = both[-1:].repeat(2, axis=0)
@@ -85,29 +90,32 @@ def _wider(low_high: FloatArray, values: FloatArray) -> FloatArray:
     return np.array([np.minimum(low, values.min(axis=0)), np.maximum(high, values.max(axis=0))])
 
 
-def _changes(low_high: FloatArray) -> tuple[float, float]:
-    """Return by how much force [N] and gravity in S [m/s²] have changed."""
-    force, gravity = (low_high[1] - low_high[0]).reshape(2, 3)
-    return float(np.linalg.norm(force)), float(np.linalg.norm(gravity))
+def _changes(low_high: FloatArray) -> FloatArray:
+    """Return by how much force [N], gravity in S [m/s²] and torque [N m] have changed, (3,)."""
+    changes: FloatArray = np.linalg.norm((low_high[1] - low_high[0]).reshape(3, 3), axis=1)
+    return changes
 
 
 def _implausible(
-    force: float,
-    turned: float,
-    gravity: FloatArray,
-    axes: Callable[[], Sequence[RotationAxis]],
+    changes: FloatArray, gravity: FloatArray, axes: Callable[[], Sequence[RotationAxis]]
 ) -> str:
-    """Return in words what is not plausible of changes of force [N] and gravity [m/s²]."""
+    """Return in words what is not plausible of changes of force, gravity and torque, (3,)."""
+    force, turned, torque = changes
+    if torque > FAR_AWAY * max(force, LEAST_FORCE):
+        return (
+            f'torque changes by {torque:.0f} N·m and force by {force:.2g} N where the sensor '
+            'turns: newton metres or newton millimetres, or force and torque exchanged?'
+        )
     if FAINT[0] < force < FAINT[1]:
         return f'force changes by {force:.2g} N where the sensor turns: newtons or kilonewtons?'
     mass = force / turned
     worst, words = FAR_TOO_HEAVY, ''
     for axis in axes():
-        torque = abs(float(axis.direction @ np.cross(axis.arm, mass * gravity)))
-        if torque > worst * axis.effort_limit:
-            worst = torque / axis.effort_limit
+        effort = abs(float(axis.direction @ np.cross(axis.arm, mass * gravity)))
+        if effort > worst * axis.effort_limit:
+            worst = effort / axis.effort_limit
             words = (
-                f'{mass:.4g} kg alone would take {torque:.0f} N·m of {axis.name}, which has '
+                f'{mass:.4g} kg alone would take {effort:.0f} N·m of {axis.name}, which has '
                 f'{axis.effort_limit:g}: newtons or millinewtons?'
             )
     return words

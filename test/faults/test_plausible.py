@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,9 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from ros_arm import NOTHING, Arm
 from ros_helpers import Group, Pipeline
-from ros_messages import PAYLOAD, recording
+from ros_messages import PAYLOAD, feed, recording
+
+from load_identification.simulation.sensors import Recording
 
 
 @pytest.fixture
@@ -27,20 +29,29 @@ def live() -> Iterator[tuple[Pipeline, Arm]]:
         assert 'Traceback' not in process.output
 
 
-@pytest.mark.parametrize(
-    ('factor', 'words'),
-    [(1e3, 'newtons or millinewtons?'), (1e-3, 'newtons or kilonewtons?')],
-    ids=['mN', 'kN'],
-)
-def test_units_that_are_not_newtons_are_doubted(
-    live: tuple[Pipeline, Arm], factor: float, words: str
-) -> None:
+NEWTONS = 'newton metres or newton millimetres, or force and torque exchanged?'
+WRONG: dict[str, tuple[Callable[[Recording], Recording], str]] = {
+    'mN': (lambda r: replace(r, wrench=1e3 * r.wrench), 'newtons or millinewtons?'),
+    'kN': (lambda r: replace(r, wrench=1e-3 * r.wrench), 'newtons or kilonewtons?'),
+    'N mm': (lambda r: replace(r, wrench=r.wrench * np.repeat([1.0, 1e3], 3)), NEWTONS),
+    'exchanged': (lambda r: replace(r, wrench=np.roll(r.wrench, 3, axis=1)), NEWTONS),
+    'degrees': (
+        lambda r: replace(r, position=np.degrees(r.position), velocity=np.degrees(r.velocity)),
+        'its limits are -2.793 and 2.793: degrees?',
+    ),
+}
+
+
+@pytest.mark.parametrize('case', WRONG)
+def test_what_is_not_in_si_units_is_doubted(live: tuple[Pipeline, Arm], case: str) -> None:
     pipeline, _ = live
-    pipeline.play(replace(recording(), wrench=factor * recording().wrench))
-    pipeline.group.wait_for(lambda: words in pipeline.words, words)
+    change, words = WRONG[case]
+    group = pipeline.group
+    group.play(feed(change(recording()), group.next_base()), 20.0)
+    group.wait_for(lambda: words in pipeline.words, words)
     assert pipeline.statuses[-1].level == DiagnosticStatus.WARN
     pipeline.play(recording())
-    assert 'newtons' not in pipeline.words
+    assert words not in pipeline.words
     assert np.abs(pipeline.errors()).max() < 4.0
 
 
