@@ -16,9 +16,10 @@ from rich.table import Table
 
 from load_identification.errors import ParameterError
 from load_identification.estimation.belief.error_budget import budget_words
+from load_identification.estimation.payload_estimate import CalibrationValue
 from load_identification.interface.files import FileError, read_text
 from load_identification.interface.messages import NS
-from load_identification.interface.names import in_words
+from load_identification.interface.names import INTERVAL, in_words
 from load_identification.interface.node_table import NODES, nobodys
 from load_identification.interface.parameter_file import from_yaml, read_sections
 from load_identification.interface.parameters import CONVENTIONS, Parameters, check
@@ -64,13 +65,25 @@ def print_report(
         console.print(f'No signal  {", ".join(result.absent_channels)}', style='bold yellow')
     force, torque = estimate.residual_rms
     whole = 'of all poses' if samples else 'of all samples, slow and fast'
-    console.print(f'Residual   {force:.3g} N, {torque:.3g} N·m rms {whole}')
+    both = f'{force:.3g} N, {torque:.3g} N·m' if np.isfinite(torque) else f'{force:.3g} N'
+    console.print(f'Residual   {both} rms {whole}')
     if parts := budget_words(estimate.budget[:, 0]):
         console.print(f'Mass ±     {parts} kg')
+    if shown := [_error(*item) for item in estimate.calibration.items()]:
+        console.print(f'Cell       {", ".join(shown)}')
     rate = f'{parameters.output_rate:g} per second at most'
     console.print(f'Samples    {samples or f"{result.used} used, filtered, {rate}"}')
     if not samples:
         console.print(f'Dropped    {in_words(result.dropped) or "none"}')
+
+
+def _error(name: str, found: CalibrationValue) -> str:
+    """Write an error of the cell with its interval."""
+    kind = name.partition('.')[0]
+    scale, unit = {'delay': (1e3, 'ms'), 'gain': (100.0, '%'), 'cross_talk': (1.0, '')}.get(
+        kind, (np.rad2deg(1.0), '°')
+    )
+    return f'{name} {scale * found.value:.2g} ± {INTERVAL * scale * found.std:.2g} {unit}'.rstrip()
 
 
 def _print_list(console: Console, title: str, items: Sequence[str]) -> None:

@@ -128,25 +128,29 @@ def _result(
     each = (estimator.explain(batch.select(slice(k, k + 1))) for k in range(len(poses.lines)))
     left = np.concatenate([split[1] for split in each if split is not None])
     identified = estimate.identified & (np.arange(10) < 4)
+    absent = np.isnan(poses.wrench[0])
     reasons = [words for words in estimate.reasons if not words.startswith('inertia')]
+    if absent[3:].all():
+        reasons = [words for words in reasons if not words.startswith('centre of mass')]
+        reasons.append('centre of mass: it takes torques')
     if estimate.identified[0]:
         reasons.append('inertia: poses at rest do not show it')
-    warnings = estimate.warnings
+    warnings, calibration = estimate.warnings, estimate.calibration
     turned = None
     if not estimate.reversed_sign:
         turned = other_gravity(motion.rotation, batch.wrench[:, :3], gravity)
     if turned is not None:
         # What the errors of the cell make of it is not so.
-        warnings = (turned.words,)
+        warnings, calibration = (turned.words,), {}
     elif words := _outlier(left, poses):
         warnings += (words,)
-    absent = np.isnan(poses.wrench[0])
     return Identification(
         estimate=replace(
             estimate,
             identified=identified,
             reasons=tuple(reasons),
             warnings=warnings,
+            calibration=calibration,
             residual_rms=np.sqrt(np.mean(left.reshape(-1, 2, 3) ** 2, axis=(0, 2))),
         ),
         sign=sign,

@@ -15,7 +15,7 @@ import numpy as np
 from load_identification.estimation import drift
 from load_identification.estimation.belief.error_budget import Knowledge, known
 from load_identification.estimation.belief.error_scales import learned_scales
-from load_identification.estimation.belief.linearisation import has_moved, is_known, thinned
+from load_identification.estimation.belief.linearisation import has_moved, is_known, thinned, told
 from load_identification.estimation.belief.model import FIELD, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.measurement import (
@@ -257,10 +257,10 @@ class Belief:
         noise = self.noise.each
         assumed = noise if self.held_noise is None else self.held_noise
         later = replace(self, held=thinned((*self.held, block)), held_noise=assumed)
-        body, std = self.values[self.model.body], self.body_std()
-        if has_moved(body, self.body, std, noise / assumed):
+        body, std, part = self.values[self.model.body], self.body_std(), told(later.held)
+        if has_moved(body, self.body, std, noise / assumed, part):
             later = later._evaluated_at(body)
-        if self.age >= SETTLING and is_known(body, std):
+        if self.age >= SETTLING and is_known(body, std, part):
             settled = later._evaluated_at(body)
             later = replace(settled, start=None, start_scores=None, held=(), held_noise=None)
         return later

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -34,12 +35,19 @@ def thinned(held: tuple[Block, ...]) -> tuple[Block, ...]:
     return (*held[:k], merged(held[k], held[k + 1]), *held[k + 2 :])
 
 
-def is_known(body: FloatArray, std: FloatArray) -> bool:
-    """Tell whether phi (10,) is known well enough to be linearised at for good."""
-    return bool(np.all(std[:4] <= _enough(body)))
+def told(blocks: Sequence[Block]) -> slice:
+    """Return the places of what blocks can tell: of the mass alone where there is no torque."""
+    return slice(4 if any(block.live[3:].any() for block in blocks) else 1)
 
 
-def has_moved(body: FloatArray, at: FloatArray, std: FloatArray, noise: FloatArray) -> bool:
+def is_known(body: FloatArray, std: FloatArray, part: slice) -> bool:
+    """Tell whether a part of phi (10,) is known well enough to be linearised at for good."""
+    return bool(np.all(std[part] <= _enough(body)[part]))
+
+
+def has_moved(
+    body: FloatArray, at: FloatArray, std: FloatArray, noise: FloatArray, part: slice
+) -> bool:
     """Tell whether what is linearised at one phi is to be evaluated anew at another.
 
     Parameters
@@ -48,10 +56,12 @@ def has_moved(body: FloatArray, at: FloatArray, std: FloatArray, noise: FloatArr
         Of now, that of the linearisation, and the standard deviation of now.
     noise : (2, 2) array
         That of now over the one assumed [-].
+    part : slice
+        Of phi, which can be told.
     """
-    moved = np.any(np.abs(body - at)[:4] > MOVED * _enough(body))
+    moved = np.any(np.abs(body - at)[part] > MOVED * _enough(body)[part])
     changed = np.maximum(noise, 1.0 / noise).max() > NOISE_MOVED
-    roughly = np.all(std[:4] < 30.0 * np.maximum(_size(body), 10.0 * LITTLE))
+    roughly = np.all(std[part] < 30.0 * np.maximum(_size(body), 10.0 * LITTLE)[part])
     return bool((moved or changed) and roughly)
 
 
