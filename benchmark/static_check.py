@@ -26,6 +26,7 @@ from scipy import signal
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
+from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.mass_check import Expectation, MassCheck, check_mass
 from load_identification.weighing.static_estimate import gravity_rows
@@ -85,7 +86,7 @@ class SimulatedArm:
         self.scenario = scenario
         self.settings = EstimatorSettings()
         self.estimator = PayloadEstimator(self.settings)
-        self.scales = StaticWeigher(self.estimator, 1.0)
+        self.scales = StaticWeigher(self.estimator, 1.0, DriverPayload(self.estimator))
         self.offset = OFFSET.copy()
         self.now = NS
         self._place = 0.0

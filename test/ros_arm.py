@@ -32,7 +32,10 @@ from load_identification.model.robot import FrameMotion, Robot
 from load_identification.simulation.sensors import Recording, load_wrench
 from load_identification.typing_aliases import FloatArray
 
-SERVICES = ('calibrate_offset', 'check_mass', 'save_tool', 'clear_tool', 'reset')
+SERVICES = (
+    'calibrate_offset', 'check_mass', 'save_tool', 'clear_tool', 'reset',
+    'apply_payload', 'clear_payload',
+)  # fmt: skip
 RATE = 125
 """Of the streams, but where the test is about 1 kHz [Hz]."""
 

@@ -13,6 +13,7 @@ from load_identification.estimation.belief.error_budget import Knowledge
 from load_identification.estimation.payload_estimate import nothing_claimed
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
+from load_identification.model.regressor import gravity_wrench
 from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath
 from load_identification.motion.limits import Limits
@@ -96,6 +97,15 @@ def test_free_motion_leaves_hardly_more_than_noise(velocity_noise: float | None)
 
 def test_what_has_waited_for_a_busy_machine_is_compensated_as_well(brisk: Recording) -> None:
     _, wrenches = played(brisk, Parameters(compensate_inertia=True), known(), tick=500)
+    assert (rms(wrenches) / NOISE).max() < 1.5
+
+
+def test_what_the_driver_has_taken_off_is_not_taken_off_twice(brisk: Recording) -> None:
+    load, held = known(), 0.5 * aluminium_block().to_vector()
+    load.by_driver = held
+    taken = brisk.wrench - gravity_wrench(brisk.motion.gravity, held)
+    parameters = Parameters(compensate_inertia=True, wrench_convention='on_load')
+    _, wrenches = played(replace(brisk, wrench=-taken), parameters, load)
     assert (rms(wrenches) / NOISE).max() < 1.5
 
 
@@ -267,5 +277,9 @@ def test_what_is_taken_off_is_tool_then_payload_then_the_last(tool: FloatArray) 
     load.update(replace(found, identified=np.arange(10) < 4), tool)
     np.testing.assert_allclose(load.body[:4], total[:4])
     assert load.body[4] < total[4]
+    # Just saved as the tool, to the last bit.
+    none = replace(found, parameters=np.zeros(10), total=tool, identified=np.arange(10) < 1)
+    load.update(none, tool)
+    np.testing.assert_array_equal(load.body, tool)
     load.update(None, tool)
     assert load.state == before

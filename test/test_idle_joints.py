@@ -8,6 +8,7 @@ import pytest
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
+from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.idle_joints import IdleJoints
 from load_identification.weighing.static_weigher import StaticWeigher
@@ -88,7 +89,8 @@ def test_other_joints_or_a_backward_stamp_forget_it() -> None:
 
 
 def test_the_arm_stands_still_while_its_gripper_moves_if_the_chain_is_not_known() -> None:
-    scales = StaticWeigher(PayloadEstimator(EstimatorSettings()), 1.0)
+    estimator = PayloadEstimator(EstimatorSettings())
+    scales = StaticWeigher(estimator, 1.0, DriverPayload(estimator))
     # Open and close for as long as anyone may look.
     play(scales, track(STILL, 0.05 * np.sin(2.0 * np.pi * 0.5 * SECONDS)), STILL)
     # Known within half a second of the first motion.

@@ -15,6 +15,7 @@ from load_identification.motion.joint_path import JointPath
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
+from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import (
     FASTEST,
@@ -49,7 +50,7 @@ def zeroed_for_a_while() -> FilteredBatch:
 
 def test_a_calibration_that_holds_again_outlives_the_next_jump_of_the_stamps() -> None:
     estimator = settings.payload_estimator(Parameters())
-    StaticWeigher(estimator, 1.0).set_calibrated(
+    StaticWeigher(estimator, 1.0, DriverPayload(estimator)).set_calibrated(
         OffsetPrior(np.array(WRIST_SENSOR.offset), np.diag(STD**2), 0, np.array([0.04, 0.002]))
     )
     batch, held = zeroed_for_a_while(), []

@@ -15,6 +15,7 @@ from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
+from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.static_estimate import (
     NotAtRestError,
@@ -337,7 +338,7 @@ class Arm:
 
     def __init__(self, seed: int = 0) -> None:
         self.estimator = PayloadEstimator(EstimatorSettings())
-        self.scales = StaticWeigher(self.estimator, 1.0)
+        self.scales = StaticWeigher(self.estimator, 1.0, DriverPayload(self.estimator))
         self._rng = np.random.default_rng(seed)
         self._sample = 1
         self._place = 0.0

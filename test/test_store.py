@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,15 @@ import yaml
 
 import load_identification
 from load_identification.estimation.sensor_offset import OffsetPrior
-from load_identification.nodes.store import Gaussian, Stored, StoreError, load, path_for, save
+from load_identification.nodes.store import (
+    DriverState,
+    Gaussian,
+    Stored,
+    StoreError,
+    load,
+    path_for,
+    save,
+)
 from load_identification.typing_aliases import FloatArray
 
 
@@ -57,6 +66,18 @@ def test_offset_or_tool_alone_are_kept(tmp_path: Path) -> None:
     assert load(path).tool is None
     save(path, Stored(tool=STORED.tool))
     assert load(path).offset is None
+    assert_equal(load(path).tool, STORED.tool)
+    driver = DriverState(np.arange(10.0), np.zeros(10), 3)
+    save(path, replace(STORED, driver=driver))
+    assert_equal(load(path).driver, driver)
+
+
+def test_a_file_of_before_there_were_drivers_is_read(tmp_path: Path) -> None:
+    path = tmp_path / 'a.yaml'
+    save(path, STORED)
+    path.write_text(path.read_text().replace('driver: null\n', ''))
+    assert 'driver:' not in path.read_text()
+    assert load(path).driver is None
     assert_equal(load(path).tool, STORED.tool)
 
 
@@ -121,6 +142,8 @@ def damaged() -> dict[str, bytes]:
         'not positive': changed('offset', 'covariance', (np.eye(6) * 3 - 1).tolist()),
         'not symmetric': changed('offset', 'covariance', lopsided.tolist()),
         'no noise': changed('offset', 'noise', [0.0, 0.1]),
+        'no driver': changed('', 'driver', [1]),
+        'half a driver': changed('', 'driver', {'stamp': 1, 'held': [0.0] * 10}),
     }
 
 

@@ -51,6 +51,7 @@ class EventKind(Enum):
 WORDS = {
     EventKind.CHANGE_DETECTED: 'load or offset changed',
     EventKind.UNCHANGED: 'load and offset unchanged',
+    EventKind.DRIVER_PAYLOAD_CHANGED: 'driver holds another payload',
     EventKind.RESET: 'payload forgotten',
     EventKind.CALIBRATE_OFFSET: 'offset calibrated',
     EventKind.SAVE_TOOL: 'tool saved',

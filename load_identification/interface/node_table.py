@@ -64,7 +64,10 @@ NODES = {
             'inertia', 'inertia_std', 'inertia_total', 'offset', 'status', 'covariance',
             'wrench_predicted', 'wrench_external', 'markers', '/diagnostics', '/tf',
         ),
-        ('calibrate_offset', 'check_mass', 'save_tool', 'clear_tool', 'reset'),
+        (
+            'calibrate_offset', 'check_mass', 'save_tool', 'clear_tool', 'reset',
+            'apply_payload', 'clear_payload',
+        ),
     ),
     'compensation_node': NodeNames(COMPENSATION, (), ('wrench_compensated', '/diagnostics')),
     'hexapod_node': NodeNames(

@@ -76,3 +76,16 @@ def wrench_regressor(
     motion[:, 3:6] = angular_acceleration
     motion[:, 6:] = (angular_velocity[:, :, None] * angular_velocity[:, None, :]).reshape(n, 9)
     return (motion @ COEFFICIENTS).reshape(n, 6, 10)
+
+
+def gravity_wrench(gravity: FloatArray, body: FloatArray) -> FloatArray:
+    """Return the wrench (n, 6) that a body at rest exerts on the sensor, eq. 19 and 20 [N, N m].
+
+    Parameters
+    ----------
+    gravity : (n, 3) in S [m/s^2].
+    body : (10,) phi, about the origin of S.
+    """
+    still = np.zeros_like(gravity)
+    wrench: FloatArray = -wrench_regressor(-gravity, still, still) @ body
+    return wrench

@@ -121,16 +121,16 @@ class EstimatorNode(Node):
 
     def process(self, samples: Samples) -> None:
         """Take samples into the estimate."""
-        self._payload.update(samples)
-        if samples.filtered is not None:
-            self._taken += len(samples.filtered.stamps)
-            self._units.update(samples.filtered, self._upstream.axes)
+        filtered = self._payload.update(samples)
+        if filtered is not None:
+            self._taken += len(filtered.stamps)
+            self._units.update(filtered, self._upstream.axes)
             self._last_sample = time.monotonic()
             self._arrived = True
-            finite = np.isfinite(samples.filtered.wrench).any(axis=0)
+            finite = np.isfinite(filtered.wrench).any(axis=0)
             self._heard[finite] = self._last_sample
-            self._rviz.take(samples.filtered)
-            self._outputs.publish_samples(samples.filtered)
+            self._rviz.take(filtered)
+            self._outputs.publish_samples(filtered)
 
     def _look(self) -> None:
         estimator = self._payload.estimator
@@ -148,6 +148,7 @@ class EstimatorNode(Node):
         estimate = estimator.estimate()
         self._requests.note(estimate)
         self.load.update(estimate, estimator.tool[0])
+        self.load.by_driver = self._payload.driver.taken_off
         self._log_events()
         streaming = now - self._last_sample <= SILENCE
         upstream = self._report = self._upstream.report()

@@ -36,6 +36,15 @@ def numbers(values: FloatArray) -> list[float | None]:
     return [number(float(value)) for value in values]
 
 
+def rounded(values: Any) -> Any:
+    """Return numbers, in lists and mappings too, with six digits."""
+    if isinstance(values, dict):
+        return {key: rounded(value) for key, value in values.items()}
+    if isinstance(values, list):
+        return [rounded(value) for value in values]
+    return number(values) if isinstance(values, float) else values
+
+
 def response(service: str, answer: Answer | Exception) -> Trigger.Response:
     """Return the response: a refusal where the answer is an exception, with its text."""
     if isinstance(answer, Exception):

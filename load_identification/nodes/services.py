@@ -1,4 +1,4 @@
-"""The five services of the estimator node.
+"""The services of the estimator node.
 
 None waits inside a callback: a request becomes a job that every tick looks after, so the stream
 of estimates goes on and different services run side by side.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,8 +24,9 @@ from load_identification.interface.names import INTERVAL
 from load_identification.interface.parameters import Parameters, check
 from load_identification.nodes import service_responses as answers
 from load_identification.nodes.diagnostics import Report
+from load_identification.nodes.driver.handover import Handover
 from load_identification.nodes.service_responses import Answer
-from load_identification.nodes.store import Gaussian, Persistence, Stored
+from load_identification.nodes.store import DriverState, Gaussian, Persistence, Stored
 from load_identification.nodes.transport.runtime import guard
 from load_identification.nodes.transport.subscriptions import DrainedService
 from load_identification.pipeline.payload_stage import PayloadStage
@@ -54,7 +56,7 @@ DEADLINE = 4.5
 
 
 class Services:
-    """Offers calibrate_offset, check_mass, save_tool, clear_tool and reset.
+    """Offers calibrate_offset, check_mass, save_tool, clear_tool, reset and those of `Handover`.
 
     Parameters
     ----------
@@ -68,6 +70,8 @@ class Services:
     ------
     CatalogueError
         If the parameter catalogue names a file that cannot be used.
+    ParameterError
+        If the interface of payload_driver cannot be imported.
     """
 
     def __init__(
@@ -83,17 +87,20 @@ class Services:
         self._objects: tuple[KnownObject, ...] = ()
         if parameters.catalogue:
             self._objects = load_catalogue(Path(parameters.catalogue))
+        self._persistence = Persistence(node)
+        self._use_stored()
+        self._handover = Handover(node, payload, parameters, self._require, self._keep_driver)
         self._work: Mapping[str, Callable[[], Job]] = {
             'calibrate_offset': self._calibrate_offset,
             'check_mass': self._check_mass,
             'save_tool': self._save_tool,
             'clear_tool': self._clear_tool,
             'reset': self._reset,
+            'apply_payload': self._handover.apply,
+            'clear_payload': self._handover.clear,
         }
         self._services = {name: DrainedService(node, Trigger, name) for name in self._work}
         self._jobs: dict[str, tuple[Any, Job, float]] = {}
-        self._persistence = Persistence(node)
-        self._use_stored()
 
     def _use_stored(self) -> None:
         stored = self._persistence.stored
@@ -101,6 +108,8 @@ class Services:
             self._weigher.set_tool(stored.tool.value, stored.tool.covariance)
         if stored.offset is not None:
             self._weigher.set_calibrated(stored.offset)
+        if stored.driver is not None:
+            self._payload.driver.restore(stored.driver.held, stored.driver.taken_off)
 
     @property
     def problem(self) -> str:
@@ -111,6 +120,7 @@ class Services:
         """Take requests, look after the jobs, answer those that are done."""
         with guard:
             self._require.watch()
+            self._handover.tick()
         for name, service in self._services.items():
             with guard:
                 self._serve(name, service)
@@ -165,7 +175,12 @@ class Services:
         if tool is not None:
             error = INTERVAL * np.sqrt(tool.covariance[0, 0])
             words = f'{tool.value[0]:.4f} ± {error:.4f} kg'
-        return {'offset_calibrated': calibrated, 'tool': words}
+        driver = self._payload.driver.held[0]
+        holds = f'{driver:.4f} kg' if driver else 'none'
+        return {'offset_calibrated': calibrated, 'tool': words, 'driver_payload': holds}
+
+    def _keep_driver(self, driver: DriverState) -> Future[None]:
+        return self._persistence.keep(replace(self._persistence.stored, driver=driver))
 
     def _save(self, stored: Stored) -> Iterator[str]:
         """Keep and store; yields until it is on the disk."""
@@ -271,7 +286,7 @@ class Services:
         self._require.fresh()
         if estimate is None:
             raise Refusal('no estimate yet')
-        self._require.nothing_in_doubt()
+        self._require.nothing_in_doubt('save_tool')
         values, std = in_message_order(estimate.total, estimate.total_covariance)
         required = self._weigher.requirements
         allowed = max(required.mass, 0.02 * abs(values[0]))

@@ -1,4 +1,4 @@
-"""What survives a restart: offset and tool, in one file that is written whole or not at all."""
+"""What survives a restart: offset, tool and driver's payload, in a file written whole."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ LEAST_STD = 1e-12
 OTHER = 'another node of this name'
 
 HEADER = (
-    '# Written by load_identification: calibrate_offset, save_tool, clear_tool. SI units, axes\n'
+    '# Written by load_identification: calibrate_offset, save_tool, clear_tool, apply_payload,\n'
+    '# clear_payload. SI units, axes\n'
     '# of the sensor. Offset: of the wrench that the load exerts on the sensor, fx fy fz tx ty\n'
     '# tz; noise: of filtered force and torque when it was measured. Tool: m, m*c, then\n'
-    '# Ixx Ixy Ixz Iyy Iyz Izz about the origin of the sensor. Stamps in ns.\n'
+    '# Ixx Ixy Ixz Iyy Iyz Izz about the origin of the sensor. Driver: what it holds as payload,\n'
+    '# and what the wrench comes without, both in the order of the tool. Stamps in ns.\n'
 )
 
 
@@ -58,6 +60,25 @@ class Gaussian:
     stamp: int
 
 
+@dataclass(frozen=True, eq=False)
+class DriverState:
+    """What the robot's driver has been told.
+
+    Attributes
+    ----------
+    held : (10,) array
+        The body that it holds.
+    taken_off : (10,) array
+        The body that the wrench comes without.
+    stamp : int
+        When it was told [ns].
+    """
+
+    held: FloatArray
+    taken_off: FloatArray
+    stamp: int
+
+
 @dataclass(frozen=True)
 class Stored:
     """What is known of a sensor and what hangs on it for good.
@@ -68,10 +89,13 @@ class Stored:
         Offset of the wrench that the load exerts on the sensor [N, N m].
     tool : Gaussian of ten or None
         Inertial parameters of the tool [kg, kg m, kg m²].
+    driver : DriverState or None
+        None: it has never been told anything.
     """
 
     offset: OffsetPrior | None = None
     tool: Gaussian | None = None
+    driver: DriverState | None = None
 
 
 def path_for(namespace: str) -> Path:
@@ -102,7 +126,7 @@ def _stored(document: Any) -> Stored:
     version = field(document, 'version')
     if version != VERSION:
         raise ParameterError(f'version is {version!r}; this program reads {VERSION}')
-    offset = tool = None
+    offset = tool = driver = None
     section = field(document, 'offset')
     if section is not None:
         noise = vector(field(section, 'noise', 'offset.'), 'offset.noise', 2, LEAST_STD, LARGEST)
@@ -110,7 +134,15 @@ def _stored(document: Any) -> Stored:
     section = field(document, 'tool')
     if section is not None:
         tool = Gaussian(*_quantity(section, 'tool', 10))
-    return Stored(offset, tool)
+    # Files of before do not have it.
+    section = document.get('driver')
+    if section is not None:
+        held, taken_off = (
+            vector(field(section, name, 'driver.'), f'driver.{name}', 10, -LARGEST, LARGEST)
+            for name in ('held', 'taken_off')
+        )
+        driver = DriverState(held, taken_off, _stamp(section, 'driver'))
+    return Stored(offset, tool, driver)
 
 
 def _set_aside(path: Path, reason: str) -> StoreError:
@@ -132,7 +164,8 @@ def save(path: Path, stored: Stored) -> None:
     OSError
         If it cannot be written; the old file stays.
     """
-    document: dict[str, Any] = {'version': VERSION, 'offset': None, 'tool': None}
+    document: dict[str, Any] = dict.fromkeys(('version', 'offset', 'tool', 'driver'))
+    document['version'] = VERSION
     if stored.offset is not None:
         offset = stored.offset
         noise = {'noise': offset.noise.tolist()}
@@ -140,6 +173,13 @@ def save(path: Path, stored: Stored) -> None:
     if stored.tool is not None:
         tool = stored.tool
         document['tool'] = _plain(tool.stamp, tool.value, tool.covariance)
+    if stored.driver is not None:
+        driver = stored.driver
+        document['driver'] = {
+            'stamp': driver.stamp,
+            'held': driver.held.tolist(),
+            'taken_off': driver.taken_off.tolist(),
+        }
     text = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=99)
     write_whole(path, HEADER + text)
 
@@ -166,11 +206,15 @@ def _quantity(section: Any, where: str, size: int) -> tuple[FloatArray, FloatArr
         ]
     )
     _check_covariance(covariance, f'{where}.covariance')
-    stamp = field(section, 'stamp', prefix)
+    value = vector(field(section, 'value', prefix), f'{where}.value', size, -LARGEST, LARGEST)
+    return value, covariance, _stamp(section, where)
+
+
+def _stamp(section: Any, where: str) -> int:
+    stamp = field(section, 'stamp', f'{where}.')
     if not isinstance(stamp, int) or not 0 <= stamp < 2**63:
         raise ParameterError(f'{where}.stamp is {stamp!r}; it must be a time in ns')
-    value = vector(field(section, 'value', prefix), f'{where}.value', size, -LARGEST, LARGEST)
-    return value, covariance, stamp
+    return stamp
 
 
 def _check_covariance(covariance: FloatArray, where: str) -> None:
@@ -207,7 +251,7 @@ class Persistence:
             self.problem = f'not calibrated: {error}'
             self._logger.error(self.problem)
         if self.stored != Stored():
-            self._logger.info(f'offset and tool as stored in {self._path}')
+            self._logger.info(f'offset, tool and driver as stored in {self._path}')
         self._claim: int | None = None
         if not self._claimed():
             self.problem = f'{OTHER} keeps {self._path}: nothing is stored here'

@@ -16,7 +16,7 @@ from load_identification.estimation.payload_estimate import UNKNOWN_STD, Payload
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import CONVENTIONS, Parameters
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.regressor import wrench_regressor
+from load_identification.model.regressor import gravity_wrench, wrench_regressor
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.signals.joint_motion import JointMotionNow
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -42,12 +42,15 @@ class LoadTakenOff:
         Tool and payload together, about the origin of S [kg, kg m, kg m²].
     offset : (6,) array
         Of the wrench that the load exerts on the sensor; zero where not known [N, N m].
+    by_driver : (10,) array
+        What the robot's driver has taken off already, of the weight.
     """
 
     def __init__(self) -> None:
         self.state = NONE
         self.body: FloatArray = np.zeros(PARAMETERS)
         self.offset: FloatArray = np.zeros(6)
+        self.by_driver: FloatArray = np.zeros(PARAMETERS)
 
     def update(self, estimate: PayloadEstimate | None, tool: FloatArray) -> None:
         """Take an estimate and the tool's parameters (10,) into account."""
@@ -68,9 +71,13 @@ def _with_known_inertia(estimate: PayloadEstimate, tool: FloatArray) -> FloatArr
     """Return tool and payload, the payload a point where its inertia is not identified."""
     body = estimate.total.copy()
     if not estimate.identified[4:].all():
-        mass, center = estimate.parameters[0], estimate.parameters[1:4] / estimate.parameters[0]
-        point = InertialParameters.from_center_of_mass(mass, center, np.zeros((3, 3)))
-        body[4:] = tool[4:] + point.to_vector()[4:]
+        body[4:] = tool[4:]
+        mass = estimate.parameters[0]
+        # Just saved as the tool, nothing is left, to the last bit.
+        if mass > 0.0:
+            center = estimate.parameters[1:4] / mass
+            point = InertialParameters.from_center_of_mass(mass, center, np.zeros((3, 3)))
+            body[4:] += point.to_vector()[4:]
     return body
 
 
@@ -195,6 +202,8 @@ class Compensation:
             linear = omega = alpha = np.zeros_like(gravity)
         regressor = wrench_regressor(linear - gravity, omega, alpha)
         taken_off = self._sign * (load.offset - regressor @ load.body)
+        if load.by_driver.any():
+            taken_off -= self._sign * gravity_wrench(gravity, load.by_driver)
         return WrenchBatch(batch.frame, batch.stamps[near], batch.wrench[near] - taken_off)
 
     def _accelerations(self, now: _Instant, times: IntArray) -> tuple[FloatArray, ...]:

@@ -12,6 +12,7 @@ from load_identification.estimation.events import EventKind
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.interface.parameters import CONVENTIONS, Parameters
 from load_identification.pipeline import settings
+from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.pipeline.samples import Observer, Samples
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.static_weigher import StaticWeigher
@@ -43,18 +44,49 @@ class PayloadStage:
         self.estimator = settings.payload_estimator(
             parameters, errors.covariance if errors else None
         )
-        self.weigher = StaticWeigher(self.estimator, self.sign)
+        self.driver = DriverPayload(self.estimator, settings.driver_payload(parameters))
+        self.weigher = StaticWeigher(self.estimator, self.sign, self.driver)
+        self.newest_raw: SynchronizedBatch | None = None
+        """The last raw samples: where the joints are."""
         self._errors, self._observer = errors, observer
         self._skip_until = 0
         self._number = 0
         self._raw_start = self._delay = 0
 
-    def update(self, samples: Samples) -> None:
-        """Take in what a front has made of its input."""
+    def update(self, samples: Samples) -> FilteredBatch | None:
+        """Take in what a front has made of its input.
+
+        Returns
+        -------
+        FilteredBatch or None
+            The filtered samples, with what the robot's driver takes off the wrench given back.
+        """
         if samples.raw is not None:
             self._take_raw(samples.raw, samples)
-        if samples.filtered is not None:
-            self._take_filtered(samples.filtered, samples.sensitivity)
+        if samples.filtered is None or not samples.filtered.stamps.size:
+            return samples.filtered
+        filtered = self.driver.restored(samples.filtered)
+        self.weigher.sense(filtered)
+        held, count = self.driver.held, len(filtered.stamps)
+        if self.driver.watch(filtered):
+            self.estimator.dropped['driver_payload_changing'] += count
+            if not self.driver.changing:
+                self.driver_payload_changed(held)
+        else:
+            self._take_filtered(filtered, samples.sensitivity)
+        return filtered
+
+    def driver_payload_changed(self, before: FloatArray) -> None:
+        """Begin anew with averages at rest; tell of the driver's payload, if it is not as before.
+
+        Parameters
+        ----------
+        before : (10,) array
+            What the driver held.
+        """
+        self.weigher.monitor.begin_anew()
+        if not self.driver.same(before):
+            self.estimator.events.add(EventKind.DRIVER_PAYLOAD_CHANGED, self.estimator.newest)
 
     def forget_payload(self, kind: EventKind) -> None:
         """Forget the payload, keep tool and offset; `kind` is the event that it was."""
@@ -69,6 +101,8 @@ class PayloadStage:
 
     def _take_raw(self, batch: SynchronizedBatch, samples: Samples) -> None:
         alive = batch
+        if batch.stamps.size:
+            self.newest_raw = batch
         newest = self.weigher.monitor.newest
         if batch.stamps.size and (newest is None or batch.stamps[0] <= newest):
             self._raw_start = int(batch.stamps[0])
@@ -79,7 +113,6 @@ class PayloadStage:
             self._observer.add_raw(batch.stamps, self.sign * batch.wrench)
 
     def _take_filtered(self, batch: FilteredBatch, sensitivity: FloatArray | None) -> None:
-        self.weigher.sense(batch)
         if batch.stamps.size and not self._raw_start <= self.estimator.newest < batch.stamps[0]:
             # The first sample of a filter is half a window after the first that it was given.
             self._delay = min(max(int(batch.stamps[0]) - self._raw_start, 0), MOST_DELAY_NS)

@@ -9,10 +9,12 @@ from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator, SystematicCovariance
 from load_identification.estimation.systematic_errors import NO_ERRORS, ErrorPriors
 from load_identification.interface.parameters import Parameters
+from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.numerics.nearest_body import BoundingEllipsoid
 from load_identification.signals.differentiator import Differentiator
 from load_identification.signals.motion_filter import MotionFilter
 from load_identification.signals.synchronizer import Synchronizer
+from load_identification.typing_aliases import FloatArray
 
 
 def synchronizer(parameters: Parameters) -> Synchronizer:
@@ -77,6 +79,13 @@ def estimator_settings(parameters: Parameters) -> EstimatorSettings:
         requirements=requirements(parameters),
         gravity=parameters.gravity,
     )
+
+
+def driver_payload(parameters: Parameters) -> FloatArray:
+    """Return what the robot's driver holds at first, a point about the origin of S, (10,)."""
+    center = parameters.driver_payload_center_of_mass
+    mass = parameters.driver_payload_mass
+    return InertialParameters.from_center_of_mass(mass, center, np.zeros((3, 3))).to_vector()
 
 
 def payload_estimator(

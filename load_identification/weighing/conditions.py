@@ -84,16 +84,18 @@ class Conditions:
         self._told_empty_at = self._weigher.monitor.rests if told else None
         self._held = None
 
-    def fresh(self) -> int:
-        """Return the stamp of the newest raw sample."""
+    def fresh(self, limit: float = STALE) -> int:
+        """Return the stamp of the newest raw sample, which is no older than a limit [s]."""
         age = time.monotonic() - self._arrived
         newest = self._weigher.monitor.newest
-        if age > STALE or newest is None:
+        if age > limit or newest is None:
             why = self._upstream().waiting_for
             because = f' ({why})' if why else ''
             if newest is None or np.isinf(age):
                 raise Refusal(f'no wrench with joint states yet{because}')
             raise Refusal(f'wrench {age:.1f} s old{because}')
+        if self._weigher.disturbed:
+            raise Refusal('the driver is being told of a payload: wait for its answer')
         upstream = self._upstream()
         if upstream.health and ALIVE not in upstream.health.values():
             raise Refusal(f'no channel of the wrench is alive: {upstream.warning}')
@@ -104,6 +106,11 @@ class Conditions:
         upstream = self._upstream()
         if {STUCK, SATURATED}.intersection(upstream.health.values()):
             raise Refusal(upstream.warning)
+
+    def standing(self) -> None:
+        """Refuse if the arm moves now."""
+        if self._weigher.monitor.moving_now():
+            raise Refusal(self._weigher.monitor.motion())
 
     def rest(self, since: int) -> None:
         """Refuse if the arm moves now, or has moved after a stamp."""
@@ -127,11 +134,11 @@ class Conditions:
             raise Refusal(f'{payload} was identified before: {self.doubt()}; {empty}')
         raise Refusal(f'{payload} is identified: put it down or call save_tool; {empty}')
 
-    def nothing_in_doubt(self) -> None:
-        """Refuse while it is not told whether load or offset has changed."""
+    def nothing_in_doubt(self, service: str) -> None:
+        """Refuse a service while it is not told whether load or offset has changed."""
         doubt = self.doubt()
         if doubt:
-            raise Refusal(f'{doubt}; turn the sensor against gravity, then call save_tool')
+            raise Refusal(f'{doubt}; turn the sensor against gravity, then call {service}')
 
     def doubt(self) -> str:
         """Return in words what is not told: whether load or offset has changed; empty: nothing.

@@ -121,6 +121,29 @@ def _implausible(
     return words
 
 
+def too_heavy(body: FloatArray, gravity: FloatArray, axes: Sequence[RotationAxis]) -> str:
+    """Return in words which joint cannot hold a body, by its effort limit; empty: all can.
+
+    Parameters
+    ----------
+    body : (10,) array
+        About the origin of S [kg, kg m, kg m²].
+    gravity : (3,) array
+        In S [m/s²].
+    axes : sequence of RotationAxis
+        Joints in the present pose.
+    """
+    for axis in axes:
+        arm = np.cross(body[0] * axis.arm + body[1:4], gravity)
+        torque = abs(float(axis.direction @ arm))
+        if torque > axis.effort_limit:
+            return (
+                f'{body[0]:.4g} kg would take {torque:.3g} N·m of {axis.name} in this pose, '
+                f'which has {axis.effort_limit:g}'
+            )
+    return ''
+
+
 def tool_taken_off(reversed_sign: bool, tool: float) -> str:
     """Return in words that the tool may be off, where what is left has a negative mass.
 

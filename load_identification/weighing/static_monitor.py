@@ -73,6 +73,11 @@ class StaticMonitor:
         """How many samples of this rest are remembered."""
         return self._count
 
+    def begin_anew(self) -> None:
+        """Forget the samples of this rest so far: the wrench is another since."""
+        while len(self._rest) > 1:
+            self._count -= len(self._rest.popleft()[0])
+
     def still_for(self) -> float:
         """Return for how long no joint has moved [s]."""
         if self.newest is None or self.since is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
+from typing import Protocol
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from load_identification.estimation.identifiability import Requirements
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.sensor_offset import DIFFERENT, OffsetPrior, SensorOffset
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
+from load_identification.model.regressor import gravity_wrench
 from load_identification.signals.quantiser import Quantiser
 from load_identification.typing_aliases import FloatArray, IntArray
 from load_identification.weighing.idle_joints import IdleJoints
@@ -48,6 +50,18 @@ NO_LOAD = 16.0
 """Misfit, in units of its expectation, at which a wrench at rest is not that of a load."""
 
 
+class TakenOff(Protocol):
+    """What the robot's driver takes off the wrench."""
+
+    @property
+    def taken_off(self) -> FloatArray:
+        """Inertial parameters (10,) of a body, about the origin of S."""
+
+    @property
+    def changing(self) -> bool:
+        """Whether that is becoming another body: nothing can be weighed meanwhile."""
+
+
 class StaticWeigher:
     """Watches raw samples and filtered motion, and weighs what the arm holds at rest.
 
@@ -57,15 +71,17 @@ class StaticWeigher:
         Knows offset and tool.
     sign : float
         From the raw wrench to what the load exerts on the sensor.
+    driver : TakenOff
+        Knows what the raw wrench comes without.
     """
 
-    def __init__(self, estimator: PayloadEstimator, sign: float) -> None:
+    def __init__(self, estimator: PayloadEstimator, sign: float, driver: TakenOff) -> None:
         self.monitor = StaticMonitor()
         self.quantiser = Quantiser()
         """Knows how coarse the numbers of the raw wrench are."""
         self._idle = IdleJoints()
         self._estimator = estimator
-        self._sign = sign
+        self._sign, self._driver = sign, driver
         settings = estimator.settings
         self.noise = np.array([settings.force_noise, settings.torque_noise])
         self._handled = 0
@@ -163,6 +179,11 @@ class StaticWeigher:
         self._estimator.set_tool(parameters, covariance)
 
     @property
+    def disturbed(self) -> bool:
+        """Whether the wrench is becoming another one because the driver is told of a payload."""
+        return self._driver.changing
+
+    @property
     def requirements(self) -> Requirements:
         """What it takes to call something identified."""
         return self._estimator.settings.requirements
@@ -216,7 +237,13 @@ class StaticWeigher:
         if gravity is None:
             raise NotAtRestError('gravity unknown: no filtered motion of this pose')
         offset, covariance = self._prior or self.offset_at(rest.end)
-        return Pose(rest, self._sign * rest.mean, gravity, offset, covariance)
+        wrench = self._sign * rest.mean + self._given_back(gravity)
+        return Pose(rest, wrench, gravity, offset, covariance)
+
+    def _given_back(self, gravity: FloatArray) -> FloatArray:
+        """Return what the driver takes off the wrench where gravity in S is so, (6,)."""
+        wrench: FloatArray = gravity_wrench(gravity[None], self._driver.taken_off)[0]
+        return wrench
 
     def weigh(self, since: int) -> Weight:
         """Weigh the payload in this pose, and in those before as far as that tells more.
@@ -290,9 +317,10 @@ class StaticWeigher:
         value = self._sign * rest.mean
         covariance = np.diag(rest.standard_error**2)
         tool, tool_covariance = self._estimator.tool
-        if tool.any():
-            if gravity is None:
-                raise NotAtRestError('gravity unknown, so the tool cannot be taken off')
+        if gravity is None and (tool.any() or self._driver.taken_off.any()):
+            raise NotAtRestError('gravity unknown, so the tool cannot be taken off')
+        if gravity is not None:
+            value = value + self._given_back(gravity)
             rows = gravity_rows(gravity[None])[0]
             value = value - rows @ tool[:4]
             covariance = covariance + 3.0 * rows @ tool_covariance[:4, :4] @ rows.T

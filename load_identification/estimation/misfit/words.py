@@ -9,7 +9,8 @@ from load_identification.typing_aliases import FloatArray
 
 WEIGHTLESS = (
     'the wrench has the inertia of a load and not its weight: the driver takes the weight off '
-    'already; switch its payload compensation off'
+    'already; switch its payload compensation off, or set driver_payload_mass to the mass that it '
+    'takes off'
 )
 
 NEARLY = float(np.deg2rad(3.0))

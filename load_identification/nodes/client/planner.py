@@ -166,6 +166,14 @@ class LoadIdentification:
         """Have the payload forgotten, tool and offset kept; errors as of `save_tool`."""
         self._done('reset')
 
+    def apply_payload(self) -> Answer:
+        """Have the payload handed to the robot's driver; errors as of `save_tool`."""
+        return self._done('apply_payload')
+
+    def clear_payload(self) -> Answer:
+        """Have the robot's driver told that nothing is held; errors as of `save_tool`."""
+        return self._done('clear_payload')
+
     def call(self, service: str) -> Answer:
         """Call any service of the pipeline; a refusal is an answer too.
 
@@ -240,6 +248,10 @@ class LoadIdentification:
     def reset_async(self) -> Pending[None]:
         """Begin `reset`."""
         return begun(self.reset)
+
+    def apply_payload_async(self) -> Pending[Answer]:
+        """Begin `apply_payload`."""
+        return begun(self.apply_payload)
 
     def call_async(self, service: str) -> Pending[Answer]:
         """Begin `call`."""
