@@ -83,7 +83,7 @@ NEAR = 4
 """Blocks about a change among which the sensor may have read zero."""
 
 UNDECIDED = 2.0
-"""After so long [s] a little change widens the intervals where it is not told which it is."""
+"""After so long at rest or in motion [s] a little change that cannot be told widens intervals."""
 
 LASTING = 10.0
 """A misfit that is steady for so long is noise [s]."""
@@ -225,7 +225,7 @@ class ChangeDetection:
 
     def _restart(self) -> None:
         self._candidates = {}
-        self._steady, self._blocks, self._rows = 0.0, 0, 0
+        self._steady, self._moved, self._blocks, self._rows = 0.0, 0.0, 0, 0
         self._facing: FloatArray | None = None
         self._turned = 0.0
         self._leader: tuple[Hypothesis, int] = (Hypothesis.SAME, 0)
@@ -261,10 +261,11 @@ class ChangeDetection:
         self._turned = max(self._turned, angle_between(self._facing, block.direction))
         self._blocks += 1
         self._rows += int(block.live.sum())
-        named = self._named()
+        self._moved += 0.0 if block.rest else block.elapsed
+        named = self._named((self._steady if block.rest else self._moved) > UNDECIDED)
         return self.before if named is None else self._settle(named)
 
-    def _named(self) -> Hypothesis | None:
+    def _named(self, waited: bool) -> Hypothesis | None:
         """Return the hypothesis that explains what came, where no other does; None: not known."""
         if self._blocks < FEWEST:
             return None
@@ -278,8 +279,7 @@ class ChangeDetection:
             self._say_contact()
             return None
         best = self._best(misfit, chance)
-        undecided = best is None and self._steady > UNDECIDED
-        if undecided and chance.get(Hypothesis.LITTLE, 0.0) > PLAUSIBLE:
+        if best is None and waited and chance.get(Hypothesis.LITTLE, 0.0) > PLAUSIBLE:
             best = Hypothesis.LITTLE
         if best is None:
             self._leader = (Hypothesis.SAME, 0)

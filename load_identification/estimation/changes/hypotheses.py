@@ -32,7 +32,7 @@ KNOWN_MASS, AS_HEAVY = 0.02, 4.0
 """A standard deviation of the mass, before and after, up to which a slip can be told from another
 load, and by how much it may fit worse [-]."""
 
-LITTLE_PART, LITTLE_WRENCH = 0.05, (0.3, 0.03)
+LITTLE_PART, LITTLE_WRENCH = 0.02, (0.25, 0.025)
 """A deviation is little up to such a part of the weight, torque at an arm of 0.1 m, or up to such
 a force and torque [-, N, N m]: what it leaves open is worth an interval."""
 
