@@ -101,7 +101,7 @@ def run(
                 away = np.abs(estimate.values[:4] - truth) > 4.0 * estimate.std[:4]
                 spoilt |= bool((away & estimate.identified[:4]).any())
         else:
-            estimator.misfit.update(piece, bool(piece.rest.all()))
+            estimator.misfit.update(piece)
         kind, at = estimator.misfit.named.kind, 1e-9 * (piece.stamps[-1] - batch.stamps[0])
         if kind is not None and (not named or named[-1][0] is not kind):
             named.append((kind, float(at)))

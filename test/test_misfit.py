@@ -54,7 +54,7 @@ def judged(
     """Return what is said in the end."""
     estimator, batches = worked(fault, robot, motion, seconds, conditions)
     for batch in batches:
-        estimator.misfit.update(batch, bool(batch.rest.all()))
+        estimator.misfit.update(batch)
     return estimator.misfit.named
 
 
@@ -105,7 +105,7 @@ TWICE = Conditions(CellErrors().times(2.0), tied=('smooth', 'path'))
 def test_in_sound_work_nothing_is_named(fault: Fault, motion: str, conditions: Conditions) -> None:
     estimator, batches = worked(fault, 'puma', motion, 12.0, conditions)
     for batch in batches:
-        estimator.misfit.update(batch, bool(batch.rest.all()))
+        estimator.misfit.update(batch)
         assert estimator.misfit.named.kind is None
 
 

@@ -105,7 +105,7 @@ def judge(
     if reversed_sign:
         reason = (
             f'mass {values[0]:.3f} ± {INTERVAL * std[0]:.3f} kg is negative: '
-            'wrench sign reversed? See parameter wrench_convention'
+            'wrench sign reversed? See parameter wrench_convention, or gravity'
         )
         return Identifiability(identified, (reason,), True, '', allowed)
     if not std[0] <= allowed[0]:

@@ -242,7 +242,7 @@ class PayloadEstimator:
         number = self.events.newest.number
         self._belief = self._changes.update(belief, block)
         self._excitation.update(samples)
-        self.misfit.update(samples, block.rest)
+        self.misfit.update(samples)
         self._see_to_events(number)
         if self._zero is None and self._belief.settled:
             offset, covariance = self.offset()

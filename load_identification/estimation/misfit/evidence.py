@@ -13,10 +13,14 @@ from load_identification.model.robot import tilted
 from load_identification.typing_aliases import FloatArray
 
 MOST = 300
-"""Blocks that are kept: half a minute of motion, minutes of poses."""
+"""Blocks that are kept: half a minute of swift motion, minutes of slow motion and of poses."""
+
+ANOTHER = 0.5
+"""By so much must what an accelerometer reads have changed for a block to tell something new
+[m/s²]: gravity turned by 3°."""
 
 STILL = 10
-"""Of so many blocks in one pose one is kept."""
+"""Of so many blocks that tell nothing new one is kept."""
 
 APART = float(np.deg2rad(20.0))
 """Directions of gravity in S so far from each other count as different ones [rad]."""
@@ -89,17 +93,20 @@ class Store:
         self._new: list[FilteredBatch] = []
         self._kept: Evidence | None = None
         self._still = 0
+        self._last: FloatArray = np.zeros(3)
 
-    def add(self, samples: FilteredBatch, rest: bool) -> None:
-        """Take in the samples of a block, in which the sensor stands still or not.
+    def add(self, samples: FilteredBatch) -> None:
+        """Take in the samples of a block.
 
         A wrench that is made of something else, joint torques or legs, has errors of another kind.
         """
         if samples.whitening.size:
             return
-        self._still = self._still + 1 if rest else 0
-        if self._still % STILL == int(rest):
+        self._still += 1
+        read = samples.linear_acceleration[0]
+        if np.linalg.norm(read - self._last) > ANOTHER or self._still == STILL:
             self._new.append(samples)
+            self._still, self._last = 0, read
 
     def evidence(self) -> Evidence | None:
         """Return the averages; None where there is none yet."""

@@ -61,12 +61,12 @@ class Trial:
     words: Callable[[float], str]
     rows: Callable[[], tuple[FloatArray, FloatArray]]
 
-    def described(self, crowd: float) -> str:
-        """Return the words where so many blocks count as one: they are not independent."""
+    def std(self, crowd: float) -> float:
+        """Return the standard deviation of what is free; so many blocks count as one."""
         if not self.information.size:
-            return self.words(0.0)
-        variance = float(np.linalg.eigvalsh(np.linalg.inv(self.information))[-1])
-        return self.words(float(np.sqrt(crowd * max(self.left, 1.0) * variance)))
+            return 0.0
+        least = max(float(np.linalg.eigvalsh(self.information)[0]), 1e-9)
+        return float(np.sqrt(crowd * max(self.left, 1.0) / least))
 
 
 NOTHING = np.empty((0, 0))

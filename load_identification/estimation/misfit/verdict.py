@@ -42,6 +42,10 @@ BETTER, CLEARER = 6.0, 3.0
 FEWEST, ALL_ROUND = 20, 3
 """Blocks, and directions of gravity in S, that anything may be told from."""
 
+KNOWN = {Kind.UNITS: 0.3}
+KNOWN_ELSE = 0.1
+"""Largest standard deviation of a factor [-], and of an angle [rad], that is said."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -91,7 +95,10 @@ def judged(
         or best.left > min(EXPLAINED, now / BETTER, second.left / CLEARER)
     ):
         return Verdict(now)
-    said = best.described(count / evidence.directions)
+    std = best.std(count / evidence.directions)
+    if std > KNOWN.get(best.kind, KNOWN_ELSE):
+        return Verdict(now)
+    said = best.words(std)
     left = [
         np.sqrt(np.mean((least_squares(*rows) * scale).reshape(-1, 2, 3) ** 2, axis=(0, 2)))
         for rows in ((task.matrix, task.wrench), best.rows())
@@ -143,9 +150,9 @@ class MisfitMonitor:
         """Why no payload explains what is measured, in words; empty where that is not known."""
         return self.named.words
 
-    def update(self, samples: FilteredBatch, rest: bool) -> None:
-        """Take in the samples of a block, in which the sensor stands still or not."""
-        self._store.add(samples, rest)
+    def update(self, samples: FilteredBatch) -> None:
+        """Take in the samples of a block."""
+        self._store.add(samples)
         stamp = int(samples.stamps[-1])
         if self._due is None:
             self._due = stamp + EVERY_NS
