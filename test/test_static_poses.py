@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -108,15 +109,37 @@ def test_tilted_gravity_that_is_not_known_is_named(
     tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = with_joints(tmp_path / 'poses.csv', *poses(TILTED, seed))
-    main(['--static', str(file), *options(tmp_path)])
+    assert main(['--static', str(file), *options(tmp_path)]) == 1
     words = ' '.join(capsys.readouterr().out.split())
-    assert 'off: residual' in words
+    assert '° off the parameter: set gravity to' in words
     found = words.partition('set gravity to [')[2].partition(']')[0]
     away = np.array(found.split(','), dtype=float) - TILTED
     assert np.linalg.norm(away) < np.deg2rad(1.0) * 9.8
     # And nothing else is.
     assert 'sensor turned' not in words
     assert 'zero of joint' not in words
+
+
+def test_gravity_is_named_from_a_few_poses_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = with_joints(tmp_path / 'poses.csv', *poses(TILTED, 0, count=12))
+    main(['--static', str(file), *options(tmp_path)])
+    words = ' '.join(capsys.readouterr().out.split())
+    assert re.search(r'base tilted \S+ ± \S+° about .: correct the parameter gravity', words)
+    assert 'zero of joint' not in words
+
+
+def test_wrench_in_the_base_that_is_not_said_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    position, wrench = poses(GRAVITY, 0)
+    in_base = np.hstack(
+        [np.einsum('nij,nj->ni', rotations(position), part) for part in np.hsplit(wrench, 2)]
+    )
+    file = with_joints(tmp_path / 'poses.csv', position, in_base)
+    assert main(['--static', str(file), *options(tmp_path)]) == 1
+    assert 'the wrench is expressed in the base frame' in ' '.join(capsys.readouterr().out.split())
 
 
 def test_sensor_turned_on_its_mount_is_not_taken_for_gravity(

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from load_identification.errors import ParameterError, RecordingError
+from load_identification.estimation.misfit.evidence import averages, complete
+from load_identification.estimation.misfit.verdict import judged
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import CHANNELS, FilteredBatch
 from load_identification.interface.parameters import CONVENTIONS, Parameters
@@ -17,7 +19,6 @@ from load_identification.pipeline import settings
 from load_identification.recordings.identification import Identification
 from load_identification.recordings.poses import Poses, read_poses
 from load_identification.typing_aliases import FloatArray
-from load_identification.weighing.gravity_direction import other_gravity
 
 APART_NS = 120_000_000_000
 """From one pose to the next: so long the offset may have wandered [ns]."""
@@ -75,7 +76,7 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
     estimator = PayloadEstimator(lasting)
     estimator.update(batch)
     estimator.finish()
-    return _result(estimator, batch, motion, poses, sign, np.array(parameters.gravity))
+    return _result(estimator, batch, poses, sign, np.array(parameters.gravity))
 
 
 def _motion(path: Path, poses: Poses, parameters: Parameters) -> tuple[FrameMotion, str]:
@@ -118,7 +119,6 @@ def _whitening(poses: Poses, parameters: Parameters) -> FloatArray:
 def _result(
     estimator: PayloadEstimator,
     batch: FilteredBatch,
-    motion: FrameMotion,
     poses: Poses,
     sign: float,
     gravity: FloatArray,
@@ -136,12 +136,10 @@ def _result(
     if estimate.identified[0]:
         reasons.append('inertia: poses at rest do not show it')
     warnings, calibration = estimate.warnings, estimate.calibration
-    turned = None
-    if not estimate.reversed_sign:
-        turned = other_gravity(motion.rotation, batch.wrench[:, :3], gravity)
-    if turned is not None:
-        # What the errors of the cell make of it is not so.
-        warnings, calibration = (turned.words,), {}
+    cause = _cause(estimator, batch, gravity)
+    if cause:
+        # What the errors of the cell make of it is not so, nor are its numbers.
+        identified, reasons, warnings, calibration = np.zeros(10, dtype=bool), [cause], (), {}
     elif words := _outlier(left, poses):
         warnings += (words,)
     return Identification(
@@ -150,6 +148,7 @@ def _result(
             identified=identified,
             reasons=tuple(reasons),
             warnings=warnings,
+            reversed_sign=estimate.reversed_sign and not cause,
             calibration=calibration,
             residual_rms=np.sqrt(np.mean(left.reshape(-1, 2, 3) ** 2, axis=(0, 2))),
         ),
@@ -159,6 +158,18 @@ def _result(
         dropped=Counter(),
         absent_channels=tuple(name for name, gone in zip(CHANNELS, absent, strict=True) if gone),
     )
+
+
+def _cause(estimator: PayloadEstimator, batch: FilteredBatch, gravity: FloatArray) -> str:
+    """Return in words why no payload explains the poses, empty where one does or nothing does."""
+    samples = complete(batch)
+    if not len(samples.stamps):
+        return ''
+    blocks = [samples.select(slice(k, k + 1)) for k in range(len(samples.stamps))]
+    s = estimator.settings
+    noise = np.array([s.force_noise, s.torque_noise])
+    field = np.array([s.errors.field_force, s.errors.field_torque])
+    return judged(averages(blocks, gravity), noise, field, gravity).words
 
 
 def _outlier(left: FloatArray, poses: Poses) -> str:
