@@ -123,6 +123,12 @@ def test_refusal_is_an_exception_with_the_reason(arm: Arm, hand: LoadIdentificat
     assert answer.reason.startswith('moving')
 
 
+def test_payload_for_no_driver_is_refused(arm: Arm, hand: LoadIdentification) -> None:
+    for pending in (hand.apply_payload_async(), hand.clear_payload_async()):
+        with pytest.raises(RefusedError, match="payload_driver is 'none'"):
+            at_rest(arm, pending)
+
+
 def test_unusable_expectation_is_an_exception(hand: LoadIdentification) -> None:
     with pytest.raises(ParameterError, match='mass_tolerance'):
         hand.check_mass(expected=0.5, tolerance=-1.0)

@@ -1,24 +1,12 @@
-"""What a task planner asks of the pipeline: services and parameters as calls that return values.
-
-A node of its own, spun by a thread of its own, asks and listens: a call may wait anywhere, in a
-callback of the caller's node too, and nobody else need spin.
-"""
+"""What a task planner asks of the pipeline: services and parameters as calls with values."""
 
 from __future__ import annotations
 
-import contextlib
-import threading
-import time
-import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.srv import SetParametersAtomically
-from rclpy._rclpy_pybind11 import RCLError
-from rclpy.client import Client
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
@@ -31,19 +19,15 @@ from load_identification.nodes.client.answers import (
     Body,
     Calibration,
     MassCheck,
-    NotAnsweredError,
     NotIdentifiedError,
     Pending,
     RefusedError,
     begun,
 )
-from load_identification.nodes.transport.subscriptions import LATCHED_QOS
+from load_identification.nodes.client.link import Link
 
 TIMEOUT = 10.0
 """A service that has not answered by then will not: it answers within 4.5 s by itself [s]."""
-
-HEARD = 2
-"""Messages of `status` since a call of which the last was surely sent after it."""
 
 
 class LoadIdentification:
@@ -63,32 +47,11 @@ class LoadIdentification:
     """
 
     def __init__(self, node: Node, namespace: str = NAMESPACE, timeout: float = TIMEOUT) -> None:
-        if not namespace.startswith('/'):
-            namespace = f'{node.get_namespace().rstrip("/")}/{namespace}'
-        self._namespace, self._timeout = namespace.rstrip('/'), timeout
-        self._node = Node(
-            f'{node.get_name()}_load_identification',
-            namespace=node.get_namespace(),
-            context=node.context,
-            use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
-        )
-        self._clients: dict[str, Client] = {}
-        self._changed = threading.Condition()
-        self._heard, self._status = 0, DiagnosticStatus()
-        self._node.create_subscription(
-            DiagnosticStatus, f'{self._namespace}/status', self._hear, LATCHED_QOS
-        )
-        executor = SingleThreadedExecutor(context=node.context)
-        executor.add_node(self._node)
-        thread = threading.Thread(target=_spin, args=(executor,), daemon=True)
-        thread.start()
-        self._finish = weakref.finalize(self, _finish, executor, thread, self._node)
+        self._link, self._timeout = Link(node, namespace, timeout), timeout
 
     def close(self) -> None:
         """Ask and listen no more; done by itself at the end of the program."""
-        self._finish()
+        self._link.close()
 
     def __enter__(self) -> LoadIdentification:
         """Return itself."""
@@ -181,7 +144,7 @@ class LoadIdentification:
         ------
         NotAnsweredError
         """
-        response = self._ask(Trigger, service, Trigger.Request())
+        response = self._link.ask(Trigger, service, Trigger.Request())
         return Answer.read(service, response.success, response.message)
 
     def payload(self) -> Body:
@@ -192,7 +155,7 @@ class LoadIdentification:
         NotAnsweredError
             If there is no pipeline.
         """
-        return Body.of_status(*self._status_when(lambda _: True, self._timeout))
+        return Body.of_status(*self._link.status_when(lambda _: True, self._timeout))
 
     def wait_identified(
         self, need: Collection[str] = ('mass', 'com'), timeout: float = 60.0
@@ -221,7 +184,7 @@ class LoadIdentification:
             known = wanted <= set(Body.of_status(values, '').identified)
             return known or values.get('state') == 'fault'
 
-        body = Body.of_status(*self._status_when(enough, timeout))
+        body = Body.of_status(*self._link.status_when(enough, timeout))
         if not wanted <= set(body.identified):
             missing = ', '.join(name for name in STAGES if name in wanted - set(body.identified))
             raise NotIdentifiedError(f'{missing} not identified: {body.reason}')
@@ -253,6 +216,10 @@ class LoadIdentification:
         """Begin `apply_payload`."""
         return begun(self.apply_payload)
 
+    def clear_payload_async(self) -> Pending[Answer]:
+        """Begin `clear_payload`."""
+        return begun(self.clear_payload)
+
     def call_async(self, service: str) -> Pending[Answer]:
         """Begin `call`."""
         return begun(lambda: self.call(service))
@@ -281,67 +248,6 @@ class LoadIdentification:
         ]
         request = SetParametersAtomically.Request(parameters=parameters)
         name = 'estimator_node/set_parameters_atomically'
-        result = self._ask(SetParametersAtomically, name, request).result
+        result = self._link.ask(SetParametersAtomically, name, request).result
         if not result.successful:
             raise ParameterError(result.reason)
-
-    def _ask(self, kind: Any, service: str, request: Any) -> Any:
-        """Send a request and wait for the response."""
-        name, end = f'{self._namespace}/{service}', time.monotonic() + self._timeout
-        with self._changed:
-            if name not in self._clients:
-                self._clients[name] = self._node.create_client(kind, name)
-        client = self._clients[name]
-        while not client.service_is_ready():
-            if time.monotonic() > end or not self._finish.alive:
-                raise NotAnsweredError(
-                    f'nobody offers {name}: does the pipeline run, in this namespace?'
-                )
-            time.sleep(0.01)
-        answered = threading.Event()
-        future = client.call_async(request)
-        future.add_done_callback(lambda _: answered.set())
-        if not answered.wait(max(end - time.monotonic(), 0.0)):
-            client.remove_pending_request(future)
-            raise NotAnsweredError(f'{name} has not answered within {self._timeout:g} s')
-        return future.result()
-
-    def _hear(self, status: DiagnosticStatus) -> None:
-        with self._changed:
-            self._status = status
-            self._heard += 1
-            self._changed.notify_all()
-
-    def _status_when(
-        self, condition: Callable[[dict[str, str]], bool], timeout: float
-    ) -> tuple[dict[str, str], str]:
-        """Return keys and message of the status once they are as wanted, or after a timeout."""
-        values: dict[str, str] = {}
-
-        def as_wanted() -> bool:
-            nonlocal values
-            values = {item.key: item.value for item in self._status.values}
-            return self._heard >= begin + HEARD and condition(values)
-
-        with self._changed:
-            begin = self._heard
-            self._changed.wait_for(as_wanted, timeout)
-            if self._heard < begin + HEARD:
-                raise NotAnsweredError(
-                    f'{self._namespace}/status says nothing: does the pipeline run, in this '
-                    'namespace?'
-                )
-            return values, str(self._status.message)
-
-
-def _spin(executor: SingleThreadedExecutor) -> None:
-    # Whoever has made the context may end it at any time.
-    with contextlib.suppress(ExternalShutdownException, RCLError):
-        executor.spin()
-
-
-def _finish(executor: SingleThreadedExecutor, thread: threading.Thread, node: Node) -> None:
-    executor.shutdown(timeout_sec=1.0)
-    thread.join(1.0)
-    with contextlib.suppress(RCLError):
-        node.destroy_node()
