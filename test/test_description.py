@@ -109,7 +109,7 @@ def test_a_frame_that_is_nowhere_is_waited_for_by_name(group: Group, named: bool
     pipeline = Pipeline(group)
     wait_for_words(group, pipeline, f"for '{FRAME}' on /tf_static")
     assert pipeline.status['state'] == 'waiting'
-    assert f'{FRAME!r} is not a link of the robot description' in pipeline.words
+    assert f'wrench frame {FRAME!r} is not a link: set sensor_frame to the link' in pipeline.words
 
 
 @needs_tf2

@@ -41,7 +41,7 @@ ROLES = {
 INPUTS = {
     FUSION: ['/joint_states', '/wrench'],
     FILTER: ['/robot_description'],
-    ESTIMATOR: [],
+    ESTIMATOR: ['/robot_description'],
     COMPENSATION: [],
 }
 """The topics in of the package, by the node that reads them."""

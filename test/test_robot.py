@@ -164,9 +164,13 @@ def test_link_is_not_taken_for_a_joint_of_the_same_name() -> None:
 @pytest.mark.parametrize(
     ('frame', 'words'),
     [
-        ('/ft_sensor', "'/ft_sensor' is not a link .* close to it: .*'ft_sensor'"),
-        ('FT', "its links: .*'ft_sensor'"),
-        ('', "its links: .*'ft_sensor'"),
+        ('/ft_sensor', "'/ft_sensor' is not a link: .* close to it: .*'ft_sensor'"),
+        ('FT', "to the link it is; links of the robot description: .*'ft_sensor'"),
+        ('', "to the link it is; links of the robot description: .*'ft_sensor'"),
+        (
+            'ft_sensor_controller',
+            'not a link: set sensor_frame to the link it is, e.g. ft_sensor;',
+        ),
         ('elbow', "'elbow' is not a link"),
     ],
 )

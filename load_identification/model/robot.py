@@ -289,14 +289,23 @@ def joint_axes(robot: Robot, position: FloatArray) -> tuple[RotationAxis, ...]:
     )
 
 
+def _alike(frame: str, links: Sequence[str]) -> list[str]:
+    """Return links whose name is part of a frame's, or the other way round, then those alike."""
+    parts = [link for link in links if frame and (link in frame or frame in link)]
+    parts.sort(key=len, reverse=True)
+    close = difflib.get_close_matches(frame, links, n=5, cutoff=0.5)
+    return list(dict.fromkeys([*parts, *close]))[:5]
+
+
 def _chain(model: pinocchio.Model, sensor_frame: str) -> list[int]:
     """Return the joints that move a link, from the root on."""
     if not model.existFrame(sensor_frame, pinocchio.FrameType.BODY):
         links = [frame.name for frame in model.frames if frame.type == pinocchio.FrameType.BODY]
-        close = difflib.get_close_matches(sensor_frame, links, n=5, cutoff=0.5)
-        hint = f'close to it: {close}' if close else f'its links: {links}'
+        close = _alike(sensor_frame, links)
+        example = f', e.g. {close[0]}; close to it: {close}' if close else ''
         raise FrameError(
-            f'sensor frame {sensor_frame!r} is not a link of the robot description; {hint}'
+            f'wrench frame {sensor_frame!r} is not a link: set sensor_frame to the link it is'
+            f'{example}; links of the robot description: {links}'
         )
     frame = model.frames[model.getFrameId(sensor_frame, pinocchio.FrameType.BODY)]
     return list(model.supports[frame.parentJoint])[1:]  # the first is the universe

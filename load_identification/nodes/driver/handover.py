@@ -138,18 +138,20 @@ class Handover:
         self._require.nothing_in_doubt('apply_payload')
         if estimate.reversed_sign:
             raise Refusal(estimate.reasons[0])
-        needed = estimate.identified if link.takes_inertia else estimate.identified[:4]
-        held = estimate.values[0] > SURE * estimate.std[0]
         tool = self._payload.estimator.tool[0]
+        together = link.driver.total and bool(tool.any())
+        inertia = link.takes_inertia and not together
+        needed = estimate.identified if inertia else estimate.identified[:4]
+        held = estimate.values[0] > SURE * estimate.std[0]
         if estimate.identified[0] and not held:
-            if not (link.driver.total and tool.any()):
+            if not together:
                 raise Refusal(f'{estimate.reasons[0]}; to tell the driver so call clear_payload')
         elif not needed.all():
             reasons = estimate.reasons
-            if not link.takes_inertia:
+            if not inertia:
                 reasons = tuple(why for why in reasons if not why.startswith('inertia'))
             raise Refusal('; '.join(('not identified', *reasons)))
-        if link.driver.total and tool.any():
+        if together:
             self._know_total(estimate, link)
         return estimate
 
