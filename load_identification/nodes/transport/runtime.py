@@ -22,7 +22,7 @@ from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParam
 from rcl_interfaces.srv import SetParameters
 from rclpy._rclpy_pybind11 import RCLError, UnknownROSArgsError
 from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -33,8 +33,8 @@ from load_identification.interface.parameters import TABLE, Parameters, allowed,
 from load_identification.interface.program import NAMESPACE as NAMESPACE
 from load_identification.nodes.transport.entry import END_SIGNALS
 
-SERVE_PERIOD = 0.1
-"""How often services, timers and ordinary subscriptions are served [s]."""
+SERVE_PERIOD, MOST_SERVED = 0.2, 10
+"""How often parameters, timers and ordinary subscriptions are served [s]; at most so many then."""
 
 QUIET = 1.0
 """Errors that are caught are printed no more often than this [s]."""
@@ -311,8 +311,21 @@ def _loop(program: Program, ended: Callable[[], bool]) -> None:
                         periodic.serve(now)
             due = max(due + program.period, now - program.period)
         if now >= serve:
-            with guard:
-                executor.spin_once(timeout_sec=0.0)
+            _serve(executor)
             serve = now + SERVE_PERIOD
         # A signal does not cut a sleep short, so none is longer than a turn of the executor.
         time.sleep(max(0.0, min(due, serve) - time.monotonic()))
+
+
+def _serve(executor: SingleThreadedExecutor) -> None:
+    """Run what waits for the executor; its wait set is made anew for the first of it alone."""
+    for _ in range(MOST_SERVED):
+        with guard:
+            try:
+                task, _, _ = executor.wait_for_ready_callbacks(timeout_sec=0.0)
+            except (TimeoutException, ShutdownException):
+                return
+            task()
+            error = task.exception()
+            if error is not None:
+                raise error
