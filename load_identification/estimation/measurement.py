@@ -21,10 +21,6 @@ EQUAL = np.repeat([1.0, 0.06], 3)
 """Noise of torque in that of force, as expected of both, where their rows are whitened together
 [-], [m]."""
 
-FULL_WEIGHT = 5.0
-"""Deviation, in standard deviations, beyond which a sample has less weight: it has that influence
-and no more."""
-
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -98,6 +94,12 @@ def regressor(batch: FilteredBatch) -> FloatArray:
     )
 
 
+def finite_motion(batch: FilteredBatch) -> BoolArray:
+    """Return which samples have accelerations and an angular velocity, (n,)."""
+    motion = batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
+    return np.asarray(np.all(np.isfinite(np.hstack(motion)), axis=1))
+
+
 def make_block(
     batch: FilteredBatch, before: int, body: FloatArray, robust: FloatArray | None = None
 ) -> Block:
@@ -113,7 +115,7 @@ def make_block(
     body : (10,) array
         The phi known so far: what the motion within the block makes of it is no scatter.
     robust : (n, 6) array, optional
-        Weights of the samples, see `robust_weights`.
+        Weights of the samples, see `prediction.robust_weights`.
     """
     matrix = -regressor(batch)
     used = np.isfinite(batch.wrench)
@@ -156,37 +158,6 @@ def make_block(
         gravity_by_joint=batch.gravity_by_joint.mean(axis=0),
         root=root,
     )
-
-
-def robust_weights(
-    batch: FilteredBatch,
-    body: FloatArray,
-    expected: tuple[FloatArray, FloatArray],
-    noise: FloatArray,
-) -> FloatArray | None:
-    """Return weights (n, 6), alike within a group: less where a deviation is too large.
-
-    w = min(1, (c / d)²), d being the deviation from what was predicted for the block, in its
-    standard deviation and that of a sample. None where all are ones.
-
-    Parameters
-    ----------
-    batch : FilteredBatch
-    body : (10,) array
-        phi as known before.
-    expected : (6,) and (6, 6) arrays
-        Mean wrench that was predicted, and its covariance.
-    noise : (2,) array
-        Of a sample [N, N m]; NaN: not known, such a group's samples have full weight.
-    """
-    matrix = -regressor(batch)
-    away = batch.wrench - expected[0] - (matrix - matrix.mean(axis=0)) @ body
-    variance = np.diag(expected[1]) + np.repeat(noise, 3) ** 2
-    distance: FloatArray = np.nan_to_num(away**2 / variance).reshape(-1, 2, 3).sum(axis=2)
-    if np.all(distance <= FULL_WEIGHT**2):
-        return None
-    weight = FULL_WEIGHT**2 / np.maximum(distance, FULL_WEIGHT**2)
-    return np.asarray(np.repeat(weight, 3, axis=1))
 
 
 def _direction(batch: FilteredBatch) -> FloatArray:

@@ -141,6 +141,10 @@ class PayloadEstimate:
     calibration: Mapping[str, CalibrationValue] = field(default_factory=dict)
     set_up_wrong: bool = False
 
+    def repeats(self, other: PayloadEstimate | None) -> bool:
+        """Tell whether nothing but the stamp is other than in an estimate before."""
+        return other is not None and other.covariance is self.covariance
+
 
 def in_message_order(
     parameters: FloatArray, covariance: FloatArray

@@ -18,6 +18,7 @@ from load_identification.estimation.belief.error_budget import (
 )
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
+from load_identification.estimation.belief.prediction import robust_weights
 from load_identification.estimation.calibration_check import CalibrationCheck
 from load_identification.estimation.changes.detection import ChangeDetection, State
 from load_identification.estimation.events import EventKind, EventQueue
@@ -28,9 +29,9 @@ from load_identification.estimation.measurement import (
     PARAMETERS,
     TORQUE,
     angle_between,
+    finite_motion,
     make_block,
     regressor,
-    robust_weights,
 )
 from load_identification.estimation.misfit.verdict import MisfitMonitor
 from load_identification.estimation.payload_estimate import (
@@ -43,12 +44,13 @@ from load_identification.estimation.payload_estimate import (
     possible,
 )
 from load_identification.estimation.pose_errors import PoseErrors
+from load_identification.estimation.predicted_covariance import information_root
 from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffset
 from load_identification.estimation.systematic_errors import SystematicErrors, error_words
 from load_identification.estimation.time_delay import DelayEstimate
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.model.robot import RotationAxis
-from load_identification.typing_aliases import BoolArray, FloatArray
+from load_identification.typing_aliases import FloatArray
 
 INERTIA = range(4, PARAMETERS)
 
@@ -107,12 +109,14 @@ class PayloadEstimator:
         self._steps = np.zeros(2)
         self._joints, self._base = 0, False
         self._belief: Belief
+        self._known: PayloadEstimate | None = None
         self.reset(keep_offset=False)
 
     def reset(self, keep_offset: bool = True) -> None:
         """Forget the payload, and where asked all that samples have told of offset and cell."""
         self._excitation.reset()
         self.misfit.forget()
+        self._known = None
         if keep_offset and self._block is not None:
             belief = self._changes.settled(self._belief)
             self._belief = belief.without(belief.model.places(belief.model.body))
@@ -134,6 +138,7 @@ class PayloadEstimator:
     def _begin(self, stamp: int, noise: NoiseLevels) -> None:
         """Know nothing but noise and a calibrated offset that holds, at a stamp [ns]."""
         s = self.settings
+        self._known = None
         self._gathered: list[FilteredBatch] = []
         self._ended = stamp
         self._direction: FloatArray | None = None
@@ -162,6 +167,7 @@ class PayloadEstimator:
         """Take a body, (10,) with (10, 10) covariance, off the payload from now on."""
         self._tool = np.array(parameters, dtype=float)
         self._tool_covariance = np.array(covariance, dtype=float)
+        self._known = None
 
     @property
     def tool(self) -> tuple[FloatArray, FloatArray]:
@@ -225,7 +231,7 @@ class PayloadEstimator:
         if not self._gathered:
             return
         samples = joined(self._gathered)
-        self._gathered = []
+        self._gathered, self._known = [], None
         body = self._belief.values[self._belief.model.body]
         before, self._ended = self._ended, int(samples.stamps[-1])
         block = make_block(samples, before, body)
@@ -272,6 +278,13 @@ class PayloadEstimator:
         """Return what is known now, or None before the first sample; changes nothing."""
         if self._block is None:
             return None
+        # Until another block ends the stamp alone is new, unless an arm's own errors are learned.
+        if self._known is None or self._systematic_covariance is not None:
+            self._known = self._claimed()
+        return replace(self._known, stamp=self.newest)
+
+    def _claimed(self) -> PayloadEstimate:
+        """Work out what may be said of the payload."""
         belief = self._changes.settled(self._belief)
         found, levels = belief.knowledge, belief.noise
         noise = levels.overall
@@ -419,19 +432,6 @@ class PayloadEstimator:
         read = belief.besides(at) - offset
         predicted = read - regressor(batch) @ belief.values[belief.model.body]
         return predicted, batch.wrench - offset - predicted
-
-
-def finite_motion(batch: FilteredBatch) -> BoolArray:
-    """Return which samples have accelerations and an angular velocity, (n,)."""
-    motion = batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
-    return np.asarray(np.all(np.isfinite(np.hstack(motion)), axis=1))
-
-
-def information_root(covariance: FloatArray) -> FloatArray:
-    """Return R (n, n) with R^T R the inverse of a covariance of very different scales."""
-    scale = np.sqrt(np.diag(covariance))
-    unit = covariance / np.outer(scale, scale) + 1e-10 * np.eye(len(scale))
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(unit)) / scale)
 
 
 def shown(belief: Belief) -> Mapping[str, CalibrationValue]:

@@ -232,3 +232,10 @@ def _joined(knowledge: Knowledge, rows: FloatArray, samples: FloatArray) -> Floa
     return np.asarray(
         np.linalg.qr(np.concatenate([known, weighted], axis=1), mode='r'), dtype=float
     )
+
+
+def information_root(covariance: FloatArray) -> FloatArray:
+    """Return R (n, n) with R^T R the inverse of a covariance of very different scales."""
+    scale = np.sqrt(np.diag(covariance))
+    unit = covariance / np.outer(scale, scale) + 1e-10 * np.eye(len(scale))
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(unit)) / scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ class Outputs:
             for topic in ('inertia', 'inertia_std', 'inertia_total')
         )
         self._offset = node.create_publisher(WrenchStamped, 'offset', LATCHED_QOS)
-        self._inertia_message, self._wrench_message = InertiaStamped(), WrenchStamped()
+        self._published: PayloadEstimate | None = None
+        self._messages: list[tuple[Any, Any]] = []
         self._covariance = node.create_publisher(Float64MultiArray, 'covariance', LATCHED_QOS)
         self._predicted = SixNumberPublisher(node, WrenchStamped, 'wrench_predicted')
         self._external = SixNumberPublisher(node, WrenchStamped, 'wrench_external')
@@ -61,36 +63,40 @@ class Outputs:
         return self._predicted.wanted or self._external.wanted
 
     def publish(self, estimate: PayloadEstimate) -> None:
-        """Publish an estimate."""
-        if estimate.identified[0]:
-            known = np.where(estimate.identified, estimate.values, np.nan)
-            self._publish_inertia(self._inertia, estimate, known)
-        self._publish_inertia(self._inertia_std, estimate, _known(estimate.std, estimate.std))
-        total, std = in_message_order(estimate.total, estimate.total_covariance)
-        self._publish_inertia(self._inertia_total, estimate, _known(total, std))
-        self._publish_offset(estimate)
-        covariance = self._signs[:, None] * estimate.covariance * self._signs
-        self._matrix.data = covariance.ravel().tolist()
+        """Publish an estimate; where it repeats the one before, only with another stamp."""
+        if not estimate.repeats(self._published):
+            self._messages = self._written(estimate)
+        self._published = estimate
+        for publisher, message in self._messages:
+            set_stamp(message.header, estimate.stamp)
+            publisher.publish(message)
         self._covariance.publish(self._matrix)
 
-    def _publish_inertia(
-        self, publisher: Any, estimate: PayloadEstimate, values: FloatArray
-    ) -> None:
-        """Publish ten values in message order as of an estimate."""
-        message = self._inertia_message
-        set_stamp(message.header, estimate.stamp)
-        message.header.frame_id = estimate.frame
-        set_inertia(message.inertia, values)
-        publisher.publish(message)
-
-    def _publish_offset(self, estimate: PayloadEstimate) -> None:
-        """Publish the offset of the raw wrench, NaN where nothing is known of it."""
+    def _written(self, estimate: PayloadEstimate) -> list[tuple[Any, Any]]:
+        """Return what to publish of an estimate, stamps left open, with the publishers."""
+        total, total_std = in_message_order(estimate.total, estimate.total_covariance)
+        bodies = [
+            (self._inertia_std, _known(estimate.std, estimate.std)),
+            (self._inertia_total, _known(total, total_std)),
+        ]
+        if estimate.identified[0]:
+            known = np.where(estimate.identified, estimate.values, np.nan)
+            bodies.insert(0, (self._inertia, known))
+        messages: list[tuple[Any, Any]] = []
+        for publisher, values in bodies:
+            message = InertiaStamped()
+            set_inertia(message.inertia, values)
+            messages.append((publisher, message))
+        # The offset of the raw wrench, NaN where nothing is known of it.
         std = np.sqrt(np.diag(estimate.covariance)[PARAMETERS:])
-        message = self._wrench_message
-        set_stamp(message.header, estimate.stamp)
-        message.header.frame_id = estimate.frame
-        set_wrench(message.wrench, _known(self._payload.sign * estimate.offset, std))
-        self._offset.publish(message)
+        offset = WrenchStamped()
+        set_wrench(offset.wrench, _known(self._payload.sign * estimate.offset, std))
+        messages.append((self._offset, offset))
+        for _, message in messages:
+            message.header.frame_id = estimate.frame
+        covariance = self._signs[:, None] * estimate.covariance * self._signs
+        self._matrix.data = array('d', covariance.tobytes())
+        return messages
 
     def publish_samples(self, batch: FilteredBatch) -> None:
         """Publish both wrenches as the sensor would read them, in the raw wrench's convention."""

@@ -39,7 +39,7 @@ LEVELS = {
 
 def number(value: float) -> str:
     """Return decimal text, 'nan' for what is not known."""
-    return f'{value:.9g}' if np.isfinite(value) else 'nan'
+    return f'{value:.9g}' if math.isfinite(value) else 'nan'
 
 
 class StatusMessage:
@@ -55,6 +55,8 @@ class StatusMessage:
         self.name = name
         self.state = 'waiting'
         self._values: dict[str, KeyValue] = {}
+        self._shown: PayloadEstimate | None = None
+        self._alive = False
         self.message = DiagnosticStatus(name=name, level=DiagnosticStatus.WARN)
         self._set('state', self.state)
         for key in PARAMETER_KEYS:
@@ -92,6 +94,22 @@ class StatusMessage:
         for name, found in shown.items():
             self._set(f'{CALIBRATION}{name}', number(found.value))
             self._set(f'{CALIBRATION}{name}.std', number(found.std))
+
+    def _set_estimate(self, estimate: PayloadEstimate, sign: float, alive: bool) -> None:
+        """Write every value with its uncertainty; see `update`."""
+        rows = zip(PARAMETER_KEYS, estimate.values, estimate.std, estimate.identified, strict=True)
+        for key, value, std, identified in rows:
+            # A dead sensor does not say that the load is still the same.
+            self._set_parameter(key, value, std, bool(identified) and alive)
+        for source, variance in zip(SOURCES, estimate.budget[:, 0], strict=True):
+            known = estimate.std[0] < UNKNOWN_STD
+            self._set(f'mass.std.{source}', number(np.sqrt(variance) if known else np.nan))
+        self._set_calibration(estimate.calibration)
+        offset_std = np.sqrt(np.diag(estimate.covariance)[10:])
+        for key, value, std in zip(OFFSET_KEYS, estimate.offset, offset_std, strict=True):
+            known = std < UNKNOWN_STD
+            self._set(key, number(sign * value if known else np.nan))
+            self._set(f'{key}.std', number(std if known else np.nan))
 
     def update(
         self,
@@ -133,22 +151,9 @@ class StatusMessage:
         self.state = _state(estimate, waiting)
         self._set('state', self.state)
         alive = ALIVE in health.values()
-        if estimate is not None:
-            rows = zip(
-                PARAMETER_KEYS, estimate.values, estimate.std, estimate.identified, strict=True
-            )
-            for key, value, std, identified in rows:
-                # A dead sensor does not say that the load is still the same.
-                self._set_parameter(key, value, std, bool(identified) and alive)
-            for source, variance in zip(SOURCES, estimate.budget[:, 0], strict=True):
-                known = estimate.std[0] < UNKNOWN_STD
-                self._set(f'mass.std.{source}', number(np.sqrt(variance) if known else np.nan))
-            self._set_calibration(estimate.calibration)
-            offset_std = np.sqrt(np.diag(estimate.covariance)[10:])
-            for key, value, std in zip(OFFSET_KEYS, estimate.offset, offset_std, strict=True):
-                known = std < UNKNOWN_STD
-                self._set(key, number(sign * value if known else np.nan))
-                self._set(f'{key}.std', number(std if known else np.nan))
+        if estimate is not None and not (estimate.repeats(self._shown) and alive == self._alive):
+            self._set_estimate(estimate, sign, alive)
+        self._shown, self._alive = estimate, alive
         self._set('compensation', compensation)
         self._set('event', event)
         self._set('samples.used', str(used))

@@ -18,6 +18,7 @@ from load_identification.estimation.belief.error_scales import learned_scales
 from load_identification.estimation.belief.linearisation import has_moved, is_known, thinned, told
 from load_identification.estimation.belief.model import FIELD, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
+from load_identification.estimation.belief.prediction import Prediction
 from load_identification.estimation.measurement import (
     GROUPS,
     PARAMETERS,
@@ -143,27 +144,16 @@ class Belief:
 
     def after(self, elapsed: float, angle: float) -> Belief:
         """Return what is known after some time [s] and an angle travelled [rad]."""
-        model, moving = self.model, self.model.offset.stop
-        kept = model.pose.kept(angle)
-        keep = np.ones(moving)
-        keep[model.path] = kept
-        variance = np.zeros(moving)
-        path = max(1.0, float(self.scales[FIELD])) * model.pose.path_std
-        triangles = []
-        parts = model.bank.parts(self.weight)
-        bank = zip(model.bank.walks, parts, self.triangles, strict=True)
-        for walk, part, triangle in bank:
-            variance[model.path] = (part * path) ** 2 * (1.0 - kept**2)
-            variance[model.offset] = np.repeat(walk, 3) ** 2 * elapsed
-            triangles.append(pass_time(triangle, keep, variance))
+        keep, variances = self.model.moved(elapsed, angle, self.scales, self.weight)
+        bank = zip(self.triangles, variances, strict=True)
         later = replace(
             self,
-            triangles=tuple(triangles),
+            triangles=tuple(pass_time(triangle, keep, variance) for triangle, variance in bank),
             scores=drift.faded(self.scores, elapsed),
             age=self.age + elapsed,
             unrelaxed=self.unrelaxed + elapsed,
         )
-        if later.unrelaxed >= RELAX_EVERY and later.settled and model.systematic.size:
+        if later.unrelaxed >= RELAX_EVERY and later.settled and self.model.systematic.size:
             return later._relaxed()
         return later
 
@@ -180,11 +170,19 @@ class Belief:
         triangles = tuple(relax(t, places, keep, variance) for t in self.triangles)
         return replace(self, triangles=triangles, scales=scales, unrelaxed=0.0)
 
-    def predicted(self, block: Block) -> tuple[FloatArray, FloatArray]:
-        """Return the wrench expected of a block, (6,), and its covariance without noise (6, 6)."""
+    def predicted(self, block: Block, elapsed: float = 0.0, angle: float = 0.0) -> Prediction:
+        """Return what is expected of a block, by the walk of most weight.
+
+        It may be so much later [s], and so much farther [rad].
+        """
         rows = self.model.rows(block, self.body)[:, :-1]
-        root = root_covariance(self.triangle, rows)
-        return rows @ self.values, root.T @ root
+        moved = np.zeros((6, 6))
+        if elapsed:
+            keep, variances = self.model.moved(elapsed, angle, self.scales, self.weight)
+            moving = rows[:, : len(keep)].copy()
+            moved = moving * variances[self.best] @ moving.T
+            rows[:, : len(keep)] *= keep
+        return Prediction(rows @ self.values, self.triangle, rows, moved)
 
     @property
     def single(self) -> Belief:

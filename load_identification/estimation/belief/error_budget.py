@@ -64,26 +64,32 @@ def known(belief: Belief) -> Knowledge:
     """
     model = belief.model
     places = np.concatenate([model.places(model.body), model.places(model.offset)])
-    rows = np.eye(model.size)[places]
+    # Of the best, the systematic errors are asked for too.
+    asked = np.concatenate([places, model.places(model.errors)])
+    rows = np.zeros((len(asked), model.size))
+    rows[np.arange(len(asked)), asked] = 1.0
+    errors_std = np.zeros(0)
     weight = belief.weight
     means = np.zeros((len(weight), len(places)))
     covariances = np.zeros((len(weight), len(places), len(places)))
     conditional = np.zeros((len(weight), PARAMETERS, PARAMETERS))
     order = np.concatenate([model.places(model.offset), model.places(model.body)])
+    steady = int(np.argmax(np.where(model.bank.faster(), -1.0, weight)))
     for k, triangle in enumerate(belief.triangles):
-        if not weight[k] and model.bank.faster()[k]:
+        if not weight[k] and k != steady:
             continue
-        means[k] = values(triangle)[places]
-        root = root_covariance(triangle, rows)
+        best = k == belief.best
+        means[k] = (belief.values if best else values(triangle))[places]
+        root = root_covariance(triangle, rows if best else rows[: len(places)])
+        if best:
+            errors_std = np.sqrt(np.sum(root[:, len(places) :] ** 2, axis=0))
+            root = root[:, : len(places)]
         covariances[k] = root.T @ root
         inverse = root_covariance(given(triangle, order), np.eye(16)[6:])
         conditional[k] = inverse.T @ inverse
     mean, covariance = drift.mixed(weight, means, covariances)
     body = slice(PARAMETERS)
-    steady = int(np.argmax(np.where(model.bank.faster(), -1.0, weight)))
     wandering = drift.mixed(weight, means[:, body], conditional)[1] - conditional[steady]
-    part = np.zeros((model.systematic.size, model.size))
-    part[:, model.errors] = np.eye(model.systematic.size)
     return Knowledge(
         body=mean[body],
         offset=mean[PARAMETERS:],
@@ -91,7 +97,7 @@ def known(belief: Belief) -> Knowledge:
         noise=conditional[steady],
         drift=wandering,
         errors=belief.values[model.errors],
-        errors_std=np.sqrt(np.sum(root_covariance(belief.triangle, part) ** 2, axis=0)),
+        errors_std=errors_std,
         freedom=belief.noise.freedom,
     )
 

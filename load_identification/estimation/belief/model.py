@@ -98,6 +98,32 @@ class Model:
             ]
         )
 
+    def moved(
+        self, elapsed: float, angle: float, scales: FloatArray, weight: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return how path states and offset move: what is kept, and the variance that is added.
+
+        Parameters
+        ----------
+        elapsed, angle : float
+            Time, and angle travelled [s, rad].
+        scales : (classes + 1,) array
+        weight : (k,) array
+            Of the members of the bank.
+
+        Returns
+        -------
+        keep, variances : (12,) and (k, 12) arrays
+        """
+        kept = self.pose.kept(angle)
+        keep = np.ones(self.offset.stop)
+        keep[self.path] = kept
+        path = max(1.0, float(scales[FIELD])) * self.pose.path_std
+        variances = np.zeros((len(weight), len(keep)))
+        variances[:, self.path] = (self.bank.parts(weight)[:, None] * path) ** 2 * (1.0 - kept**2)
+        variances[:, self.offset] = np.repeat(self.bank.walks, 3, axis=1) ** 2 * elapsed
+        return keep, variances
+
     def rows(self, block: Block, body: FloatArray) -> FloatArray:
         """Return a block's rows [B y], (6, size + 1), not weighted yet [N, N m]."""
         rows = np.zeros((6, self.size + 1))

@@ -199,10 +199,7 @@ class ChangeDetection:
         for place in np.argsort(-start.weight).tolist():
             if start.weight[place] < LIKELY or least < 1.0:
                 break
-            member = start.member(place)
-            if past:
-                member = member.after(elapsed, angle)
-            least = min(least, over_gate(member, mean))
+            least = min(least, over_gate(start.member(place), mean, elapsed, angle))
         return least
 
     def _begin(self, belief: Belief, block: Block) -> Belief:

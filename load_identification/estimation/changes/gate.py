@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from scipy.special import chdtri
 
@@ -21,16 +23,20 @@ DOUBT = 1.5
 [-]."""
 
 
-def over_gate(belief: Belief, block: Block) -> float:
+def over_gate(belief: Belief, block: Block, elapsed: float = 0.0, angle: float = 0.0) -> float:
     """Return the normalised innovation squared of a block over its gate; above 1 is an alarm.
 
-    The larger of all channels and torque alone; 0 where the deviation is too small to matter.
+    The larger of all channels and torque alone; 0 where the deviation is too small to matter. The
+    block may be later than the belief by so much time [s] and an angle travelled [rad].
     """
-    expected, covariance = belief.predicted(block)
-    innovation = block.wrench - expected
+    expected = belief.predicted(block, elapsed, angle)
+    innovation = block.wrench - expected.wrench
     live = np.flatnonzero(block.live & (block.count > 0.0))
-    if not live.size:
+    deviation = np.where(block.live, innovation, 0.0).reshape(2, 3)
+    size = np.linalg.norm(deviation, axis=1) / belief.noise.visible(block.rest)
+    if not live.size or not size.max() > SMALLEST:
         return 0.0
+    covariance = expected.covariance
     noise = DOUBT * belief.noise.surely(block.rest)
     unsure = belief.noise.unsure(block.rest)[GROUPS]
     if not belief.settled:
@@ -49,7 +55,11 @@ def over_gate(belief: Belief, block: Block) -> float:
         if channels.size:
             away = innovation[channels]
             distance = away @ np.linalg.solve(covariance[np.ix_(channels, channels)], away)
-            ratios.append(float(distance / chdtri(channels.size, FALSE_ALARM)))
-    deviation = np.where(block.live, innovation, 0.0).reshape(2, 3)
-    size = np.linalg.norm(deviation, axis=1) / belief.noise.visible(block.rest)
-    return max(ratios) if bool(size.max() > SMALLEST) else 0.0
+            ratios.append(float(distance / quantile(channels.size)))
+    return max(ratios)
+
+
+@cache
+def quantile(channels: int) -> float:
+    """Return what the distance of so many channels exceeds by chance with `FALSE_ALARM`."""
+    return float(chdtri(channels, FALSE_ALARM))

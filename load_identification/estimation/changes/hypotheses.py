@@ -114,7 +114,7 @@ def hardly_changed(before: Belief, block: Block) -> Belief | None:
 
     None where that is more than a little. Which of them it was need not be known then.
     """
-    away = np.where(block.live, block.wrench - before.predicted(block)[0], 0.0).reshape(2, 3)
+    away = np.where(block.live, block.wrench - before.predicted(block).wrench, 0.0).reshape(2, 3)
     force, torque = np.linalg.norm(away, axis=1)
     model = before.model
     part = LITTLE_PART * STANDARD_GRAVITY * abs(before.values[model.body.start])
@@ -151,8 +151,8 @@ def read_zero(belief: Belief, near: Sequence[Block]) -> bool:
     """Tell whether, with the offset of a belief, the sensor read zero in or between blocks."""
     found = [belief.predicted(block) for block in near]
     noise = np.repeat(belief.noise.surely(near[0].rest), 3)
-    std = np.sqrt(np.diag(found[-1][1]) + noise**2)
-    for (before, _), (after, _) in pairwise(found):
+    std = np.sqrt(np.diag(found[-1].covariance) + noise**2)
+    for before, after in pairwise(each.wrench for each in found):
         step = after - before
         scaled = step / std
         length = float(scaled @ scaled)
