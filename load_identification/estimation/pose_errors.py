@@ -33,7 +33,7 @@ def harmonics(direction: FloatArray) -> FloatArray:
 
     Each has mean square 1 over the sphere; the sum of their squares is 12 everywhere.
     """
-    x, y, z = direction
+    x, y, z = direction.tolist()
     second = np.array(
         [x * y, y * z, x * z, (x * x - y * y) / 2.0, (3 * z * z - 1) / np.sqrt(12.0)]
     )

@@ -66,6 +66,10 @@ CLASSES = ('gain_common', 'gain', 'cross_talk', 'mounting', 'base_tilt', 'joint_
 """Those that share a scale; gains of either kind too."""
 
 
+SKEW = np.cross(np.eye(3)[None], np.eye(3)[:, None])
+"""Times a vector v: [v x], (3, 3, 3)."""
+
+
 class SystematicErrors:
     """The N errors of a cell: names, priors, and what each does to the wrench.
 
@@ -97,7 +101,8 @@ class SystematicErrors:
         rows += [('delay', 'delay', p.delay)]
         self._joints = joints
         self._used = np.array([std > 0.0 for _, _, std in rows])
-        self._pairs = np.array(pairs).T
+        # Gains and cross-talk: which wrench goes where.
+        self._into, self._of = np.array([(k, k) for k in range(6)] + pairs).T
         kept = [row for row in rows if row[2] > 0.0]
         self.names: tuple[str, ...] = tuple(name for name, _, _ in kept)
         self.std: FloatArray = np.array([std for _, _, std in kept])
@@ -122,19 +127,18 @@ class SystematicErrors:
         if not self.size:
             return np.zeros((6, 0))
         wrench = block.matrix @ body
-        force, torque = wrench[:3], wrench[3:]
-        gain = np.diag(wrench)
-        first, second = self._pairs
-        mixed = np.zeros((6, len(first)))
-        mixed[first, np.arange(len(first))] = wrench[second]
-        mounting = np.vstack([_skew(-force), _skew(-torque)])
+        whole = np.zeros((6, len(self._used)))
+        whole[:, 0] = wrench
+        mixed = 1 + len(self._into)
+        whole[self._into, np.arange(1, mixed)] = wrench[self._of]
+        turned = slice(mixed, mixed + 3)
+        whole[:3, turned], whole[3:, turned] = SKEW @ -wrench[:3], SKEW @ -wrench[3:]
         # The load pulls with m g, and with mc x g.
-        turned = np.hstack([block.gravity_by_tilt, block.gravity_by_joint])
-        if not turned.shape[1]:
-            turned = np.zeros((3, 2 + self._joints))
-        pulled = np.vstack([body[0] * turned, _skew(body[1:4]) @ turned])
-        delay = -(block.slope @ body)[:, None]
-        whole = np.hstack([wrench[:, None], gain, mixed, mounting, pulled, delay])
+        by_angle = np.hstack([block.gravity_by_tilt, block.gravity_by_joint])
+        if by_angle.shape[1]:
+            whole[:3, turned.stop : -1] = body[0] * by_angle
+            whole[3:, turned.stop : -1] = SKEW @ body[1:4] @ by_angle
+        whole[:, -1] = -(block.slope @ body)
         return np.asarray(whole[:, self._used])
 
 
@@ -169,8 +173,3 @@ def error_words(name: str, value: float, std: float, prior: float) -> str:
     if kind == 'gain':
         return f'gain of {which} off by {percent}: calibrate the sensor'
     return f'cross-talk {which.replace(".", " by ")}: {value:.4f} ± {1.96 * std:.4f}'
-
-
-def _skew(v: FloatArray) -> FloatArray:
-    """Return [v x]."""
-    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])

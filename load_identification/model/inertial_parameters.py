@@ -35,6 +35,14 @@ ROTATION_TOLERANCE = 1e-6
 # Rows and columns of xx, xy, xz, yy, yz, zz.
 _UPPER = np.triu_indices(3)
 
+# Entry ij of the inertia about the centre by the first moment k: times the centre, summed over l.
+_DELTA = np.eye(3)
+_BY_FIRST_MOMENT = (
+    np.einsum('il,jk->ijkl', _DELTA, _DELTA)
+    + np.einsum('ik,jl->ijkl', _DELTA, _DELTA)
+    - 2.0 * np.einsum('ij,kl->ijkl', _DELTA, _DELTA)
+)[_UPPER]
+
 # An axis points to the side of this direction. No axis in a coordinate plane at a multiple of
 # 15 degrees comes within 5 degrees of a right angle to it: for usual mountings the sign does not
 # hang on rounding or noise.
@@ -123,11 +131,7 @@ class InertialParameters:
         ------
         ParameterError : where the mass is not positive.
         """
-        if self.mass <= 0.0:
-            raise ParameterError(
-                f'mass is {self.mass:g} kg: only a body of positive mass has a centre of mass'
-            )
-        return self.first_moment / self.mass
+        return _center(self.mass, self.first_moment)
 
     @property
     def inertia_about_center_of_mass(self) -> FloatArray:
@@ -274,16 +278,23 @@ def message_jacobian(phi: npt.ArrayLike) -> FloatArray:
     ------
     ParameterError : where the mass is not positive.
     """
-    body = InertialParameters.from_vector(phi)
-    center = body.center_of_mass
+    phi = _checked('parameter vector', phi, (10,))
+    mass, center = phi[0], _center(phi[0], phi[1:4])
     jacobian = np.eye(10)
-    jacobian[1:4, 0] = -center / body.mass
-    jacobian[1:4, 1:4] /= body.mass
+    jacobian[1:4, 0] = -center / mass
+    jacobian[1:4, 1:4] /= mass
     jacobian[4:, 0] = _steiner(center)[_UPPER]
-    for k, dh in enumerate(np.eye(3)):
-        change = np.outer(center, dh) + np.outer(dh, center) - 2.0 * center[k] * np.eye(3)
-        jacobian[4:, 1 + k] = change[_UPPER]
+    jacobian[4:, 1:4] = _BY_FIRST_MOMENT @ center
     return jacobian
+
+
+def _center(mass: float, first_moment: FloatArray) -> FloatArray:
+    """Return ``c = (m c) / m``, eq. 16."""
+    if mass <= 0.0:
+        raise ParameterError(
+            f'mass is {mass:g} kg: only a body of positive mass has a centre of mass'
+        )
+    return first_moment / mass
 
 
 def _steiner(offset: FloatArray) -> FloatArray:

@@ -194,6 +194,8 @@ class SensorHealth:
         self._distinct = 0
         self._moves, self._news, self._reversals = np.zeros((3, 6), dtype=np.int64)
         self._low, self._high = np.full(6, np.inf), np.full(6, -np.inf)
+        self.states: tuple[str, ...] = (ABSENT,) * 6
+        """What each channel is now."""
         self._stuck: BoolArray = np.zeros(6, dtype=bool)
         self._frozen = False
 
@@ -202,10 +204,7 @@ class SensorHealth:
         """Channels that have never shown a value other than zero, (6,)."""
         return self._monitor.absent
 
-    @property
-    def states(self) -> tuple[str, ...]:
-        """What each channel is now."""
-        value = np.full(6, np.nan) if self._last is None else self._last
+    def _judged(self, value: FloatArray) -> tuple[str, ...]:
         # At the end of what it has shown, which a signal reaches without a jump.
         beyond = np.maximum(self._low - value, value - self._high)
         reach = NO_JUMP * (self._high - self._low)
@@ -273,6 +272,7 @@ class SensorHealth:
         stuck = (stuck & ~excused) | frozen[:, None] | unproven
         self._last, self._newest = wrench[-1], int(stamps[-1])
         self._frozen, self._stuck = bool(frozen[-1]), stuck[-1]
+        self.states = self._judged(self._last)
         return stuck
 
     def _find_frozen(self, stamps: IntArray, any_change: BoolArray) -> BoolArray:
