@@ -335,7 +335,9 @@ def test_what_the_driver_holds_survives_a_restart(ur_type: Any) -> None:
         process = group._processes[0]
         process.close()
         group.pipelines.clear()
-        pipeline, _ = started(group, parameters={'payload_driver': 'ur'})
+        other = {'payload_driver': 'ur', 'driver_payload_mass': 0.4}
+        pipeline, (process,) = started(group, parameters=other)
+        assert 'driver_payload_mass 0.4 kg does not count: the driver was told' in process.output
         arm.ready()
         arm.begin = arm.now
         arm.run()

@@ -110,6 +110,12 @@ class Services:
             self._weigher.set_calibrated(stored.offset)
         if stored.driver is not None:
             self._payload.driver.restore(stored.driver.held, stored.driver.taken_off)
+            configured, held = self._parameters.driver_payload_mass, stored.driver.held[0]
+            if configured and abs(configured - held) > self._weigher.requirements.mass:
+                self._node.get_logger().warning(
+                    f'driver_payload_mass {configured:g} kg does not count: the driver was told '
+                    f'of {held:.4g} kg last; call apply_payload or clear_payload to tell it again'
+                )
 
     @property
     def problem(self) -> str:
