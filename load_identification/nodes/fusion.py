@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from geometry_msgs.msg import WrenchStamped
@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 from load_identification.interface.batches import JointBatch, SynchronizedBatch, WrenchBatch
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.parameters import FUSION
-from load_identification.nodes.diagnostics import LOOK, Starvation, report_regularly
+from load_identification.nodes.diagnostics import LOOK, WARNING, Starvation, report_regularly
 from load_identification.nodes.transport.publishers import SynchronizedPublisher
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, run
 from load_identification.nodes.transport.subscriptions import (
@@ -25,6 +25,9 @@ from load_identification.pipeline import settings
 
 SILENCE = 1.0
 """An input from which nothing has come for so long is reported [s]."""
+
+MANY_JUMPS = 10
+"""So many positions within a second that no joint can have are no glitches."""
 
 
 class FusionNode(Node):
@@ -45,6 +48,10 @@ class FusionNode(Node):
         self._heard = dict.fromkeys((self._joint_states.topic, self._wrenches.topic), -1.0)
         self._received = dict.fromkeys(self._heard, 0)
         self._starvation = Starvation()
+        self._frames: dict[str, float] = {}
+        self._mixed = False
+        # How many samples had been dropped as jumps, at each look within the last while.
+        self._jumps: deque[int] = deque([0], maxlen=round(SILENCE / LOOK) + 1)
         every(self, LOOK, self._look)
         report_regularly(self, self)
 
@@ -67,10 +74,24 @@ class FusionNode(Node):
             if messages:
                 self._heard[topic] = now
                 self._received[topic] += len(messages)
-        return self._joint_reader.read(taken[0]), self._wrench_reader.read(taken[1])
+        return self._joint_reader.read(taken[0]), self._of_one(self._wrench_reader.read(taken[1]))
+
+    def _of_one(self, wrenches: Iterator[WrenchBatch]) -> Iterator[WrenchBatch]:
+        """Yield wrenches unless two publishers send them at once, in one frame: which is right
+        nobody knows, and between the two lies another load. The stage tells frames apart."""
+        for batch in wrenches:
+            self._frames[batch.frame] = now = time.monotonic()
+            self._frames = {k: v for k, v in self._frames.items() if now - v < SILENCE}
+            self._mixed = self._wrenches.mixed and len(self._frames) == 1
+            if self._mixed:
+                self.stage.dropped['wrench_two_publishers'] += len(batch.stamps)
+            else:
+                yield batch
 
     def _look(self) -> None:
-        self._starvation.note(sum(self._received.values()), self.stage.given, self.counts())
+        counts = self.counts()
+        self._starvation.note(sum(self._received.values()), self.stage.given, counts)
+        self._jumps.append(counts['joint_state_jump'])
 
     def reason(self) -> str:
         """Return which input is silent."""
@@ -80,6 +101,11 @@ class FusionNode(Node):
             for topic, last in self._heard.items()
             if now - last > SILENCE
         ]
+        if not silent and self._mixed:
+            topic, nodes = self._wrenches.topic, ', '.join(self._wrenches.publishers)
+            return (
+                f'all of {topic} dropped: two publishers at once ({nodes}): which is the sensor?'
+            )
         if not silent and self._starvation.lately is not None:
             return self.stage.why_nothing(self._starvation.lately)
         return ', '.join(silent)
@@ -89,8 +115,16 @@ class FusionNode(Node):
         return self.stage.dropped + self._counted
 
     def details(self) -> Mapping[str, str]:
-        """Return how many messages have come."""
-        return {f'received{topic}': str(count) for topic, count in self._received.items()}
+        """Return how many messages have come, and whether many joint states cannot be."""
+        received = {f'received{topic}': str(count) for topic, count in self._received.items()}
+        jumps = self._jumps[-1] - self._jumps[0]
+        if jumps < MANY_JUMPS:
+            return received
+        words = (
+            f'{jumps} of {self._joint_states.topic} dropped in {SILENCE:g} s: positions jump '
+            'farther than joints can move: degrees, or two publishers of the same joints?'
+        )
+        return {**received, WARNING: words}
 
 
 def main(args: list[str] | None = None) -> int:

@@ -7,8 +7,19 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from ros_helpers import Group, NodeProcess, Pipeline
-from ros_messages import NS, PUMA, Message, feed, recording, stamp_of
+from geometry_msgs.msg import WrenchStamped
+from ros_helpers import RELIABLE, Group, NodeProcess, Pipeline
+from ros_messages import (
+    FRAME,
+    NS,
+    PUMA,
+    Message,
+    feed,
+    joint_message,
+    recording,
+    stamp_of,
+    wrench_message,
+)
 
 from load_identification.simulation.faults import glitch, poses, restamped, wrapped
 
@@ -110,3 +121,54 @@ def test_stamps_of_zero_are_named(live: Live) -> None:
         if message.topic == '/wrench':
             message.content.header.stamp.sec = message.content.header.stamp.nanosec = 0
     said_while(live, messages, 'all of /wrench dropped: stamps of zero')
+
+
+def test_wrenches_of_two_publishers_at_once_are_named_and_none_is_believed(live: Live) -> None:
+    """As of a driver and a simulated sensor: the mean of both is half the load."""
+    pipeline, _ = live
+    group = pipeline.group
+    second = group.node.create_publisher(WrenchStamped, '/wrench', RELIABLE)
+    counted = pipeline.dropped('wrench_stamp_zero')
+    group.wait_for(
+        lambda: pipeline.dropped('wrench_stamp_zero') > counted,
+        'the second publisher heard',
+        meanwhile=lambda: second.publish(wrench_message(0, FRAME, [0.0] * 6)),
+    )
+    base, count = group.next_base(), len(pipeline.inertias)
+
+    def both() -> Iterator[Message]:
+        for message in feed(recording(), base):
+            yield message
+            if message.topic == '/wrench':
+                second.publish(wrench_message(message.due + 4_000_000, FRAME, [0.0] * 6))
+
+    group.play(both(), 4.0)
+    words = r'all of /wrench dropped: two publishers at once \(/outside, /outside\): which'
+    group.wait_for(lambda: re.search(words, pipeline.words), words)
+    assert pipeline.status['state'] == 'waiting'
+    assert not [m for m in pipeline.inertias[count:] if stamp_of(m) < base + 100 * NS]
+    group.node.destroy_publisher(second)
+    group.wait_for(
+        lambda: 'two publishers' not in pipeline.words,
+        'the first publisher believed again',
+        meanwhile=lambda: group.play(feed(recording(), group.next_base(), last=40)),
+    )
+    pipeline.play(recording())
+    assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+
+
+def test_two_publishers_of_the_same_joints_are_named(live: Live) -> None:
+    pipeline, _ = live
+    group = pipeline.group
+
+    def both() -> Iterator[Message]:
+        for message in feed(recording(), group.next_base()):
+            yield message
+            if message.topic == '/joint_states':
+                content = message.content
+                positions = [value + 0.5 for value in content.position]
+                other = joint_message(message.due + 4_000_000, content.name, positions)
+                yield Message(message.due, '/joint_states', other)
+
+    group.play(both(), 1.0)
+    group.wait_for(lambda: 'two publishers of the same joints?' in pipeline.words, 'the words')

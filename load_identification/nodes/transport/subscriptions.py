@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import deque
 from typing import Any
 
 from rclpy._rclpy_pybind11 import RMWError
@@ -63,6 +64,10 @@ class _NeverExecuted(CallbackGroup):
         return
 
 
+MIXED = 3, 1.0
+"""So many numbers that go back within so long [s] are of two publishers, not of one restarted."""
+
+
 class DrainedSubscription:
     """A subscription whose messages are taken in batches rather than by callbacks.
 
@@ -79,6 +84,20 @@ class DrainedSubscription:
         self._subscription = node.create_subscription(
             message_type, topic, lambda _: None, qos, callback_group=_NeverExecuted()
         )
+        self._number = 0
+        self._backward: deque[float] = deque(maxlen=MIXED[0])
+
+    @property
+    def mixed(self) -> bool:
+        """Whether several publishers send at once: each numbers its own messages, upwards."""
+        several = len(self._backward) == MIXED[0]
+        return several and time.monotonic() - self._backward[0] < MIXED[1]
+
+    @property
+    def publishers(self) -> list[str]:
+        """The full names of the nodes that publish."""
+        found = self._node.get_publishers_info_by_topic(self.topic)
+        return sorted(f'{p.node_namespace.rstrip("/")}/{p.node_name}' for p in found)
 
     def destroy(self) -> None:
         """End it."""
@@ -107,6 +126,11 @@ class DrainedSubscription:
                 if taken is None:
                     break
                 messages.append(taken[0])
+                # None from a middleware that does not tell.
+                number = taken[1]['publication_sequence_number'] or self._number + 1
+                if number <= self._number:
+                    self._backward.append(time.monotonic())
+                self._number = number
         return messages
 
 
