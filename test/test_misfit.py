@@ -81,6 +81,15 @@ def test_what_is_wrong_is_named_with_what_to_do(
     assert '(residual ' in found.words
 
 
+def test_torques_in_another_unit_are_seen_at_rest_by_where_the_load_would_be() -> None:
+    estimator, batches = worked(FAULTS['torque x 1000'], 'puma', 'poses', 30.0)
+    for batch in batches:
+        if batch.rest.all():
+            estimator.misfit.update(batch)
+    assert estimator.misfit.named.kind is Kind.UNITS
+    assert 'm from the sensor: torques in mN·m' in estimator.misfit.cause
+
+
 def test_gravity_is_found_to_a_degree() -> None:
     found = judged(FAULTS['gravity 45°'], 'puma', 'rich', 8.0)
     rng = np.random.default_rng([1, 9])

@@ -60,10 +60,10 @@ class Problem:
         """Numbers that are explained or not."""
         return self.wrench.size
 
-    def left_now(self) -> float:
-        """Return the mean square that payload and offset alone leave [-]."""
-        cost, _ = self.with_acceleration(np.zeros((1, len(self.right) - 1)))
-        return float(cost[0]) / self.count
+    def alone(self) -> tuple[float, FloatArray]:
+        """Return the mean square that payload and offset leave [-], and the payload (10,)."""
+        cost, payload = self.with_acceleration(np.zeros((1, len(self.right) - 1)))
+        return float(cost[0]) / self.count, payload[0]
 
     def with_acceleration(self, acceleration: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return costs (k,) and payloads (k, 10) with accelerations in the root, (k, 3), added.

@@ -213,7 +213,7 @@ def _changed(task: Problem) -> Trial:
     costs = [
         float(np.sum(least_squares(task.matrix[:cut], task.wrench[:cut]) ** 2))
         + float(np.sum(least_squares(task.matrix[cut:], task.wrench[cut:]) ** 2))
-        for cut in np.linspace(0, len(task.wrench), 10)[1:-1].astype(int)
+        for cut in np.linspace(1, len(task.wrench) - 1, 8).astype(int)
     ]
     left, rows = min(costs) / task.count, (task.matrix, task.wrench)
     return Trial(Kind.CHANGED, left, NOTHING, lambda _: '', lambda: rows)

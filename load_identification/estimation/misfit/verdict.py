@@ -42,9 +42,14 @@ BETTER, CLEARER = 6.0, 3.0
 FEWEST, ALL_ROUND = 20, 3
 """Blocks, and directions of gravity in S, that anything may be told from."""
 
-KNOWN = {Kind.UNITS: 0.3}
-KNOWN_ELSE = 0.1
+POSES = 8
+"""So many directions are enough, however few the blocks: poses."""
+
+KNOWN_FACTOR, KNOWN_ANGLE = 0.3, 0.1
 """Largest standard deviation of a factor [-], and of an angle [rad], that is said."""
+
+FARTHEST, LIGHTEST = 2.0, 0.1
+"""No centre of mass is so far from the sensor [m], of a load of a mass that can be told [kg]."""
 
 
 @dataclass(frozen=True)
@@ -81,23 +86,27 @@ def judged(
         As it is set, in the root [m/s²].
     """
     count = len(evidence.wrench)
-    if count < FEWEST or evidence.directions < ALL_ROUND:
+    round_about = evidence.directions
+    if round_about < ALL_ROUND or (count < FEWEST and round_about < POSES):
         return Verdict(np.nan)
     scale = ordinary(evidence, noise, field)
     task = problem(evidence, scale, float(np.linalg.norm(gravity)))
-    now = task.left_now()
+    now, payload = task.alone()
+    arm = float(np.linalg.norm(payload[1:4])) / max(float(payload[0]), LIGHTEST)
+    nothing = Verdict(now)
+    if arm > FARTHEST and now < EXPLAINED:
+        nothing = Verdict(now, Kind.UNITS, words.far(arm))
     if now < WORTH_ELSE:
-        return Verdict(now)
+        return nothing
     best, second = sorted(trials(task, evidence, gravity), key=lambda trial: trial.left)[:2]
+    std = best.std(count / round_about)
     if (
         best.kind in ELSEWHERE
         or now < WORTH.get(best.kind, WORTH_ELSE)
         or best.left > min(EXPLAINED, now / BETTER, second.left / CLEARER)
+        or std > (KNOWN_FACTOR if best.kind is Kind.UNITS else KNOWN_ANGLE)
     ):
-        return Verdict(now)
-    std = best.std(count / evidence.directions)
-    if std > KNOWN.get(best.kind, KNOWN_ELSE):
-        return Verdict(now)
+        return nothing
     said = best.words(std)
     left = [
         np.sqrt(np.mean((least_squares(*rows) * scale).reshape(-1, 2, 3) ** 2, axis=(0, 2)))

@@ -128,6 +128,14 @@ def channels(force: FloatArray, torque: FloatArray) -> str:
     return f'axes of the wrench are reversed or swapped: {", ".join(said)}: correct the driver'
 
 
+def far(arm: float) -> str:
+    """Say that a centre of mass so far away [m] means torques in another unit."""
+    return (
+        f'the centre of mass would be {arm:.3g} m from the sensor: torques in mN·m, or forces in '
+        'kN? Have the driver publish N and N·m'
+    )
+
+
 def units(factor: float, std: float) -> str:
     """Say that torques are by a factor too large; `std`: relative."""
     known = min(UNITS, key=lambda each: abs(np.log(each / factor)))
