@@ -35,17 +35,6 @@ def test_free_motion_with_the_payload_found_leaves_noise_and_a_push_the_push() -
         stamps = np.array([stamp_of(m) for m in compensated])
         wrenches = np.array([wrench_of(m) for m in compensated])
         assert {m.header.frame_id for m in compensated} == {FRAME}
-        print(
-            len(stamps),
-            [
-                (
-                    round((stamps[k] - base - last) / 1e9, 3),
-                    round((stamps[k + 1] - stamps[k]) / 1e6),
-                )
-                for k in np.flatnonzero(np.diff(stamps) > 9_000_000)
-            ],
-            stamps[0] - base - last,
-        )
         # All but the first few, before joint velocities are known.
         assert len(stamps) > len(messages) / 2 - 10
         assert (np.diff(stamps) > 0).all()
