@@ -82,7 +82,7 @@ def test_what_is_wrong_is_named_with_what_to_do(
 
 
 def test_torques_in_another_unit_are_seen_at_rest_by_where_the_load_would_be() -> None:
-    estimator, batches = worked(FAULTS['torque x 1000'], 'puma', 'poses', 30.0)
+    estimator, batches = worked(FAULTS['torque x 1000'], 'puma', 'poses', 60.0)
     for batch in batches:
         if batch.rest.all():
             estimator.misfit.update(batch)

@@ -42,9 +42,6 @@ BETTER, CLEARER = 6.0, 3.0
 FEWEST, ALL_ROUND = 20, 3
 """Blocks, and directions of gravity in S, that anything may be told from."""
 
-POSES = 8
-"""So many directions are enough, however few the blocks: poses."""
-
 KNOWN_FACTOR, KNOWN_ANGLE = 0.3, 0.1
 """Largest standard deviation of a factor [-], and of an angle [rad], that is said."""
 
@@ -87,7 +84,7 @@ def judged(
     """
     count = len(evidence.wrench)
     round_about = evidence.directions
-    if round_about < ALL_ROUND or (count < FEWEST and round_about < POSES):
+    if count < FEWEST or round_about < ALL_ROUND:
         return Verdict(np.nan)
     scale = ordinary(evidence, noise, field)
     task = problem(evidence, scale, float(np.linalg.norm(gravity)))
