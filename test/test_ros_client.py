@@ -27,7 +27,7 @@ from load_identification.client import (
 )
 from load_identification.errors import LoadIdentificationError, ParameterError
 
-EXAMPLE = CODE / 'docs' / 'task_planners.md'
+EXAMPLE = Path(__file__).parents[1] / 'docs' / 'task_planners.md'
 
 
 @pytest.fixture(scope='module')

@@ -49,7 +49,8 @@ def test_what_is_not_in_si_units_is_doubted(live: tuple[Pipeline, Arm], case: st
     group = pipeline.group
     group.play(feed(change(recording()), group.next_base()), 20.0)
     group.wait_for(lambda: words in pipeline.words, words)
-    assert pipeline.statuses[-1].level == DiagnosticStatus.WARN
+    # A fault where motion has shown by then that no payload fits.
+    assert pipeline.statuses[-1].level in (DiagnosticStatus.WARN, DiagnosticStatus.ERROR)
     pipeline.play(recording())
     assert words not in pipeline.words
     assert np.abs(pipeline.errors()).max() < 4.0
