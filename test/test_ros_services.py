@@ -103,8 +103,10 @@ def test_a_slow_sensor_is_calibrated_with_what_comes_within_seconds(arm: Arm) ->
     assert f' of {RATE} samples, those of 4 s' in answer.says['warning']
 
 
-def test_stale_wrench_is_refused_with_its_age(arm: Arm) -> None:
+def test_stale_wrench_is_refused_with_its_age(arm: Arm, live: tuple[Arm, Pipeline]) -> None:
     arm.rest(0.3)
+    # Silence begins when the last sample has arrived, not when it was sent.
+    live[1].settle()
     silent = time.monotonic()
     arm.group.wait_for(lambda: time.monotonic() - silent > 1.0, 'a second of silence')
     for service in ('calibrate_offset', 'check_mass', 'save_tool'):
