@@ -224,9 +224,14 @@ def answer(
     client = group.node.create_client(Trigger, f'{NAMESPACE}/{service}')
     group.wait_for(client.service_is_ready, service)
     feed = meanwhile or []
-    group.play(feed[: len(feed) // 4], speed=1.0)
+    quarter = len(feed) // 4
+    group.play(feed[:quarter], speed=1.0)
     future = client.call_async(Trigger.Request())
-    group.play(feed[len(feed) // 4 :], speed=1.0)
+    group.play(feed[quarter : 2 * quarter], speed=1.0)
+    # Again where a busy machine has kept this process from streaming meanwhile, as `Arm.call`.
+    if future.done() and ' s old' in future.result().message:
+        future = client.call_async(Trigger.Request())
+    group.play(feed[2 * quarter :], speed=1.0)
     group.wait_for(future.done, f'answer of {service}')
     group.node.destroy_client(client)
     return future.result().success, json.loads(future.result().message)
