@@ -8,19 +8,17 @@ from collections.abc import Mapping, Sequence
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 
-from load_identification.errors import DescriptionError, FrameError
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.messages import read_synchronized
 from load_identification.interface.names import HEALTH
 from load_identification.interface.parameters import FILTER
 from load_identification.nodes.diagnostics import LOOK, WARNING, Starvation, report_regularly
-from load_identification.nodes.transport.description import StaticFrames, installed
+from load_identification.nodes.transport.description import DescriptionReader
 from load_identification.nodes.transport.publishers import FilteredPublisher
 from load_identification.nodes.transport.readers import StampMatcher
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, run
-from load_identification.nodes.transport.subscriptions import LATCHED_QOS, StreamSubscription
+from load_identification.nodes.transport.subscriptions import StreamSubscription
 from load_identification.pipeline import settings
 
 
@@ -44,17 +42,7 @@ class FilterNode(Node):
         self.stage = settings.motion_filter(parameters)
         self._counted: Counter[str] = Counter()
         self._sensor_frame = parameters.sensor_frame
-        self._bad_description = ''
-        self._description = ''
-        self._static_frames = StaticFrames(self)
-        self._lacking = ''
-        self._hung = ''
-        if parameters.robot_description:
-            self._use_parameter(parameters.robot_description)
-        else:
-            self.create_subscription(
-                String, '/robot_description', self._on_description, LATCHED_QOS
-            )
+        self.description = DescriptionReader(self, self.stage, parameters)
         self.publisher = FilteredPublisher(self)
         self.period = 1.0 / parameters.poll_rate
         self._starvation = Starvation(patience=0.9, least=10)
@@ -67,33 +55,6 @@ class FilterNode(Node):
             )
             self._matcher = StampMatcher(2)
 
-    def _use_parameter(self, description: str) -> None:
-        self._description = description
-        try:
-            self.stage.set_description(description, self._sensor_frame)
-        except DescriptionError as error:
-            if isinstance(error, FrameError) and installed():
-                self._lacking = self._sensor_frame
-                self._bad_description = f'sensor frame: {error}'
-                return
-            raise DescriptionError(f'parameter robot_description: {error}') from error
-
-    def _on_description(self, message: String) -> None:
-        if message.data == self._description:
-            return
-        self._description, self._lacking, self._hung = message.data, '', ''
-        topic = self.resolve_topic_name('/robot_description')
-        try:
-            self.stage.set_description(message.data, self._sensor_frame)
-        except DescriptionError as error:
-            if isinstance(error, FrameError):
-                self._lacking = self._sensor_frame
-            self._bad_description = f'a usable {topic}: {error}'
-            self.get_logger().error(f'{topic} cannot be used: {error}')
-        else:
-            self._bad_description = ''
-            self.get_logger().info(f'using the robot description from {topic}')
-
     @property
     def nodes(self) -> Sequence[Node]:
         """The node itself, to be served."""
@@ -103,36 +64,17 @@ class FilterNode(Node):
         """Carry what has come through the stage."""
         pairs = self._matcher.update([topic.take() for topic in self._inputs])
         for batch in read_synchronized(pairs, self._sensor_frame, self._counted):
-            self.look_for_frame()
+            self.description.look_for_frame()
             result = self.stage.update(batch)
             if result is not None:
                 self.publisher.publish(result)
-
-    def look_for_frame(self) -> None:
-        """Take the sensor frame from /tf_static, where the description does not have it."""
-        frame = self._lacking or self.stage.refused_frame or self._hung
-        if not frame:
-            return
-        try:
-            extended = self._static_frames.extended(self._description, frame)
-            if extended is None:
-                return
-            self.stage.set_description(extended, frame)
-        except DescriptionError as error:
-            self._bad_description = f'a usable robot description: {error}'
-        else:
-            self._lacking = self._bad_description = ''
-            self._hung = frame
-            self.get_logger().info(f'sensor frame {frame!r} found on /tf_static')
 
     def _look(self) -> None:
         self._starvation.note(self.stage.taken, self.stage.given, self.counts())
 
     def reason(self) -> str:
         """Return what the node waits for."""
-        waiting_for = self._bad_description or self.stage.waiting_for
-        if waiting_for and self._static_frames.missing:
-            waiting_for += f'; or for {self._static_frames.missing}'
+        waiting_for = self.description.waiting_for
         if waiting_for:
             return f'waiting for {waiting_for}'
         lately = self._starvation.lately

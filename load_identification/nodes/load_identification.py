@@ -70,7 +70,7 @@ class Pipeline:
         synchronized, filtered = self._front.fusion.publisher, self._front.filter.publisher
         self._listened = synchronized.wanted or filtered.wanted or self._estimator.listened
         self._compensate = self._compensation.publisher.wanted
-        self._front.filter.look_for_frame()
+        self._front.filter.description.look_for_frame()
         read = self._front.fusion.read()
         joints, wrenches = list(read[0]), list(read[1])
         self._joints += joints

@@ -8,11 +8,10 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from load_identification.errors import DescriptionError
 from load_identification.interface.batches import CHANNELS, FilteredBatch, SynchronizedBatch
 from load_identification.interface.parameters import CONVENTIONS
 from load_identification.model.robot import Robot
-from load_identification.model.urdf import check_description
+from load_identification.signals.described_robot import DescribedRobot
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
 from load_identification.signals.joint_jumps import JumpGate
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
@@ -41,9 +40,6 @@ class MotionFilter:
         self.dropped: Counter[str] = Counter()
         self.taken = self.given = 0
         """How many samples have come, and how many have left."""
-        self.waiting_for = 'the robot description'
-        """What keeps samples from being used; empty when nothing does."""
-        self.robot: Robot | None = None
         self.implausible = ''
         """What cannot be true of the joint positions, in words; empty where nothing is."""
         self._differentiator = differentiator
@@ -51,13 +47,25 @@ class MotionFilter:
         """What the channels of the wrench are worth."""
         self._rest = RestDetector()
         self._jumps = JumpGate(0, differentiator.max_gap, self.dropped)
-        self._gravity = tuple(gravity)
         self._sign = CONVENTIONS[wrench_convention]
-        self._description: str | None = None
-        self._named = False
-        self.refused_frame: str | None = None
-        """Frame of the wrench for which the description cannot be used."""
+        self._described = DescribedRobot(gravity)
+        self._missing = ''
         self._newest: int | None = None
+
+    @property
+    def robot(self) -> Robot | None:
+        """The robot; None where it is not known."""
+        return self._described.robot
+
+    @property
+    def waiting_for(self) -> str:
+        """What keeps samples from being used; empty when nothing does."""
+        return self._described.waiting_for or self._missing
+
+    @property
+    def refused_frame(self) -> str | None:
+        """Frame of the wrench for which the description cannot be used."""
+        return self._described.refused_frame
 
     @property
     def delay(self) -> float:
@@ -83,14 +91,8 @@ class MotionFilter:
         DescriptionError
             If it cannot be used; the one in use stays.
         """
-        robot = None
-        if sensor_frame:
-            robot = Robot(description, sensor_frame, self._gravity)
-        else:
-            check_description(description)
-        self._description, self.robot, self.refused_frame = description, robot, None
-        self._named = bool(sensor_frame)
-        self.waiting_for = '' if robot else 'the first wrench, for its frame'
+        self._described.set_description(description, sensor_frame)
+        self._missing = ''
         self.reset()
 
     def reset(self) -> None:
@@ -123,22 +125,18 @@ class MotionFilter:
         return self._filter(usable, robot)
 
     def _ready_robot(self, frame: str) -> Robot | None:
-        """Return the robot, made for the frame of the wrench where none has been named."""
-        if self.robot is not None and not self._named and frame != self.robot.sensor_frame:
-            self.robot = None
+        """Return the robot for the frame of the wrench; another frame starts afresh."""
+        before = self.robot
+        robot = self._described.for_frame(frame)
+        if before is not None and robot is not before:
             self.reset()
-        if self.robot is None and self._description is not None and frame != self.refused_frame:
-            try:
-                self.robot = Robot(self._description, frame, self._gravity)
-            except DescriptionError as error:
-                self.refused_frame, self.waiting_for = frame, str(error)
-        return self.robot
+        return robot
 
     def _usable(self, batch: SynchronizedBatch, robot: Robot) -> SynchronizedBatch | None:
         """Return the samples with all joints of the robot, in its order, stamps increasing."""
         missing = [name for name in robot.joints if name not in batch.names]
         if missing:
-            self.waiting_for = f'joint {", ".join(missing)} in the joint states'
+            self._missing = f'joint {", ".join(missing)} in the joint states'
             self.dropped['joint_missing'] += len(batch.stamps)
             return None
         position, velocity = batch.position, batch.velocity
@@ -154,7 +152,7 @@ class MotionFilter:
             used[: back[-1] + 1] = False
         if not used.any():
             return None
-        self.waiting_for = ''
+        self._missing = ''
         self.implausible = _far_beyond_limits(robot, position[used][-1])
         return SynchronizedBatch(
             names=robot.joints,

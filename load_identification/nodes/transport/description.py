@@ -1,19 +1,23 @@
-"""To and from tf2, where it is installed: the frame of the payload, and where the sensor hangs."""
+"""The robot description, and tf2 where it is installed: sensor frame and the payload's frame."""
 
 from __future__ import annotations
 
 import time
+from typing import Protocol
 
 import pinocchio
 from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
+from std_msgs.msg import String
 
+from load_identification.errors import DescriptionError, FrameError
 from load_identification.interface.messages import set_rotation, set_stamp, set_vector, vector
+from load_identification.interface.parameters import Parameters
 from load_identification.model.frames import link_names, with_fixed_link
 from load_identification.nodes.transport.runtime import NAMESPACE
-from load_identification.nodes.transport.subscriptions import DrainedSubscription
+from load_identification.nodes.transport.subscriptions import LATCHED_QOS, DrainedSubscription
 from load_identification.typing_aliases import FloatArray
 
 try:
@@ -158,3 +162,98 @@ class StaticFrames:
         q = found.rotation
         rotation = pinocchio.Quaternion(q.w, q.x, q.y, q.z).matrix()
         return with_fixed_link(description, link, frame, rotation, vector(found.translation))
+
+
+class Describable(Protocol):
+    """What wants a robot description."""
+
+    @property
+    def waiting_for(self) -> str:
+        """What it lacks; empty when nothing."""
+
+    @property
+    def refused_frame(self) -> str | None:
+        """Frame of the wrench for which the description cannot be used."""
+
+    def set_description(self, description: str, sensor_frame: str = '') -> None:
+        """Use a description; raises DescriptionError where it cannot be used."""
+
+
+class DescriptionReader:
+    """Gives somebody the robot description: that of the parameter, or what comes on the topic.
+
+    A sensor frame that is not in it is hung on one of its links by /tf_static.
+
+    Parameters
+    ----------
+    node : Node
+    user : Describable
+    parameters : Parameters
+
+    Raises
+    ------
+    DescriptionError
+        If the parameter robot_description cannot be used.
+    """
+
+    def __init__(self, node: Node, user: Describable, parameters: Parameters) -> None:
+        self._node, self._user = node, user
+        self._sensor_frame = parameters.sensor_frame
+        self._bad = self._description = self._lacking = self._hung = ''
+        self._frames = StaticFrames(node)
+        if parameters.robot_description:
+            self._use_parameter(parameters.robot_description)
+        else:
+            node.create_subscription(String, '/robot_description', self._on_message, LATCHED_QOS)
+
+    @property
+    def waiting_for(self) -> str:
+        """What keeps samples from being used; empty when nothing does."""
+        waiting_for = self._bad or self._user.waiting_for
+        if waiting_for and self._frames.missing:
+            waiting_for += f'; or for {self._frames.missing}'
+        return waiting_for
+
+    def _use_parameter(self, description: str) -> None:
+        self._description = description
+        try:
+            self._user.set_description(description, self._sensor_frame)
+        except DescriptionError as error:
+            if isinstance(error, FrameError) and installed():
+                self._lacking = self._sensor_frame
+                self._bad = f'sensor frame: {error}'
+                return
+            raise DescriptionError(f'parameter robot_description: {error}') from error
+
+    def _on_message(self, message: String) -> None:
+        if message.data == self._description:
+            return
+        self._description, self._lacking, self._hung = message.data, '', ''
+        topic = self._node.resolve_topic_name('/robot_description')
+        try:
+            self._user.set_description(message.data, self._sensor_frame)
+        except DescriptionError as error:
+            if isinstance(error, FrameError):
+                self._lacking = self._sensor_frame
+            self._bad = f'a usable {topic}: {error}'
+            self._node.get_logger().error(f'{topic} cannot be used: {error}')
+        else:
+            self._bad = ''
+            self._node.get_logger().info(f'using the robot description from {topic}')
+
+    def look_for_frame(self) -> None:
+        """Take the sensor frame from /tf_static, where the description does not have it."""
+        frame = self._lacking or self._user.refused_frame or self._hung
+        if not frame:
+            return
+        try:
+            extended = self._frames.extended(self._description, frame)
+            if extended is None:
+                return
+            self._user.set_description(extended, frame)
+        except DescriptionError as error:
+            self._bad = f'a usable robot description: {error}'
+        else:
+            self._lacking = self._bad = ''
+            self._hung = frame
+            self._node.get_logger().info(f'sensor frame {frame!r} found on /tf_static')

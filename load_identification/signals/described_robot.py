@@ -1,0 +1,58 @@
+"""The robot of a description, for the frame that the wrenches come in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from load_identification.errors import DescriptionError
+from load_identification.model.robot import Robot
+from load_identification.model.urdf import check_description
+
+
+class DescribedRobot:
+    """Makes a robot of a description, once it is known which frame is S.
+
+    Parameters
+    ----------
+    gravity : sequence of 3 floats
+        In the root frame of the description [m/s²].
+    """
+
+    def __init__(self, gravity: Sequence[float]) -> None:
+        self.robot: Robot | None = None
+        self.waiting_for = 'the robot description'
+        """What keeps the robot from being known; empty when nothing does."""
+        self.refused_frame: str | None = None
+        """Frame of the wrench for which the description cannot be used."""
+        self._gravity = tuple(gravity)
+        self._description: str | None = None
+        self._named = False
+
+    def set_description(self, description: str, sensor_frame: str = '') -> None:
+        """Use a robot description; with the sensor frame known, check that it is there.
+
+        Raises
+        ------
+        DescriptionError
+            If it cannot be used; the one in use stays.
+        """
+        robot = None
+        if sensor_frame:
+            robot = Robot(description, sensor_frame, self._gravity)
+        else:
+            check_description(description)
+        self._description, self.robot, self.refused_frame = description, robot, None
+        self._named = bool(sensor_frame)
+        self.waiting_for = '' if robot else 'the first wrench, for its frame'
+
+    def for_frame(self, frame: str) -> Robot | None:
+        """Return the robot, made for the frame of the wrench where none has been named."""
+        if self.robot is not None and not self._named and frame != self.robot.sensor_frame:
+            self.robot = None
+        if self.robot is None and self._description is not None and frame != self.refused_frame:
+            try:
+                self.robot = Robot(self._description, frame, self._gravity)
+                self.waiting_for = ''
+            except DescriptionError as error:
+                self.refused_frame, self.waiting_for = frame, str(error)
+        return self.robot
