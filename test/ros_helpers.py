@@ -403,6 +403,13 @@ class Pipeline:
         """The sentence of the last status."""
         return str(self.statuses[-1].message) if self.statuses else ''
 
+    @property
+    def state(self) -> str:
+        """State of the last status heard while samples came: a second later it is `waiting`."""
+        said = (item for status in reversed(self.statuses) for item in status.values)
+        states = (item.value for item in said if item.key == 'state')
+        return next((state for state in states if state != 'waiting'), 'waiting')
+
     def number(self, key: str) -> float:
         """Return a value of the last status."""
         return float(self.status[key])
@@ -528,8 +535,7 @@ def connected(group: Group, parameters: Mapping[str, Any] | None = None) -> Pipe
 def assert_holds(pipeline: Pipeline) -> None:
     """Check that everything is identified, and as it is in truth."""
     status = pipeline.status
-    # After a second of silence it is waiting, and says what it had.
-    assert status['state'] in ('identified', 'waiting'), pipeline.words
+    assert pipeline.state == 'identified', pipeline.words
     assert [status[f'{key}.identified'] for key in PARAMETER_KEYS] == ['true'] * 10, pipeline.words
     # Sixteen normal errors in each of a hundred plays: one beyond 5 std has a chance of 1e-3.
     assert np.abs(pipeline.errors()).max() < 5.0

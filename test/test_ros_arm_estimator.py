@@ -124,7 +124,7 @@ def test_the_payload_is_weighed_by_the_joints(
     group.play(messages(joints), speed=5.0)
     end = int(joints.stamps[-1])
     group.wait_for(lambda: pipeline.newest > end - 120_000_000, 'an estimate of the last samples')
-    assert pipeline.status['state'] in ('identified', 'waiting'), pipeline.words
+    assert pipeline.state == 'identified', pipeline.words
     values = pipeline.numbers(PARAMETER_KEYS[:4])
     std = pipeline.numbers(f'{key}.std' for key in PARAMETER_KEYS[:4])
     # One run: four standard deviations; that of the mass contains the doubt about the arm.

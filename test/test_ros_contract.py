@@ -151,7 +151,7 @@ def test_predicted_offset_and_external_add_up_to_what_is_measured(
 def test_what_is_not_identified_is_nan_never_a_guess(live: Pipeline) -> None:
     live.play(recording(slow=True), speed=40.0)
     message, status = inertia_of(live.inertias[-1]), live.status
-    assert status['state'] == 'identified'
+    assert live.state == 'identified'
     np.testing.assert_array_equal(np.isnan(message), [False] * 4 + [True] * 6)
     assert [status[f'{key}.identified'] for key in PARAMETER_KEYS] == ['true'] * 4 + ['false'] * 6
     # What runs stands in the status with its std; it is `identified` that it is not.
@@ -165,7 +165,7 @@ def test_inertia_comes_only_once_the_mass_is_identified(live: Pipeline) -> None:
     count = len(live.inertias)
     base = live.group.next_base()
     live.group.play(feed(recording(), base, last=60))
-    live.group.wait_for(lambda: live.status['state'] == 'estimating', 'state estimating')
+    live.group.wait_for(lambda: live.state == 'estimating', 'state estimating')
     live.settle()
     # Half a second, nearly at rest: weight and offset cannot be told apart.
     assert live.status['mass.identified'] == 'false'

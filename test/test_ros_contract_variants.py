@@ -72,7 +72,7 @@ def test_left_arm_in_its_own_namespace_with_other_topics_and_convention() -> Non
             base = left.play(negated, change, speed=4.0)
         # The same payload; the offset is that of the wrench as it comes.
         status = left.numbers(PARAMETER_KEYS)
-        assert left.status['state'] == 'identified'
+        assert left.state == 'identified'
         assert np.abs(left.errors(-OFFSET)).max() < 5.0, status
         # Between the nodes the sign is always that of on_sensor.
         expected = recording().exact_wrench[samples_of(filtered, base)] + OFFSET

@@ -129,7 +129,7 @@ def test_the_unchanged_estimator_identifies_the_platforms_body(
         lambda: pipeline.inertias and stamp_of(pipeline.inertias[-1]) > end - 200_000_000,
         'an estimate from the last samples',
     )
-    assert pipeline.status['state'] == 'identified'
+    assert pipeline.state == 'identified'
     assert holds(pipeline, BODY)
     for topic in (wrenches, twists, accels):
         # On a busy machine the node hears late of whoever records: the first ones are lost.
