@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -100,8 +101,8 @@ def test_status_has_every_key_as_the_interface_writes_it(live: Pipeline) -> None
     for key in {'samples.used', *dropped}:
         assert status[key].isdecimal(), (key, status[key])
     # One output every 20 ms, less a window at the ends.
-    assert live.statuses[-1].level == DiagnosticStatus.OK
-    assert live.statuses[-1].name == f'{NAMESPACE[1:]}/estimator_node'
+    assert live.flowing.level == DiagnosticStatus.OK
+    assert live.flowing.name == f'{NAMESPACE[1:]}/estimator_node'
 
 
 def test_covariance_is_that_of_sixteen_labelled_numbers(live: Pipeline) -> None:
@@ -232,7 +233,9 @@ def test_late_joiner_sees_the_last_of_each_latched_topic(live: Pipeline) -> None
 def test_diagnostics_has_one_status_per_node_once_a_second(live: Pipeline) -> None:
     group = live.group
     seen: list[DiagnosticArray] = group.record(DiagnosticArray, '/diagnostics')
+    begin = time.monotonic()
     live.play(recording(), speed=4.0)
+    seconds = time.monotonic() - begin
     by_node: dict[str, list[DiagnosticStatus]] = {}
     for message in seen:
         for status in message.status:
@@ -243,9 +246,8 @@ def test_diagnostics_has_one_status_per_node_once_a_second(live: Pipeline) -> No
     }
     assert set(by_node) == expected
     for statuses in by_node.values():
-        # Two seconds of playing, and what the machine may be late.
-        assert 1 <= len(statuses) <= 4
-        assert statuses[-1].level == DiagnosticStatus.OK, statuses[-1]
+        assert 1 <= len(statuses) <= seconds + 2
+        assert DiagnosticStatus.OK in {status.level for status in statuses}, statuses[-1]
     live.group.wait_for(
         lambda: {s.name for m in seen[-3:] for s in m.status if s.level == DiagnosticStatus.WARN},
         'a warning that nothing comes any more',
@@ -443,9 +445,9 @@ def test_reversed_sign_is_a_fault_and_never_an_inertia(live: Pipeline) -> None:
     negated = replace(recording(), wrench=-recording().wrench)
     base = live.group.next_base()
     live.group.play(feed(negated, base))
-    live.group.wait_for(lambda: live.status['state'] == 'fault', 'state fault')
+    live.group.wait_for(lambda: live.state == 'fault', 'state fault')
     assert 'wrench sign reversed?' in live.words
-    assert live.statuses[-1].level == DiagnosticStatus.ERROR
+    assert live.flowing.level == DiagnosticStatus.ERROR
     assert live.status['mass.identified'] == 'false'
     assert [m for m in live.inertias[count:] if stamp_of(m) >= base] == []
     live.play(recording())

@@ -37,13 +37,13 @@ def test_fifteen_milliseconds_are_warned_of_with_the_value_to_set(live: Pipeline
     period = float(recording().stamps[1] - recording().stamps[0]) * 1e-9
     play_late(live, round(0.015 / period))
     lag = round(0.015 / period) * period
-    assert live.statuses[-1].level == DiagnosticStatus.WARN
-    assert 'older than the joint stamps: set wrench_delay to 0.0' in live.words
-    advised = float(live.words.partition('set wrench_delay to ')[2].split(';')[0])
+    assert live.flowing.level == DiagnosticStatus.WARN
+    assert 'older than the joint stamps: set wrench_delay to 0.0' in live.flowing.message
+    advised = float(live.flowing.message.partition('set wrench_delay to ')[2].split(';')[0])
     assert advised == pytest.approx(lag, abs=1e-3)
 
 
 def test_streams_that_fit_are_not_warned_of(live: Pipeline) -> None:
     play_late(live, 0)
-    assert live.statuses[-1].level == DiagnosticStatus.OK
-    assert 'wrench_delay' not in live.words
+    assert live.flowing.level == DiagnosticStatus.OK
+    assert 'wrench_delay' not in live.flowing.message

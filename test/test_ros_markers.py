@@ -315,7 +315,7 @@ def test_a_fault_is_red(live: Pipeline, shown: Shown) -> None:
 
     base = live.group.next_base()
     live.group.play(reversed_sign(feed(recording(), base)))
-    live.group.wait_for(lambda: live.status['state'] == 'fault', 'a fault')
+    live.group.wait_for(lambda: live.state == 'fault', 'a fault')
     live.group.wait_for(lambda: 'reversed' in shown['mass'].text, 'words of the fault')
     red, green, blue = color_of(shown['mass'])
     assert red > 2.0 * max(green, blue)

@@ -33,6 +33,9 @@ SAID, WELL = 1.5, 1.5
 """Within so long it is said, and after its end all is well again [s of stamps]: one second, and
 what a status is late by."""
 
+PIECE = NS // 4
+"""Of stamps, played before it is waited for what the pipeline says of them [ns]."""
+
 Edit = Callable[[Message], Message | None]
 
 
@@ -185,11 +188,21 @@ def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Heard]]:
 
 
 def play(pipeline: Pipeline, heard: Heard, fault: Fault) -> int:
-    """Play the motion with a fault in it; return where its stamps begin [ns]."""
-    base = pipeline.group.next_base()
+    """Play the motion with a fault in it; return where its stamps begin [ns].
+
+    No faster than the pipeline speaks: a busy machine's delay is no delay of stamps.
+    """
+    group = pipeline.group
+    base = group.next_base()
 
     def messages() -> Iterator[Message]:
+        spoken = base
         for message in feed(recording(), base):
+            if message.due >= spoken + PIECE:
+                count = len(heard.statuses)
+                # What it says next may have been worked out before.
+                group.wait_for(lambda count=count: len(heard.statuses) >= count + 2, 'statuses')
+                spoken = message.due
             # Stamps are edited, the time of sending is not.
             heard.now = message.due
             t = (message.due - base) / NS
@@ -197,7 +210,7 @@ def play(pipeline: Pipeline, heard: Heard, fault: Fault) -> int:
             yield sent or Message(message.due, '/silence', String())
 
     heard.statuses.clear()
-    pipeline.group.play(messages(), 1.0)
+    group.play(messages(), 1.0)
     pipeline.settle()
     return base
 

@@ -114,7 +114,7 @@ def test_a_channel_that_is_stuck_is_named_with_its_value_and_estimates_go_on(liv
         lambda: re.search(r'fz repeats −?\d+\.\d{3} N since [45]\.\d s: sensor', pipeline.words),
         'the stuck channel, its value and since when',
     )
-    assert pipeline.statuses[-1].level == DiagnosticStatus.WARN
+    assert pipeline.flowing.level == DiagnosticStatus.WARN
     assert pipeline.status['health.fz'] == 'stuck'
     assert pipeline.status['health.fx'] == 'alive'
     assert np.nanmax(np.abs(pipeline.errors())) < 5.0
