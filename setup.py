@@ -78,6 +78,7 @@ setup(
             f'fusion_node = {NAME}.nodes.transport.entry:fusion_node',
             f'filter_node = {NAME}.nodes.transport.entry:filter_node',
             f'estimator_node = {NAME}.nodes.transport.entry:estimator_node',
+            f'compensation_node = {NAME}.nodes.transport.entry:compensation_node',
             f'hexapod_node = {NAME}.nodes.transport.entry:hexapod_node',
             f'arm_estimator_node = {NAME}.nodes.transport.entry:arm_estimator_node',
             f'load_demo = {NAME}.commands.load_demo:main',

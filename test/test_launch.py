@@ -37,12 +37,13 @@ ROLES = {
     'fusion_node': (FUSION,),
     'filter_node': (FILTER,),
     'estimator_node': (ESTIMATOR,),
+    'compensation_node': (COMPENSATION,),
 }
 INPUTS = {
     FUSION: ['/joint_states', '/wrench'],
     FILTER: ['/robot_description'],
     ESTIMATOR: ['/robot_description'],
-    COMPENSATION: [],
+    COMPENSATION: ['/joint_states', '/wrench', '/robot_description'],
 }
 """The topics in of the package, by the node that reads them."""
 
@@ -230,10 +231,10 @@ def test_every_file_found_in_the_share_folder_is_in_a_folder_installed_there() -
     assert [name for name in found if not (ROOT / name).is_file()] == []
 
 
-def test_one_process_or_three() -> None:
+def test_one_process_or_four() -> None:
     assert set(pipeline(started(PIPELINE))) == {NAME}
-    three = {'fusion_node', 'filter_node', 'estimator_node'}
-    assert set(pipeline(started(PIPELINE, single_process='false'))) == three
+    four = {'fusion_node', 'filter_node', 'estimator_node', 'compensation_node'}
+    assert set(pipeline(started(PIPELINE, single_process='false'))) == four
 
 
 def test_what_is_not_given_is_as_the_parameter_file_and_the_code_have_it(single: str) -> None:

@@ -87,6 +87,7 @@ BACKGROUND: dict[str, tuple[list[str], int]] = {
     'fusion_node': ([], 0),
     'filter_node': ([], 0),
     'estimator_node': ([], 0),
+    'compensation_node': ([], 0),
     'hexapod_node': (HEXAPOD, 0),
     'arm_estimator_node': ([], 0),
     'load_monitor': ([], 0),

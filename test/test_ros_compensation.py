@@ -1,39 +1,99 @@
-"""The compensated wrench of the one process, over real topics."""
+"""The compensated wrench of the one process and of the node alone, over real topics."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
-from ros_helpers import Group, connected
-from ros_messages import FRAME, NAMESPACE, NS, feed, recording, stamp_of, wrench_of
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, KeyValue
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from ros_helpers import LATCHED, Group, Pipeline, connected
+from ros_messages import (
+    FRAME,
+    NAMESPACE,
+    NS,
+    OFFSET,
+    PAYLOAD,
+    Message,
+    feed,
+    inertia_of,
+    recording,
+    stamp_of,
+    stamped,
+    wrench_message,
+    wrench_of,
+)
+
+from load_identification.interface.messages import set_inertia
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.model.regressor import gravity_wrench
+from load_identification.typing_aliases import FloatArray
 
 TOPIC = f'{NAMESPACE}/wrench_compensated'
 NOISE = np.repeat([0.1, 0.005], 3)
+HELD = InertialParameters.from_center_of_mass(0.7, [0.01, 0.0, 0.05], np.zeros((3, 3)))
+"""What the robot's driver believes to hang there."""
+
+
+def inertia_message(stamp: int, body: FloatArray) -> InertiaStamped:
+    """Return a body, about the origin of S, as a message."""
+    message = stamped(InertiaStamped(), stamp, FRAME)
+    set_inertia(message.inertia, to_message_order(body))
+    return message
+
+
+def push(messages: list[Message], since: int) -> None:
+    """Add 5 N to the wrenches from a stamp on."""
+    for message in messages:
+        if message.topic == '/wrench' and message.due >= since:
+            message.content.wrench.force.x += 5.0
+
+
+def without_held(messages: list[Message], sign: float = 1.0) -> list[Message]:
+    """Take the weight of what the driver holds off the wrenches of the whole recording."""
+    weight = gravity_wrench(recording().motion.gravity, HELD.to_vector())
+    wrenches = [message for message in messages if message.topic == '/wrench']
+    for message, row in zip(wrenches, weight, strict=True):
+        values = np.array(wrench_of(message.content)) - sign * row
+        message.content.wrench = wrench_message(0, FRAME, values).wrench
+    return messages
+
+
+def heard(compensated: list[WrenchStamped]) -> tuple[FloatArray, FloatArray]:
+    """Return stamps (n,) and wrenches (n, 6)."""
+    stamps = np.array([stamp_of(message) for message in compensated])
+    return stamps, np.array([wrench_of(message) for message in compensated])
 
 
 def test_free_motion_with_the_payload_found_leaves_noise_and_a_push_the_push() -> None:
     with Group() as group:
         group.publish_inputs()
+        compensated = group.record(WrenchStamped, TOPIC)
+        totals = group.record(InertiaStamped, f'{NAMESPACE}/inertia_total', LATCHED)
         live = connected(group, parameters={'compensate_inertia': True})
         assert live.status['compensation'] == 'none'
+        group.play(feed(recording(), group.next_base(), last=40))
+        group.wait_for(lambda: totals, 'the total')
+        # Of the tool, which there is none, whatever is known of the payload by now.
+        assert inertia_of(totals[0]).tolist() == [0.0] * 10
         base = live.play(recording())
         assert live.status['compensation'] == 'payload'
+        np.testing.assert_allclose(inertia_of(totals[-1])[0], PAYLOAD.mass, atol=0.01)
         # It goes on where it stood, the arm carries on.
         sim = recording()
         last = int(sim.stamps[-1])
         messages = feed(sim, base + last + 8_000_000)
         pushed = base + last + 8_000_000 + 6 * NS
-        for message in messages:
-            if message.topic == '/wrench' and message.due >= pushed:
-                message.content.wrench.force.x += 5.0
-        with group.recorded((WrenchStamped, TOPIC)) as (compensated,):
-            group.play(messages, speed=2.0)
-            group.wait_for(
-                lambda: compensated and stamp_of(compensated[-1]) == messages[-1].due,
-                'the last wrench',
-            )
-        stamps = np.array([stamp_of(m) for m in compensated])
-        wrenches = np.array([wrench_of(m) for m in compensated])
+        push(messages, pushed)
+        group.wait_for(lambda: compensated, 'wrenches compensated')
+        compensated.clear()
+        group.play(messages, speed=2.0)
+        group.wait_for(
+            lambda: compensated and stamp_of(compensated[-1]) == messages[-1].due,
+            'the last wrench',
+        )
+        stamps, wrenches = heard(compensated)
         assert {m.header.frame_id for m in compensated} == {FRAME}
         # All, once joint velocities are known and the node has heard of who listens.
         assert stamps[0] < pushed - 2 * NS
@@ -41,5 +101,124 @@ def test_free_motion_with_the_payload_found_leaves_noise_and_a_push_the_push() -
         assert stamps.tolist() == sent
         free = wrenches[(stamps > pushed - 5 * NS) & (stamps < pushed)]
         assert (np.sqrt(np.mean(free**2, axis=0)) < 1.5 * NOISE).all()
-        push = wrenches[stamps >= pushed][:10]
-        assert abs(push[:, 0].mean() - 5.0) < 0.3
+        assert abs(wrenches[stamps >= pushed][:10, 0].mean() - 5.0) < 0.3
+        last_payload = KeyValue(key='compensation', value='last_payload')
+        group.wait_for(lambda: any(last_payload in s.values for s in live.statuses), 'the change')
+        np.testing.assert_allclose(inertia_of(totals[-1])[0], PAYLOAD.mass, atol=0.01)
+
+
+def said(diagnostics: list[DiagnosticArray]) -> str:
+    """Return what the node alone has said last."""
+    statuses = [s for m in diagnostics for s in m.status if s.name.endswith('compensation_node')]
+    return str(statuses[-1].message) if statuses else ''
+
+
+@pytest.mark.parametrize('driver', [False, True], ids=['sensor', 'driver'])
+def test_alone_it_waits_for_what_to_take_off_and_takes_it_off(driver: bool) -> None:
+    sim = recording()
+    with Group() as group:
+        group.publish_inputs()
+        group.start('compensation', {'compensate_inertia': True, 'wrench_convention': 'on_sensor'})
+        diagnostics = group.record(DiagnosticArray, '/diagnostics')
+
+        def feed_some() -> None:
+            group.play(feed(sim, group.next_base(), last=40))
+
+        def publish(name: str, message: Any) -> None:
+            group.publisher(type(message), f'{NAMESPACE}/{name}', LATCHED).publish(message)
+
+        with group.recorded((WrenchStamped, TOPIC)) as (compensated,):
+            missing = f'waiting for {NAMESPACE}/offset, {NAMESPACE}/inertia_total'
+            group.wait_for(lambda: missing in said(diagnostics), missing, meanwhile=feed_some)
+            if driver:
+                publish('inertia_by_driver', inertia_message(1, HELD.to_vector()))
+            publish('inertia_total', inertia_message(1, PAYLOAD.to_vector()))
+            missing = f'waiting for {NAMESPACE}/offset:'
+            group.wait_for(lambda: missing in said(diagnostics), missing, meanwhile=feed_some)
+            assert compensated == []
+            publish('offset', wrench_message(1, FRAME, OFFSET))
+            group.wait_for(
+                lambda: compensated and np.isfinite(wrench_of(compensated[-1])).all(),
+                'wrenches',
+                meanwhile=feed_some,
+            )
+            base = group.next_base()
+            messages = feed(sim, base)
+            pushed = base + 6 * NS
+            push(without_held(messages) if driver else messages, pushed)
+            compensated.clear()
+            group.play(messages, speed=4.0)
+            group.wait_for(
+                lambda: compensated and stamp_of(compensated[-1]) == messages[-1].due,
+                'the last wrench',
+            )
+            group.wait_for(lambda: said(diagnostics) != missing, 'that it runs')
+        stamps, wrenches = heard(compensated)
+        mine = (stamps >= base) & (stamps <= messages[-1].due)
+        stamps, wrenches = stamps[mine], wrenches[mine]
+        assert stamps[0] < base + NS
+        np.testing.assert_array_equal(stamps, base + sim.stamps[-len(stamps) :])
+        free = wrenches[stamps < pushed]
+        assert (np.sqrt(np.mean(free**2, axis=0)) < 1.5 * NOISE).all()
+        after = wrenches[stamps >= pushed]
+        assert abs(after[:10, 0].mean() - 5.0) < 0.3
+        assert abs(after[0, 0] - 5.0) < 5.0 * NOISE[0]
+
+
+@pytest.mark.parametrize('convention', ['on_sensor', 'on_load'])
+def test_alone_beside_the_estimator_it_is_that_of_the_one_process(convention: str) -> None:
+    sim, sign = recording(), {'on_sensor': 1.0, 'on_load': -1.0}[convention]
+    ours = {'wrench_convention': convention}
+    held = {
+        'driver_payload_mass': HELD.mass,
+        'driver_payload_center_of_mass': HELD.center_of_mass.tolist(),
+    }
+
+    def messages(base: int) -> list[Message]:
+        found = without_held(feed(sim, base))
+        for message in found if sign < 0.0 else ():
+            if message.topic == '/wrench':
+                values = -np.array(wrench_of(message.content))
+                message.content.wrench = wrench_message(0, FRAME, values).wrench
+        return found
+
+    with Group() as group:
+        group.publish_inputs()
+        one, four = (Pipeline(group, f'/{name}{NAMESPACE}') for name in ('one', 'four'))
+        lists = [
+            group.record(WrenchStamped, f'{p.namespace}/wrench_compensated') for p in (one, four)
+        ]
+        group.start(parameters=ours | held, remaps={'__ns': one.namespace})
+        for node in ('fusion', 'filter', 'estimator', 'compensation'):
+            parameters = {'estimator': ours | held, 'fusion': {}}.get(node, ours)
+            group.start(node, parameters, {'__ns': four.namespace})
+        for pipeline in (one, four):
+            pipeline.connect()
+        base = group.next_base()
+        group.play(messages(base))
+        for pipeline in (one, four):
+            pipeline.wait_for_inertia(sim, base)
+            assert pipeline.status['compensation'] == 'payload'
+        later = base + int(sim.stamps[-1]) + 8_000_000
+        again = messages(later)
+        group.wait_for(lambda: all(lists), 'wrenches compensated by both')
+        for each in lists:
+            each.clear()
+        group.play(again, speed=2.0)
+        group.wait_for(
+            lambda: all(each and stamp_of(each[-1]) == again[-1].due for each in lists),
+            'the last wrench of both',
+        )
+        (stamps, of_one), (stamps_alone, alone) = (heard(each) for each in lists)
+        common, first, second = np.intersect1d(stamps, stamps_alone, return_indices=True)
+        settled = common >= later + NS
+        sent = later + sim.stamps[sim.stamps >= NS]
+        np.testing.assert_array_equal(common[settled], sent)
+        inertial = sim.exact_wrench - gravity_wrench(sim.motion.gravity, PAYLOAD.to_vector())
+        expected = sign * inertial[sim.stamps >= NS]
+        free = alone[second][settled] - expected
+        assert (np.sqrt(np.mean(free**2, axis=0)) < 1.5 * NOISE).all()
+        # What is known of the load grows while the two take it off at other instants, and they
+        # cut the stream into other batches.
+        difference = (alone[second] - of_one[first])[settled]
+        assert (np.sqrt(np.mean(difference**2, axis=0)) < 0.05 * NOISE).all()

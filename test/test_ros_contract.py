@@ -44,7 +44,10 @@ from sensor_msgs.msg import JointState
 HALF_WINDOW = 0.05810
 """Delay of the filter: half of the window that belongs to a cutoff of 20 Hz [s]."""
 
-LATCHED_TOPICS = ('inertia', 'inertia_std', 'inertia_total', 'offset', 'status', 'covariance')
+LATCHED_TOPICS = (
+    *('inertia', 'inertia_std', 'inertia_total', 'inertia_by_driver'),
+    *('offset', 'status', 'covariance'),
+)
 
 
 @pytest.fixture(scope='module')
@@ -201,19 +204,21 @@ def test_std_total_and_offset_stand_beside_the_estimate(live: Pipeline) -> None:
     kinds = {
         'inertia_std': InertiaStamped,
         'inertia_total': InertiaStamped,
+        'inertia_by_driver': InertiaStamped,
         'offset': WrenchStamped,
     }
     with Group(joined=live.group) as late:
         heard = {
             name: late.record(kind, f'{NAMESPACE}/{name}', LATCHED) for name, kind in kinds.items()
         }
-        late.wait_for(lambda: all(heard.values()), 'the three topics of the past')
-    std, total, offset = (heard[name][-1] for name in kinds)
-    assert {stamp_of(m) for m in (std, total, offset)} == {stamp_of(live.inertias[-1])}
+        late.wait_for(lambda: all(heard.values()), 'the four topics of the past')
+    std, total, driver, offset = (heard[name][-1] for name in kinds)
+    assert {stamp_of(m) for m in (std, total, driver, offset)} == {stamp_of(live.inertias[-1])}
     assert {m.header.frame_id for m in (std, total, offset)} == {recording().frame}
     expected = live.numbers(f'{key}.std' for key in PARAMETER_KEYS)
     np.testing.assert_allclose(inertia_of(std), expected, rtol=1e-8)
-    # There is no tool.
+    # There is no tool, and no driver takes anything off.
+    np.testing.assert_array_equal(inertia_of(driver), np.zeros(10))
     np.testing.assert_allclose(inertia_of(total), inertia_of(live.inertias[-1]), rtol=1e-3)
     np.testing.assert_allclose(wrench_of(offset), live.numbers(OFFSET_KEYS), rtol=1e-8)
 
@@ -260,6 +265,7 @@ def test_topics_and_service_are_those_of_the_interface(live: Pipeline) -> None:
         'inertia': 'geometry_msgs/msg/InertiaStamped',
         'inertia_std': 'geometry_msgs/msg/InertiaStamped',
         'inertia_total': 'geometry_msgs/msg/InertiaStamped',
+        'inertia_by_driver': 'geometry_msgs/msg/InertiaStamped',
         'offset': 'geometry_msgs/msg/WrenchStamped',
         'status': 'diagnostic_msgs/msg/DiagnosticStatus',
         'covariance': 'std_msgs/msg/Float64MultiArray',

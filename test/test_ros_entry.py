@@ -22,6 +22,7 @@ EXECUTABLES = (
     'fusion_node',
     'filter_node',
     'estimator_node',
+    'compensation_node',
     'hexapod_node',
     'arm_estimator_node',
 )

@@ -19,7 +19,7 @@ PARAMETERS = {
 }
 
 
-@pytest.mark.parametrize('module', ['fusion', 'filter', 'estimator', 'hexapod'])
+@pytest.mark.parametrize('module', ['fusion', 'filter', 'estimator', 'compensation', 'hexapod'])
 def test_help_names_the_topics_and_services_that_the_node_has(module: str) -> None:
     name = f'{module}_node'
     told = NODES[name]

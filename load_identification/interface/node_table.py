@@ -47,6 +47,7 @@ class NodeNames:
 
 SYNCHRONIZED = ('synchronized/joint_states', 'synchronized/wrench')
 FILTERED = ('filtered/wrench', 'filtered/twist', 'filtered/accel')
+TAKEN_OFF = ('inertia_by_driver', 'offset', 'inertia_total')
 
 NODES = {
     'fusion_node': NodeNames(
@@ -61,7 +62,7 @@ NODES = {
         ESTIMATOR,
         (*FILTERED, *SYNCHRONIZED, '/diagnostics'),
         (
-            'inertia', 'inertia_std', 'inertia_total', 'offset', 'status', 'covariance',
+            'inertia', 'inertia_std', *TAKEN_OFF, 'status', 'covariance',
             'wrench_predicted', 'wrench_external', 'markers', '/diagnostics', '/tf',
         ),
         (
@@ -69,7 +70,11 @@ NODES = {
             'apply_payload', 'clear_payload',
         ),
     ),
-    'compensation_node': NodeNames(COMPENSATION, (), ('wrench_compensated', '/diagnostics')),
+    'compensation_node': NodeNames(
+        COMPENSATION,
+        ('/joint_states', '/wrench', '/robot_description', '/tf_static', *TAKEN_OFF),
+        ('wrench_compensated', '/diagnostics'),
+    ),
     'hexapod_node': NodeNames(
         HEXAPOD, ('/joint_states', 'status'), (*SYNCHRONIZED, *FILTERED, '/diagnostics')
     ),
@@ -88,6 +93,7 @@ PROGRAMS = {
     'fusion_node': ('fusion_node',),
     'filter_node': ('filter_node',),
     'estimator_node': ('estimator_node',),
+    'compensation_node': ('compensation_node',),
     'hexapod_node': ('hexapod_node', 'estimator_node'),
     'arm_estimator_node': ('arm_estimator_node', 'estimator_node'),
 }  # fmt: skip

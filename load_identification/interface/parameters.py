@@ -33,7 +33,9 @@ class Parameters:
     """The values of all parameters; the metadata of each field says the rest."""
 
     sensor_frame: str = parameter(
-        '', 'Frame of the wrench; empty: the frame_id that the driver sends', (FUSION, FILTER, ARM)
+        '',
+        'Frame of the wrench; empty: the frame_id that the driver sends',
+        (FUSION, FILTER, ARM, COMPENSATION),
     )
     wrench_convention: str = parameter(
         'on_sensor',
@@ -44,14 +46,12 @@ class Parameters:
     gravity: tuple[float, ...] = parameter(
         (0.0, 0.0, -9.80665),
         'Gravity in the root frame of the robot description',
-        (FILTER, HEXAPOD),
+        (FILTER, HEXAPOD, COMPENSATION),
         'm/s^2',
         (-30.0, 30.0),
     )
     robot_description: str = parameter(
-        '',
-        'URDF text; empty: read from the topic /robot_description',
-        (FILTER, ESTIMATOR, ARM),
+        '', 'URDF text; empty: read from its topic', (FILTER, ESTIMATOR, ARM, COMPENSATION)
     )
     wrench_delay: float = parameter(
         0.0,

@@ -119,6 +119,12 @@ class InertialParameters:
         about_center = _checked_symmetric('inertia', inertia_about_center_of_mass)
         return cls(mass, mass * center, about_center + mass * _steiner(center))
 
+    @classmethod
+    def from_message_order(cls, values: npt.ArrayLike) -> InertialParameters:
+        """Make a body from its numbers in message order (10,), eq. 16 and 17 backwards."""
+        values = _checked('numbers of a message', values, (10,))
+        return cls.from_center_of_mass(float(values[0]), values[1:4], _matrix_from_six(values[4:]))
+
     def to_vector(self) -> FloatArray:
         """Return phi (10,)."""
         return np.concatenate(([self.mass], self.first_moment, self.inertia[_UPPER]))

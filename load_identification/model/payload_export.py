@@ -173,13 +173,9 @@ def refusal(payload: Payload, needs_inertia: bool = True) -> str:
     """
     needed = payload.identified if needs_inertia else payload.identified[:4]
     if needed.all():
-        values = payload.values
-        if needs_inertia:
-            body = InertialParameters.from_center_of_mass(
-                values[0], values[1:4], values[4:][UPPER]
-            )
-            if not body.is_consistent():
-                return 'no real body has this inertia: one moment exceeds the sum of the others'
+        body = InertialParameters.from_message_order(np.nan_to_num(payload.values))
+        if needs_inertia and not body.is_consistent():
+            return 'no real body has this inertia: one moment exceeds the sum of the others'
         return ''
     wanted = ('mass', 'centre of mass', 'inertia') if needs_inertia else ('mass', 'centre of mass')
     reasons = [reason for reason in payload.reasons if reason.startswith(wanted)]
@@ -208,7 +204,7 @@ def _command(call: _Call, payload: Payload, urdf: str | None) -> PayloadCommand:
 
 def _in_frame(values: FloatArray, frame: FixedFrame) -> FloatArray:
     """Express values in message order in another frame."""
-    body = InertialParameters.from_center_of_mass(values[0], values[1:4], values[4:][UPPER])
+    body = InertialParameters.from_message_order(values)
     return to_message_order(body.transformed(frame.rotation, frame.translation).to_vector())
 
 

@@ -5,26 +5,153 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 
 from load_identification.interface.batches import JointBatch, WrenchBatch
-from load_identification.interface.parameters import COMPENSATION
+from load_identification.interface.parameters import COMPENSATION, CONVENTIONS, Parameters
 from load_identification.model.robot import Robot
 from load_identification.nodes.diagnostics import report_regularly
+from load_identification.nodes.transport.description import DescriptionReader
+from load_identification.nodes.transport.inputs import RawInputs
 from load_identification.nodes.transport.publishers import SixNumberPublisher
-from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters
+from load_identification.nodes.transport.readers import LoadReader
+from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, run
 from load_identification.pipeline.compensation import Compensation, LoadTakenOff
+from load_identification.signals.described_robot import DescribedRobot
+from load_identification.signals.motion_filter import JUDGED_NS
+from load_identification.signals.sensor_health import ALIVE, SensorHealth
+from load_identification.typing_aliases import FloatArray
+
+LONG_BEFORE = 1_000_000_000
+"""Wrenches older than the newest by more begin afresh, fewer are strays [ns]."""
+
+READ_LOAD, IDLE = 0.02, 0.1
+"""How often it is looked whether the load is another, and the queues where nobody listens [s]."""
+
+
+class _Sources:
+    """What the node alone reads: inputs, robot description, and what is to be taken off.
+
+    Parameters
+    ----------
+    node : Node
+    parameters : Parameters
+    """
+
+    def __init__(self, node: Node, parameters: Parameters) -> None:
+        self.inputs = RawInputs(node, parameters.sensor_frame)
+        self.load = LoadReader(node, CONVENTIONS[parameters.wrench_convention])
+        self._described = DescribedRobot(parameters.gravity)
+        self._description = DescriptionReader(node, self._described, parameters)
+        self.channels = _Channels()
+        self._frame = ''
+        every(node, READ_LOAD, self.load.read)
+
+    @property
+    def waiting_for(self) -> str:
+        """What keeps wrenches from being compensated, in words; empty when nothing does."""
+        waiting_for = self._description.waiting_for, self.load.waiting_for(self._frame)
+        return '; and for '.join(filter(None, waiting_for))
+
+    def robot(self, wrenches: Sequence[WrenchBatch]) -> Robot | None:
+        """Return the robot for wrenches; None: nothing can be taken off yet."""
+        self._description.look_for_frame()
+        if not wrenches:
+            return None
+        self._frame = wrenches[-1].frame
+        robot = self._described.for_frame(self._frame)
+        return None if self.load.waiting_for(self._frame) else robot
+
+
+class _Channels:
+    """Tells which channels of the wrench are not alive, judged now and then."""
+
+    def __init__(self) -> None:
+        self._health = SensorHealth()
+        self._newest = 0
+        self._unjudged: list[WrenchBatch] = []
+
+    def dead(
+        self, wrenches: Sequence[WrenchBatch], position: FloatArray | None
+    ) -> tuple[bool, ...]:
+        """Return for each channel whether it is not alive.
+
+        Parameters
+        ----------
+        wrenches : sequence of WrenchBatch
+            As they came.
+        position : (J,) array or None
+            Of the joints now [rad or m].
+        """
+        health = self._health
+        if position is None:
+            return (True,) * 6
+        for batch in wrenches:
+            if batch.stamps[-1] < self._newest - LONG_BEFORE:
+                self._newest, self._unjudged = 0, []
+                health.reset()
+            ahead = np.maximum.accumulate(np.append(self._newest, batch.stamps))
+            good = batch.stamps > ahead[:-1]
+            if good.any():
+                self._newest = int(ahead[-1])
+                mine = WrenchBatch(batch.frame, batch.stamps[good], batch.wrench[good])
+                self._unjudged.append(mine)
+        waited = self._newest - self._unjudged[0].stamps[0] if self._unjudged else -1
+        if waited >= (0 if health.absent.all() else JUDGED_NS):
+            stamps = np.concatenate([batch.stamps for batch in self._unjudged])
+            rows = np.concatenate([batch.wrench for batch in self._unjudged])
+            self._unjudged = []
+            health.update(stamps, np.tile(position, (len(stamps), 1)), rows)
+        return tuple(state != ALIVE for state in health.states)
 
 
 class CompensationNode(Node):
-    """Publishes `wrench_compensated`, fed by the process that drains the inputs."""
+    """Publishes `wrench_compensated`.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    standalone : bool
+        Read the inputs, and what the estimator publishes, by `tick`; otherwise the process that
+        drains the inputs feeds it by `process`.
+
+    Raises
+    ------
+    DescriptionError
+        If the parameter robot_description cannot be used.
+    """
+
+    def __init__(self, standalone: bool = True) -> None:
         super().__init__('compensation_node', namespace=NAMESPACE)
-        self.stage = Compensation(declare_parameters(self, COMPENSATION))
+        parameters = declare_parameters(self, COMPENSATION)
+        self.stage = Compensation(parameters)
         self.publisher = SixNumberPublisher(self, WrenchStamped, 'wrench_compensated')
+        self._poll = 1.0 / parameters.poll_rate
+        self._sources = _Sources(self, parameters) if standalone else None
         report_regularly(self, self)
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The node itself, to be served."""
+        return (self,)
+
+    @property
+    def period(self) -> float:
+        """Time between two ticks [s]."""
+        return self._poll if self.publisher.wanted else max(self._poll, IDLE)
+
+    def tick(self) -> None:
+        """Compensate what has come for whoever listens; what nobody wants is not read."""
+        sources = self._sources
+        if sources is None:
+            return
+        read = sources.inputs.read()
+        if self.publisher.wanted:
+            joints, wrenches = list(read[0]), list(read[1])
+            robot = sources.robot(wrenches)
+            dead = sources.channels.dead(wrenches, self.stage.position)
+            self.process(joints, wrenches, robot, sources.load.load, dead)
 
     def process(
         self,
@@ -39,14 +166,27 @@ class CompensationNode(Node):
             self.publisher.publish(batch.frame, batch.stamps, batch.wrench)
 
     def reason(self) -> str:
-        """Return what the node waits for, while somebody listens."""
+        """Return what the node waits for; of the stage while somebody listens."""
+        problem = self._sources.inputs.problem() if self._sources else ''
         waiting = self.stage.waiting_for if self.publisher.wanted else ''
-        return f'waiting for {waiting}' if waiting else ''
+        if self._sources is not None:
+            waiting = self._sources.waiting_for or waiting
+        return problem or (f'waiting for {waiting}' if waiting else '')
 
     def counts(self) -> Counter[str]:
-        """Return the wrenches not compensated."""
-        return self.stage.dropped
+        """Return the wrenches not compensated, and what cannot be read, by reason."""
+        dropped = self.stage.dropped
+        return dropped + self._sources.inputs.dropped if self._sources else dropped
 
     def details(self) -> Mapping[str, str]:
         """Return nothing besides."""
         return {}
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the compensation node."""
+    return run(CompensationNode, args)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -93,7 +93,7 @@ class EstimatorNode(Node):
         self._published_stamp = self._logged = 0
         self._status = StatusMessage(self.get_fully_qualified_name().lstrip('/'))
         self._status_publisher = self.create_publisher(DiagnosticStatus, 'status', LATCHED_QOS)
-        self._outputs = Outputs(self, self._payload)
+        self._outputs = Outputs(self, self._payload, self.load)
         self._rviz = RvizOutput(self, self._estimate_period)
         self._requests = Services(self, self._payload, parameters, lambda: self._report)
         self._starvation, self._taken = Starvation(), 0

@@ -40,7 +40,7 @@ class Pipeline:
 
     def __init__(self) -> None:
         self._front = Front()
-        self._compensation = CompensationNode()
+        self._compensation = CompensationNode(standalone=False)
         self._estimator = EstimatorNode(self._front)
         self._listened = self._compensate = False
         self._joints: list[JointBatch] = []

@@ -1,4 +1,4 @@
-"""The topics on which the estimator node says what it knows of payload, offset and wrench."""
+"""Where the estimator node says what it knows of payload, offset and wrench."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimate import (
     UNKNOWN_STD,
     PayloadEstimate,
-    in_message_order,
 )
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.messages import set_inertia, set_stamp, set_wrench
 from load_identification.interface.names import COVARIANCE_LABELS
+from load_identification.model.inertial_parameters import to_message_order
 from load_identification.nodes.transport.publishers import SixNumberPublisher
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS
+from load_identification.pipeline.compensation import LoadTakenOff
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.typing_aliases import FloatArray
 
@@ -28,23 +29,27 @@ from load_identification.typing_aliases import FloatArray
 class Outputs:
     """Publishes what the contract has of an estimate, and the two wrenches of every sample.
 
-    Of an estimate: `inertia`, `inertia_std`, `inertia_total`, `offset` and `covariance`, so that
-    who joins late has the last of each.
+    Of an estimate: `inertia`, `inertia_std`, `covariance`, and what `wrench_compensated` is less:
+    `inertia_total`, `offset` and `inertia_by_driver`; so that who joins late has the last of each.
 
     Parameters
     ----------
     node : Node
     payload : PayloadStage
+    load : LoadTakenOff
+        By the estimate that is published.
     """
 
-    def __init__(self, node: Node, payload: PayloadStage) -> None:
-        self._payload = payload
-        self._inertia, self._inertia_std, self._inertia_total = (
+    def __init__(self, node: Node, payload: PayloadStage, load: LoadTakenOff) -> None:
+        self._payload, self._load = payload, load
+        # The driver's first: who has heard of the others knows that it is there.
+        self._by_driver, self._inertia, self._inertia_std, self._inertia_total = (
             node.create_publisher(InertiaStamped, topic, LATCHED_QOS)
-            for topic in ('inertia', 'inertia_std', 'inertia_total')
+            for topic in ('inertia_by_driver', 'inertia', 'inertia_std', 'inertia_total')
         )
         self._offset = node.create_publisher(WrenchStamped, 'offset', LATCHED_QOS)
         self._published: PayloadEstimate | None = None
+        self._by_driver_published: FloatArray | None = None
         self._messages: list[tuple[Any, Any]] = []
         self._covariance = node.create_publisher(Float64MultiArray, 'covariance', LATCHED_QOS)
         self._predicted = SixNumberPublisher(node, WrenchStamped, 'wrench_predicted')
@@ -64,9 +69,10 @@ class Outputs:
 
     def publish(self, estimate: PayloadEstimate) -> None:
         """Publish an estimate; where it repeats the one before, only with another stamp."""
-        if not estimate.repeats(self._published):
+        by_driver = self._load.by_driver
+        if not estimate.repeats(self._published) or by_driver is not self._by_driver_published:
             self._messages = self._written(estimate)
-        self._published = estimate
+        self._published, self._by_driver_published = estimate, by_driver
         for publisher, message in self._messages:
             set_stamp(message.header, estimate.stamp)
             publisher.publish(message)
@@ -74,10 +80,11 @@ class Outputs:
 
     def _written(self, estimate: PayloadEstimate) -> list[tuple[Any, Any]]:
         """Return what to publish of an estimate, stamps left open, with the publishers."""
-        total, total_std = in_message_order(estimate.total, estimate.total_covariance)
+        load = self._load
         bodies = [
+            (self._by_driver, _in_message_order(load.by_driver)),
             (self._inertia_std, _known(estimate.std, estimate.std)),
-            (self._inertia_total, _known(total, total_std)),
+            (self._inertia_total, _in_message_order(load.body)),
         ]
         if estimate.identified[0]:
             known = np.where(estimate.identified, estimate.values, np.nan)
@@ -88,9 +95,8 @@ class Outputs:
             set_inertia(message.inertia, values)
             messages.append((publisher, message))
         # The offset of the raw wrench, NaN where nothing is known of it.
-        std = np.sqrt(np.diag(estimate.covariance)[PARAMETERS:])
         offset = WrenchStamped()
-        set_wrench(offset.wrench, _known(self._payload.sign * estimate.offset, std))
+        set_wrench(offset.wrench, self._payload.sign * load.offset)
         messages.append((self._offset, offset))
         for _, message in messages:
             message.header.frame_id = estimate.frame
@@ -106,6 +112,11 @@ class Outputs:
         for publisher, wrenches in zip((self._predicted, self._external), explained, strict=True):
             if publisher.wanted:
                 publisher.publish(batch.frame, batch.stamps, self._payload.sign * wrenches)
+
+
+def _in_message_order(body: FloatArray) -> FloatArray:
+    """Return a body's numbers as a message has them, (10,); zeros: nothing hangs there."""
+    return to_message_order(body) if body[0] > 0.0 else np.zeros(PARAMETERS)
 
 
 def _known(values: FloatArray, std: FloatArray) -> FloatArray:

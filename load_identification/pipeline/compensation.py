@@ -26,7 +26,7 @@ NONE, TOOL, PAYLOAD, LAST_PAYLOAD = 'none', 'tool', 'payload', 'last_payload'
 
 LONGEST, MOST = 20_000_000, 100
 """What comes at once is taken in pieces no longer than this [ns], where a slow poll or a busy
-machine has let it wait; in no more than so many, whatever the stamps are."""
+machine has let it wait; in longer ones where they would be more than so many."""
 
 Batch = TypeVar('Batch', JointBatch, WrenchBatch)
 
@@ -41,7 +41,7 @@ class LoadTakenOff:
     body : (10,) array
         Tool and payload together, about the origin of S [kg, kg m, kg m²].
     offset : (6,) array
-        Of the wrench that the load exerts on the sensor; zero where not known [N, N m].
+        Of the wrench that the load exerts on the sensor; NaN where not known [N, N m].
     by_driver : (10,) array
         What the robot's driver has taken off already, of the weight.
     """
@@ -49,19 +49,19 @@ class LoadTakenOff:
     def __init__(self) -> None:
         self.state = NONE
         self.body: FloatArray = np.zeros(PARAMETERS)
-        self.offset: FloatArray = np.zeros(6)
+        self.offset: FloatArray = np.full(6, np.nan)
         self.by_driver: FloatArray = np.zeros(PARAMETERS)
 
     def update(self, estimate: PayloadEstimate | None, tool: FloatArray) -> None:
         """Take an estimate and the tool's parameters (10,) into account."""
-        if estimate is not None and (estimate.unresolved or estimate.set_up_wrong):
-            # Nothing is claimed of what hangs on the sensor now: what is taken off stays.
-            self.state = LAST_PAYLOAD if self.state == PAYLOAD else self.state
-            return
-        if estimate is not None:
+        doubtful = estimate is not None and (estimate.unresolved or estimate.set_up_wrong)
+        if estimate is not None and not doubtful:
             std = np.sqrt(np.diag(estimate.covariance)[PARAMETERS:])
-            self.offset = np.where(std < UNKNOWN_STD, estimate.offset, 0.0)
-        if estimate is not None and estimate.identified[0]:
+            self.offset = np.where(std < UNKNOWN_STD, estimate.offset, np.nan)
+        if doubtful and self.state in (PAYLOAD, LAST_PAYLOAD):
+            # Nothing is claimed of what hangs on the sensor now: what is taken off stays.
+            self.state = LAST_PAYLOAD
+        elif estimate is not None and estimate.identified[0] and estimate.total[0] > 0.0:
             self.state, self.body = PAYLOAD, _with_known_inertia(estimate, tool)
         else:
             self.state, self.body = TOOL if tool.any() else NONE, tool
@@ -108,6 +108,8 @@ class Compensation:
         self.dropped: Counter[str] = Counter()
         self.waiting_for = ''
         """What keeps wrenches from being compensated, in words; empty when nothing does."""
+        self.position: FloatArray | None = None
+        """Of the joints at the newest state that was used (J,) [rad or m]; None: not known."""
         self._sign = CONVENTIONS[parameters.wrench_convention]
         self._delay = round(parameters.wrench_delay * 1e9)
         self._longest = round(parameters.max_gap * 1e9)
@@ -174,6 +176,7 @@ class Compensation:
         if self._now is not None and state.stamp == self._now.stamp:
             return ''
         q, qd = state.position, state.velocity
+        self.position = q
         motion = robot.motion(q[None], qd[None], state.acceleration[None])
         seen = np.eye(3), np.zeros(3), np.zeros(6)
         try:
@@ -191,8 +194,14 @@ class Compensation:
         if now is None or robot is None or batch.frame != robot.sensor_frame:
             return None
         times = batch.stamps - self._delay
-        near = np.abs(times - now.stamp) <= self._longest
-        seconds = (times[near] - now.stamp) * np.float64(1e-9)
+        ages = times - now.stamp
+        near = np.abs(ages) <= self._longest
+        if not near.any():
+            self.waiting_for = (
+                f'joint states nearer to the wrenches, which are {1e-9 * ages[-1]:.1f} s later: '
+                'clocks of two hosts?'
+            )
+        seconds = ages[near] * np.float64(1e-9)
         turn = _turned(now, seconds)
         gravity = now.motion.gravity - np.cross(turn, now.motion.gravity)
         gravity += 0.5 * np.cross(turn, np.cross(turn, now.motion.gravity))
@@ -201,7 +210,7 @@ class Compensation:
         else:
             linear = omega = alpha = np.zeros_like(gravity)
         regressor = wrench_regressor(linear - gravity, omega, alpha)
-        taken_off = self._sign * (load.offset - regressor @ load.body)
+        taken_off = self._sign * (np.nan_to_num(load.offset) - regressor @ load.body)
         if load.by_driver.any():
             taken_off -= self._sign * gravity_wrench(gravity, load.by_driver)
         return WrenchBatch(batch.frame, batch.stamps[near], batch.wrench[near] - taken_off)
@@ -248,8 +257,9 @@ def _in_pieces(
 ) -> Iterator[tuple[list[JointBatch], list[WrenchBatch]]]:
     """Cut what has come at once into pieces short enough for one forward kinematics each."""
     stamps = [stamp for batch in wrenches if batch.stamps.size for stamp in batch.stamps[[0, -1]]]
-    ends = np.arange(min(stamps) + LONGEST, max(stamps), LONGEST) if stamps else ()
-    ends = ends if len(ends) < MOST else ()
+    first, last = (min(stamps), max(stamps)) if stamps else (0, 0)
+    length = max(LONGEST, (last - first) // MOST)
+    ends = np.arange(first + length, last, length)
     bounds = [np.iinfo(np.int64).min, *ends, np.iinfo(np.int64).max]
     for low, high in itertools.pairwise(bounds):
         yield _between(joints, low, high), _between(wrenches, low, high)

@@ -10,7 +10,6 @@ import numpy as np
 from load_identification.errors import ParameterError
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.payload_export import UPPER
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 PARTS = {'mass': slice(0, 1), 'centre of mass': slice(1, 4), 'inertia': slice(4, 10)}
@@ -83,10 +82,9 @@ def believed_parameters(values: FloatArray) -> FloatArray:
     """
     inertia = values[4:] if np.isfinite(values[4:]).all() else np.zeros(6)
     try:
-        body = InertialParameters.from_center_of_mass(values[0], values[1:4], inertia[UPPER])
+        return InertialParameters.from_message_order([*values[:4], *inertia]).to_vector()
     except ParameterError:
         return np.full(10, np.nan)
-    return body.to_vector()
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ END_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def load_identification() -> int:
-    """Run fusion, filter and estimator in one process."""
+    """Run fusion, filter, estimator and compensation in one process."""
     return _run('load_identification')
 
 
@@ -31,6 +31,11 @@ def filter_node() -> int:
 def estimator_node() -> int:
     """Run the estimator node."""
     return _run('estimator_node')
+
+
+def compensation_node() -> int:
+    """Run the compensation node."""
+    return _run('compensation_node')
 
 
 def hexapod_node() -> int:

@@ -1,4 +1,4 @@
-"""Joins the topics between the nodes by their stamps, whoever publishes them."""
+"""Reads the topics between the nodes, joined by their stamps, whoever publishes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
+from geometry_msgs.msg import AccelStamped, InertiaStamped, TwistStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
@@ -21,20 +21,30 @@ from load_identification.interface.batches import (
     WrenchBatch,
 )
 from load_identification.interface.cdr import JointStateReader, WrenchReader
-from load_identification.interface.messages import NS, read_filtered, stamp_of
+from load_identification.interface.messages import (
+    NS,
+    read_filtered,
+    read_inertia,
+    read_wrenches,
+    stamp_of,
+)
+from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import RotationAxis
 from load_identification.nodes.diagnostics import Report
 from load_identification.nodes.transport.subscriptions import (
+    LATCHED_QOS,
     QUEUE,
     STREAM_QOS,
     DrainedSubscription,
     StreamSubscription,
     decoder,
 )
+from load_identification.pipeline.compensation import LoadTakenOff
 from load_identification.pipeline.samples import Samples
 from load_identification.signals.gravity import MotionOfUnknownRobot
 from load_identification.signals.joint_track import BEYOND_ALL_SENSE
 from load_identification.signals.sensor_health import ALIVE
+from load_identification.typing_aliases import FloatArray
 
 
 class StampMatcher:
@@ -240,3 +250,61 @@ class TopicUpstream:
         for status in message.status:
             if status.hardware_id == self._namespace and status.name != self._name:
                 self._said[status.name] = Report.read(status)
+
+
+class LoadReader:
+    """Reads what is to be taken off a wrench: `offset`, `inertia_total` and `inertia_by_driver`.
+
+    The last one may have no publisher: then no driver takes anything off.
+
+    Parameters
+    ----------
+    node : Node
+    sign : float
+        From the raw wrench to what the load exerts on the sensor.
+    """
+
+    def __init__(self, node: Node, sign: float) -> None:
+        self.load = LoadTakenOff()
+        self._sign = sign
+        self._by_driver, self._total = (
+            DrainedSubscription(node, InertiaStamped, topic, LATCHED_QOS)
+            for topic in ('inertia_by_driver', 'inertia_total')
+        )
+        self._offset = DrainedSubscription(node, WrenchStamped, 'offset', LATCHED_QOS)
+        self._frames: dict[str, str] = {}
+        self._driver_told = False
+
+    def read(self) -> None:
+        """Take in what has come; what no body or offset can be is left out."""
+        self._driver_told = self._driver_told or bool(self._by_driver.publishers)
+        for message in self._by_driver.take():
+            self.load.by_driver = self._body(self._by_driver, message, self.load.by_driver)
+        for message in self._total.take():
+            self.load.body = self._body(self._total, message, self.load.body)
+        for message in self._offset.take():
+            batch = next(read_wrenches([message], ''))
+            self._frames[self._offset.topic] = batch.frame
+            sensible = np.abs(batch.wrench[0]) < BEYOND_ALL_SENSE
+            self.load.offset = np.where(sensible, self._sign * batch.wrench[0], np.nan)
+
+    def _body(self, topic: DrainedSubscription, message: Any, before: FloatArray) -> FloatArray:
+        values = read_inertia(message.inertia)
+        if not (np.abs(values) < BEYOND_ALL_SENSE).all():
+            return before
+        self._frames[topic.topic] = message.header.frame_id.lstrip('/')
+        return InertialParameters.from_message_order(values).to_vector()
+
+    def waiting_for(self, frame: str = '') -> str:
+        """Return what has not come yet, or not in the frame of the wrenches; empty: all has."""
+        needed = [self._offset.topic, self._total.topic]
+        if self._driver_told:
+            needed.append(self._by_driver.topic)
+        missing = [topic for topic in needed if topic not in self._frames]
+        if missing:
+            return f'{", ".join(missing)}: does estimator_node run, and have wrenches and motion?'
+        for topic in needed if frame else ():
+            its_frame = self._frames[topic]
+            if its_frame != frame:
+                return f'{topic} in {frame!r}, as the wrenches are: it is in {its_frame!r}'
+        return ''
