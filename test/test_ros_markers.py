@@ -32,7 +32,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
-from load_identification.nodes.markers import NEWTONS_PER_METRE
+from load_identification.nodes.markers import NEWTONS_PER_METRE, ORANGE
 from load_identification.simulation.sensors import Recording, SensorModel, simulate
 from load_identification.typing_aliases import FloatArray
 
@@ -294,6 +294,7 @@ def test_external_force_is_an_arrow_of_the_scale_stated(live: Pipeline, shown: S
 
     play(live, shown, uneven_recording())
     assert ('external_force', 0) not in shown.markers
+    sides = vector(shown['box'].scale)
     # For 0.3 s: it is not known yet whether the load has changed.
     base = live.group.next_base()
     live.group.play(pushed(feed(uneven_recording(), base)))
@@ -302,6 +303,12 @@ def test_external_force_is_an_arrow_of_the_scale_stated(live: Pipeline, shown: S
     start, tip = (np.array(vector(p)) for p in shown['external_force'].points)
     np.testing.assert_array_equal(start, np.zeros(3))
     np.testing.assert_allclose(NEWTONS_PER_METRE * tip, push, atol=2.0)
+    # The body of before, in a colour of its own and in words, but the force is what it is.
+    np.testing.assert_allclose(vector(shown['box'].scale), sides, rtol=0.05)
+    for ns in ('box', 'center_of_mass', 'mass'):
+        assert color_of(shown[ns]) == pytest.approx(ORANGE)
+    assert 'not resolved' in shown['mass'].text
+    assert color_of(shown['external_force']) != pytest.approx(ORANGE)
     assert not is_grey(shown['external_force'])
 
 

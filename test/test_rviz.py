@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pinocchio
 import pytest
 import yaml
 from visualization_msgs.msg import Marker
 
 from load_identification.nodes.markers import NEWTONS_PER_METRE, PayloadMarkers
 from load_identification.nodes.transport import description as transforms
+from load_identification.simulation.robots import puma_description
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = ROOT / 'config' / 'load_identification.rviz'
@@ -41,11 +44,15 @@ TOPICS = {
     '/load_identification/markers': 'MarkerArray',
     '/load_identification/wrench_predicted': 'Wrench',
     '/load_identification/wrench_external': 'Wrench',
+    '/load_identification/wrench_compensated': 'Wrench',
 }
 """Topics of the interface, and the display that shows each type."""
 
 ARROW = 1.3
 """Length of RViz's arrow of scale 1: a shaft of 1 and a head of 0.3, rviz_rendering arrow.hpp."""
+
+OPENING = np.deg2rad(45.0)
+"""Of an Ogre camera from top to bottom, which RViz leaves as it is [rad]."""
 
 
 @pytest.fixture(scope='module')
@@ -126,6 +133,29 @@ def test_wrenches_have_the_scale_of_the_marker(displays: list[dict[str, Any]]) -
             length = ARROW * display['Force Arrow Scale']
             # Two digits in the file.
             assert length == pytest.approx(1.0 / NEWTONS_PER_METRE, rel=0.01)
+
+
+def test_the_payload_is_in_sight_wherever_the_arm_points(config: dict[str, Any]) -> None:
+    view = config['Visualization Manager']['Views']['Current']
+    pitch, yaw = view['Pitch'], view['Yaw']
+    focus = np.array([view['Focal Point'][axis] for axis in 'XYZ'])
+    backward = np.array([np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)])
+    sideward = np.array([-np.sin(yaw), np.cos(yaw), 0.0])
+    upward = np.cross(backward, sideward)
+
+    model = pinocchio.buildModelFromXML(puma_description())
+    data, frame = model.createData(), model.getFrameId('ft_sensor')
+    lower, upper = model.lowerPositionLimit, model.upperPositionLimit
+    rng = np.random.default_rng(0)
+    for position in rng.uniform(lower, upper, (2000, model.nq)):
+        pinocchio.framesForwardKinematics(model, data, position)
+        # The block's far end, and the text above it.
+        end = data.oMf[frame].act(np.array([0.0, 0.037, 0.12]))
+        for point in (end, end + np.array([0.0, 0.0, 0.25])):
+            seen = point - focus - view['Distance'] * backward
+            half = -seen @ backward * np.tan(OPENING / 2.0)
+            # The window is wider than high.
+            assert np.abs([seen @ sideward, seen @ upward]).max() < half
 
 
 def test_the_frame_shown_is_the_one_sent(displays: list[dict[str, Any]]) -> None:

@@ -1,7 +1,8 @@
 """The payload as markers: centre of mass, box, axes, mass, and the external force.
 
-Grey is what is not identified, and a fault is red. The other colours are those of Okabe and Ito,
-which the colour-blind tell apart; a fault is said in words as well.
+Grey is what is not identified, orange what was before something changed, and a fault is red. The
+colours are those of Okabe and Ito, which the colour-blind tell apart; orange and red are said in
+words as well.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ TEXT_HEIGHT = 0.05
 """Of a capital letter; readable from 3 m [m]."""
 
 TEXT_GAP = 0.08
-"""Between the text's centre and the load below it [m]."""
+"""Between the text's centre and whatever is drawn of the load below it [m]."""
 
 STICKING_OUT = 0.03
 """How far the axes reach beyond the corners of the box [m]."""
@@ -60,6 +61,7 @@ Color = tuple[float, float, float]
 
 GREY = (0.6, 0.6, 0.6)
 RED = (1.0, 0.27, 0.2)
+ORANGE = (0.902, 0.624, 0.0)
 YELLOW = (0.941, 0.894, 0.259)
 SKY_BLUE = (0.337, 0.706, 0.914)
 BLUE = (0.0, 0.447, 0.698)
@@ -76,7 +78,8 @@ class Scene:
     estimate : PayloadEstimate
     fault : bool
     shape : Shape or None
-        Of the payload; None where the mass is not positive.
+        Of the payload, while a change is not resolved of the one before; None where the mass is
+        not positive.
     up : (3,) array
         Unit vector against gravity, in S.
     force : (3,) array or None
@@ -184,8 +187,9 @@ class PayloadMarkers:
         place, radius = np.zeros(3), SMALL
         if scene.shape is not None and body:
             place = scene.shape.center
+            radius = max(radius, float(scene.shape.uncertainty.semi_axes.max()))
             if scene.shape.sides is not None and len(body) > 2:
-                radius = _radius(scene.shape.sides)
+                radius = max(radius, _radius(scene.shape.sides) + STICKING_OUT)
         self._text.text = mass_text(scene.estimate)
         color = _color(scene, bool(scene.estimate.identified[0]), SKY_BLUE)
         _place(self._text, color, place + (radius + TEXT_GAP) * scene.up)
@@ -199,17 +203,19 @@ class PayloadMarkers:
         # A dead channel makes it NaN, which is drawn no more than a short one.
         if not np.linalg.norm(tip) >= SHORTEST_ARROW:
             return []
-        _place(self._force, _color(scene, True, PURPLE), np.zeros(3))
+        _place(self._force, RED if scene.fault else PURPLE, np.zeros(3))
         set_vector(self._force.points[1], tip)
         return [self._force]
 
 
 def mass_text(estimate: PayloadEstimate) -> str:
-    """Return mass and half of its 95 % interval in words: '1.10 ± 0.02 kg'."""
+    """Return mass and half of its 95 % interval: '1.10 ± 0.02 kg'; or why there is none."""
     mass, std = float(estimate.values[0]), float(estimate.std[0])
     known = np.isfinite(mass) and std < UNKNOWN_STD
     if estimate.reversed_sign:
         return 'wrench sign reversed?'
+    if estimate.unresolved:
+        return 'load changed, or contact? not resolved'
     if estimate.identified[0]:
         return f'{with_interval(mass, INTERVAL * std)} kg'
     return f'mass std {std:.1g} kg, not identified' if known else 'mass not identified'
@@ -226,6 +232,8 @@ def with_interval(value: float, half: float) -> str:
 def _color(scene: Scene, identified: bool, color: Color) -> Color:
     if scene.fault:
         return RED
+    if scene.estimate.unresolved:
+        return ORANGE
     return color if identified else GREY
 
 

@@ -46,6 +46,7 @@ class RvizOutput:
         self._newest: FilteredBatch | None = None
         self._up: FloatArray | None = None
         self._axes: FloatArray | None = None
+        self._resolved: Shape | None = None
         self._sent = 0
 
     def take(self, batch: FilteredBatch) -> None:
@@ -53,7 +54,7 @@ class RvizOutput:
         if wanted(self._publisher):
             self._batches.append(batch)
         else:
-            self._batches, self._newest, self._up = [], None, None
+            self._batches, self._newest, self._up, self._resolved = [], None, None, None
 
     def publish(
         self, estimate: PayloadEstimate | None, state: str, stage: PayloadEstimator
@@ -73,7 +74,9 @@ class RvizOutput:
         showing = self._turn == 0 and wanted(self._publisher)
         shape = None
         if estimate is not None and (showing or self._frame.installed):
-            shape = self._shape(estimate)
+            if not estimate.unresolved:
+                self._resolved = self._shape(estimate)
+            shape = self._resolved
             fresh = estimate.stamp != self._sent
             if shape is not None and fresh and estimate.identified.all():
                 self._sent = estimate.stamp
