@@ -189,12 +189,15 @@ class Arm:
         """Call a service and stream until it has answered.
 
         Again where a busy machine has kept this process from streaming meanwhile: then samples
-        were as old as the service says.
+        were as old as the service says; or where its disk was slower than an answer may be.
         """
         stream = stream or self.at_rest()
         while True:
             (answer,) = self.answers(service, stream=stream)
-            if answer.success or self._pause < 0.4 or ' s old' not in answer.reason:
+            if answer.success:
+                return answer
+            stalled = self._pause >= 0.4 and ' s old' in answer.reason
+            if not stalled and 'not on the disk yet' not in answer.reason:
                 return answer
             self.play(stream, 0.1)
 

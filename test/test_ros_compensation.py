@@ -88,11 +88,14 @@ def test_free_motion_with_the_payload_found_leaves_noise_and_a_push_the_push() -
         push(messages, pushed)
         group.wait_for(lambda: compensated, 'wrenches compensated')
         compensated.clear()
-        group.play(messages, speed=2.0)
-        group.wait_for(
-            lambda: compensated and stamp_of(compensated[-1]) == messages[-1].due,
-            'the last wrench',
-        )
+        # Bit by bit: what a busy machine has no room for is lost.
+        for first in range(0, len(messages), 50):
+            part = messages[first : first + 50]
+            group.play(part, speed=2.0)
+            group.wait_for(
+                lambda due=part[-1].due: compensated and stamp_of(compensated[-1]) == due,
+                'the last wrench',
+            )
         stamps, wrenches = heard(compensated)
         assert {m.header.frame_id for m in compensated} == {FRAME}
         # All, once joint velocities are known and the node has heard of who listens.

@@ -34,7 +34,7 @@ def test_before_the_first_sample_and_without_an_offset_it_says_what_is_missing()
         for sample in (50, 150, 250):
             arm.move_to(sample)
             # A second makes a pose; twice that where a busy machine loses samples.
-            arm.rest(2.0, speed=4.0)
+            arm.rest(2.0, speed=2.0)
         arm.move_to(300)
         arm.rest(0.2)
         turned = arm.call('check_mass').says

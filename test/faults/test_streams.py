@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
-from ros_helpers import RELIABLE, Group, NodeProcess, Pipeline
+from ros_helpers import RELIABLE, Group, NodeProcess, Pipeline, state_of
 from ros_messages import (
     FRAME,
     NS,
@@ -85,10 +86,18 @@ def test_poses_without_the_motion_between_claim_nothing(live: Live) -> None:
 def said_while(live: Live, messages: list[Message], words: str) -> None:
     """Play, in real time, and see that words come within a second and are logged once."""
     pipeline, processes = live
+    count = len(pipeline.statuses)
     logged = sum(len(re.findall(words, process.output)) for process in processes)
     pipeline.group.play(messages, 1.0)
-    pipeline.group.wait_for(lambda: re.search(words, pipeline.words), words)
-    assert pipeline.status['state'] == 'waiting'
+    said: list[DiagnosticStatus] = []
+
+    def heard() -> list[DiagnosticStatus]:
+        said[:] = [s for s in pipeline.statuses[count:] if re.search(words, s.message)]
+        return said
+
+    # Not the last one only: then come words of silence.
+    pipeline.group.wait_for(heard, words)
+    assert {state_of(status) for status in said} == {'waiting'}
     assert sum(len(re.findall(words, process.output)) for process in processes) == logged + 1
 
 
