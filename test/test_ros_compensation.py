@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters, SetParameters
 from ros_helpers import LATCHED, Group, Pipeline, connected
 from ros_messages import (
     FRAME,
@@ -105,9 +107,41 @@ def test_free_motion_with_the_payload_found_leaves_noise_and_a_push_the_push() -
         free = wrenches[(stamps > pushed - 5 * NS) & (stamps < pushed)]
         assert (np.sqrt(np.mean(free**2, axis=0)) < 1.5 * NOISE).all()
         assert abs(wrenches[stamps >= pushed][:10, 0].mean() - 5.0) < 0.3
-        last_payload = KeyValue(key='compensation', value='last_payload')
-        group.wait_for(lambda: any(last_payload in s.values for s in live.statuses), 'the change')
+        # Whatever the push is taken for, the payload is taken off on.
+        states = [s.value for m in live.statuses for s in m.values if s.key == 'compensation']
+        assert set(states[states.index('payload') :]) <= {'payload', 'last_payload'}
         np.testing.assert_allclose(inertia_of(totals[-1])[0], PAYLOAD.mass, atol=0.01)
+
+
+def test_parameters_tell_what_is_taken_off_and_cannot_be_set() -> None:
+    node = f'{NAMESPACE}/estimator_node'
+    names = [f'compensation.{name}' for name in ('mass', 'center_of_mass', 'offset')]
+    with Group() as group:
+        group.publish_inputs()
+        live = connected(group)
+
+        def told() -> list[list[float]]:
+            response = group.call(f'{node}/get_parameters', GetParameters, names=names)
+            mass, *others = response.values
+            return [[mass.double_value], *(list(v.double_array_value) for v in others)]
+
+        mass, center, offset = told()
+        assert (mass, center) == ([0.0], [0.0] * 3)
+        assert np.isnan(offset).all()
+        live.play(recording())
+        group.wait_for(lambda: told()[0][0] > 0.0, 'the mass')
+        mass, center, offset = told()
+        np.testing.assert_allclose(mass, PAYLOAD.mass, atol=0.01)
+        np.testing.assert_allclose(center, PAYLOAD.center_of_mass, atol=0.002)
+        np.testing.assert_allclose(offset, OFFSET, atol=0.1)
+        value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=7.0)
+        (result,) = group.call(
+            f'{node}/set_parameters',
+            SetParameters,
+            parameters=[Parameter(name=names[0], value=value)],
+        ).results
+        assert (result.successful, 'not to be set' in result.reason) == (False, True)
+        assert told()[0] != [7.0]
 
 
 def said(diagnostics: list[DiagnosticArray]) -> str:

@@ -23,7 +23,7 @@ from load_identification.nodes.diagnostics import (
     Upstream,
     report_regularly,
 )
-from load_identification.nodes.outputs import Outputs
+from load_identification.nodes.outputs import LoadParameters, Outputs
 from load_identification.nodes.rviz import RvizOutput
 from load_identification.nodes.services import Services
 from load_identification.nodes.status import StatusMessage
@@ -94,6 +94,7 @@ class EstimatorNode(Node):
         self._status = StatusMessage(self.get_fully_qualified_name().lstrip('/'))
         self._status_publisher = self.create_publisher(DiagnosticStatus, 'status', LATCHED_QOS)
         self._outputs = Outputs(self, self._payload, self.load)
+        LoadParameters(self, self.load, self._payload.sign)
         self._rviz = RvizOutput(self, self._estimate_period)
         self._requests = Services(self, self._payload, parameters, lambda: self._report)
         self._starvation, self._taken = Starvation(), 0

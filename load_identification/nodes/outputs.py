@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from load_identification.estimation.measurement import PARAMETERS
@@ -20,10 +23,18 @@ from load_identification.interface.messages import set_inertia, set_stamp, set_w
 from load_identification.interface.names import COVARIANCE_LABELS
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.nodes.transport.publishers import SixNumberPublisher
+from load_identification.nodes.transport.runtime import every
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS
 from load_identification.pipeline.compensation import LoadTakenOff
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.typing_aliases import FloatArray
+
+WORDS = {
+    'compensation.mass': 'Mass that wrench_compensated is less: tool and payload [kg]',
+    'compensation.center_of_mass': 'Its centre of mass in the sensor frame [m]',
+    'compensation.offset': 'Offset of the wrench, NaN where not known [N, N m]',
+}
+"""The parameters that tell of what is taken off, in the order of `LoadParameters`."""
 
 
 class Outputs:
@@ -122,3 +133,54 @@ def _in_message_order(body: FloatArray) -> FloatArray:
 def _known(values: FloatArray, std: FloatArray) -> FloatArray:
     """Return values, NaN where their standard deviation says that nothing is known."""
     return np.where(std < UNKNOWN_STD, values, np.nan)
+
+
+class LoadParameters:
+    """Tells by parameters too what `wrench_compensated` is less, once a second where it is new.
+
+    A controller that compensates by itself, or a script that sets its parameters, can read them;
+    nobody else can set them.
+
+    Parameters
+    ----------
+    node : Node
+    load : LoadTakenOff
+    sign : float
+        From the raw wrench to what the load exerts on the sensor.
+    """
+
+    PERIOD = 1.0
+
+    def __init__(self, node: Node, load: LoadTakenOff, sign: float) -> None:
+        self._node, self._load, self._sign = node, load, sign
+        self._told = self._values()
+        node.add_on_set_parameters_callback(self._refuse_others)
+        for name, value in self._told.items():
+            descriptor = ParameterDescriptor(
+                description=WORDS[name], additional_constraints='told by the node, not to be set'
+            )
+            node.declare_parameter(name, value, descriptor, ignore_override=True)
+        every(node, self.PERIOD, self._tell)
+
+    def _values(self) -> Mapping[str, float | list[float]]:
+        numbers = _in_message_order(self._load.body)
+        offset = self._sign * self._load.offset
+        values = float(numbers[0]), numbers[1:4].tolist(), offset.tolist()
+        return dict(zip(WORDS, values, strict=True))
+
+    def _tell(self) -> None:
+        # Text, for NaN is not equal to itself.
+        if str(now := self._values()) != str(self._told):
+            self._told = now
+            self._node.set_parameters([Parameter(name, value=v) for name, v in now.items()])
+
+    def _refuse_others(self, parameters: Sequence[Parameter]) -> SetParametersResult:
+        """Let nobody but the node itself set them."""
+        others = [p.name for p in parameters if p.name in WORDS and not self._is_told(p)]
+        reason = f'{", ".join(others)}: told by the node, not to be set'
+        return SetParametersResult(successful=not others, reason=reason if others else '')
+
+    def _is_told(self, parameter: Parameter) -> bool:
+        value = parameter.value
+        plain = value if isinstance(value, float) else list(value or ())
+        return str(plain) == str(self._told[parameter.name])
