@@ -1,6 +1,6 @@
 """What the live pipeline costs, beside a subscriber that does nothing.
 
-    python benchmark/live.py [--seconds 60] [--everything]
+    python benchmark/live.py [--seconds 60] [--everything | --compensated one|alone]
 
 Three processes for the time given: a feeder that publishes /joint_states and /wrench of the
 simulated arm at 1 kHz each, a plain rclpy subscriber to both with empty callbacks, and the
@@ -12,6 +12,11 @@ With --everything: what it costs to be watched. Two pipelines hear the feeder; o
 below its namespace has a subscriber, best effort for the streams, as in the RViz configuration;
 with --reliable all are reliable, which costs an acknowledgement per message, 2000 a second of
 synchronized/* alone. Printed: the ratio of their CPU times.
+
+With --compensated one or alone: how late `wrench_compensated` is behind the raw wrench, from its
+publication to the arrival of the compensated one by the clocks of the middleware, and what it
+costs in CPU time of the empty subscriber: on top of a pipeline to which nobody listens (one), or
+of the process compensation_node at 500 Hz (alone).
 """
 
 from __future__ import annotations
@@ -21,11 +26,13 @@ import contextlib
 import json
 import os
 import random
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import load_identification  # noqa: F401  (before NumPy: one thread)
 
@@ -42,7 +49,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from visualization_msgs.msg import MarkerArray
 
-from load_identification.interface.messages import set_stamp, set_wrench, stamp_of
+from load_identification.interface.messages import NS, set_stamp, set_wrench, stamp_of
 from load_identification.model.robot import Robot
 from load_identification.nodes.transport.subscriptions import (
     INPUT_QOS,
@@ -264,12 +271,90 @@ def measure_watched(seconds: float, reliable: bool, extra: Sequence[str]) -> boo
     return mine <= 1.3 * quiet and all(heard.values())
 
 
+def times(subscription: Any) -> dict[int, tuple[int, int]]:
+    """Return by stamp when the messages that wait were published and arrived [ns]."""
+    found = {}
+    handle = subscription.handle
+    with handle:
+        while (taken := handle.take_message(subscription.msg_type, True)) is not None:
+            sec, nanosec = struct.unpack_from('<iI', taken[0], 4)
+            info = taken[1]
+            found[sec * NS + nanosec] = info['source_timestamp'], info['received_timestamp']
+    return found
+
+
+def measure_compensated(seconds: float, alone: bool, extra: Sequence[str]) -> bool:
+    """Measure how late the compensated wrench is and what it costs; return whether it came."""
+    me, nodes = str(Path(__file__)), 'load_identification.nodes'
+    options = [*(extra or ['--ros-args']), '-p', 'compensate_inertia:=true']
+    empty = start(me, '--role', 'empty')
+    quiet = start('-m', f'{nodes}.load_identification', *extra)
+    if alone:
+        name, topic = 'compensation', f'{NAMESPACE}/wrench_compensated/alone'
+        options += ['-p', 'poll_rate:=500.0', '-r', f'wrench_compensated:={topic}']
+        options += ['-r', '__node:=alone']
+    else:
+        name, topic = 'load_identification', f'{WATCHED}/wrench_compensated'
+        options += ['-r', f'__ns:={WATCHED}']
+    measured = start('-m', f'{nodes}.{name}', *options)
+    processes = (measured, quiet, empty)
+    feeder = start(me, '--role', 'feed', '--seconds', str(seconds + 2 * WARM_UP))
+    rclpy.init()
+    node = Node('listener')
+    raw = node.create_subscription(WrenchStamped, '/wrench', lambda _: None, INPUT_QOS)
+    compensated = node.create_subscription(WrenchStamped, topic, lambda _: None, INPUT_QOS)
+    sent: dict[int, tuple[int, int]] = {}
+    came: dict[int, tuple[int, int]] = {}
+
+    def listen(duration: float) -> None:
+        end = time.monotonic() + duration
+        while time.monotonic() < end:
+            sent.update(times(raw))
+            came.update(times(compensated))
+            time.sleep(0.02)
+
+    try:
+        while not came and feeder.poll() is None:
+            listen(0.1)
+        listen(WARM_UP)
+        sent.clear()
+        came.clear()
+        before = [cpu_seconds(process) for process in processes]
+        listen(seconds)
+        mine, other, nothing = (cpu_seconds(p) - b for p, b in zip(processes, before, strict=True))
+    finally:
+        for process in (feeder, *processes):
+            process.terminate()
+            process.wait()
+        rclpy.try_shutdown()
+    both = sorted(sent.keys() & came.keys())
+    late = np.array([1e-6 * (came[stamp][1] - sent[stamp][0]) for stamp in both])
+    table = Table(title=f'compensated wrench, both topics at 1 kHz, {seconds:.0f} s')
+    table.add_column('what')
+    table.add_column('measured', justify='right')
+    table.add_row('raw wrenches heard, compensated ones of them', f'{len(sent)}, {len(both)}')
+    for percent in (50, 90, 99, 100):
+        row = f'late behind the raw wrench, {percent} % [ms]'
+        table.add_row(row, f'{np.percentile(late, percent):.2f}' if both else 'nan')
+    cost = mine if alone else mine - other
+    table.add_row('CPU of the empty subscriber, % of a core', f'{100 * nothing / seconds:.1f}')
+    table.add_row('CPU of a pipeline nobody listens to, of that', f'{other / nothing:.2f}')
+    allowed = '' if alone else ', allowed 0.30'
+    table.add_row(f'CPU on top of it, of that{allowed}', f'{cost / nothing:.2f}')
+    table.add_row('load of the machine, last minute', f'{os.getloadavg()[0]:.1f}')
+    Console().print(table)
+    return bool(both)
+
+
 def main() -> int:
     """Run the measurement, or one of its processes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument('--seconds', type=float, default=60.0)
     parser.add_argument('--everything', action='store_true', help='what being watched costs')
     parser.add_argument('--reliable', action='store_true', help='with reliable subscribers alone')
+    parser.add_argument(
+        '--compensated', choices=('one', 'alone'), help='how late wrench_compensated is'
+    )
     roles = ('measure', 'empty', 'feed', 'watch')
     parser.add_argument('--role', choices=roles, default='measure')
     arguments, extra = parser.parse_known_args()
@@ -282,7 +367,10 @@ def main() -> int:
     else:
         os.environ.setdefault('ROS_DOMAIN_ID', str(random.randrange(1, 102)))
         os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-        if arguments.everything:
+        if arguments.compensated:
+            alone = arguments.compensated == 'alone'
+            good = measure_compensated(arguments.seconds, alone, extra)
+        elif arguments.everything:
             good = measure_watched(arguments.seconds, arguments.reliable, extra)
         else:
             good = measure(arguments.seconds, extra)
