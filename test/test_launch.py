@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from load_identification.interface.parameter_file import from_yaml
 from load_identification.interface.parameters import (
     COMPENSATION,
     ESTIMATOR,
@@ -30,6 +31,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PIPELINE = ROOT / 'launch' / 'load_identification.launch.xml'
 DEMO = ROOT / 'launch' / 'demo.launch.xml'
 RVIZ = ROOT / 'launch' / 'rviz.launch.xml'
+ROBOTS = [
+    ROOT / 'launch' / f'{name}.launch.xml'
+    for name in ('ur', 'franka', 'force_torque_sensor_broadcaster')
+]
 EXIT_STATUS = ROOT / 'launch' / 'exit_status.launch.py'
 
 ROLES = {
@@ -120,9 +125,10 @@ def _walk(parent: ElementTree.Element, variables: dict[str, str]) -> Iterator[Pr
         elif element.tag == 'group':
             yield from _walk(element, dict(variables))
         elif element.tag == 'include':
-            values = {
-                arg.attrib['name']: expand(arg.attrib['value'], variables) for arg in element
-            }
+            # The included file sees the arguments that the including one was given, too.
+            values = dict(variables)
+            for arg in element:
+                values[arg.attrib['name']] = expand(arg.attrib['value'], variables)
             path = Path(expand(element.attrib['file'], variables))
             yield from started(path, **values) if path != EXIT_STATUS else ()
         else:
@@ -201,7 +207,7 @@ def test_every_executable_is_a_console_script() -> None:
     assert started_here <= set(scripts)
 
 
-@pytest.mark.parametrize('path', [PIPELINE, DEMO, RVIZ], ids=lambda path: path.name)
+@pytest.mark.parametrize('path', [PIPELINE, DEMO, RVIZ, *ROBOTS], ids=lambda path: path.name)
 def test_every_argument_used_is_declared_and_described(path: Path) -> None:
     root = ElementTree.parse(path).getroot()
     declared = {arg.attrib['name']: arg for arg in root.findall('arg')}
@@ -214,11 +220,65 @@ def test_every_argument_used_is_declared_and_described(path: Path) -> None:
     )
 
 
-def test_an_included_file_has_the_arguments_it_is_given() -> None:
+@pytest.mark.parametrize('path', [DEMO, *ROBOTS], ids=lambda path: path.name)
+def test_an_included_file_has_the_arguments_it_is_given(path: Path) -> None:
     known = {arg.attrib['name'] for arg in ElementTree.parse(PIPELINE).getroot().findall('arg')}
-    for include in ElementTree.parse(DEMO).getroot().iter('include'):
-        assert Path(expand(include.attrib['file'], {})) == PIPELINE
-        assert {arg.attrib['name'] for arg in include} <= known
+    (include,) = ElementTree.parse(path).getroot().iter('include')
+    assert Path(expand(include.attrib['file'], {})) == PIPELINE
+    assert {arg.attrib['name'] for arg in include} <= known
+
+
+@pytest.mark.parametrize('path', ROBOTS, ids=lambda path: path.name)
+def test_a_robot_is_the_pipeline_with_other_arguments(path: Path, single: str) -> None:
+    declared = {
+        arg.attrib['name']: arg.attrib['default']
+        for arg in ElementTree.parse(path).getroot().findall('arg')
+    }
+    expanded: dict[str, str] = {}
+    for name, default in declared.items():
+        expanded[name] = expand(default, expanded)
+    given = {'single_process': single, 'namespace': '/left/load_identification'}
+    assert started(path, **given) == started(PIPELINE, **expanded, **given)
+    # And each of its own can be set.
+    given |= {name: f'/left/{name}' for name in declared if name != 'broadcaster'}
+    assert started(path, **given) == started(PIPELINE, **given)
+
+
+@pytest.mark.parametrize(
+    ('name', 'topic', 'frame', 'values'),
+    [
+        (
+            'ur',
+            '/force_torque_sensor_broadcaster/wrench',
+            'tool0',
+            {'wrench_convention': 'on_sensor', 'payload_driver': 'ur'},
+        ),
+        (
+            'franka',
+            '/franka_robot_state_broadcaster/external_wrench_in_stiffness_frame',
+            '',
+            {'wrench_convention': 'on_load', 'payload_driver': 'franka'},
+        ),
+        (
+            'force_torque_sensor_broadcaster',
+            '/force_torque_sensor_broadcaster/wrench',
+            '',
+            {'wrench_convention': 'on_sensor', 'payload_driver': 'none'},
+        ),
+    ],
+)
+def test_what_a_robots_file_sets_is_what_the_page_says(
+    name: str, topic: str, frame: str, values: dict[str, str]
+) -> None:
+    (process,) = started(ROOT / 'launch' / f'{name}.launch.xml')
+    assert process.remaps['/wrench'] == topic
+    assert process.parameters.get('sensor_frame', '') == frame
+    options = process.ros_arguments
+    read = from_yaml(Path(options[options.index('--params-file') + 1]))
+    assert {key: getattr(read, key) for key in values} == values
+    page = (ROOT / 'docs' / 'robots.md').read_text(encoding='utf-8')
+    assert f'{name}.launch.xml' in page
+    assert all(f'`{target}`' in page for target in process.remaps.values())
 
 
 def test_every_file_found_in_the_share_folder_is_in_a_folder_installed_there() -> None:
@@ -302,7 +362,7 @@ def test_demo_feeds_the_pipeline_that_is_started_with_it(single: str) -> None:
     assert '--no-pipeline' in usage
 
 
-@pytest.mark.parametrize('path', [PIPELINE, DEMO], ids=lambda path: path.name)
+@pytest.mark.parametrize('path', [PIPELINE, DEMO, *ROBOTS], ids=lambda path: path.name)
 def test_what_may_be_missing_is_started_before_what_would_be_left_alone(
     path: Path, single: str
 ) -> None:
@@ -353,7 +413,7 @@ def test_launch_ends_with_an_error_when_a_program_of_the_package_does(
     assert ended.returncode == expected
 
 
-@pytest.mark.parametrize('path', [PIPELINE, DEMO, RVIZ], ids=lambda path: path.name)
+@pytest.mark.parametrize('path', [PIPELINE, DEMO, RVIZ, *ROBOTS], ids=lambda path: path.name)
 def test_launch_reads_the_file_where_it_is_installed(path: Path) -> None:
     frontend = pytest.importorskip('launch.frontend', reason='launch is not installed')
     entity, parser = frontend.Parser.load(str(path))
