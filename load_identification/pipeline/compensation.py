@@ -20,6 +20,7 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import gravity_wrench, wrench_regressor
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.signals.joint_motion import JointMotionNow
+from load_identification.signals.joint_track import BEYOND_ALL_SENSE
 from load_identification.typing_aliases import FloatArray, IntArray
 
 NONE, TOOL, PAYLOAD, LAST_PAYLOAD = 'none', 'tool', 'payload', 'last_payload'
@@ -214,7 +215,9 @@ class Compensation:
         taken_off = self._sign * (offset - regressor @ load.body)
         if load.by_driver.any():
             taken_off -= self._sign * gravity_wrench(gravity, load.by_driver)
-        return WrenchBatch(batch.frame, batch.stamps[near], batch.wrench[near] - taken_off)
+        raw = batch.wrench[near]
+        sensible = np.where(np.abs(raw) < BEYOND_ALL_SENSE, raw, np.nan)
+        return WrenchBatch(batch.frame, batch.stamps[near], sensible - taken_off)
 
     def _accelerations(self, now: _Instant, times: IntArray) -> tuple[FloatArray, ...]:
         """Return acceleration without gravity, omega and alpha (n, 3) each at times [ns]."""
