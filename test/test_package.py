@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 
 NAME = 'load_identification'
 ROOT = Path(__file__).resolve().parents[1]
@@ -307,3 +310,30 @@ def test_every_key_of_diagnostics_is_in_the_interface() -> None:
     assert {'delay', 'wrench_lag', 'tool'} <= keys
     described = section('Keys of `/diagnostics`')
     assert [key for key in sorted(keys) if f'`{key}`' not in described] == []
+
+
+def test_image_and_workflow_name_what_there_is(run_dependencies: set[str | None]) -> None:
+    # Neither docker nor the workflow's host is here: names, quoting and syntax alone are tested.
+    lines = (ROOT / 'Dockerfile').read_text(encoding='utf-8').replace('\\\n', ' ').splitlines()
+    steps = dict(line.split(maxsplit=1) for line in lines if line[:1].isupper())
+    assert list(steps) == ['ARG', 'FROM', 'WORKDIR', 'COPY', 'RUN', 'ENTRYPOINT', 'CMD']
+    assert (steps['ARG'], steps['FROM']) == ('ROS_DISTRO=jazzy', 'ros:${ROS_DISTRO}')
+    subprocess.run(['sh', '-n', '-c', steps['RUN']], check=True, timeout=600)
+    assert '--skip-keys rviz2' in steps['RUN']
+    assert 'rviz2' in run_dependencies
+    shell, option, script = json.loads(steps['ENTRYPOINT'])
+    subprocess.run([shell, '-n', option, script], check=True, timeout=600)
+    assert json.loads(steps['CMD'])[:3] == ['ros2', 'launch', NAME]
+    assert (ROOT / 'launch' / json.loads(steps['CMD'])[3]).is_file()
+
+    workflow = yaml.safe_load((ROOT / '.github/workflows/ros.yaml').read_text(encoding='utf-8'))
+    (job,) = workflow['jobs'].values()
+    assert job['strategy']['matrix']['distro'] == ['jazzy', 'kilted']
+    commands = [step['run'] for step in job['steps'] if 'run' in step]
+    assert '--build-arg ROS_DISTRO=${{ matrix.distro }}' in commands[0]
+    for command in commands[1:]:
+        assert shlex.split(command)[:3] == ['docker', 'run', '--rm']
+        named = re.findall(r'\S+\.(?:py|launch\.xml)\b', command)
+        assert named
+        folders = ROOT, ROOT / 'launch'
+        assert [n for n in named if not any((f / n).is_file() for f in folders)] == []
