@@ -155,14 +155,17 @@ def _process(node: ElementTree.Element, variables: dict[str, str]) -> Process:
         return [expand(word, variables) for word in WORD.findall(node.get(name, ''))]
 
     assert node.tag == 'node'
+    ros_arguments = words('ros_args')
+    settings = [ros_arguments[k + 1] for k, word in enumerate(ros_arguments) if word == '-p']
+    parameters = dict(setting.split(':=') for setting in settings)
     return Process(
         package=node.attrib['pkg'],
         executable=expand(node.attrib['exec'], variables),
         namespace=expand(node.get('namespace', ''), variables),
         arguments=words('args'),
-        ros_arguments=words('ros_args'),
+        ros_arguments=ros_arguments,
         remaps=pairs('remap', 'from', 'to'),
-        parameters=pairs('param', 'name', 'value'),
+        parameters=parameters | pairs('param', 'name', 'value'),
     )
 
 
