@@ -15,6 +15,7 @@ from load_identification.estimation.misfit.verdict import Verdict
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
+from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.robot import Robot
 from load_identification.nodes.status import StatusMessage
 from load_identification.pipeline import settings
@@ -22,7 +23,7 @@ from load_identification.pipeline.compensation import LoadTakenOff
 from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
-from load_identification.simulation.misfits import FAULTS, SOUND, Fault, recorded
+from load_identification.simulation.misfits import FAULTS, SOUND, Fault, recorded, rotated
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import CellErrors
@@ -141,6 +142,58 @@ def test_nothing_is_claimed_while_the_set_up_is_wrong() -> None:
     np.testing.assert_array_equal(taken_off.body, np.ones(10))
     estimator.reset()
     assert estimator.misfit.named.kind is None
+
+
+def beyond(estimator: PayloadEstimator, batches: list[FilteredBatch]) -> int:
+    """Return in how many blocks something is claimed that is 4 standard deviations off."""
+    truth = to_message_order(drawn_load(np.random.default_rng([1, 1]), 1.5).to_vector())
+    count = 0
+    for batch in batches:
+        estimator.update(batch)
+        estimate = estimator.estimate()
+        if estimate is not None:
+            away = np.abs(estimate.values - truth) > 4.0 * estimate.std
+            count += bool((away & estimate.identified).any())
+    return count
+
+
+@pytest.mark.parametrize(
+    ('name', 'robot', 'motion'),
+    [
+        ('gravity 10°', 'puma', 'rich'),
+        ('gravity 10°', 'puma', 'pauses'),
+        ('gravity 10°', 'scara', 'rich'),
+        ('rotated 45°', 'seven_joints', 'rich'),
+        ('ty reversed', 'puma', 'rich'),
+    ],
+)
+def test_nothing_wrong_is_claimed_before_it_is_named(name: str, robot: str, motion: str) -> None:
+    estimator, batches = worked(FAULTS[name], robot, motion, 5.0)
+    assert not beyond(estimator, batches)
+
+
+def test_while_the_set_up_is_in_doubt_that_is_said() -> None:
+    estimator, batches = worked(FAULTS['rotated 10°'], 'puma', 'rich', 2.0)
+    for batch in batches[:15]:
+        estimator.update(batch)
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert estimate.in_doubt
+    assert not estimate.identified.any()
+    assert estimator.misfit.named.kind is None
+    status = StatusMessage('estimator_node')
+    status.update(estimate, 1.0, '', 'none', 1, estimator.dropped, {'fx': 'alive'})
+    assert status.state == 'estimating'
+    assert status.message.message.startswith('the set-up is in doubt (')
+
+
+@pytest.mark.parametrize('robot', MOUNTS)
+def test_small_turns_are_learned_and_cost_no_claim(robot: str) -> None:
+    estimator, batches = worked(rotated(2.0), robot, 'rich', 4.0)
+    assert not beyond(estimator, batches)
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert estimate.identified[:4].all()
 
 
 def test_the_axes_of_the_root_follow_from_gravity_and_its_derivatives() -> None:

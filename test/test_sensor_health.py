@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+from load_identification.signals.channel_monitor import ChannelMonitor
 from load_identification.signals.sensor_health import (
     ABSENT,
     ALIVE,
     SATURATED,
     STUCK,
-    ChannelMonitor,
     SensorHealth,
 )
 from load_identification.typing_aliases import BoolArray, FloatArray
@@ -289,6 +289,12 @@ def test_another_number_of_joints_is_no_motion() -> None:
 # In words
 
 
+def down(position: FloatArray) -> FloatArray:
+    """Return the direction of gravity in a sensor that the second joint tilts, (n, 3)."""
+    tilt = position[:, 1]
+    return np.column_stack([np.sin(tilt), np.zeros(len(tilt)), -np.cos(tilt)])
+
+
 def judged(
     position: FloatArray, wrench: FloatArray, size: int = 10
 ) -> tuple[SensorHealth, BoolArray]:
@@ -297,7 +303,7 @@ def judged(
     stamps = (1 + np.arange(len(wrench))) * (1_000_000_000 // RATE)
     parts = [slice(k, k + size) for k in range(0, len(wrench), size)]
     return health, np.concatenate(
-        [health.update(stamps[p], position[p], wrench[p]) for p in parts]
+        [health.update(stamps[p], position[p], wrench[p], down) for p in parts]
     )
 
 
@@ -334,6 +340,35 @@ def test_a_simulator_without_noise_repeats_itself_by_right() -> None:
     health, stuck = judged(position, signal(position))
     assert not stuck.any()
     assert health.words == ''
+
+
+@pytest.mark.parametrize('size', [1, 10, 300])
+@pytest.mark.parametrize('before', [0.0, 6.0])
+def test_a_simulator_without_noise_that_turns_about_the_vertical_is_believed(
+    before: float, size: int
+) -> None:
+    """At a steady speed, from the start or after any motion; frozen is what gravity turns in."""
+    begin = round(before * RATE)
+    position = np.vstack([motion(before), np.repeat(motion(8.0)[:1], 8 * RATE, axis=0)])
+    position[begin:, 0] += np.arange(8 * RATE) / RATE
+    wrench = signal(position)
+    wrench[begin:] = signal(position[begin : begin + 1])
+    health, stuck = judged(position, wrench, size)
+    assert not stuck.any()
+    assert health.states == (ALIVE,) * 6
+    tilted = position.copy()
+    tilted[begin:, 1] += np.arange(8 * RATE) / RATE
+    health, stuck = judged(tilted, wrench, size)
+    assert stuck[begin + 3 * RATE :].all()
+    assert health.words.startswith('the wrench repeats bit for bit')
+
+
+def test_a_channel_of_a_simulator_without_noise_may_stop_changing() -> None:
+    position = motion(16.0)
+    wrench = signal(position)
+    wrench[2500:, 1] = wrench[2500, 1]
+    assert not judged(position, wrench)[1].any()
+    assert judged(position, wrench + noise(len(wrench)) * (np.arange(6) == 0))[1][-1, 1]
 
 
 @pytest.mark.parametrize('ratio', [0.1, 0.25, 0.5, 1.0])

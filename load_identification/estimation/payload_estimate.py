@@ -112,6 +112,8 @@ class PayloadEstimate:
         Something has changed, and it is not told what: nothing is claimed until it is.
     set_up_wrong : bool
         No payload explains what is measured, and it is named why: nothing is claimed.
+    in_doubt : bool
+        Nor is it named why, or refuted that the set-up is wrong: nothing is claimed until it is.
     residual_rms, noise : (2,) arrays
         Of a filtered sample, and of one that counts as independent; force and torque [N, N m].
     budget : (4, 10) array
@@ -140,6 +142,12 @@ class PayloadEstimate:
     budget: FloatArray = field(default_factory=lambda: np.full((4, PARAMETERS), np.nan))
     calibration: Mapping[str, CalibrationValue] = field(default_factory=dict)
     set_up_wrong: bool = False
+    in_doubt: bool = False
+
+    @property
+    def claims_nothing(self) -> bool:
+        """Whether a change is not resolved, or the set-up is wrong or in doubt."""
+        return self.unresolved or self.set_up_wrong or self.in_doubt
 
     def repeats(self, other: PayloadEstimate | None) -> bool:
         """Tell whether nothing but the stamp is other than in an estimate before."""
@@ -197,8 +205,9 @@ def nothing_claimed(
     stamp: int,
     frame: str,
     set_up_wrong: bool = False,
+    in_doubt: bool = False,
 ) -> PayloadEstimate:
-    """Return what is published while it is not known what has changed, or the set-up is wrong.
+    """Return what is published while a change is not resolved, or the set-up is wrong or in doubt.
 
     Parameters
     ----------
@@ -208,7 +217,7 @@ def nothing_claimed(
         To be taken off.
     noise : (2, 2) array
         `residual_rms` and `noise`.
-    reason, stamp, frame, set_up_wrong : as in `PayloadEstimate`
+    reason, stamp, frame, set_up_wrong, in_doubt : as in `PayloadEstimate`
     """
     covariance = np.diag(PRIOR_STD**2)
     return PayloadEstimate(
@@ -225,10 +234,11 @@ def nothing_claimed(
         reasons=(reason,),
         warnings=(),
         reversed_sign=False,
-        unresolved=not set_up_wrong,
+        unresolved=not (set_up_wrong or in_doubt),
         residual_rms=noise[0],
         noise=noise[1],
         set_up_wrong=set_up_wrong,
+        in_doubt=in_doubt,
     )
 
 

@@ -288,12 +288,12 @@ class PayloadEstimator:
         belief = self._changes.settled(self._belief)
         found, levels = belief.knowledge, belief.noise
         noise = levels.overall
-        cause = self.misfit.cause
-        if cause or self._changes.before is not None:
-            why = cause or self._changes.why()
-            return nothing_claimed(
-                found, self._tool, noise, why, self.newest, self._frame, bool(cause)
-            )
+        cause, doubt = self.misfit.cause, self.misfit.doubt
+        if cause or doubt or self._changes.before is not None:
+            changed = '' if self._changes.before is None else self._changes.why()
+            why, here = cause or changed or doubt, (self.newest, self._frame)
+            wrong = bool(cause), not (cause or changed)
+            return nothing_claimed(found, self._tool, noise, why, *here, *wrong)
         body = slice(PARAMETERS)
         parameters = found.body - self._tool
         # Errors of tool and total are taken for independent.

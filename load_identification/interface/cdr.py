@@ -167,6 +167,14 @@ class SerializedReader:
         self._reason = reason
         self._layouts: list[Layout] = []
 
+    def label(self, raw: bytes) -> tuple[str, ...]:
+        """Return the joint names, or the frame, of a message of a known layout; else nothing."""
+        for layout in self._layouts:
+            start, head = layout.fixed[0]
+            if raw.startswith(head, start):
+                return layout.label
+        return ()
+
     def sort(self, raws: Sequence[bytes]) -> tuple[list[tuple[Layout, Any]], list[Any]]:
         """Return records by layout, and the messages that have none."""
         records, messages = [], []
@@ -258,6 +266,8 @@ class JointStateReader:
         self._reader = SerializedReader(
             decode, joint_state_layout, dropped, 'joint_state_malformed'
         )
+        self.joints = self._reader.label
+        """Returns the joints of a serialized message like others that have been read."""
 
     def read(self, raws: Sequence[bytes]) -> Iterator[JointBatch]:
         """Yield a batch for each layout."""

@@ -183,6 +183,16 @@ class Robot:
             rotation=root_from_sensor,
         )
 
+    def down(self, q: FloatArray) -> FloatArray:
+        """Return the direction of gravity in S, (n, 3) [-].
+
+        Parameters
+        ----------
+        q : (n, J) joint positions [rad, m].
+        """
+        zero = np.zeros_like(q)
+        return self.motion(q, zero, zero).gravity / max(float(np.linalg.norm(self.gravity)), 1e-9)
+
     def seen_from(
         self, frame: str, q: FloatArray, qd: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -10,7 +10,6 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 
 from load_identification.interface.batches import JointBatch, WrenchBatch
-from load_identification.interface.names import COMPENSATED
 from load_identification.interface.parameters import COMPENSATION, CONVENTIONS, Parameters
 from load_identification.model.robot import Robot
 from load_identification.nodes.diagnostics import report_regularly
@@ -75,7 +74,10 @@ class _Channels:
         self._unjudged: list[WrenchBatch] = []
 
     def dead(
-        self, wrenches: Sequence[WrenchBatch], position: FloatArray | None
+        self,
+        wrenches: Sequence[WrenchBatch],
+        position: FloatArray | None,
+        robot: Robot | None,
     ) -> tuple[bool, ...]:
         """Return for each channel whether it is not alive.
 
@@ -85,9 +87,10 @@ class _Channels:
             As they came.
         position : (J,) array or None
             Of the joints now [rad or m].
+        robot : Robot or None
         """
         health = self._health
-        if position is None:
+        if position is None or robot is None or len(position) != len(robot.joints):
             return (True,) * 6
         for batch in wrenches:
             if batch.stamps[-1] < self._newest - LONG_BEFORE:
@@ -104,7 +107,7 @@ class _Channels:
             stamps = np.concatenate([batch.stamps for batch in self._unjudged])
             rows = np.concatenate([batch.wrench for batch in self._unjudged])
             self._unjudged = []
-            health.update(stamps, np.tile(position, (len(stamps), 1)), rows)
+            health.update(stamps, np.tile(position, (len(stamps), 1)), rows, robot.down)
         return tuple(state != ALIVE for state in health.states)
 
 
@@ -151,7 +154,7 @@ class CompensationNode(Node):
         if self.publisher.wanted:
             joints, wrenches = list(read[0]), list(read[1])
             robot = sources.robot(wrenches)
-            dead = sources.channels.dead(wrenches, self.stage.position)
+            dead = sources.channels.dead(wrenches, self.stage.position, robot)
             self.process(joints, wrenches, robot, sources.load.load, dead)
 
     def process(
@@ -180,8 +183,8 @@ class CompensationNode(Node):
         return dropped + self._sources.inputs.dropped if self._sources else dropped
 
     def details(self) -> Mapping[str, str]:
-        """Return how many wrenches have been compensated."""
-        return {COMPENSATED: str(self.stage.given)}
+        """Return nothing besides."""
+        return {}
 
 
 def main(args: list[str] | None = None) -> int:

@@ -70,9 +70,9 @@ class FusionNode(Node):
         """Return how many messages have come, and whether many joint states cannot be."""
         inputs = self._inputs
         received = {f'received{topic}': str(count) for topic, count in inputs.received.items()}
-        jumps = self._jumps[-1] - self._jumps[0]
-        if jumps < MANY_JUMPS:
-            return received
+        jumps, words = self._jumps[-1] - self._jumps[0], inputs.warning()
+        if jumps < MANY_JUMPS or words:
+            return {**received, WARNING: words}
         words = (
             f'{jumps} of {inputs.joint_states} dropped in {SILENCE:g} s: positions jump '
             'farther than joints can move: degrees, or two publishers of the same joints?'

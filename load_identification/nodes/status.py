@@ -161,7 +161,9 @@ class StatusMessage:
             self._set(HEALTH + channel, state)
         for reason, count in dropped.items():
             self._set(DROPPED + reason, str(count))
-        doubtful = warning or (estimate is not None and (estimate.warnings or estimate.unresolved))
+        doubtful = warning or (
+            estimate is not None and (estimate.warnings or estimate.claims_nothing)
+        )
         least = DiagnosticStatus.WARN if doubtful else DiagnosticStatus.OK
         self.message.level = max(LEVELS[self.state], least)
         words = _words(estimate, waiting)

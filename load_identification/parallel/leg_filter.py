@@ -25,9 +25,9 @@ from load_identification.parallel.mechanism import (
     PlatformPose,
     in_sensor_frame,
 )
+from load_identification.signals.channel_monitor import ChannelMonitor
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
-from load_identification.signals.sensor_health import ChannelMonitor
 from load_identification.signals.stamps import StampGate
 from load_identification.signals.velocity_reversal import least_speed, smoothed_sign, step_response
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray

@@ -56,7 +56,7 @@ class LoadTakenOff:
 
     def update(self, estimate: PayloadEstimate | None, tool: FloatArray) -> None:
         """Take an estimate and the tool's parameters (10,) into account."""
-        doubtful = estimate is not None and (estimate.unresolved or estimate.set_up_wrong)
+        doubtful = estimate is not None and estimate.claims_nothing
         if estimate is not None and not doubtful:
             std = np.sqrt(np.diag(estimate.covariance)[PARAMETERS:])
             self.offset = np.where(std < UNKNOWN_STD, estimate.offset, np.nan)
@@ -108,8 +108,6 @@ class Compensation:
 
     def __init__(self, parameters: Parameters) -> None:
         self.dropped: Counter[str] = Counter()
-        self.given = 0
-        """How many wrenches have been compensated."""
         self.waiting_for = ''
         """What keeps wrenches from being compensated, in words; empty when nothing does."""
         self.position: FloatArray | None = None
@@ -160,7 +158,6 @@ class Compensation:
         for batch in wrenches:
             compensated = self._compensated(batch, load)
             count = 0 if compensated is None else len(compensated.stamps)
-            self.given += count
             self.dropped['not_compensated'] += len(batch.stamps) - count
             if compensated is not None and count:
                 if any(dead):

@@ -164,7 +164,7 @@ class MotionFilter:
         )
 
     def _filter(self, batch: SynchronizedBatch, robot: Robot) -> FilteredBatch | None:
-        stuck = self._stuck(batch)
+        stuck = self._stuck(batch, robot)
         if stuck.any():
             batch = replace(batch, wrench=np.where(stuck, np.nan, batch.wrench))
         out = self._differentiate(batch, robot)
@@ -188,7 +188,7 @@ class MotionFilter:
         )
         return at_rest_without_motion(found)
 
-    def _stuck(self, batch: SynchronizedBatch) -> BoolArray:
+    def _stuck(self, batch: SynchronizedBatch, robot: Robot) -> BoolArray:
         """Return which values of the wrench say nothing, (n, 6).
 
         Judged piece by piece, however many samples a busy machine has let wait: a verdict holds
@@ -199,7 +199,7 @@ class MotionFilter:
         for piece in np.split(np.arange(len(batch.stamps)), ends):
             absent = self.health.absent
             stuck = self.health.update(
-                batch.stamps[piece], batch.position[piece], batch.wrench[piece]
+                batch.stamps[piece], batch.position[piece], batch.wrench[piece], robot.down
             )
             if stuck.any():
                 count = int(stuck[:, ~absent].any(axis=1).sum())

@@ -107,7 +107,7 @@ def trend(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
     lower, upper, _ = _limits(mount)
     robot = Robot(mount.urdf, mount.sensor_frame, mount.gravity)
     drawn = rng.uniform(lower, upper, (round(duration / LONGEST_POSE), len(lower)))
-    down = _down(robot, drawn)
+    down = robot.down(drawn)
     axis = np.linalg.svd(down - down.mean(axis=0))[2][0]
     order = np.argsort(down @ axis + 0.4 * rng.standard_normal(len(down)))
     goals = iter(drawn[order[1:]])
@@ -127,17 +127,17 @@ def tool_down(mount: Mount, duration: float, rng: np.random.Generator) -> Motion
     lower, upper, _ = _limits(mount)
     robot = Robot(mount.urdf, mount.sensor_frame, mount.gravity)
     many = rng.uniform(lower, upper, (1500, len(lower)))
-    start = many[np.argmax(_down(robot, many)[:, 2])]
-    down = _down(robot, start[None])[0]
+    start = many[np.argmax(robot.down(many)[:, 2])]
+    down = robot.down(start[None])[0]
 
     def draw(pose: FloatArray) -> FloatArray:
         reach = 0.5 * (upper - lower)
         for _ in range(40):
             goals = np.clip(pose + reach * rng.uniform(-1.0, 1.0, (60, len(pose))), lower, upper)
-            keeps = _down(robot, goals) @ down > np.cos(TOOL_DOWN)
+            keeps = robot.down(goals) @ down > np.cos(TOOL_DOWN)
             for goal in goals[keeps]:
                 path = pose + np.linspace(0.0, 1.0, 12)[:, None] * (goal - pose)
-                if np.min(_down(robot, path) @ down) > np.cos(TOOL_DOWN):
+                if np.min(robot.down(path) @ down) > np.cos(TOOL_DOWN):
                     return np.asarray(goal)
             reach *= 0.9
         return pose + 0.02 * rng.uniform(-1.0, 1.0, len(pose))
@@ -178,13 +178,6 @@ MOTIONS: dict[str, Callable[[Mount, float, np.random.Generator], Motion]] = {
 
 def _limits(mount: Mount) -> tuple[FloatArray, FloatArray, FloatArray]:
     return np.array(mount.lower), np.array(mount.upper), np.array(mount.velocity_limit)
-
-
-def _down(robot: Robot, poses: FloatArray) -> FloatArray:
-    """Return the direction of gravity in S in poses (n, J), (n, 3)."""
-    zero = np.zeros_like(poses)
-    gravity = robot.motion(poses, zero, zero).gravity
-    return np.asarray(gravity / np.linalg.norm(gravity, axis=1, keepdims=True))
 
 
 def _pose_by_pose(

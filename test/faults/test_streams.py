@@ -21,6 +21,7 @@ from ros_messages import (
     stamp_of,
     wrench_message,
 )
+from sensor_msgs.msg import JointState
 
 from load_identification.simulation.faults import glitch, poses, restamped, wrapped
 
@@ -132,29 +133,51 @@ def test_stamps_of_zero_are_named(live: Live) -> None:
     said_while(live, messages, 'all of /wrench dropped: stamps of zero')
 
 
-def test_wrenches_of_two_publishers_at_once_are_named_and_none_is_believed(live: Live) -> None:
-    """As of a driver and a simulated sensor: the mean of both is half the load."""
+def other_wrench(message: Message) -> WrenchStamped:
+    """As of a simulated sensor: the mean of both is half the load."""
+    return wrench_message(message.due + 4_000_000, FRAME, [0.0] * 6)
+
+
+def other_joints(message: Message) -> JointState:
+    """As of a panel with sliders, joints in another order: the mean of both is another motion."""
+    names, positions = message.content.name[::-1], message.content.position[::-1]
+    return joint_message(message.due + 4_000_000, names, [value + 0.5 for value in positions])
+
+
+@pytest.mark.parametrize(
+    ('topic', 'kind', 'other', 'dropped', 'right'),
+    [
+        ('/wrench', WrenchStamped, other_wrench, 'wrench_two_publishers', 'sensor'),
+        ('/joint_states', JointState, other_joints, 'joint_state_two_publishers', 'robot'),
+    ],
+)
+def test_two_publishers_at_once_are_named_and_none_is_believed(  # type: ignore[no-untyped-def]
+    live: Live, topic: str, kind, other, dropped: str, right: str
+) -> None:
     pipeline, _ = live
     group = pipeline.group
-    second = group.node.create_publisher(WrenchStamped, '/wrench', RELIABLE)
-    counted = pipeline.dropped('wrench_stamp_zero')
+    second = group.node.create_publisher(kind, topic, RELIABLE)
+    first = next(m for m in feed(recording(), group.next_base()) if m.topic == topic)
+    counted = pipeline.dropped(f'{topic[1:]}_stamp_zero')
     group.wait_for(
-        lambda: pipeline.dropped('wrench_stamp_zero') > counted,
+        lambda: pipeline.dropped(f'{topic[1:]}_stamp_zero') > counted,
         'the second publisher heard',
-        meanwhile=lambda: second.publish(wrench_message(0, FRAME, [0.0] * 6)),
+        meanwhile=lambda: second.publish(other(first._replace(due=-4_000_000))),
     )
+    before = pipeline.dropped(dropped)
     base, count = group.next_base(), len(pipeline.inertias)
 
     def both() -> Iterator[Message]:
         for message in feed(recording(), base):
             yield message
-            if message.topic == '/wrench':
-                second.publish(wrench_message(message.due + 4_000_000, FRAME, [0.0] * 6))
+            if message.topic == topic:
+                second.publish(other(message))
 
     group.play(both(), 4.0)
-    words = r'all of /wrench dropped: two publishers at once \(/outside, /outside\): which'
-    group.wait_for(lambda: re.search(words, pipeline.words), words)
+    words = rf'all of {topic} dropped: two publishers at once \(/outside, /outside\): which is'
+    group.wait_for(lambda: re.search(f'{words} the {right}', pipeline.words), words)
     assert pipeline.status['state'] == 'waiting'
+    assert pipeline.dropped(dropped) > before
     assert not [m for m in pipeline.inertias[count:] if stamp_of(m) < base + 100 * NS]
     group.node.destroy_publisher(second)
     group.wait_for(
@@ -164,6 +187,28 @@ def test_wrenches_of_two_publishers_at_once_are_named_and_none_is_believed(live:
     )
     pipeline.play(recording())
     assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+
+
+def test_a_finger_that_two_publishers_send_costs_the_arm_nothing(live: Live) -> None:
+    pipeline, _ = live
+    group = pipeline.group
+    two = [group.node.create_publisher(JointState, '/joint_states', RELIABLE) for _ in range(2)]
+
+    def with_fingers() -> Iterator[Message]:
+        for message in feed(recording(), group.next_base()):
+            yield message
+            if message.topic == '/joint_states':
+                for k, publisher in enumerate(two):
+                    publisher.publish(joint_message(message.due + k, ['finger'], [0.01 * k]))
+
+    group.play(with_fingers(), 4.0)
+    words = 'finger of /joint_states dropped: two publishers at once'
+    group.wait_for(lambda: words in pipeline.words, words)
+    pipeline.settle()
+    assert pipeline.status['state'] == 'identified'
+    assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+    for publisher in two:
+        group.node.destroy_publisher(publisher)
 
 
 def test_two_publishers_of_the_same_joints_are_named(live: Live) -> None:

@@ -22,9 +22,9 @@ from load_identification.errors import DescriptionError
 from load_identification.interface.batches import EffortBatch, FilteredBatch, SynchronizedBatch
 from load_identification.model.robot import Robot
 from load_identification.numerics.whitening import whitening
+from load_identification.signals.channel_monitor import ChannelMonitor
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
 from load_identification.signals.rest import RestDetector
-from load_identification.signals.sensor_health import ChannelMonitor
 from load_identification.signals.stamps import StampGate
 from load_identification.signals.velocity_reversal import (
     least_speed,

@@ -13,8 +13,9 @@ from load_identification.estimation.misfit.trials import Kind, trials
 from load_identification.interface.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray
 
-EVERY_NS = 1_000_000_000
-"""Between two looks [ns]."""
+EVERY_NS, FOR_EACH_NS = 1_000_000_000, 20_000_000
+"""Between two looks at most, and for each block that is known [ns]: they come with a block at
+first, as what is claimed early would be wrong."""
 
 AGREED = 2
 """Looks in a row that must name the same cause, or none, before that is said."""
@@ -28,10 +29,9 @@ LEVER = 5e-4
 ELSEWHERE = (Kind.CHANGED, Kind.DRIFT)
 """These are found by others; here they keep what else would explain them from being named."""
 
-WORTH = {Kind.GRAVITY: 2.0, Kind.ROTATED: 2.0}
-WORTH_ELSE = 0.3
-"""A misfit less than this is none [-], in what errors of an ordinary cell may leave, mean square:
-small turns are among those, and learned as such."""
+WORTH, WORTH_SMALL = 0.3, 2.0
+"""A misfit less than this is none [-], in what errors of an ordinary cell may leave, mean square;
+for small turns, which are among those, and learned as such."""
 
 EXPLAINED = 2.0
 """What a cause may leave at most, in the same unit [-]."""
@@ -39,8 +39,14 @@ EXPLAINED = 2.0
 BETTER, CLEARER = 6.0, 3.0
 """By so much less must it leave than payload and offset alone, and than any other cause [-]."""
 
+DOUBTFUL = 8.0
+"""By so much less must a cause leave than payload and offset alone to be in question [-]."""
+
 FEWEST, ALL_ROUND = 20, 3
 """Blocks, and directions of gravity in S, that anything may be told from."""
+
+FEWEST_IN_DOUBT = 3
+"""Blocks from which on payload and offset do not explain everything."""
 
 KNOWN_FACTOR, KNOWN_ANGLE = 0.3, 0.1
 """Largest standard deviation of a factor [-], and of an angle [rad], that is said."""
@@ -62,11 +68,14 @@ class Verdict:
         The cause that explains it, None where none does or nothing is to be explained.
     words : str
         That in words, with numbers, and what to do.
+    doubt : Kind or None
+        A cause that would explain it, be it told from others or not.
     """
 
     misfit: float
     kind: Kind | None = None
     words: str = ''
+    doubt: Kind | None = None
 
 
 def judged(
@@ -83,23 +92,27 @@ def judged(
         As it is set, in the root [m/s²].
     """
     count = len(evidence.wrench)
-    round_about = evidence.directions
-    if count < FEWEST or round_about < ALL_ROUND:
+    if count < FEWEST_IN_DOUBT:
         return Verdict(np.nan)
     scale = ordinary(evidence, noise, field)
     task = problem(evidence, scale, float(np.linalg.norm(gravity)))
     now, payload = task.alone()
+    round_about = evidence.directions
+    enough = count >= FEWEST and round_about >= ALL_ROUND
     arm = float(np.linalg.norm(payload[1:4])) / max(float(payload[0]), LIGHTEST)
-    nothing = Verdict(now)
-    if arm > FARTHEST and now < EXPLAINED:
-        nothing = Verdict(now, Kind.UNITS, words.far(arm))
-    if now < WORTH_ELSE:
-        return nothing
-    best, second = sorted(trials(task, evidence, gravity), key=lambda trial: trial.left)[:2]
+    if enough and arm > FARTHEST and now < EXPLAINED:
+        return Verdict(now, Kind.UNITS, words.far(arm))
+    if now < WORTH:
+        return Verdict(now if enough else np.nan)
+    best, second = (found := sorted(trials(task, evidence, gravity), key=lambda t: t.left))[:2]
+    doubted = next(trial for trial in found if trial.kind not in ELSEWHERE)
+    in_doubt = doubted.left < min(EXPLAINED, now / DOUBTFUL) and not doubted.small
+    nothing = Verdict(now if enough else np.nan, doubt=doubted.kind if in_doubt else None)
     std = best.std(count / round_about)
     if (
-        best.kind in ELSEWHERE
-        or now < WORTH.get(best.kind, WORTH_ELSE)
+        not enough
+        or best.kind in ELSEWHERE
+        or now < (WORTH_SMALL if best.small else WORTH)
         or best.left > min(EXPLAINED, now / BETTER, second.left / CLEARER)
         or std > (KNOWN_FACTOR if best.kind is Kind.UNITS else KNOWN_ANGLE)
     ):
@@ -109,7 +122,7 @@ def judged(
         np.sqrt(np.mean((least_squares(*rows) * scale).reshape(-1, 2, 3) ** 2, axis=(0, 2)))
         for rows in ((task.matrix, task.wrench), best.rows())
     ]
-    return Verdict(now, best.kind, words.with_residuals(said, *left))
+    return Verdict(now, best.kind, words.with_residuals(said, *left), nothing.doubt)
 
 
 def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatArray:
@@ -127,7 +140,7 @@ def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatA
 
 
 class MisfitMonitor:
-    """Keeps the newest blocks, and every second looks whether a payload explains them.
+    """Keeps the newest blocks, and now and then looks whether a payload explains them.
 
     Parameters
     ----------
@@ -147,31 +160,35 @@ class MisfitMonitor:
         self._store.forget()
         self.named = Verdict(np.nan)
         """What is said: looks in a row have agreed on it."""
-        self._last: Kind | None = None
+        self._last = Verdict(np.nan)
+        self._seen: Evidence | None = None
         self._agreed = 0
-        self._due: int | None = None
+        self._due = 0
 
     @property
     def cause(self) -> str:
         """Why no payload explains what is measured, in words; empty where that is not known."""
         return self.named.words
 
+    @property
+    def doubt(self) -> str:
+        """What would explain it and is neither named nor refuted, in words; empty: nothing."""
+        return words.doubt(self._last.doubt.value) if self._last.doubt else ''
+
     def update(self, samples: FilteredBatch) -> None:
         """Take in the samples of a block."""
         self._store.add(samples)
         stamp = int(samples.stamps[-1])
-        if self._due is None:
-            self._due = stamp + EVERY_NS
         if stamp < self._due:
             return
-        self._due = stamp + EVERY_NS
         evidence = self._store.evidence()
-        if evidence is None:
+        if evidence is None or evidence is self._seen:
             return
+        self._seen = evidence
+        self._due = stamp + min(EVERY_NS, FOR_EACH_NS * len(evidence.wrench))
         found = judged(evidence, self._noise, self._field, self._gravity)
-        if np.isnan(found.misfit):
-            return
-        self._agreed = self._agreed + 1 if found.kind is self._last else 1
-        self._last = found.kind
+        agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
+        self._agreed = self._agreed + 1 if agrees else 1
+        self._last = found
         if self._agreed >= AGREED:
             self.named = found

@@ -28,7 +28,6 @@ from load_identification.interface.messages import (
     read_wrenches,
     stamp_of,
 )
-from load_identification.interface.names import COMPENSATED
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import RotationAxis
 from load_identification.nodes.diagnostics import Report
@@ -249,8 +248,7 @@ class TopicUpstream:
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         """Keep what the fusion and the filter node of this namespace say of themselves."""
         for status in message.status:
-            mine = status.hardware_id == self._namespace and status.name != self._name
-            if mine and all(item.key != COMPENSATED for item in status.values):
+            if status.hardware_id == self._namespace and status.name != self._name:
                 self._said[status.name] = Report.read(status)
 
 

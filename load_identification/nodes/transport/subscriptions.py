@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import deque
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from rclpy._rclpy_pybind11 import RMWError
@@ -68,6 +69,10 @@ MIXED = 3, 1.0
 """So many numbers that go back within so long [s] are of two publishers, not of one restarted."""
 
 
+MOST_SUBJECTS = 1000
+"""More things than these no robot's messages tell of."""
+
+
 class DrainedSubscription:
     """A subscription whose messages are taken in batches rather than by callbacks.
 
@@ -77,21 +82,37 @@ class DrainedSubscription:
     message_type : type
     topic : str
     qos : QoSProfile
+    subjects : function of a message as it is taken, optional
+        Returns what it tells of: each is to come from one publisher. All of the topic by default.
     """
 
-    def __init__(self, node: Node, message_type: Any, topic: str, qos: QoSProfile) -> None:
+    def __init__(
+        self,
+        node: Node,
+        message_type: Any,
+        topic: str,
+        qos: QoSProfile,
+        subjects: Callable[[Any], Iterable[str]] = lambda _: ('',),
+    ) -> None:
         self._node = node
+        self._subjects = subjects
         self._subscription = node.create_subscription(
             message_type, topic, lambda _: None, qos, callback_group=_NeverExecuted()
         )
         self._number = 0
-        self._backward: deque[float] = deque(maxlen=MIXED[0])
+        self._numbers: dict[str, int] = {}
+        self._backward: dict[str, deque[float]] = {}
 
     @property
-    def mixed(self) -> bool:
-        """Whether several publishers send at once: each numbers its own messages, upwards."""
-        several = len(self._backward) == MIXED[0]
-        return several and time.monotonic() - self._backward[0] < MIXED[1]
+    def mixed(self) -> frozenset[str]:
+        """What several publishers send at once: each numbers its own messages, upwards."""
+        if not self._backward:
+            return frozenset()
+        since = time.monotonic() - MIXED[1]
+        self._backward = {k: times for k, times in self._backward.items() if times[-1] > since}
+        return frozenset(
+            k for k, times in self._backward.items() if len(times) == MIXED[0] and times[0] > since
+        )
 
     @property
     def publishers(self) -> list[str]:
@@ -127,11 +148,19 @@ class DrainedSubscription:
                     break
                 messages.append(taken[0])
                 # None from a middleware that does not tell.
-                number = taken[1]['publication_sequence_number'] or self._number + 1
-                if number <= self._number:
-                    self._backward.append(time.monotonic())
-                self._number = number
+                self._number = taken[1]['publication_sequence_number'] or self._number + 1
+                self._compare_numbers(taken[0])
         return messages
+
+    def _compare_numbers(self, message: Any) -> None:
+        """Note of what a message tells with a number that is no higher than before."""
+        for subject in self._subjects(message):
+            if self._number <= self._numbers.get(subject, 0):
+                times = self._backward.setdefault(subject, deque(maxlen=MIXED[0]))
+                times.append(time.monotonic())
+            self._numbers[subject] = self._number
+        if len(self._numbers) > MOST_SUBJECTS:
+            self._numbers.clear()
 
 
 class DrainedService:

@@ -1,0 +1,143 @@
+"""Channels of a sensor that say nothing: found by how often they repeat themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+FALSE_ALARM = 1e-24
+"""Chance that a channel of constant chance to repeat itself does so as often as is called stuck.
+
+So small because the chance is not constant: it varies with the place on the quantiser's step.
+"""
+
+FEWEST_REPEATS = 5
+"""No channel is called stuck for less, however rarely it repeats itself."""
+
+SELDOM = 0.05
+"""A channel that repeats itself less often has noise of five steps or more of its quantiser."""
+
+STEP = 2e-3
+"""Way of a joint over which repeats count as one [rad or m]: at rest they count for nothing."""
+
+
+class ChannelMonitor:
+    """Marks the samples of a wrench channel that says nothing.
+
+    A live channel of a real sensor carries noise, so it seldom repeats a value to the last bit;
+    how often it does (a coarse quantiser makes it common) is learned from runs of repeats that
+    have ended. A run too long for that is a channel that is dead, frozen or saturated. As long
+    as the arm stands still any channel may repeat itself, so that a run is as long as the way
+    of the arm in it; for a channel that repeats itself seldom, also as long as other channels
+    change. A channel that has been exactly zero from the start is one the sensor lacks.
+
+    Parameters
+    ----------
+    channels : int
+        Number k of them.
+    """
+
+    def __init__(self, channels: int = 6) -> None:
+        self._channels = channels
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what is known of every channel."""
+        k = self._channels
+        self._last: FloatArray | None = None
+        self._alive = np.zeros(k, dtype=bool)
+        # As if 20 samples with 19 repeats had been seen: at first only a long run is too long.
+        self._samples, self._repeats = np.full(k, 20), np.full(k, 19)
+        # Of the run that goes on: repeats, those while other channels changed, how many are too
+        # many, whether it has come to that, and where the arm was at its start.
+        self._run, self._others = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
+        self._longest: IntArray = np.zeros(k, dtype=np.int64)
+        self._found = np.zeros(k, dtype=bool)
+        self._start: FloatArray = np.empty((k, 0))
+
+    @property
+    def absent(self) -> BoolArray:
+        """Channels that have never shown a value other than zero, (k,)."""
+        return ~self._alive
+
+    @property
+    def silent(self) -> BoolArray:
+        """Channels that are absent, or have been lost: the last value is not finite, (k,)."""
+        return self.absent if self._last is None else self.absent | ~np.isfinite(self._last)
+
+    def update(self, position: FloatArray, wrench: FloatArray) -> BoolArray:
+        """Return which values of a batch say nothing.
+
+        Parameters
+        ----------
+        position : (n, J) array
+            Joint positions [rad or m].
+        wrench : (n, k) array
+            Raw wrench, or forces of k joints [N, N m].
+
+        Returns
+        -------
+        (n, k) bool array
+        """
+        if self._last is None or self._start.shape[1] != position.shape[1]:
+            self._last = np.full(self._channels, np.nan)
+            self._start = np.repeat(position[:1], self._channels, axis=0)
+        repeat: BoolArray = wrench == np.concatenate([self._last[None], wrench[:-1]])
+        self._last = wrench[-1].copy()
+        finite: BoolArray = np.isfinite(wrench)
+        stuck = np.zeros_like(repeat)
+        done = 0
+        while done < len(wrench):
+            self._forget_stuck(self._found & ~repeat[done])
+            part = self._stuck(repeat[done:], position[done:], finite[done:])
+            stuck[done : done + len(part)] = part
+            done += len(part)
+        if not self._alive.all():
+            alive = np.logical_or.accumulate(finite & (wrench != 0.0)) | self._alive
+            self._alive = alive[-1]
+            stuck |= ~alive
+        return stuck | ~finite
+
+    def _forget_stuck(self, ended: BoolArray) -> None:
+        """Learn no more from a stuck run that has ended than that one so long may occur."""
+        if ended.any():
+            excess = np.where(ended, self._run - self._longest, 0)
+            self._samples, self._repeats = self._samples - excess, self._repeats - excess
+
+    def _stuck(self, repeat: BoolArray, position: FloatArray, finite: BoolArray) -> BoolArray:
+        """Return which samples belong to a run of repeats that a live channel does not show.
+
+        As far as before the end of the first such run.
+        """
+        sample = np.arange(len(repeat))[:, None]
+        change: IntArray = np.maximum.accumulate(np.where(repeat, -1, sample))
+        carried = change < 0
+        run = sample - change + carried * self._run
+        start = np.where(carried[..., None], self._start, position[change])
+        repeats = repeat.cumsum(axis=0)
+        stuck: BoolArray = np.zeros_like(repeat)
+        others = np.zeros_like(run)
+        last = len(repeat) - 1
+        if run.max() >= FEWEST_REPEATS:
+            chance = (self._repeats + repeats - run) / (self._samples + sample + 1 - run)
+            longest = np.maximum(np.log(FALSE_ALARM) / np.log(chance), FEWEST_REPEATS)
+            counts = (run >= FEWEST_REPEATS) & (chance < SELDOM)
+            counts &= np.any(finite & ~repeat, axis=1)[:, None]
+            total = counts.cumsum(axis=0)
+            others = total - np.maximum.accumulate(np.where(repeat, -self._others, total))
+            way = np.abs(position[:, None] - start).max(axis=2, initial=0.0) / STEP
+            found = (others > longest - FEWEST_REPEATS) | (np.minimum(run, way) >= longest)
+            # The verdict holds for the whole run, back to its start within the batch.
+            last_found = np.maximum.accumulate(np.where(found, sample, -1))
+            stuck = (last_found > change) | (carried & self._found)
+            ended = np.any(stuck[:-1] & ~repeat[1:], axis=1)
+            last = int(np.argmax(ended)) if ended.any() else last
+            self._longest = longest[last].astype(np.int64)
+            begin = np.where(stuck, change + 1, len(repeat))[: last + 1]
+            stuck[: last + 1] |= np.minimum.accumulate(begin[::-1])[::-1] <= sample[: last + 1]
+        self._samples = self._samples + last + 1
+        self._repeats = self._repeats + repeats[last]
+        self._run, self._others, self._start = run[last], others[last], start[last]
+        self._found = stuck[last]
+        return stuck[: last + 1]
