@@ -152,6 +152,13 @@ def said(diagnostics: list[DiagnosticArray]) -> str:
     return str(statuses[-1].message) if statuses else ''
 
 
+def not_compensated(diagnostics: list[DiagnosticArray]) -> int:
+    """Return how many wrenches have been left out by the node alone, or the one process."""
+    key = 'samples.dropped.not_compensated'
+    values = (v for m in diagnostics for s in m.status for v in s.values if v.key == key)
+    return max((int(v.value) for v in values), default=0)
+
+
 @pytest.mark.parametrize('driver', [False, True], ids=['sensor', 'driver'])
 def test_alone_it_waits_for_what_to_take_off_and_takes_it_off(driver: bool) -> None:
     sim = recording()
@@ -224,6 +231,7 @@ def test_alone_beside_the_estimator_it_is_that_of_the_one_process(convention: st
     with Group() as group:
         group.publish_inputs()
         one, four = (Pipeline(group, f'/{name}{NAMESPACE}') for name in ('one', 'four'))
+        diagnostics = group.record(DiagnosticArray, '/diagnostics')
         lists = [
             group.record(WrenchStamped, f'{p.namespace}/wrench_compensated') for p in (one, four)
         ]
@@ -248,6 +256,9 @@ def test_alone_beside_the_estimator_it_is_that_of_the_one_process(convention: st
             lambda: all(each and stamp_of(each[-1]) == again[-1].due for each in lists),
             'the last wrench of both',
         )
+        # What the node alone has waited for is no sample lost to the estimate.
+        group.wait_for(lambda: not_compensated(diagnostics) > 0, 'a count of wrenches left out')
+        assert four.dropped('not_compensated') == 0
         (stamps, of_one), (stamps_alone, alone) = (heard(each) for each in lists)
         common, first, second = np.intersect1d(stamps, stamps_alone, return_indices=True)
         settled = common >= later + NS

@@ -20,6 +20,9 @@ COVARIANCE_LABELS = (
     'm', 'm*cx', 'm*cy', 'm*cz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz', *OFFSET_KEYS,
 )  # fmt: skip
 
+COMPENSATED = 'compensated'
+"""Key of /diagnostics: how many wrenches have been; the node that has it gives no samples."""
+
 DROPPED = 'samples.dropped.'
 """Beginning of the keys of `status` under which dropped samples are counted, by reason."""
 

@@ -10,6 +10,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 
 from load_identification.interface.batches import JointBatch, WrenchBatch
+from load_identification.interface.names import COMPENSATED
 from load_identification.interface.parameters import COMPENSATION, CONVENTIONS, Parameters
 from load_identification.model.robot import Robot
 from load_identification.nodes.diagnostics import report_regularly
@@ -183,8 +184,8 @@ class CompensationNode(Node):
         return dropped + self._sources.inputs.dropped if self._sources else dropped
 
     def details(self) -> Mapping[str, str]:
-        """Return nothing besides."""
-        return {}
+        """Return how many wrenches have been compensated."""
+        return {COMPENSATED: str(self.stage.given)}
 
 
 def main(args: list[str] | None = None) -> int:

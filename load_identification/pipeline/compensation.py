@@ -108,6 +108,8 @@ class Compensation:
 
     def __init__(self, parameters: Parameters) -> None:
         self.dropped: Counter[str] = Counter()
+        self.given = 0
+        """How many wrenches have been compensated."""
         self.waiting_for = ''
         """What keeps wrenches from being compensated, in words; empty when nothing does."""
         self.position: FloatArray | None = None
@@ -158,6 +160,7 @@ class Compensation:
         for batch in wrenches:
             compensated = self._compensated(batch, load)
             count = 0 if compensated is None else len(compensated.stamps)
+            self.given += count
             self.dropped['not_compensated'] += len(batch.stamps) - count
             if compensated is not None and count:
                 if any(dead):

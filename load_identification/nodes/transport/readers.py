@@ -28,6 +28,7 @@ from load_identification.interface.messages import (
     read_wrenches,
     stamp_of,
 )
+from load_identification.interface.names import COMPENSATED
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import RotationAxis
 from load_identification.nodes.diagnostics import Report
@@ -248,7 +249,8 @@ class TopicUpstream:
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         """Keep what the fusion and the filter node of this namespace say of themselves."""
         for status in message.status:
-            if status.hardware_id == self._namespace and status.name != self._name:
+            mine = status.hardware_id == self._namespace and status.name != self._name
+            if mine and all(item.key != COMPENSATED for item in status.values):
                 self._said[status.name] = Report.read(status)
 
 
