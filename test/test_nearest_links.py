@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from load_identification.arm.assessment import relative_error
 from load_identification.arm.dynamics.base_parameters import BaseParameters, arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
-from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.rows import ArmModel, JointMotion
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.numerics.nearest_links import (
+    PLAIN_WEIGHT,
     NearestLinks,
     cross_validated_weight,
     nearest_links,
 )
-from load_identification.simulation.random_arms import random_body, random_urdf
+from load_identification.simulation.random_arms import random_body, random_urdf, smooth_motion
 from load_identification.typing_aliases import FloatArray
 
 JOINTS = 5
@@ -168,3 +170,31 @@ def test_the_weight_is_large_where_the_nominal_links_are_right_and_small_where_n
             blocks.append(np.column_stack([matrix @ base.matrix, noisy]) / 0.5)
         chosen.append(cross_validated_weight(blocks, model.nominal, np.zeros((JOINTS, 10))))
     assert chosen[0] > 30.0 * chosen[1]
+
+
+def test_motion_twice_as_fast_is_predicted_better_than_with_the_least_weight(
+    model: ArmModel,
+) -> None:
+    ratios, links = [], slice(0, 10 * JOINTS)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        true, nominal = model.nominal.copy(), model.nominal.copy()
+        true[links.stop :] = rng.uniform(0.2, 1.0, 2 * JOINTS)
+        nominal[links] *= np.repeat(np.exp(rng.normal(0.0, 0.3, JOINTS)), 10)
+
+        def felt(motion: JointMotion, rng=rng, true=true) -> FloatArray:  # type: ignore[no-untyped-def]
+            # Of friction the model lacks what depends on the place, and Stribeck's.
+            q, qd, _ = motion
+            lacking = np.sin(3.0 * q) + np.sign(qd) * np.exp(-((qd / 0.2) ** 2))
+            return model.predict(true, motion) + 0.3 * lacking + rng.normal(0.0, 0.1, q.shape)
+
+        q, qd, qdd = smooth_motion(rng, JOINTS, 250)
+        slow, fast = (q, 0.5 * qd, 0.25 * qdd), smooth_motion(rng, JOINTS, 500)
+        rows = np.concatenate([model.regressor(*slow), felt(slow)[..., None]], axis=2) / 0.3
+        blocks = [part.reshape(-1, len(true) + 1) for part in np.array_split(rows, 25)]
+        behind, effort = np.zeros((JOINTS, 10)), felt(fast)
+        weights = cross_validated_weight(blocks, nominal, behind), PLAIN_WEIGHT
+        found = [nearest_links(np.vstack(blocks), nominal, behind, each) for each in weights]
+        errors = [relative_error(effort, model.predict(f.values, fast)) for f in found]
+        ratios.append(errors[0] / errors[1])
+    assert np.mean(ratios) < 0.85

@@ -48,11 +48,12 @@ class ArmEstimate:
     consistent : (P,) array
         Parameters of links that could be built, nearest to the nominal ones among those that
         agree with what was measured. First the links', then the others: drives, offsets.
-    misfit : float
-        What separates them from the estimate, root mean square over what is told, in standard
-        deviations and with all correlations [-]. Beyond two they are not of this arm.
     weight : float
         Of their divergence from the nominal ones against the data [-].
+    misfit : float
+        What separates the estimate from the nearest links that could be built, root mean square
+        over what is told, in standard deviations and with all correlations [-]. Beyond two it is
+        of no arm.
     singular_values : (b,) array
         Of the weighted rows, columns scaled to length one, largest first [-].
     """
@@ -65,8 +66,8 @@ class ArmEstimate:
     covariance: FloatArray
     noise: FloatArray
     consistent: FloatArray
-    misfit: float
     weight: float
+    misfit: float
     singular_values: FloatArray
 
     @property

@@ -247,8 +247,10 @@ def verdict(estimate: ArmEstimate, prediction: Prediction, method: str) -> tuple
             f'motion and method, those of {", ".join(unresolved[:MOST_NAMED])}{more}; {cure}'
         )
     warnings += _unlikely_masses(estimate)
-    causes = [*_unusable(prediction), *_unexplained(estimate, prediction)]
-    return not (unresolved or causes), [*warnings, *causes]
+    causes, unusable = _unexplained(estimate, prediction), _unusable(prediction)
+    if unusable and not causes:
+        unusable[-1] += '; was it recorded on the same arm, with the same load?'
+    return not (unresolved or causes or unusable), [*causes, *unusable, *warnings]
 
 
 def _unusable(prediction: Prediction) -> list[str]:
@@ -267,8 +269,6 @@ def _unusable(prediction: Prediction) -> list[str]:
         elif worse.any():
             names = [n for n, w in zip(prediction.channels, worse, strict=True) if w]
             out.append(f'{", ".join(names)}: predicted {words}')
-    if out:
-        out[-1] += '; was it recorded on the same arm, with the same load?'
     return out
 
 
@@ -279,13 +279,13 @@ def _unexplained(estimate: ArmEstimate, prediction: Prediction) -> list[str]:
     unbuildable = estimate.misfit > MOST_MISFIT and built > error + EXACT
     if unbuildable:
         out.append(
-            'no links that could be built explain the data: they are '
-            f'{estimate.misfit:.2g} standard deviations off per combination, and leave '
+            'no links that could be built explain the data: the nearest are '
+            f'{estimate.misfit:.2g} standard deviations off per combination; those written leave '
             f'{100.0 * built:.3g} % of what was not fitted, the estimate {100.0 * error:.3g} %'
         )
     cause = _cause(estimate, prediction.gravity)
     if cause:
-        out.append(cause)
+        out.insert(0, cause)
     elif unbuildable:
         out[-1] += '; is the sign of efforts or wrench reversed, or the description another arm?'
     return out

@@ -34,6 +34,7 @@ from load_identification.arm.selection import choose
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.numerics.nearest_links import (
+    PLAIN_WEIGHT,
     NearestLinks,
     cross_validated_weight,
     nearest_links,
@@ -245,7 +246,7 @@ def identify_rows(
             least, model, chosen = float(level), candidate, own
     solution = solve(chosen, start, solver)
     told = ~solution.unknown
-    nearest = _nearest(model, base, solution)
+    written, closest = _nearest(model, base, solution)
     # Joint by joint the stages are the joints, the last first; else the last stage is of all.
     noise = solution.noise[-1]
     if len(solution.noise) > 1 and len(noise) == 1:
@@ -260,15 +261,20 @@ def identify_rows(
         std=np.where(told, np.sqrt(np.maximum(np.diag(solution.covariance), 0.0)), np.inf),
         covariance=solution.covariance,
         noise=noise,
-        consistent=nearest.values,
-        misfit=_misfit(base.to_base(nearest.values) - solution.values, solution),
-        weight=nearest.weight,
+        consistent=written.values,
+        weight=written.weight,
+        misfit=_misfit(base.to_base(closest.values) - solution.values, solution),
         singular_values=solution.singular_values,
     )
 
 
-def _nearest(model: Model, base: BaseParameters, solution: Solution) -> NearestLinks:
-    """Return links that could be built, by a weight that the data choose where they can."""
+def _nearest(
+    model: Model, base: BaseParameters, solution: Solution
+) -> tuple[NearestLinks, NearestLinks]:
+    """Return links that could be built, by a weight that the data choose where they can.
+
+    And those that agree with the data best, whatever the description.
+    """
     nominal, behind = model.nominal, model.arm.behind
     if not solution.blocks:
         # Of what is not told the covariance has rounding errors, whose inverse is huge.
@@ -278,13 +284,19 @@ def _nearest(model: Model, base: BaseParameters, solution: Solution) -> NearestL
             correlation = solution.covariance / np.outer(length, length)
             root = np.linalg.inv(np.linalg.cholesky(correlation)) / length
         rows = _rows(root, root @ solution.values, base)
-        return nearest_links(rows, nominal, behind, positive=model.positive)
+        closest = nearest_links(rows, nominal, behind, positive=model.positive)
+        return closest, closest
     # Rows correlated in time count for less: by the mean factor that this has on variances.
     spread = solution.factor @ solution.covariance @ solution.factor.T
     inflated = np.sqrt(max(float(np.trace(spread)) / max((~solution.unknown).sum(), 1), 1.0))
     blocks = [_rows(t[:, :-1] / inflated, t[:, -1] / inflated, base) for t in solution.blocks]
     weight = cross_validated_weight(blocks, nominal, behind)
-    return nearest_links(np.vstack(blocks), nominal, behind, weight, model.positive)
+    rows = np.vstack(blocks)
+    written, closest = (
+        nearest_links(rows, nominal, behind, each, model.positive)
+        for each in (weight, PLAIN_WEIGHT)
+    )
+    return written, closest
 
 
 def _misfit(away: FloatArray, solution: Solution) -> float:

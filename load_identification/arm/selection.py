@@ -17,8 +17,9 @@ from load_identification.arm.recording import (
     filtered,
     without_reversals,
 )
-from load_identification.numerics.nearest_links import nearest_links
+from load_identification.numerics.nearest_links import FOLDS, nearest_links
 from load_identification.numerics.square_root import triangle
+from load_identification.numerics.weighted_solution import BLOCKS
 from load_identification.typing_aliases import FloatArray, IntArray
 
 CUTOFFS = (10.0, 7.0, 14.0, 5.0, 20.0)
@@ -30,9 +31,6 @@ BANDWIDTH = 10.0
 TRANSITIONS = (0.03, 0.01, 0.1)
 """Transition velocities of friction to compare drives with [rad/s, m/s]."""
 
-BLOCKS, FOLDS = 25, 5
-"""Pieces of the data, one after the other in time, and how many fits leave out a share of them."""
-
 CLEAR = 3.0
 """Standard errors of a gain: 98 % of Student's t of five folds lie below [-]."""
 
@@ -42,8 +40,9 @@ MOST = 6000
 RIDGE = 1e-8
 """Pull to the description, as a share of each column's square: it holds what no row shows."""
 
-LEAST_TILT = 0.01
-"""Share of gravity across that given, about half a degree, below which an arm stands plumb [-]."""
+LEAST_TILT, MOST_TILT = 0.01, 0.1
+"""Share of gravity across that given: below half a degree an arm stands plumb, beyond six another
+gravity was given than there is [-]."""
 
 TILT_STD = 0.35
 """Of gravity in each direction across that given: two degrees [m/s^2]."""
@@ -203,7 +202,8 @@ class _Trial:
             found = nearest_links(stacked, start, model.arm.behind, 1.0, model.positive)
             values = found.values[:-2]
         aside = found.values[-2:] @ _across(model.arm.gravity)
-        if np.linalg.norm(aside) < LEAST_TILT * np.linalg.norm(model.arm.gravity):
+        share = np.linalg.norm(aside) / np.linalg.norm(model.arm.gravity)
+        if not LEAST_TILT <= share <= MOST_TILT:
             return replace(choice, tilted=False)
         return replace(choice, model=model.with_gravity(model.arm.gravity + aside))
 

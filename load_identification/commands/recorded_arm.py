@@ -115,7 +115,7 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
             held.of_joints(arm.joints).scaled(scale) if held else None,
             settings,
         )
-    return description, replace(session, warnings=(*locked, *session.warnings))
+    return description, replace(session, warnings=(*session.warnings, *locked))
 
 
 def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Session]:
@@ -246,8 +246,8 @@ def print_session(console: Console, session: Session, parameters: bool) -> None:
     console.print(f'Method     {session.method}')
     console.print(f'Condition  {estimate.condition:.3g} (rows weighted, columns of length one)')
     console.print(
-        f'Written    links that could be built, {estimate.misfit:.2g} standard deviations from '
-        f'the estimate, drawn to the description with weight {estimate.weight:g}'
+        f'Written    links that could be built, drawn to the description with weight '
+        f'{estimate.weight:g}; the nearest are {estimate.misfit:.2g} standard deviations off'
     )
     if not parameters:
         return
@@ -280,6 +280,12 @@ def run(arguments: argparse.Namespace) -> bool:
     estimate = session.estimate
     print_session(console, session, arguments.parameters)
     written: list[Path] = []
+    if arguments.model is not None:
+        used = session.settings
+        scale = _scale(arguments.effort_scale, estimate.model.arm.joints)
+        arm = identified_arm(estimate, used.cutoff, used.velocities, scale, session.excess)
+        write_arm_model(arguments.model, arm)
+        written.append(arguments.model)
     if arguments.output is not None:
         text = with_bodies(description, estimate.model.arm, estimate.bodies)
         try:
@@ -289,12 +295,6 @@ def run(arguments: argparse.Namespace) -> bool:
                 f'--output {arguments.output} cannot be written: {error.strerror}'
             ) from error
         written.append(arguments.output)
-    if arguments.model is not None:
-        used = session.settings
-        scale = _scale(arguments.effort_scale, estimate.model.arm.joints)
-        arm = identified_arm(estimate, used.cutoff, used.velocities, scale, session.excess)
-        write_arm_model(arguments.model, arm)
-        written.append(arguments.model)
     if arguments.report is not None:
         # Not above: Matplotlib takes half a second to import.
         from load_identification.report.arm_figures import write_figures
