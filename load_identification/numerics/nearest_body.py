@@ -64,7 +64,8 @@ def _parameters_of_pseudo_inertia() -> FloatArray:
     return np.array(columns).T
 
 
-_PARAMETERS = _parameters_of_pseudo_inertia()
+FROM_PSEUDO_INERTIA = _parameters_of_pseudo_inertia()
+"""From vec P (16,) to phi (10,)."""
 
 
 @dataclass(frozen=True)
@@ -215,9 +216,9 @@ class _Search:
         floor = CORRELATION_FLOOR * values[-1]
         root = (axes / np.sqrt(np.maximum(values, floor))).T / std
         start = _start(parameters, std, ellipsoid)
-        self._misfit_of = (root @ _PARAMETERS).reshape(10, 4, 4)
+        self._misfit_of = (root @ FROM_PSEUDO_INERTIA).reshape(10, 4, 4)
         """By entries of P."""
-        self._misfit = root @ (_PARAMETERS @ start.ravel() - parameters)
+        self._misfit = root @ (FROM_PSEUDO_INERTIA @ start.ravel() - parameters)
         self._factor = np.linalg.cholesky(start)
         self._ellipsoid = None if ellipsoid is None else ellipsoid.matrix()
         self._slack, self._multiplier = 1.0, 0.0
@@ -234,7 +235,7 @@ class _Search:
 
     def parameters(self) -> FloatArray:
         """Return phi (10,)."""
-        found: FloatArray = _PARAMETERS @ (self._factor @ self._factor.T).ravel()
+        found: FloatArray = FROM_PSEUDO_INERTIA @ (self._factor @ self._factor.T).ravel()
         return found
 
     def is_done(self) -> bool:

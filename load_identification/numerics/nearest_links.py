@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.numerics.nearest_body import FROM_PSEUDO_INERTIA
 from load_identification.typing_aliases import FloatArray, IntArray
 
 WEIGHTS = (1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3)
@@ -206,7 +207,7 @@ class _Search:
     @property
     def values(self) -> FloatArray:
         """All parameters (P,)."""
-        own = [_vector(factor @ factor.T) for factor in self._factors]
+        own = [FROM_PSEUDO_INERTIA @ (factor @ factor.T).ravel() for factor in self._factors]
         return np.asarray(self._behind + np.concatenate([*own, self._others]), dtype=np.float64)
 
     def path(self, weights: Sequence[float]) -> Iterator[FloatArray]:
@@ -252,10 +253,8 @@ class _Search:
 
     def _stretch(self) -> FloatArray:
         """Return the map (10 J, 10 J) from the entries of every E to the parameters."""
-        blocks = [
-            np.array([_vector(factor @ e @ factor.T) for e in _SYMMETRIC]).T
-            for factor in self._factors
-        ]
+        entries = _SYMMETRIC.reshape(10, 16).T
+        blocks = [FROM_PSEUDO_INERTIA @ np.kron(f, f) @ entries for f in self._factors]
         return np.asarray(scipy.linalg.block_diag(*blocks))
 
     def _moved(
@@ -288,15 +287,6 @@ class _Search:
                     return True
             share *= 0.5
         return False
-
-
-def _vector(pseudo_inertia: FloatArray) -> FloatArray:
-    """Return phi (10,) of a pseudo-inertia (4, 4); the inverse of `pseudo_inertia`."""
-    second = pseudo_inertia[:3, :3]
-    inertia = np.trace(second) * np.eye(3) - second
-    return np.concatenate(
-        ([pseudo_inertia[3, 3]], pseudo_inertia[:3, 3], inertia[np.triu_indices(3)])
-    )
 
 
 def _buildable(body: FloatArray) -> FloatArray:
