@@ -45,6 +45,9 @@ from load_identification.report.arm_tables import (
 )
 from load_identification.typing_aliases import FloatArray
 
+FROM_ZERO = 0.1
+"""Farthest that a joint taken for locked at zero may be, as an open finger is [rad, m]."""
+
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse what does not go together, and what could not be written."""
@@ -202,7 +205,13 @@ def _joints(
             f'there is no joint {", ".join(strange)} in the description; it has {", ".join(known)}'
         )
     locked = [name for name in known if name not in joints]
-    return joints, [f'taken for locked at zero: {", ".join(locked)}'] if locked else []
+    words = [f'taken for locked at zero: {", ".join(locked)}'] if locked else []
+    away = [name for name in locked if any(_farthest(log, name) > FROM_ZERO for log in logs)]
+    if away:
+        words.append(
+            f'{", ".join(away)}: recorded elsewhere than at zero, so what hangs there is wrong'
+        )
+    return joints, words
 
 
 def _scale(given: Sequence[float] | None, joints: Sequence[str]) -> FloatArray:
@@ -214,6 +223,11 @@ def _scale(given: Sequence[float] | None, joints: Sequence[str]) -> FloatArray:
             f'{", ".join(joints)}, none of them 0'
         )
     return np.broadcast_to(scale, (len(joints),))
+
+
+def _farthest(log: ArmRecording, name: str) -> float:
+    """Return how far from zero a joint was, if it is in the recording [rad, m]."""
+    return float(np.abs(log.position[:, [n == name for n in log.joints]]).max(initial=0.0))
 
 
 def _varies(log: ArmRecording, name: str) -> bool:
