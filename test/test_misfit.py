@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from load_identification.estimation.misfit.fits import exponential
 from load_identification.estimation.misfit.trials import Kind
 from load_identification.estimation.misfit.verdict import Verdict
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.interface.batches import FilteredBatch
+from load_identification.interface.batches import FilteredBatch, JointBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.robot import Robot
@@ -32,7 +33,12 @@ ORDINARY = Conditions(CellErrors())
 
 
 def worked(
-    fault: Fault, robot: str, motion: str, seconds: float, conditions: Conditions = ORDINARY
+    fault: Fault,
+    robot: str,
+    motion: str,
+    seconds: float,
+    conditions: Conditions = ORDINARY,
+    published: Callable[[JointBatch], JointBatch] = lambda joints: joints,
 ) -> tuple[PayloadEstimator, list[FilteredBatch]]:
     """Return an estimator, and some seconds of work with 1.5 kg in pieces of 0.1 s."""
     mount = MOUNTS[robot]
@@ -42,7 +48,7 @@ def worked(
     joints, wrenches = recorded(mount, drawn, seconds, load, fault, conditions, 1)
     front = settings.motion_filter(parameters)
     front.set_description(mount.urdf, mount.sensor_frame)
-    samples = settings.synchronizer(parameters).update([joints], [wrenches])
+    samples = settings.synchronizer(parameters).update([published(joints)], [wrenches])
     assert samples is not None
     batch = front.update(samples)
     assert batch is not None
@@ -185,6 +191,32 @@ def test_while_the_set_up_is_in_doubt_that_is_said() -> None:
     status.update(estimate, 1.0, '', 'none', 1, estimator.dropped, {'fx': 'alive'})
     assert status.state == 'estimating'
     assert status.message.message.startswith('the set-up is in doubt (')
+
+
+def swapped(joints: JointBatch) -> JointBatch:
+    """Exchange the names of first and third, as an alphabet does."""
+    first, second, third, *others = joints.names
+    return replace(joints, names=(third, second, first, *others))
+
+
+def reversed_sign(joints: JointBatch) -> JointBatch:
+    """Reverse the second joint."""
+    sign = np.where(np.arange(len(joints.names)) == 1, -1.0, 1.0)
+    return replace(joints, position=sign * joints.position, velocity=sign * joints.velocity)
+
+
+@pytest.mark.parametrize(
+    ('robot', 'published'),
+    [('puma', swapped), ('puma', reversed_sign), ('seven_joints', reversed_sign)],
+)
+def test_joints_swapped_or_reversed_claim_nothing_and_are_asked_for(
+    robot: str, published: Callable[[JointBatch], JointBatch]
+) -> None:
+    estimator, batches = worked(Fault(None), robot, 'rich', 14.0, published=published)
+    assert not beyond(estimator, batches)
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert 'check names, order and signs of the joints' in '; '.join(estimate.reasons)
 
 
 @pytest.mark.parametrize('robot', MOUNTS)

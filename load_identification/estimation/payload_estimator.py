@@ -60,6 +60,9 @@ BLOCK_NS = 100_000_000
 COARSEST = 10.0
 """A step of a quantiser is at most so many times the expected noise; more is a change [-]."""
 
+IMPLAUSIBLE = 10.0
+"""For so long nothing touches what moves all round [s]."""
+
 SHOWN = 0.5
 """Posterior over prior standard deviation of an error below which motion shows it [-]."""
 
@@ -291,6 +294,8 @@ class PayloadEstimator:
         cause, doubt = self.misfit.cause, self.misfit.doubt
         if cause or doubt or self._changes.before is not None:
             changed = '' if self._changes.before is None else self._changes.why()
+            if self._changes.open_for > IMPLAUSIBLE and self.misfit.puzzle:
+                changed += f'; {self.misfit.puzzle}'
             why, here = cause or changed or doubt, (self.newest, self._frame)
             wrong = bool(cause), not (cause or changed)
             return nothing_claimed(found, self._tool, noise, why, *here, *wrong)
@@ -308,7 +313,9 @@ class PayloadEstimator:
         covariance = as_wide(covariance, parameters, std)
         excitation = self._excitation.excitation(found.body, self._tool)
         judgement = self._judged(values, std, excitation, levels)
-        warnings = self._warnings(belief)
+        warnings, reasons = self._warnings(belief), judgement.reasons
+        if self.misfit.puzzle and not judgement.identified[0]:
+            reasons = (self.misfit.puzzle, *reasons)
         if judgement.identified[INERTIA].any():
             values, warning = possible(
                 parameters, values, covariance[body, body], self.settings.bounding_ellipsoid
@@ -325,7 +332,7 @@ class PayloadEstimator:
             values=values,
             std=std,
             identified=judgement.identified,
-            reasons=judgement.reasons,
+            reasons=reasons,
             warnings=warnings,
             reversed_sign=judgement.reversed_sign,
             unresolved=False,

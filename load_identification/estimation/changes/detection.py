@@ -142,6 +142,11 @@ class ChangeDetection:
         """Return what may be said now: the belief, or that of before while a change is open."""
         return belief if self.before is None else self.before
 
+    @property
+    def open_for(self) -> float:
+        """Since when it is not told what has changed [s]; 0: nothing has."""
+        return 0.0 if self.before is None else self._pending
+
     def why(self) -> str:
         """Return in words why nothing is claimed while something is looked into."""
         return WHY_CONTACT if self.state is State.CONTACT else WHY_CHANGED

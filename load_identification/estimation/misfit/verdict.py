@@ -45,6 +45,9 @@ DOUBTFUL = 8.0
 FEWEST, ALL_ROUND = 20, 3
 """Blocks, and directions of gravity in S, that anything may be told from."""
 
+AMPLE, LARGE = 60, 20.0
+"""Blocks, and a misfit [-], from which on that no cause explains it is worth a word."""
+
 FEWEST_IN_DOUBT = 3
 """Blocks from which on payload and offset do not explain everything."""
 
@@ -70,12 +73,15 @@ class Verdict:
         That in words, with numbers, and what to do.
     doubt : Kind or None
         A cause that would explain it, be it told from others or not.
+    puzzling : bool
+        It is large through ample motion, and no cause explains even most of it.
     """
 
     misfit: float
     kind: Kind | None = None
     words: str = ''
     doubt: Kind | None = None
+    puzzling: bool = False
 
 
 def judged(
@@ -107,7 +113,11 @@ def judged(
     best, second = (found := sorted(trials(task, evidence, gravity), key=lambda t: t.left))[:2]
     doubted = next(trial for trial in found if trial.kind not in ELSEWHERE)
     in_doubt = doubted.left < min(EXPLAINED, now / DOUBTFUL) and not doubted.small
-    nothing = Verdict(now if enough else np.nan, doubt=doubted.kind if in_doubt else None)
+    nothing = Verdict(
+        now if enough else np.nan,
+        doubt=doubted.kind if in_doubt else None,
+        puzzling=enough and count >= AMPLE and now > LARGE and best.left > now / CLEARER,
+    )
     std = best.std(count / round_about)
     if (
         not enough
@@ -174,6 +184,11 @@ class MisfitMonitor:
     def doubt(self) -> str:
         """What would explain it and is neither named nor refuted, in words; empty: nothing."""
         return words.doubt(self._last.doubt.value) if self._last.doubt else ''
+
+    @property
+    def puzzle(self) -> str:
+        """What else to check where no cause explains it, in words; empty: nothing."""
+        return words.PUZZLE if self._last.puzzling else ''
 
     def update(self, samples: FilteredBatch) -> None:
         """Take in the samples of a block."""

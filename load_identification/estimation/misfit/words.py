@@ -13,6 +13,12 @@ WEIGHTLESS = (
     'takes off'
 )
 
+PUZZLE = (
+    'no payload, and no other cause that is tried, explains the motion so far: if nothing touches '
+    'the load, check names, order and signs of the joints that the driver publishes, and whether '
+    'the robot description is of this robot'
+)
+
 NEARLY = float(np.deg2rad(3.0))
 """So near to quarter turns a rotation is taken for one [rad]."""
 
