@@ -116,14 +116,16 @@ def observed(
     )
     motion_filter.set_description(mount.urdf, mount.sensor_frame)
     stage = settings.payload_estimator(parameters)
-    seconds = (joints.stamps - joints.stamps[0]) * 1e-9
     feeds = sorted({*times, *np.arange(FEED, max(times), FEED).tolist()})
-    ends = np.searchsorted(seconds, feeds, side='right')
-    for (start, end), until in zip(pairwise([0, *ends]), feeds, strict=True):
-        part = slice(start, end)
+    until_stamps = wrenches.stamps[0] + np.round(1e9 * np.array(feeds)).astype(np.int64)
+    parts = [
+        [slice(*ends) for ends in pairwise([0, *np.searchsorted(stamps, until_stamps, 'right')])]
+        for stamps in (joints.stamps, wrenches.stamps)
+    ]
+    for until, mine, its in zip(feeds, *parts, strict=True):
         batch = synchronizer.update(
-            [part_of(joints, part)],
-            [WrenchBatch(wrenches.frame, wrenches.stamps[part], wrenches.wrench[part])],
+            [part_of(joints, mine)],
+            [WrenchBatch(wrenches.frame, wrenches.stamps[its], wrenches.wrench[its])],
         )
         filtered = motion_filter.update(batch) if batch else None
         if filtered:

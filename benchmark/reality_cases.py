@@ -82,6 +82,9 @@ def _cases() -> dict[str, Case]:
     cases |= {f'all/{m}': Case(m, everything) for m in ('rich', 'pauses')}
     cases['all/poses'] = replace(POSES, conditions=everything)
     cases['compliance/rich'] = Case('rich', Conditions(compliance=12.0))
+    for motion in ('rich', 'pauses'):
+        cases[f'jitter/{motion}'] = Case(motion, replace(ordinary, jitter=1.5e-3))
+        cases[f'spikes/{motion}'] = Case(motion, replace(ordinary, spikes=2.0))
     noisy = Conditions(sensors=replace(WRIST_SENSOR, velocity_noise=0.01))
     cases['velocities/rich'] = Case('rich', noisy)
     coarse = Conditions(sensors=replace(WRIST_SENSOR, encoder_resolution=1e-4))

@@ -46,9 +46,11 @@ class Block:
         Sum of the samples' weights; 0: the channel says nothing.
     count : (6,) array
         Samples of full weight that would be as noisy, (sum of weights)² / sum of their squares.
-    scatter, samples : (2,) arrays
-        Of force and torque: sum of the squared residuals about their mean, and how many numbers
-        are free in it.
+    within : (2, 11, 11) array
+        Of force and torque: sums of products, over the samples, of what multiplies phi, and the
+        wrench last, about their means.
+    samples : (2,) array
+        How many numbers are free in it.
     direction : (3,) array
         Of gravity in S, a unit vector.
     gravity_by_tilt, gravity_by_joint : (3, 2) or (3, 0), and (3, J) arrays
@@ -66,7 +68,7 @@ class Block:
     wrench: FloatArray
     weight: FloatArray
     count: FloatArray
-    scatter: FloatArray
+    within: FloatArray
     samples: FloatArray
     direction: FloatArray
     gravity_by_tilt: FloatArray
@@ -77,6 +79,14 @@ class Block:
     def live(self) -> BoolArray:
         """Which channels say something, (6,)."""
         return self.weight > 0.0
+
+    def scatter(self, body: FloatArray) -> FloatArray:
+        """Return the sums of squares about the mean that a phi (10,) leaves, (2,) [N², N² m²].
+
+        What the motion within the block makes of the load is no scatter.
+        """
+        left = np.append(-body, 1.0)
+        return np.asarray(np.maximum(left @ self.within @ left, 0.0))
 
 
 def regressor(batch: FilteredBatch) -> FloatArray:
@@ -100,9 +110,7 @@ def finite_motion(batch: FilteredBatch) -> BoolArray:
     return np.asarray(np.all(np.isfinite(np.hstack(motion)), axis=1))
 
 
-def make_block(
-    batch: FilteredBatch, before: int, body: FloatArray, robust: FloatArray | None = None
-) -> Block:
+def make_block(batch: FilteredBatch, before: int, robust: FloatArray | None = None) -> Block:
     """Average the samples of one block.
 
     Parameters
@@ -112,8 +120,6 @@ def make_block(
     before : int
         Stamp of the newest sample of the block before; of the first sample where there is none
         [ns].
-    body : (10,) array
-        The phi known so far: what the motion within the block makes of it is no scatter.
     robust : (n, 6) array, optional
         Weights of the samples, see `prediction.robust_weights`.
     """
@@ -132,7 +138,9 @@ def make_block(
     root = None
     if batch.whitening.size:
         mean, value, root = _whitened(batch, matrix, wrench, weight, mean, value)
-    rest = weight**0.5 * (wrench - value - (matrix - mean) @ body)
+    both = np.concatenate([matrix - mean, (wrench - value)[:, :, None]], axis=2)
+    both *= weight[:, :, None] ** 0.5
+    within = [rows.T @ rows for rows in (both[:, :3].reshape(-1, 11), both[:, 3:].reshape(-1, 11))]
     squares, count = np.sum(weight**2, axis=0), np.zeros(6)
     count[live] = total[live] ** 2 / squares[live]
     times = 1e-9 * (batch.stamps - batch.stamps.mean())
@@ -151,7 +159,7 @@ def make_block(
         wrench=value,
         weight=total,
         count=count,
-        scatter=np.sum(rest**2, axis=0).reshape(2, 3).sum(axis=1),
+        within=np.array(within),
         samples=np.maximum(used.sum(axis=0) - 1.0, 0.0).reshape(2, 3).sum(axis=1),
         direction=_direction(batch),
         gravity_by_tilt=batch.gravity_by_tilt.mean(axis=0),
@@ -233,7 +241,7 @@ def merged(first: Block, second: Block) -> Block:
         wrench=a[:, 0] * first.wrench + b[:, 0] * second.wrench,
         weight=weight,
         count=first.count + second.count,
-        scatter=first.scatter + second.scatter,
+        within=first.within + second.within,
         samples=first.samples + second.samples,
         direction=direction / length if length > 0.0 else second.direction,
         gravity_by_tilt=(first.gravity_by_tilt + second.gravity_by_tilt) / 2.0,

@@ -237,7 +237,7 @@ class PayloadEstimator:
         self._gathered, self._known = [], None
         body = self._belief.values[self._belief.model.body]
         before, self._ended = self._ended, int(samples.stamps[-1])
-        block = make_block(samples, before, body)
+        block = make_block(samples, before)
         turned = angle_between(self._direction, block.direction)
         block = replace(block, angle=max(block.angle, turned))
         belief = self._belief.after(block.elapsed, block.angle)
@@ -245,7 +245,7 @@ class PayloadEstimator:
         if self._changes.state is State.TRACKING and np.isfinite(noise).any():
             robust = robust_weights(samples, body, belief.predicted(block), noise)
             if robust is not None:
-                robust_block = make_block(samples, before, body, robust)
+                robust_block = make_block(samples, before, robust)
                 block = replace(robust_block, angle=block.angle)
         self._direction = block.direction
         number = self.events.newest.number
@@ -435,7 +435,7 @@ class PayloadEstimator:
             return None
         belief = self._changes.settled(self._belief)
         offset = belief.knowledge.offset
-        at = make_block(batch.select(usable), int(batch.stamps[0]), np.zeros(PARAMETERS))
+        at = make_block(batch.select(usable), int(batch.stamps[0]))
         read = belief.besides(at) - offset
         predicted = read - regressor(batch) @ belief.values[belief.model.body]
         return predicted, batch.wrench - offset - predicted

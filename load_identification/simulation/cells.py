@@ -36,6 +36,10 @@ DAMPING = 0.03
 """Of a structural resonance [-]."""
 
 
+SPIKE = np.repeat([30.0, 1.5], 3)
+"""[N, N m]."""
+
+
 @dataclass(frozen=True)
 class Conditions:
     """What is wrong beyond white noise.
@@ -51,6 +55,11 @@ class Conditions:
         course of it; of the torque 0.02 m times as much [N].
     compliance : float
         Structural resonance of every joint; 0: stiff [Hz].
+    jitter : float
+        By how much stamps of the joint states are off at most, uniform; they come at least four
+        times as far apart [s].
+    spikes : float
+        Single samples of the wrench that are off, by 30 N and 1.5 N m rms; so often [1/s].
     sensors : SensorModel
     """
 
@@ -58,6 +67,8 @@ class Conditions:
     tied: tuple[str, ...] = ()
     drift: float = 0.0
     compliance: float = 0.0
+    jitter: float = 0.0
+    spikes: float = 0.0
     sensors: SensorModel = WRIST_SENSOR
 
 
@@ -154,14 +165,30 @@ def published(
         white = for_joints.standard_normal(velocity.shape)
         velocity = path.joints[1] + s.velocity_noise * white
     position = _rounded(path.joints[0], np.atleast_1d(s.encoder_resolution))
+    joints = JointBatch(path.robot.joints, path.stamps, position, velocity)
+    if conditions.jitter:
+        joints = _jittered(joints, conditions.jitter, for_joints)
+    if conditions.spikes:
+        duration = 1e-9 * float(path.stamps[-1] - path.stamps[0])
+        hit = for_noise.integers(0, len(wrench), round(conditions.spikes * duration))
+        wrench[hit] += SPIKE * for_noise.standard_normal((len(hit), 6))
     return (
-        JointBatch(path.robot.joints, path.stamps, position, velocity),
+        joints,
         WrenchBatch(
             path.robot.sensor_frame,
             path.stamps,
             _rounded(wrench, np.repeat([s.force_step, s.torque_step], 3)),
         ),
     )
+
+
+def _jittered(joints: JointBatch, jitter: float, rng: np.random.Generator) -> JointBatch:
+    """Return joint states with stamps that are off."""
+    period = 1e-9 * float(joints.stamps[1] - joints.stamps[0])
+    kept = slice(None, None, max(round(4.0 * jitter / period), 1))
+    stamps = joints.stamps[kept]
+    off = np.round(1e9 * jitter * rng.uniform(-1.0, 1.0, len(stamps))).astype(np.int64)
+    return JointBatch(joints.names, stamps + off, joints.position[kept], joints.velocity[kept])
 
 
 def _tied(

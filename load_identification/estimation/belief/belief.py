@@ -17,7 +17,7 @@ from load_identification.estimation.belief.error_budget import Knowledge, known
 from load_identification.estimation.belief.error_scales import learned_scales
 from load_identification.estimation.belief.linearisation import has_moved, is_known, thinned, told
 from load_identification.estimation.belief.model import FIELD, Model
-from load_identification.estimation.belief.noise_levels import NoiseLevels
+from load_identification.estimation.belief.noise_levels import NoiseLevels, scatter_of_any
 from load_identification.estimation.belief.prediction import Prediction
 from load_identification.estimation.measurement import (
     GROUPS,
@@ -247,16 +247,20 @@ class Belief:
         group = GROUPS[block.live]
         seen = np.array([misfit[group == g].sum() for g in (0, 1)]) * noise**2
         free = np.array([np.sum(np.maximum(1.0 - leverage[group == g], 0.0)) for g in (0, 1)])
-        # What the motion within a block makes of an unknown load is no scatter.
-        return self.noise.learned(seen, free, block, self.settled or block.rest)
+        known = self.settled or block.rest
+        scatter = block.scatter(self.values[self.model.body]) if known else None
+        return self.noise.learned(seen, free, block, scatter)
 
     def _held(self, block: Block) -> Belief:
         """Keep a block; evaluate all anew where the estimate has moved, and end where known."""
-        noise = self.noise.each
-        assumed = noise if self.held_noise is None else self.held_noise
-        later = replace(self, held=thinned((*self.held, block)), held_noise=assumed)
+        held = thinned((*self.held, block))
+        moving = [b for b in held if not b.rest]
+        early = scatter_of_any(moving) if moving else np.full(2, np.nan)
+        noise = replace(self.noise, early=early)
+        assumed = noise.each if self.held_noise is None else self.held_noise
+        later = replace(self, noise=noise, held=held, held_noise=assumed)
         body, std, part = self.values[self.model.body], self.body_std(), told(later.held)
-        if has_moved(body, self.body, std, noise / assumed, part):
+        if has_moved(body, self.body, std, noise.each / assumed, part):
             later = later._evaluated_at(body)
         if self.age >= SETTLING and is_known(body, std, part):
             settled = later._evaluated_at(body)

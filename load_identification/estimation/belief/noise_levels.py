@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +26,9 @@ SMOOTH = 1.5
 """Variance of a sample that counts as independent, in that of one behind the low-pass: 1.2 for
 white noise at 20 Hz and 50 samples a second."""
 
+SINGULAR = 1e-9
+"""Eigenvalues of scaled products below such a part of the largest tell nothing."""
+
 MEMORY = 100.0
 """Residuals count in full for so long [s]."""
 
@@ -45,6 +49,9 @@ class NoiseLevels:
         what is free in it.
     scatter, samples : (2, 2) arrays
         The same for samples about the mean of their block.
+    early : (2,) array
+        Variance of a sample about the mean of its block in motion, before the load is known well
+        enough for that; NaN: not known [N², N² m²].
     """
 
     expected: FloatArray
@@ -52,11 +59,13 @@ class NoiseLevels:
     free: FloatArray
     scatter: FloatArray
     samples: FloatArray
+    early: FloatArray
 
     @classmethod
     def of_expected(cls, expected: FloatArray) -> NoiseLevels:
         """Return the levels before anything is seen."""
-        return cls(expected, *np.zeros((4, 2, 2)))
+        nothing = np.zeros((2, 2))
+        return cls(expected, nothing, nothing, nothing, nothing, early=np.full(2, np.nan))
 
     @property
     def each(self) -> FloatArray:
@@ -64,6 +73,9 @@ class NoiseLevels:
         known = self.samples >= FEWEST
         seen = SMOOTH * self.scatter / np.where(known, self.samples, 1.0)
         prior = np.where(known, seen, self.expected**2)
+        # What is slow is not seen within a block: no less than expected.
+        early = np.fmax(SMOOTH * self.early, self.expected**2)
+        prior[0] = np.where(known[0], seen[0], early)
         level: FloatArray = np.sqrt((EXPECTED * prior + self.residual) / (EXPECTED + self.free))
         return np.maximum(level, 1e-9)
 
@@ -118,9 +130,16 @@ class NoiseLevels:
         return freedom
 
     def learned(
-        self, residual: FloatArray, free: FloatArray, block: Block, scatters: bool
+        self, residual: FloatArray, free: FloatArray, block: Block, scatter: FloatArray | None
     ) -> NoiseLevels:
-        """Return the levels with a block more; `scatters`: its samples tell of the noise too."""
+        """Return the levels with a block more, and the scatter of its samples where it is known.
+
+        Parameters
+        ----------
+        residual, free : (2,) arrays
+        block : Block
+        scatter : (2,) array or None
+        """
         kept = float(np.exp(-block.elapsed / MEMORY))
         mine = np.zeros((2, 1))
         mine[int(block.rest)] = 1.0
@@ -130,6 +149,26 @@ class NoiseLevels:
             self,
             residual=fade * self.residual + mine * residual,
             free=fade * self.free + mine * free,
-            scatter=fade * self.scatter + scatters * mine * block.scatter,
-            samples=fade * self.samples + scatters * mine * block.samples,
+            scatter=fade * self.scatter + (0.0 if scatter is None else mine * scatter),
+            samples=fade * self.samples + (0.0 if scatter is None else mine * block.samples),
         )
+
+
+def scatter_of_any(blocks: Sequence[Block]) -> FloatArray:
+    """Return the variance of a sample about its block's mean, whatever the load is, (2,).
+
+    What is left of least squares within the blocks, force and torque by themselves; NaN where
+    less than `FEWEST` numbers are free.
+    """
+    free = np.sum([block.samples for block in blocks], axis=0)
+    found = np.full(2, np.nan)
+    for group, products in enumerate(np.sum([block.within for block in blocks], axis=0)):
+        scale = np.sqrt(np.diag(products)[:-1])
+        scale[scale <= 0.0] = 1.0
+        values, vectors = np.linalg.eigh(products[:-1, :-1] / np.outer(scale, scale))
+        told = values > SINGULAR * values[-1]
+        explained = (vectors[:, told].T @ (products[:-1, -1] / scale)) ** 2 / values[told]
+        left = free[group] - told.sum()
+        if left >= FEWEST:
+            found[group] = max(products[-1, -1] - explained.sum(), 0.0) / left
+    return found
