@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.pose_errors import HARMONICS, STANDARD_GRAVITY, PoseErrors
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.parameters import Parameters
+from load_identification.model.inertial_parameters import to_message_order
 from load_identification.pipeline import settings
 from load_identification.simulation.cells import Conditions, record, sample
 from load_identification.simulation.changes import scenarios
@@ -36,13 +38,17 @@ def worked(
     seconds: float,
     seed: int,
     calibrated: FloatArray | None = None,
+    first: float | None = None,
     **changed: str,
 ) -> PayloadEstimator:
-    """Carry some seconds of work with 1.5 kg through the stages; `calibrated`: an offset (6,)."""
+    """Carry some seconds of work with 1.5 kg through the stages, or the first of them only.
+
+    `calibrated`: an offset (6,).
+    """
     mount = MOUNTS[robot]
     parameters = replace(Parameters(), gravity=mount.gravity, **changed)
     drawn = MOTIONS[motion](mount, seconds, np.random.default_rng([seed, 0]))
-    path = sample(mount, drawn, seconds, 500.0)
+    path = sample(mount, drawn, first or seconds, 500.0)
     load = drawn_load(np.random.default_rng([seed, 1]), MASS)
     joints, wrenches = record(path, load, conditions, seed)
     front = settings.motion_filter(parameters)
@@ -68,6 +74,22 @@ def test_encoders_of_a_thousandth_invent_no_change(robot: str, motion: str, erro
     coarse = Conditions(sensors=replace(WRIST_SENSOR, encoder_resolution=1e-3))
     estimator = worked(robot, motion, coarse, 8.0, 2, systematic_errors=errors)
     assert [event.kind for event in estimator.events.since(0)] == []
+
+
+@pytest.mark.parametrize('kind', ['jitter', 'spikes'])
+def test_the_first_claims_hold_where_noise_is_many_times_what_is_expected(kind: str) -> None:
+    """Stamps that are 1.5 ms off, two samples a second that are 30 N off: 10 std in one second."""
+    size = {'jitter': 1.5e-3, 'spikes': 2.0}[kind]
+    claimed = []
+    for seed, (robot, first) in enumerate(product(MOUNTS, (1.0, 1.3, 2.0))):
+        conditions = Conditions(**{kind: size})
+        estimate = worked(robot, 'rich', conditions, 10.0, seed, first=first).estimate()
+        assert estimate is not None
+        load = drawn_load(np.random.default_rng([seed, 1]), MASS)
+        errors = (estimate.values - to_message_order(load.to_vector())) / estimate.std
+        claimed += np.abs(errors)[estimate.identified].tolist()
+    assert len(claimed) > 10
+    assert max(claimed) < 4.0
 
 
 def test_a_sensor_without_path_errors_is_believed_for_it() -> None:

@@ -248,6 +248,22 @@ def test_a_lasting_contact_is_called_one() -> None:
     assert abs(estimate.values[0] - load.mass) < 4.0 * estimate.std[0]
 
 
+@pytest.mark.parametrize('begin', [5.0, 5.02, 5.04, 5.06, 5.08])
+def test_a_push_that_has_ended_hides_no_change_after_it(begin: float) -> None:
+    """20 N for 1 s at rest, from any place in a block, and 3 s later another offset."""
+    rest = JointPath((Move(LOWER / 4, UPPER / 4, 4.0), Move(UPPER / 4, UPPER / 4, 8.0)))
+    load = drawn_load(np.random.default_rng(3), 1.2)
+    recording = simulate(Robot(URDF, FRAME), rest, load, WRIST_SENSOR, RATE, 3)
+    times = recording.stamps * 1e-9
+    pushed = 20.0 * ((times > begin) & (times < 6.0)) + 4.0 * (times > 9.0)
+    wrench = recording.wrench + np.outer(pushed, [0.6, 0.8, 0.0, 0.0, 0.0, 0.0])
+    estimator = stage()
+    estimator.update(filtered(replace(recording, wrench=wrench))[0])
+    found = [(event.kind, round(event.stamp * 1e-9)) for event in estimator.events.since(0)]
+    assert (EventKind.UNCHANGED, 5) in found
+    assert found[-1] == (EventKind.CHANGE_DETECTED, 9)
+
+
 def test_a_spike_leaves_the_estimate_alone() -> None:
     start = np.random.default_rng(4).uniform(-0.5, 0.5, 6)
     slow = JointPath((Move(start, start + 0.5, 3.0), Move(start + 0.5, start, 3.0)))

@@ -19,11 +19,7 @@ from load_identification.estimation.belief.linearisation import has_moved, is_kn
 from load_identification.estimation.belief.model import FIELD, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels, scatter_of_any
 from load_identification.estimation.belief.prediction import Prediction
-from load_identification.estimation.measurement import (
-    GROUPS,
-    PARAMETERS,
-    Block,
-)
+from load_identification.estimation.measurement import GROUPS, PARAMETERS, Block
 from load_identification.estimation.pose_errors import LEAST_KEPT
 from load_identification.numerics.triangle import (
     combine,
@@ -254,9 +250,7 @@ class Belief:
     def _held(self, block: Block) -> Belief:
         """Keep a block; evaluate all anew where the estimate has moved, and end where known."""
         held = thinned((*self.held, block))
-        moving = [b for b in held if not b.rest]
-        early = scatter_of_any(moving) if moving else np.full(2, np.nan)
-        noise = replace(self.noise, early=early)
+        noise = replace(self.noise, early=scatter_of_any([b for b in held if not b.rest]))
         assumed = noise.each if self.held_noise is None else self.held_noise
         later = replace(self, noise=noise, held=held, held_noise=assumed)
         body, std, part = self.values[self.model.body], self.body_std(), told(later.held)

@@ -160,8 +160,10 @@ def scatter_of_any(blocks: Sequence[Block]) -> FloatArray:
     What is left of least squares within the blocks, force and torque by themselves; NaN where
     less than `FEWEST` numbers are free.
     """
-    free = np.sum([block.samples for block in blocks], axis=0)
     found = np.full(2, np.nan)
+    if not blocks:
+        return found
+    free = np.sum([block.samples for block in blocks], axis=0)
     for group, products in enumerate(np.sum([block.within for block in blocks], axis=0)):
         scale = np.sqrt(np.diag(products)[:-1])
         scale[scale <= 0.0] = 1.0

@@ -50,6 +50,10 @@ USUAL = 3.0
 """By so much must a deviation exceed the largest of late that was no change [-]: what a real
 sensor, cable or gear does now and then is not normal."""
 
+MOST_USUAL = 5.0
+"""A deviation so far over its gate is never usual: a push that has ended, or a grasp that fits an
+offset just calibrated, would hide the next change as large [-]."""
+
 LATE, MEMORY = 20, 100.0
 """Blocks after which a deviation that raised no alarm has been no change, and the time in which
 that is forgotten [s]."""
@@ -187,7 +191,7 @@ class ChangeDetection:
         self._usual *= float(np.exp(-block.elapsed / MEMORY))
         if len(self._late) == LATE:
             self._usual = max(self._usual, self._late.popleft())
-        if self.nis > max(1.0, USUAL * self._usual):
+        if self.nis > max(1.0, USUAL * min(self._usual, MOST_USUAL)):
             return True
         self._late.append(self.nis)
         return False
