@@ -298,7 +298,9 @@ class PayloadEstimator:
                 changed += f'; {self.misfit.puzzle}'
             why, here = cause or changed or doubt, (self.newest, self._frame)
             wrong = bool(cause), not (cause or changed)
-            return nothing_claimed(found, self._tool, noise, why, *here, *wrong)
+            nothing = nothing_claimed(found, self._tool, noise, why, *here, *wrong)
+            # What is in doubt may be an error larger than expected, with its number.
+            return replace(nothing, warnings=self._warnings(belief)) if wrong[1] else nothing
         body = slice(PARAMETERS)
         parameters = found.body - self._tool
         # Errors of tool and total are taken for independent.

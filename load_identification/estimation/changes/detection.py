@@ -29,11 +29,7 @@ from load_identification.estimation.changes.hypotheses import (
     read_zero,
 )
 from load_identification.estimation.events import EventKind, EventQueue
-from load_identification.estimation.measurement import (
-    Block,
-    angle_between,
-    merged,
-)
+from load_identification.estimation.measurement import Block, angle_between, merged
 from load_identification.typing_aliases import FloatArray
 
 WINDOWS = (1, 3, 6)
