@@ -39,6 +39,9 @@ SERVICES = (
 RATE = 125
 """Of the streams, but where the test is about 1 kHz [Hz]."""
 
+CALIBRATION = {'calibration_samples': RATE}
+"""A second of samples, not eight: services answer within 5 s, on a slow machine too."""
+
 NOTHING = InertialParameters.from_vector(np.zeros(10))
 SMALL = InertialParameters.from_center_of_mass(
     0.25, np.array([0.0, 0.02, 0.09]), np.diag([2e-4, 2e-4, 1e-4])
@@ -233,7 +236,7 @@ def started(
 ) -> tuple[Pipeline, list[NodeProcess]]:
     """Start executables and wait until they hear the arm."""
     processes = [
-        group.start(module, {'calibration_samples': RATE} | (parameters or {}))
+        group.start(module, CALIBRATION | (parameters or {}))
         for module in modules or ('load_identification',)
     ]
     pipeline = Pipeline(group)

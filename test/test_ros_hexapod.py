@@ -228,8 +228,9 @@ def answer(
     group.play(feed[:quarter], speed=1.0)
     future = client.call_async(Trigger.Request())
     group.play(feed[quarter : 2 * quarter], speed=1.0)
-    # Again where a busy machine has kept this process from streaming meanwhile, as `Arm.call`.
-    if future.done() and ' s old' in future.result().message:
+    # Again where a busy machine has kept this process from streaming meanwhile, as `Arm.call`,
+    # or has not come to the end of the motion yet.
+    if future.done() and re.search(r' s old|moving: ', future.result().message):
         future = client.call_async(Trigger.Request())
     group.play(feed[2 * quarter :], speed=1.0)
     group.wait_for(future.done, f'answer of {service}')

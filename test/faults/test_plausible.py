@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from ros_arm import NOTHING, Arm
+from ros_arm import CALIBRATION, NOTHING, Arm
 from ros_helpers import Group, Pipeline
 from ros_messages import PAYLOAD, feed, recording
 
@@ -19,7 +19,7 @@ from load_identification.simulation.sensors import Recording
 def live() -> Iterator[tuple[Pipeline, Arm]]:
     with Group() as group:
         group.publish_inputs()
-        process = group.start()
+        process = group.start(parameters=CALIBRATION)
         pipeline = Pipeline(group)
         pipeline.connect()
         arm = Arm(group)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from ros_arm import NOTHING, Arm
+from ros_arm import CALIBRATION, NOTHING, Arm
 from ros_helpers import Group, NodeProcess, Pipeline
 from ros_messages import (
     FRAME,
@@ -34,7 +34,7 @@ def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Arm, list[N
     """Yield what the pipeline says, an arm that feeds it, and its processes."""
     with Group() as group:
         group.publish_inputs()
-        processes = [group.start(module) for module in request.param]
+        processes = [group.start(m, CALIBRATION) for m in request.param]
         pipeline = Pipeline(group)
         pipeline.connect()
         arm = Arm(group)
