@@ -99,8 +99,9 @@ def test_an_offset_step_is_calibrated_away_and_the_mass_right_after_two_seconds(
     pipeline.settle()
     assert pipeline.status['mass.identified'] == 'true', pipeline.words
     mass, std = pipeline.number('mass'), pipeline.number('mass.std')
-    # One in two thousand sound intervals would not reach so far.
-    assert abs(mass - PAYLOAD.mass) < 3.5 * std, pipeline.status['event']
+    # Samples come as the machine lets them: other noise in every run. One sound interval in
+    # fifteen thousand does not reach so far; half a newton of the step would be 90 std.
+    assert abs(mass - PAYLOAD.mass) < 4.0 * std, pipeline.status['event']
     assert std < 0.01
 
 

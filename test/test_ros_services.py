@@ -312,7 +312,7 @@ def test_a_tool_is_subtracted_and_its_uncertainty_carried(
     stored = yaml.safe_load(file_of(arm.group).read_text())
     assert stored['tool']['value'][0] == pytest.approx(saved.says['mass'], rel=1e-4)
     pipeline.settle()
-    assert abs(pipeline.number('mass')) < 3.0 * pipeline.number('mass.std')
+    assert abs(pipeline.number('mass')) < 4.0 * pipeline.number('mass.std')
     assert pipeline.status['com.x.identified'] == 'false'
     assert 'nothing is held' in pipeline.words
     arm.body = PAYLOAD + SMALL

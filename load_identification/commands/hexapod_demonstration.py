@@ -131,6 +131,8 @@ class Machine:
     def listen(self, elapsed: float) -> None:
         """Take in what the nodes have said by now."""
         self._process.check()
+        # On a busy machine others may be heard long after our own nodes.
+        refuse_others(self._node, self._monitor, started=True, own_pipeline=True)
         rclpy.spin_once(self._node, timeout_sec=0.0)
         self._monitor.update(elapsed)
         for array in self._diagnostics.take():
@@ -169,8 +171,6 @@ def demonstrate(
         machine = Machine(node, monitor, process, speed)
         with console.status('waiting for the nodes'):
             wait_for_pipeline(node, machine, monitor, process)
-        # On a busy machine others are heard no sooner than our own nodes.
-        refuse_others(node, monitor, started=True, own_pipeline=True)
         whole = motion.duration + REST
         with Progress(console, monitor, 'platform alone', whole) as progress:
             legs = leg_states(mechanism, PLATFORM, motion, seed)
