@@ -565,3 +565,21 @@ def pieces(group: Group, size: int = 50) -> Iterator[list[Message]]:
         messages = feed(recording(), group.next_base())
         for first in range(0, len(messages), size):
             yield messages[first : first + size]
+
+
+def assert_refused_from_two(pipeline: Pipeline, messages: Sequence[Message]) -> None:
+    """Publish joint states by two publishers in turn; see that it is said, and nothing claimed."""
+    group = pipeline.group
+    second = group.node.create_publisher(JointState, '/joint_states', RELIABLE)
+    group.wait_for(second.get_subscription_count, 'a reader of the second publisher')
+
+    def both() -> Iterator[Message]:
+        for message in messages:
+            second.publish(message.content)
+            yield message
+
+    group.play(both(), speed=1.0)
+    words = 'all of /joint_states dropped: two publishers at once (/outside, /outside): which is'
+    said = [state_of(status) for status in pipeline.statuses if words in status.message]
+    assert set(said) == {'waiting'}, pipeline.words
+    assert not pipeline.inertias

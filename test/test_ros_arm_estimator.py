@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
-from ros_helpers import Group, NodeProcess, Pipeline
+from ros_helpers import Group, NodeProcess, Pipeline, assert_refused_from_two
 from ros_messages import NAMESPACE, Message, stamped
 from sensor_msgs.msg import JointState
 
@@ -147,6 +147,30 @@ def test_the_payload_is_weighed_by_the_joints(
     assert details(diagnostics)['never_told'] == ''
     assert node.alive
     assert 'unknown parameter' not in node.output
+
+
+def test_joints_that_two_publishers_send_weigh_nothing(
+    group: Group, joints: EffortBatch, arm_model: Path
+) -> None:
+    pipeline = Pipeline(group)
+    diagnostics = group.record(DiagnosticArray, '/diagnostics')
+    node = start(group, arm_model)
+    group.wait_for(
+        lambda: 'robot description' not in details(diagnostics).get('says', 'robot description'),
+        'the description to be used',
+    )
+    assert_refused_from_two(pipeline, messages(joints)[:500])
+    assert int(details(diagnostics)['samples.dropped.joint_state_two_publishers']) > 100
+    assert node.alive
+
+
+def test_a_sensor_frame_that_the_description_lacks_is_looked_for(
+    group: Group, arm_model: Path
+) -> None:
+    diagnostics = group.record(DiagnosticArray, '/diagnostics')
+    start(group, arm_model, sensor_frame='flange_sensor')
+    words = "for 'flange_sensor' on /tf_static"
+    group.wait_for(lambda: words in details(diagnostics).get('says', ''), words)
 
 
 def test_an_arm_whose_joints_do_not_show_a_wrench_is_refused_in_words(

@@ -18,7 +18,7 @@ import pytest
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
-from ros_helpers import CODE, RELIABLE, Group, Pipeline
+from ros_helpers import CODE, RELIABLE, Group, Pipeline, assert_refused_from_two
 from ros_messages import NAMESPACE, NS, Message, stamped
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -311,6 +311,14 @@ def test_impossible_leg_lengths_are_reported_and_the_node_goes_on(
     group.play(messages(legs, 2500, 3500), speed=20.0)
     group.wait_for(lambda: len(wrenches) > 150, 'filtered wrenches')
     assert node.alive
+
+
+def test_legs_that_two_publishers_send_are_not_believed(group: Group, legs: EffortBatch) -> None:
+    diagnostics = group.record(DiagnosticArray, '/diagnostics')
+    pipeline = Pipeline(group)
+    start(group)
+    assert_refused_from_two(pipeline, messages(legs, 0, 1000))
+    assert int(details(diagnostics)['samples.dropped.joint_state_two_publishers']) > 100
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:  # from Python 3.11 on
+    from typing import Self
 
 CHANNELS = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 """Names of the six channels of a wrench, in the order of every wrench array."""
@@ -32,26 +36,23 @@ class JointBatch:
     position: FloatArray
     velocity: FloatArray
 
+    def select_joints(self, columns: Sequence[int]) -> Self:
+        """Return the states of some of the joints, by their columns."""
+        arrays = (f.name for f in fields(self) if f.name not in ('names', 'stamps'))
+        values = {name: getattr(self, name)[:, columns] for name in arrays}
+        return replace(self, names=tuple(self.names[k] for k in columns), **values)
+
 
 @dataclass(frozen=True)
-class EffortBatch:
+class EffortBatch(JointBatch):
     """States of joints, or of legs, with their efforts, as they came.
 
     Attributes
     ----------
-    names : tuple of str
-        The J joints, in the order of the columns.
-    stamps : (n,) int array
-        Header stamps [ns].
-    position, velocity, effort : (n, J) arrays
-        [rad or m, per s; N m or N], effort positive where a leg pushes; NaN where a message does
-        not carry the value.
+    effort : (n, J) array
+        [N m or N], positive where a leg pushes; NaN where a message does not carry the value.
     """
 
-    names: tuple[str, ...]
-    stamps: IntArray
-    position: FloatArray
-    velocity: FloatArray
     effort: FloatArray
 
 

@@ -21,7 +21,7 @@ from load_identification.interface.batches import (
     SynchronizedBatch,
     WrenchBatch,
 )
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 NS = 1_000_000_000
 
@@ -113,45 +113,49 @@ def read_joint_states(messages: Iterable[Any], dropped: Counter[str]) -> Iterato
     dropped : collections.Counter
         Where messages that contradict themselves are counted, by reason.
     """
-    names: list[str] = []
-    stamps: list[int] = []
-    positions: list[Any] = []
-    velocities: list[Any] = []
-
-    def batch() -> JointBatch:
-        shape = (len(stamps), len(names))
-        return JointBatch(
-            tuple(names),
-            np.array(stamps),
-            np.array(positions, dtype=float).reshape(shape),
-            np.array(velocities, dtype=float).reshape(shape),
-        )
-
-    for message in messages:
-        if not _consistent(message, dropped):
-            continue
-        if message.name != names:
-            if stamps:
-                yield batch()
-                stamps, positions, velocities = [], [], []
-            names = list(message.name)
-        stamps.append(stamp_of(message))
-        positions.append(message.position)
-        velocities.append(message.velocity if len(message.velocity) else [np.nan] * len(names))
-    if stamps:
-        yield batch()
+    for names, group in _by_layout(messages, dropped, ('velocity',)):
+        columns = (_columns(group, field) for field in ('position', 'velocity'))
+        yield JointBatch(names, _stamps(group), *columns)
 
 
-def _consistent(message: Any, dropped: Counter[str]) -> bool:
+def read_efforts(messages: Iterable[Any], dropped: Counter[str]) -> Iterator[EffortBatch]:
+    """Turn sensor_msgs/JointState messages into batches with efforts; see `read_joint_states`."""
+    for names, group in _by_layout(messages, dropped, ('velocity', 'effort')):
+        columns = (_columns(group, field) for field in ('position', 'velocity', 'effort'))
+        yield EffortBatch(names, _stamps(group), *columns)
+
+
+def _by_layout(
+    messages: Iterable[Any], dropped: Counter[str], optional: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+    """Yield joint names, and the messages with these that do not contradict themselves."""
+    consistent = (message for message in messages if _consistent(message, dropped, optional))
+    for names, group in groupby(consistent, lambda message: tuple(message.name)):
+        yield names, list(group)
+
+
+def _consistent(message: Any, dropped: Counter[str], optional: tuple[str, ...]) -> bool:
     """Tell whether a joint state does not contradict itself."""
     count = len(message.name)
-    if len(message.position) != count or len(message.velocity) not in (0, count):
+    lengths = (len(getattr(message, field)) for field in optional)
+    if len(message.position) != count or any(length not in (0, count) for length in lengths):
         dropped['joint_state_length'] += 1
         return False
     if not count or len(set(message.name)) != count:
         dropped['joint_state_names'] += 1
         return False
     return True
+
+
+def _stamps(messages: list[Any]) -> IntArray:
+    return np.array([stamp_of(message) for message in messages])
+
+
+def _columns(messages: list[Any], field: str) -> FloatArray:
+    """Return a field of joint states, a row each, NaN where a message carries none of it."""
+    nothing = [np.nan] * len(messages[0].name)
+    rows = (getattr(message, field) for message in messages)
+    return np.array([row if len(row) else nothing for row in rows], dtype=float)
 
 
 def read_synchronized(
@@ -178,7 +182,7 @@ def read_synchronized(
         run += last <= before
         return tuple(pair[0].name), pair[1].header.frame_id, run
 
-    consistent = (pair for pair in pairs if _consistent(pair[0], dropped))
+    consistent = (pair for pair in pairs if _consistent(pair[0], dropped, ('velocity',)))
     for _, group in groupby(consistent, layout):
         states, wrenches = zip(*group, strict=True)
         joints = next(read_joint_states(states, dropped))
@@ -225,39 +229,3 @@ def read_filtered(triples: Iterable[tuple[Any, Any, Any]]) -> Iterator[FilteredB
         )
     if rows:
         yield batch()
-
-
-def read_efforts(messages: Iterable[Any], dropped: Counter[str]) -> Iterator[EffortBatch]:
-    """Turn sensor_msgs/JointState messages into batches of one layout each.
-
-    Parameters
-    ----------
-    messages : iterable of messages
-    dropped : collections.Counter
-        Where messages that contradict themselves are counted, by reason.
-    """
-    for names, group in groupby(messages, lambda message: tuple(message.name)):
-        count = len(names)
-        if not count or len(set(names)) != count:
-            dropped['joint_state_names'] += len(list(group))
-            continue
-        whole = []
-        for message in group:
-            optional = (len(message.velocity), len(message.effort))
-            if len(message.position) == count and all(n in (0, count) for n in optional):
-                whole.append(message)
-            else:
-                dropped['joint_state_length'] += 1
-        if whole:
-            yield EffortBatch(
-                names,
-                np.array([stamp_of(message) for message in whole]),
-                np.array([message.position for message in whole], dtype=float),
-                _or_nan([message.velocity for message in whole], count),
-                _or_nan([message.effort for message in whole], count),
-            )
-
-
-def _or_nan(rows: list[Any], count: int) -> FloatArray:
-    """Return rows of numbers, NaN where a message carries none."""
-    return np.array([row if len(row) else [np.nan] * count for row in rows], dtype=float)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,36 +10,28 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 
 from load_identification.arm.arm_file import read_arm_model
 from load_identification.arm.payload.effort_filter import USABLE, Efforts
 from load_identification.arm.payload.errors import ArmErrors
-from load_identification.errors import LoadIdentificationError, ParameterError
-from load_identification.interface.cdr import JointStateReader, joint_state_layout
+from load_identification.errors import ParameterError
+from load_identification.interface.cdr import joint_state_layout
 from load_identification.interface.parameters import ARM
 from load_identification.model.robot import RotationAxis
-from load_identification.nodes.diagnostics import Report, report_regularly
+from load_identification.nodes.diagnostics import WARNING, Report, report_regularly
 from load_identification.nodes.estimator import EstimatorNode
+from load_identification.nodes.transport.description import DescriptionReader
+from load_identification.nodes.transport.inputs import JointInput
 from load_identification.nodes.transport.publishers import (
     BatchPublisher,
     FilteredPublisher,
     SynchronizedPublisher,
 )
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, run
-from load_identification.nodes.transport.subscriptions import (
-    INPUT_QOS,
-    LATCHED_QOS,
-    DrainedSubscription,
-    decoder,
-)
 from load_identification.numerics.whitening import counting
 from load_identification.pipeline.effort_front import EffortFront, effort_filter
 from load_identification.pipeline.samples import Samples
 from load_identification.typing_aliases import FloatArray
-
-SILENCE = 1.0
-"""Without joint states for so long they are reported missing [s]."""
 
 RECENT = 50
 """Filtered samples whose residual efforts are summed up in the diagnostics."""
@@ -70,7 +61,7 @@ class ArmNode(Node):
     ------
     ParameterError
         If the parameter arm_model is not set, or the file it names cannot be used.
-    LoadIdentificationError
+    DescriptionError
         If the parameter robot_description cannot be used with it.
     """
 
@@ -84,18 +75,9 @@ class ArmNode(Node):
         arm = read_arm_model(Path(parameters.arm_model))
         self.stage = effort_filter(arm, parameters)
         self._front = EffortFront(self.stage)
-        self._sensor_frame = parameters.sensor_frame
-        self._description = self._bad_description = ''
-        if parameters.robot_description:
-            self.stage.set_description(parameters.robot_description, self._sensor_frame)
-        else:
-            self.create_subscription(
-                String, '/robot_description', self._on_description, LATCHED_QOS
-            )
+        self._description = DescriptionReader(self, self.stage, parameters)
         self._counted: Counter[str] = Counter()
-        self._reader = JointStateReader(self._counted, decoder(JointState))
-        self._input = DrainedSubscription(self, JointState, '/joint_states', INPUT_QOS)
-        self._heard = -np.inf
+        self._input = JointInput(self, self._counted)
         self._residual: FloatArray = np.empty((0, len(arm.joints)))
         self._make_outputs()
         self.period = 1.0 / parameters.poll_rate
@@ -107,26 +89,10 @@ class ArmNode(Node):
         self._predicted_publisher = EffortPublisher(self, 'effort_predicted')
         self._residual_publisher = EffortPublisher(self, 'effort_residual')
 
-    def _on_description(self, message: String) -> None:
-        if message.data == self._description:
-            return
-        self._description = message.data
-        topic = self.resolve_topic_name('/robot_description')
-        try:
-            self.stage.set_description(message.data, self._sensor_frame)
-        except LoadIdentificationError as error:
-            self._bad_description = f'a usable {topic}: {error}'
-            self.get_logger().error(f'{topic} cannot be used: {error}')
-        else:
-            self._bad_description = ''
-            self.get_logger().info(f'using the robot description from {topic}')
-
     def read(self) -> Iterator[Samples]:
         """Yield what the messages that wait complete, and publish their efforts."""
-        messages = self._input.take_serialized()
-        if messages:
-            self._heard = time.monotonic()
-        for batch in self._reader.read_efforts(messages):
+        self._description.look_for_frame()
+        for batch in self._input.read_efforts():
             yield self._front.update(batch)
             if self.stage.efforts is not None:
                 self._tell(self.stage.efforts)
@@ -162,16 +128,11 @@ class ArmNode(Node):
 
     def reason(self) -> str:
         """Return what the node waits for."""
-        silence = time.monotonic() - self._heard
-        reasons = []
-        if silence > SILENCE:
-            since = '' if np.isinf(silence) else f' for {silence:.1f} s'
-            reasons.append(f'nothing on {self._input.topic}{since}')
-        waiting_for = self._bad_description or self.stage.waiting_for
+        problem, waiting_for = self._input.problem(), self._description.waiting_for
         # What is wanted of messages is no news while there are none.
-        if waiting_for and (not reasons or self.stage.robot is None):
-            reasons.append(f'waiting for {waiting_for}')
-        return ', '.join(reasons)
+        if waiting_for and (not problem or self.stage.robot is None):
+            return ', '.join(filter(None, (problem, f'waiting for {waiting_for}')))
+        return problem
 
     def counts(self) -> Counter[str]:
         """Return the samples dropped, by reason."""
@@ -181,6 +142,7 @@ class ArmNode(Node):
         """Return the filter's delay, what torques never tell, and the joints' residuals."""
         details = {
             'delay': f'{self.stage.delay:.6f}',
+            WARNING: self._input.warning(),
             'never_told': ', '.join(self.stage.unseen),
         }
         rms = np.sqrt(np.mean(self._residual**2, axis=0)) if len(self._residual) else None

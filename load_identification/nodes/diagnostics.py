@@ -170,6 +170,8 @@ def report_regularly(node: Node, reporting: Reporting, prompt: bool = True) -> N
             return
         published, due = kind, now + PERIOD
         values = {WAITING_FOR: reason, **details}
+        if not values.get(WARNING):
+            values.pop(WARNING, None)
         for name, count in sorted(reporting.counts().items()):
             if count:
                 values[DROPPED + name] = str(count)

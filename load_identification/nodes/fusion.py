@@ -52,7 +52,8 @@ class FusionNode(Node):
 
     def _look(self) -> None:
         counts = self.counts()
-        self._starvation.note(sum(self._inputs.received.values()), self.stage.given, counts)
+        came = self._inputs.joint_states.received + self._inputs.wrenches.received
+        self._starvation.note(came, self.stage.given, counts)
         self._jumps.append(counts['joint_state_jump'])
 
     def reason(self) -> str:
@@ -68,15 +69,14 @@ class FusionNode(Node):
 
     def details(self) -> Mapping[str, str]:
         """Return how many messages have come, and whether many joint states cannot be."""
-        inputs = self._inputs
-        received = {f'received{topic}': str(count) for topic, count in inputs.received.items()}
-        jumps, words = self._jumps[-1] - self._jumps[0], inputs.warning()
-        if jumps < MANY_JUMPS or words:
-            return {**received, WARNING: words}
-        words = (
-            f'{jumps} of {inputs.joint_states} dropped in {SILENCE:g} s: positions jump '
-            'farther than joints can move: degrees, or two publishers of the same joints?'
-        )
+        joint_states, wrenches = self._inputs.joint_states, self._inputs.wrenches
+        jumps, words = self._jumps[-1] - self._jumps[0], joint_states.warning()
+        if jumps >= MANY_JUMPS and not words:
+            words = (
+                f'{jumps} of {joint_states.topic} dropped in {SILENCE:g} s: positions jump '
+                'farther than joints can move: degrees, or two publishers of the same joints?'
+            )
+        received = {f'received{of.topic}': str(of.received) for of in (joint_states, wrenches)}
         return {**received, WARNING: words}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,35 +9,26 @@ from pathlib import Path
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from load_identification.errors import ParameterError
 from load_identification.estimation.events import NOTHING, Event, EventKind
-from load_identification.interface.cdr import JointStateReader
 from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.interface.parameters import HEXAPOD
 from load_identification.model.robot import RotationAxis
-from load_identification.nodes.diagnostics import Report, report_regularly
+from load_identification.nodes.diagnostics import WARNING, Report, report_regularly
 from load_identification.nodes.estimator import EstimatorNode
+from load_identification.nodes.transport.inputs import JointInput
 from load_identification.nodes.transport.publishers import (
     FilteredPublisher,
     SynchronizedPublisher,
 )
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, run
-from load_identification.nodes.transport.subscriptions import (
-    INPUT_QOS,
-    LATCHED_QOS,
-    DrainedSubscription,
-    decoder,
-)
+from load_identification.nodes.transport.subscriptions import LATCHED_QOS, DrainedSubscription
 from load_identification.numerics.whitening import counting
 from load_identification.parallel.leg_filter import MOST
 from load_identification.parallel.two_step import TwoStepEstimator
 from load_identification.pipeline.effort_front import behind_legs, hexapod_filter
 from load_identification.pipeline.samples import Samples
-
-SILENCE = 1.0
-"""Without leg states for so long they are reported missing [s]."""
 
 
 class HexapodNode(Node):
@@ -59,9 +49,7 @@ class HexapodNode(Node):
             raise ParameterError("parameter mechanism is ''; it must name a geometry file")
         self.stage = hexapod_filter(Path(parameters.mechanism), parameters)
         self._counted: Counter[str] = Counter()
-        self._reader = JointStateReader(self._counted, decoder(JointState))
-        self._input = DrainedSubscription(self, JointState, '/joint_states', INPUT_QOS)
-        self._heard = -np.inf
+        self._input = JointInput(self, self._counted)
         self._publisher = FilteredPublisher(self)
         self._raw_publisher = SynchronizedPublisher(self)
         self._status = DrainedSubscription(self, DiagnosticStatus, 'status', LATCHED_QOS)
@@ -74,10 +62,7 @@ class HexapodNode(Node):
     def read(self) -> Iterator[Samples]:
         """Yield what the messages that wait complete."""
         self._look_for_reset()
-        messages = self._input.take_serialized()
-        if messages:
-            self._heard = time.monotonic()
-        for batch in self._reader.read_efforts(messages):
+        for batch in self._input.read_efforts():
             filtered = self.stage.update(batch)
             if filtered is not None:
                 self._two_step.update(filtered)
@@ -109,11 +94,8 @@ class HexapodNode(Node):
 
     def reason(self) -> str:
         """Return what the node waits for."""
-        silence = time.monotonic() - self._heard
-        if silence > SILENCE:
-            since = '' if np.isinf(silence) else f' for {silence:.1f} s'
-            return f'nothing on {self._input.topic}{since}'
-        return f'waiting for {self.stage.waiting_for}' if self.stage.waiting_for else ''
+        waiting_for = self.stage.waiting_for
+        return self._input.problem() or (f'waiting for {waiting_for}' if waiting_for else '')
 
     def counts(self) -> Counter[str]:
         """Return the samples dropped, by reason."""
@@ -121,7 +103,7 @@ class HexapodNode(Node):
 
     def details(self) -> Mapping[str, str]:
         """Return the filter's delay, the legs' friction, and the estimate in two steps."""
-        details = {'delay': f'{self.stage.delay:.6f}'}
+        details = {'delay': f'{self.stage.delay:.6f}', WARNING: self._input.warning()}
         if self.stage.friction is not None:
             for name, level in zip(
                 self.stage.mechanism.geometry.legs, self.stage.friction.coulomb, strict=True

@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.tree import Arm, Placement
 from load_identification.interface.batches import CHANNELS
 from load_identification.typing_aliases import FloatArray, IntArray
+
+if TYPE_CHECKING:  # from Python 3.11 on
+    from typing import Self
 
 JointMotion = tuple[FloatArray, FloatArray, FloatArray]
 """Position, velocity and acceleration of the joints, (n, J) each [rad or m, and per s, s^2]."""

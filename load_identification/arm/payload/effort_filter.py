@@ -92,6 +92,8 @@ class EffortFilter:
         self.dropped: Counter[str] = Counter()
         self.waiting_for = 'the robot description'
         """What keeps samples from being used; empty when nothing does."""
+        self.refused_frame: str | None = None
+        """Frame that the messages name and the description lacks: they name none."""
         self.robot: Robot | None = None
         self.unseen: tuple[str, ...] = ()
         """Parameters of a payload that the torques of this arm never tell."""

@@ -12,7 +12,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
 from std_msgs.msg import String
 
-from load_identification.errors import DescriptionError, FrameError
+from load_identification.errors import DescriptionError, FrameError, LoadIdentificationError
 from load_identification.interface.messages import set_rotation, set_stamp, set_vector, vector
 from load_identification.interface.parameters import Parameters
 from load_identification.model.frames import link_names, with_fixed_link
@@ -176,7 +176,7 @@ class Describable(Protocol):
         """Frame of the wrench for which the description cannot be used."""
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
-        """Use a description; raises DescriptionError where it cannot be used."""
+        """Use a description; raises LoadIdentificationError where it cannot be used."""
 
 
 class DescriptionReader:
@@ -218,7 +218,7 @@ class DescriptionReader:
         self._description = description
         try:
             self._user.set_description(description, self._sensor_frame)
-        except DescriptionError as error:
+        except LoadIdentificationError as error:
             if isinstance(error, FrameError) and installed():
                 self._lacking = self._sensor_frame
                 self._bad = f'sensor frame: {error}'
@@ -232,7 +232,7 @@ class DescriptionReader:
         topic = self._node.resolve_topic_name('/robot_description')
         try:
             self._user.set_description(message.data, self._sensor_frame)
-        except DescriptionError as error:
+        except LoadIdentificationError as error:
             if isinstance(error, FrameError):
                 self._lacking = self._sensor_frame
             self._bad = f'a usable {topic}: {error}'
@@ -251,7 +251,7 @@ class DescriptionReader:
             if extended is None:
                 return
             self._user.set_description(extended, frame)
-        except DescriptionError as error:
+        except LoadIdentificationError as error:
             self._bad = f'a usable robot description: {error}'
         else:
             self._lacking = self._bad = ''
