@@ -51,7 +51,7 @@ setup(
         'matplotlib',
         'numpy',
         'pillow',
-        'pin>=3',
+        'pin>=3.4',
         'pyyaml',
         'rich',
         'rosbags>=0.10',

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError, ParameterError
-from load_identification.model.urdf import check_joints, parse_description
+from load_identification.model.urdf import check_joints, configurations, parse_description
 from load_identification.typing_aliases import FloatArray
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
@@ -98,12 +98,9 @@ class Arm:
         ]
         self.nominal, fixed = (np.array(part, dtype=np.float64) for part in inertias)
         self.behind: FloatArray = self.nominal - fixed
-        # Pinocchio holds a continuous joint's angle as cosine and sine, any other value as is.
-        self._index = np.array([joint.idx_q for joint in moving], dtype=np.intp)
-        self._continuous = np.flatnonzero([joint.nq == 2 for joint in moving])
-        index = self._index
+        index = [joint.idx_q for joint in moving]
         limits = np.array([model.lowerPositionLimit[index], model.upperPositionLimit[index]]).T
-        limits[self._continuous] = [-np.inf, np.inf]
+        limits[[joint.nq == 2 for joint in moving]] = [-np.inf, np.inf]
         self.position_limits: FloatArray = limits
         self.velocity_limits: FloatArray = np.array(model.velocityLimit)
         self.effort_limits: FloatArray = np.array(model.effortLimit)
@@ -146,7 +143,7 @@ class Arm:
         Khosla and Kanade 1987, eq. 1-10; computed by Pinocchio.
         """
         q, qd, qdd = self._checked(q, qd, qdd)
-        return _regressor(self._model, self._configurations(q), qd, qdd)
+        return _regressor(self._model, configurations(self._model, q), qd, qdd)
 
     def base_wrench_regressor(
         self,
@@ -178,23 +175,15 @@ class Arm:
         """
         q, qd, qdd = self._checked(q, qd, qdd)
         n = len(q)
-        configurations = np.hstack([np.tile(_ROOT, (n, 1)), self._configurations(q)])
+        floating = np.hstack([np.tile(_ROOT, (n, 1)), configurations(self._model, q)])
         still = np.zeros((n, 6))
         motion = np.hstack([still, qd]), np.hstack([still, qdd])
-        rows = _regressor(self._floating, configurations, *motion)[:, :6, 10:]
+        rows = _regressor(self._floating, floating, *motion)[:, :6, 10:]
         if placement is None:
             return rows
         sensor = pinocchio.SE3(*(np.asarray(part, dtype=np.float64) for part in placement))
         # From a force at the root to the same force at the sensor.
         return np.asarray(sensor.toActionMatrix().T @ rows)
-
-    def _configurations(self, q: FloatArray) -> FloatArray:
-        """Turn joint positions (n, J) into Pinocchio's configurations (n, nq)."""
-        out = np.empty((len(q), self._model.nq))
-        out[:, self._index] = q
-        angles, cosine = q[:, self._continuous], self._index[self._continuous]
-        out[:, cosine], out[:, cosine + 1] = np.cos(angles), np.sin(angles)
-        return out
 
     def _checked(self, *motion: FloatArray) -> tuple[FloatArray, ...]:
         """Refuse arrays that are not (n, J)."""

@@ -1,0 +1,299 @@
+"""How far an arm is from itself, a floor, boxes to keep out of, and the edge of its workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio
+
+from load_identification.errors import FrameError, ParameterError
+from load_identification.model.collision_geometry import collision_geometry
+from load_identification.model.urdf import configurations, parse_description
+from load_identification.motion.limits import TURN
+from load_identification.typing_aliases import FloatArray
+
+DRAWS = 500
+"""Postures drawn to see which pairs touch in all of them."""
+
+UNCHANGED = 1e-6
+"""Distances that change less are no question of the motion [m]."""
+
+WORLD = 0
+"""Pinocchio's number of the root, which does not move."""
+
+PAYLOAD, FLOOR, BOX = 'the payload', 'the floor', 'box'
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A box along the axes of the root frame.
+
+    Attributes
+    ----------
+    lower, upper : (3,) arrays
+        Corners [m].
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+
+    def __post_init__(self) -> None:
+        """Check the corners."""
+        corners = np.array([self.lower, self.upper], dtype=np.float64)
+        if corners.shape != (2, 3) or not (
+            np.isfinite(corners).all() and (corners[0] < corners[1]).all()
+        ):
+            raise ParameterError(
+                f'a box reaches from {list(self.lower)} to {list(self.upper)} m; it needs three '
+                'numbers each, and the first corner below the second in x, y and z'
+            )
+        object.__setattr__(self, 'lower', corners[0])
+        object.__setattr__(self, 'upper', corners[1])
+
+
+class Clearance:
+    """Distances between the links of an arm, and from them to what stands around it.
+
+    Links are the collision geometry of the description, meshes as their convex hulls. Left out are
+    neighbours in the chain, and pairs that touch in every posture drawn or whose distance no
+    motion changes. Not for use by two threads at a time: it computes in one workspace.
+
+    Attributes
+    ----------
+    guessed : dict of str to str
+        Links whose geometry was not found, and what was not; capsules stand for them.
+    """
+
+    def __init__(
+        self,
+        urdf: str,
+        joints: Sequence[str],
+        *,
+        floor: float | None,
+        keep_out: Sequence[Box] = (),
+        workspace: Box | None = None,
+        tip_frame: str = '',
+        payload_radius: float = 0.0,
+    ) -> None:
+        """Read a description.
+
+        Parameters
+        ----------
+        urdf : str
+        joints : sequence of J str
+            Those that move, in the order of joint vectors; the others are locked at zero.
+        floor : float, optional
+            Height in the root frame of the plane that all that moves stays above; None for no
+            floor [m].
+        keep_out : sequence of Box
+            That nothing that moves may enter.
+        workspace : Box, optional
+            That the origin of the tip frame stays in.
+        tip_frame : str
+            A link of the description; only for a workspace and a payload.
+        payload_radius : float
+            Of a ball about the origin of the tip frame, 0 for none [m].
+
+        Raises
+        ------
+        DescriptionError
+            Where the text is no URDF.
+        FrameError
+            Where no joint moves the tip frame.
+        ParameterError
+            Where a link is within a box to keep out of in every posture.
+        """
+        whole = parse_description(urdf)
+        locked = [k for k in range(1, whole.njoints) if whole.names[k] not in joints]
+        shapes, self.guessed = collision_geometry(whole, urdf)
+        model, (shapes,) = pinocchio.buildReducedModel(
+            whole, [shapes], locked, pinocchio.neutral(whole)
+        )
+        self._model, self._shapes, self._workspace = model, shapes, workspace
+        self._order = [list(joints).index(name) for name in list(model.names)[1:]]
+        self._tip = self._tip_of(tip_frame) if workspace is not None or payload_radius else 0
+        self._links = [shape.name.rpartition('_')[0] for shape in shapes.geometryObjects]
+        if payload_radius:
+            self._add(PAYLOAD, pinocchio.coal.Sphere(payload_radius), self._tip)
+        moving = [k for k, s in enumerate(shapes.geometryObjects) if s.parentJoint != WORLD]
+        pairs = self._pairs_of_links()
+        if floor is not None:
+            plane = pinocchio.coal.Halfspace(np.array([0.0, 0.0, 1.0]), floor)
+            pairs += [(k, self._add(FLOOR, plane)) for k in moving]
+        for box in keep_out:
+            shape = pinocchio.coal.Box(*(box.upper - box.lower))
+            number = self._add(BOX, shape, place=(box.lower + box.upper) / 2.0)
+            pairs += [(k, number) for k in moving]
+        self._choose(pairs)
+
+    def distance(self, q: FloatArray) -> FloatArray:
+        """Return the least clearance (n,) in postures (n, J), below zero in collision [m].
+
+        Parameters
+        ----------
+        q : (n, J) array
+            [rad, m].
+        """
+        return np.array([self._least(posture)[0] for posture in self._configurations(q)])
+
+    def gradient(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the least clearance (n,) and its derivative (n, J) by the joint positions.
+
+        d' = n . (J_2 - J_1), n the direction from one nearest point to the other
+
+        Parameters
+        ----------
+        q : (n, J) array
+            [rad, m].
+        """
+        distance, slope = np.empty(len(q)), np.empty((len(q), len(self._order)))
+        for k, posture in enumerate(self._configurations(q)):
+            distance[k], pair = self._least(posture)
+            pinocchio.computeJointJacobians(self._model, self._data)
+            slope[k, self._order] = self._slope(pair)
+        return distance, slope
+
+    def nearest(self, q: FloatArray) -> str:
+        """Name the two that are nearest to each other in a posture (J,)."""
+        _, pair = self._least(self._configurations(q[None])[0])
+        if pair < 0:
+            return 'the tool and the edge of the workspace'
+        names = [self._links[k] for k in self._numbers[pair]]
+        return f'{names[0]} and {names[1]}'
+
+    def draw(self, draws: int = DRAWS, seed: int = 0) -> FloatArray:
+        """Draw postures (draws, J) within the limits of the description [rad, m]."""
+        lower, upper = np.array(self._model.lowerPositionLimit), self._model.upperPositionLimit
+        index = [joint.idx_q for joint in list(self._model.joints)[1:]]
+        continuous = [joint.nq == 2 for joint in list(self._model.joints)[1:]]
+        bounds = np.array([lower[index], np.array(upper)[index]])
+        bounds[:, continuous | ~np.isfinite(bounds).all(axis=0)] = [[-TURN], [TURN]]
+        q = np.empty((draws, len(index)))
+        q[:, self._order] = np.random.default_rng(seed).uniform(bounds[0], bounds[1], q.shape)
+        return q
+
+    def _configurations(self, q: FloatArray) -> FloatArray:
+        return configurations(self._model, np.asarray(q, dtype=np.float64)[:, self._order])
+
+    def _tip_of(self, frame: str) -> int:
+        """Return the number of the tip frame."""
+        kind = pinocchio.FrameType.BODY
+        moved = {
+            f.name: k
+            for k, f in enumerate(self._model.frames)
+            if f.type == kind and f.parentJoint != WORLD
+        }
+        if frame not in moved:
+            raise FrameError(
+                f'frame {frame!r} is not a link that the joints move; those are: '
+                f'{", ".join(moved)}'
+            )
+        return moved[frame]
+
+    def _add(
+        self,
+        name: str,
+        shape: pinocchio.coal.ShapeBase,
+        frame: int = 0,
+        place: FloatArray | None = None,
+    ) -> int:
+        """Add a shape at a frame, or somewhere in the root frame, and return its number."""
+        self._links.append(name)
+        at = self._model.frames[frame]
+        here = at.placement if place is None else pinocchio.SE3(np.eye(3), place)
+        body = pinocchio.GeometryObject(
+            f'{name} {len(self._links)}', at.parentJoint, frame, here, shape
+        )
+        return int(self._shapes.addGeometryObject(body))
+
+    def _pairs_of_links(self) -> list[tuple[int, int]]:
+        """List the pairs of shapes whose links are not neighbours."""
+        joints = [int(shape.parentJoint) for shape in self._shapes.geometryObjects]
+        above = {}
+        for joint in joints:
+            # A joint without a shape hides no neighbour.
+            parent = int(self._model.parents[joint])
+            while parent != WORLD and parent not in joints:
+                parent = int(self._model.parents[parent])
+            above[joint] = parent
+        return [
+            (a, b)
+            for a, first in enumerate(joints)
+            for b, second in enumerate(joints[:a])
+            if first != second and above[first] != second and above[second] != first
+        ]
+
+    def _choose(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Keep the pairs that motion separates."""
+        self._set(pairs)
+        lowest, highest = np.full(len(pairs), np.inf), np.full(len(pairs), -np.inf)
+        for posture in self._configurations(self.draw()):
+            distances = self._distances(posture)
+            lowest, highest = np.minimum(lowest, distances), np.maximum(highest, distances)
+        for (link, other), most in zip(pairs, highest, strict=True):
+            if most <= 0.0 and self._links[other] == BOX:
+                raise ParameterError(
+                    f'{self._links[link]!r} is within a box to keep out of in all of {DRAWS} '
+                    'postures drawn; make that box smaller'
+                )
+        kept = (highest > 0.0) & (highest - lowest > UNCHANGED)
+        self._set([pair for pair, chosen in zip(pairs, kept, strict=True) if chosen])
+
+    def _set(self, pairs: Sequence[tuple[int, int]]) -> None:
+        self._numbers = list(pairs)
+        self._shapes.removeAllCollisionPairs()
+        for pair in pairs:
+            self._shapes.addCollisionPair(pinocchio.CollisionPair(*pair))
+        self._data, self._results = self._model.createData(), self._shapes.createData()
+
+    def _distances(self, posture: FloatArray) -> FloatArray:
+        """Return the distances of all pairs [m]."""
+        pinocchio.computeDistances(self._model, self._data, self._shapes, self._results, posture)
+        return np.array([result.min_distance for result in self._results.distanceResults])
+
+    def _least(self, posture: FloatArray) -> tuple[float, int]:
+        """Return the least distance and its pair, -1 for the edge of the workspace."""
+        distances = self._distances(posture)
+        pair = int(np.argmin(distances)) if len(distances) else -1
+        least = float(distances[pair]) if len(distances) else np.inf
+        within = float(np.min(self._walls()))
+        return (within, -1) if within < least else (least, pair)
+
+    def _walls(self) -> FloatArray:
+        """Return the ways (2, 3) from the walls of the workspace to the tip, inwards [m]."""
+        if self._workspace is None:
+            return np.full((2, 3), np.inf)
+        point = self._point()
+        return np.array([point - self._workspace.lower, self._workspace.upper - point])
+
+    def _point(self) -> FloatArray:
+        """Return where the tip is (3,), in the root frame [m]."""
+        placement = pinocchio.updateFramePlacement(self._model, self._data, self._tip)
+        return np.array(placement.translation)
+
+    def _slope(self, pair: int) -> FloatArray:
+        """Return the derivative (J,) of the distance of a pair in the posture computed last."""
+        if pair < 0:
+            side, axis = np.unravel_index(int(np.argmin(self._walls())), (2, 3))
+            direction = np.eye(3)[axis] * (1.0 if side == 0 else -1.0)
+            joint = int(self._model.frames[self._tip].parentJoint)
+            return self._approach(joint, self._point(), direction)
+        result = self._results.distanceResults[pair]
+        first, second = (
+            int(self._shapes.geometryObjects[k].parentJoint) for k in self._numbers[pair]
+        )
+        normal = np.array(result.normal)
+        return self._approach(second, result.getNearestPoint2(), normal) - self._approach(
+            first, result.getNearestPoint1(), normal
+        )
+
+    def _approach(self, joint: int, point: FloatArray, direction: FloatArray) -> FloatArray:
+        """Return the derivative (J,) of a point of a joint's link along a direction."""
+        if joint == WORLD:
+            return np.zeros(self._model.nv)
+        frame = pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        jacobian = pinocchio.getJointJacobian(self._model, self._data, joint, frame)
+        arm = np.array(point) - self._data.oMi[joint].translation
+        return np.asarray(direction @ jacobian[:3] + np.cross(arm, direction) @ jacobian[3:])
