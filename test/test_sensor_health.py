@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -299,7 +300,7 @@ def judged(
     position: FloatArray, wrench: FloatArray, size: int = 10
 ) -> tuple[SensorHealth, BoolArray]:
     """Return a sensor's health and what it said of a recording in batches of some samples."""
-    health = SensorHealth()
+    health = SensorHealth(Counter())
     stamps = (1 + np.arange(len(wrench))) * (1_000_000_000 // RATE)
     parts = [slice(k, k + size) for k in range(0, len(wrench), size)]
     return health, np.concatenate(

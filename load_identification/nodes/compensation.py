@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 
@@ -21,12 +20,8 @@ from load_identification.nodes.transport.readers import LoadReader
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, run
 from load_identification.pipeline.compensation import Compensation, LoadTakenOff
 from load_identification.signals.described_robot import DescribedRobot
-from load_identification.signals.motion_filter import JUDGED_NS
-from load_identification.signals.sensor_health import ALIVE, SensorHealth
+from load_identification.signals.sensor_health import HealthNow
 from load_identification.typing_aliases import FloatArray
-
-LONG_BEFORE = 1_000_000_000
-"""Wrenches older than the newest by more begin afresh, fewer are strays [ns]."""
 
 READ_LOAD, IDLE = 0.02, 0.1
 """How often it is looked whether the load is another, and the queues where nobody listens [s]."""
@@ -46,7 +41,7 @@ class _Sources:
         self.load = LoadReader(node, CONVENTIONS[parameters.wrench_convention])
         self._described = DescribedRobot(parameters.gravity)
         self._description = DescriptionReader(node, self._described, parameters)
-        self.channels = _Channels()
+        self._health = HealthNow()
         self._frame = ''
         every(node, READ_LOAD, self.load.read)
 
@@ -65,51 +60,13 @@ class _Sources:
         robot = self._described.for_frame(self._frame)
         return None if self.load.waiting_for(self._frame) else robot
 
-
-class _Channels:
-    """Tells which channels of the wrench are not alive, judged now and then."""
-
-    def __init__(self) -> None:
-        self._health = SensorHealth()
-        self._newest = 0
-        self._unjudged: list[WrenchBatch] = []
-
     def dead(
-        self,
-        wrenches: Sequence[WrenchBatch],
-        position: FloatArray | None,
-        robot: Robot | None,
+        self, wrenches: Sequence[WrenchBatch], position: FloatArray | None, robot: Robot | None
     ) -> tuple[bool, ...]:
-        """Return for each channel whether it is not alive.
-
-        Parameters
-        ----------
-        wrenches : sequence of WrenchBatch
-            As they came.
-        position : (J,) array or None
-            Of the joints now [rad or m].
-        robot : Robot or None
-        """
-        health = self._health
+        """Return for each channel of the wrench whether it is not alive, joints being where."""
         if position is None or robot is None or len(position) != len(robot.joints):
             return (True,) * 6
-        for batch in wrenches:
-            if batch.stamps[-1] < self._newest - LONG_BEFORE:
-                self._newest, self._unjudged = 0, []
-                health.reset()
-            ahead = np.maximum.accumulate(np.append(self._newest, batch.stamps))
-            good = batch.stamps > ahead[:-1]
-            if good.any():
-                self._newest = int(ahead[-1])
-                mine = WrenchBatch(batch.frame, batch.stamps[good], batch.wrench[good])
-                self._unjudged.append(mine)
-        waited = self._newest - self._unjudged[0].stamps[0] if self._unjudged else -1
-        if waited >= (0 if health.absent.all() else JUDGED_NS):
-            stamps = np.concatenate([batch.stamps for batch in self._unjudged])
-            rows = np.concatenate([batch.wrench for batch in self._unjudged])
-            self._unjudged = []
-            health.update(stamps, np.tile(position, (len(stamps), 1)), rows, robot.down)
-        return tuple(state != ALIVE for state in health.states)
+        return self._health.dead(wrenches, position, robot.down)
 
 
 class CompensationNode(Node):
@@ -155,7 +112,7 @@ class CompensationNode(Node):
         if self.publisher.wanted:
             joints, wrenches = list(read[0]), list(read[1])
             robot = sources.robot(wrenches)
-            dead = sources.channels.dead(wrenches, self.stage.position, robot)
+            dead = sources.dead(wrenches, self.stage.position, robot)
             self.process(joints, wrenches, robot, sources.load.load, dead)
 
     def process(

@@ -96,7 +96,7 @@ class Pipeline:
     def _compensated(self, joints: list[JointBatch], wrenches: list[WrenchBatch]) -> None:
         front = self._front.stages.motion_filter
         self._compensation.process(
-            joints, wrenches, front.robot, self._estimator.load, front.dead_channels
+            joints, wrenches, front.robot, self._estimator.load, front.health.dead
         )
 
 

@@ -45,7 +45,7 @@ class WristFront:
         names = robot.joints if robot is not None else ()
         if robot is not None:
             self.synchronizer.follow(robot.limits_by_joint)
-        return Samples(raw, filtered, names, self.motion_filter.dead_channels)
+        return Samples(raw, filtered, names, self.motion_filter.health.dead)
 
     def axes(self) -> tuple[RotationAxis, ...]:
         """Return the axes of the joints in the present pose, none where it is not known."""

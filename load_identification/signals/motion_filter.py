@@ -15,11 +15,8 @@ from load_identification.signals.described_robot import DescribedRobot
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
 from load_identification.signals.joint_jumps import JumpGate
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
-from load_identification.signals.sensor_health import ABSENT, ALIVE, SensorHealth
-from load_identification.typing_aliases import BoolArray, FloatArray
-
-JUDGED_NS = 50_000_000
-"""Channels of the wrench are judged at least so often [ns]."""
+from load_identification.signals.sensor_health import ABSENT, SensorHealth
+from load_identification.typing_aliases import FloatArray
 
 
 class MotionFilter:
@@ -43,7 +40,7 @@ class MotionFilter:
         self.implausible = ''
         """What cannot be true of the joint positions, in words; empty where nothing is."""
         self._differentiator = differentiator
-        self.health = SensorHealth()
+        self.health = SensorHealth(self.dropped)
         """What the channels of the wrench are worth."""
         self._rest = RestDetector()
         self._jumps = JumpGate(0, differentiator.max_gap, self.dropped)
@@ -77,11 +74,6 @@ class MotionFilter:
         """Wrench channels that have shown nothing so far, or show nothing any more."""
         states = zip(CHANNELS, self.health.states, strict=True)
         return tuple(channel for channel, state in states if state == ABSENT)
-
-    @property
-    def dead_channels(self) -> tuple[bool, ...]:
-        """Which wrench channels are not alive."""
-        return tuple(state != ALIVE for state in self.health.states)
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
         """Use a robot description; with the sensor frame known, check that it is there.
@@ -164,7 +156,7 @@ class MotionFilter:
         )
 
     def _filter(self, batch: SynchronizedBatch, robot: Robot) -> FilteredBatch | None:
-        stuck = self._stuck(batch, robot)
+        stuck = self.health.update(batch.stamps, batch.position, batch.wrench, robot.down)
         if stuck.any():
             batch = replace(batch, wrench=np.where(stuck, np.nan, batch.wrench))
         out = self._differentiate(batch, robot)
@@ -187,25 +179,6 @@ class MotionFilter:
             gravity_by_tilt=motion.gravity_by_tilt,
         )
         return at_rest_without_motion(found)
-
-    def _stuck(self, batch: SynchronizedBatch, robot: Robot) -> BoolArray:
-        """Return which values of the wrench say nothing, (n, 6).
-
-        Judged piece by piece, however many samples a busy machine has let wait: a verdict holds
-        from the next piece on.
-        """
-        ends = np.flatnonzero(np.diff(batch.stamps // JUDGED_NS)) + 1
-        found = []
-        for piece in np.split(np.arange(len(batch.stamps)), ends):
-            absent = self.health.absent
-            stuck = self.health.update(
-                batch.stamps[piece], batch.position[piece], batch.wrench[piece], robot.down
-            )
-            if stuck.any():
-                count = int(stuck[:, ~absent].any(axis=1).sum())
-                self.dropped['wrench_channel_stuck'] += count
-            found.append(stuck)
-        return np.concatenate(found)
 
     def _differentiate(self, batch: SynchronizedBatch, robot: Robot) -> DifferentiatedBatch | None:
         """Differentiate what follows on one another; where joints have jumped, begin anew."""

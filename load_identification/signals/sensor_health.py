@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
-from load_identification.interface.batches import CHANNELS
+from load_identification.interface.batches import CHANNELS, WrenchBatch
 from load_identification.signals.channel_monitor import (
     FALSE_ALARM,
     FEWEST_REPEATS,
     SELDOM,
     ChannelMonitor,
 )
+from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 ALIVE, ABSENT, STUCK, SATURATED = 'alive', 'absent', 'stuck', 'saturated'
@@ -38,6 +41,16 @@ TURNED = float(np.deg2rad(10.0))
 """No sensor with something on it repeats itself while gravity turns so far in it [rad]."""
 
 
+JUDGED_NS = 50_000_000
+"""Channels are judged at least so often [ns]."""
+
+LONG_BEFORE = 1_000_000_000
+"""Wrenches older than the newest by more begin afresh, fewer are strays [ns]."""
+
+Down: TypeAlias = Callable[[FloatArray], FloatArray]
+"""Returns the direction of gravity in S, (k, 3) [-], at joint positions (k, J) [rad or m]."""
+
+
 class SensorHealth:
     """What each channel of a wrist sensor is worth, from its raw samples, and in words.
 
@@ -48,9 +61,15 @@ class SensorHealth:
     all along. Where none does it may be constant by right, as forces across a plane are, and of a
     sensor that has never scattered no channel is called stuck: all of them are where they repeat
     while gravity turns in the sensor.
+
+    Parameters
+    ----------
+    dropped : collections.Counter
+        Where samples with a value that says nothing are counted, but of channels never alive.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dropped: Counter[str]) -> None:
+        self._dropped = dropped
         self._monitor = ChannelMonitor()
         self.reset()
 
@@ -80,9 +99,9 @@ class SensorHealth:
         self._frozen = False
 
     @property
-    def absent(self) -> BoolArray:
-        """Channels that have never shown a value other than zero, (6,)."""
-        return self._monitor.absent
+    def dead(self) -> tuple[bool, ...]:
+        """Which channels are not alive."""
+        return tuple(state != ALIVE for state in self.states)
 
     def _judged(self, value: FloatArray) -> tuple[str, ...]:
         # At the end of what it has shown, which a signal reaches without a jump.
@@ -123,9 +142,12 @@ class SensorHealth:
         stamps: IntArray,
         position: FloatArray,
         wrench: FloatArray,
-        down: Callable[[FloatArray], FloatArray],
+        down: Down,
     ) -> BoolArray:
         """Return which values of a batch say nothing.
+
+        Judged piece by piece, however many samples a busy machine has let wait: a verdict holds
+        from the next piece on.
 
         Parameters
         ----------
@@ -135,13 +157,25 @@ class SensorHealth:
             Joint positions [rad or m].
         wrench : (n, 6) array
             Raw wrench [N, N m].
-        down : function of joint positions (k, J)
-            Returns the direction of gravity in S, (k, 3) [-].
+        down : Down
 
         Returns
         -------
         (n, 6) bool array
         """
+        ends = np.flatnonzero(np.diff(stamps // JUDGED_NS)) + 1
+        found = []
+        for piece in np.split(np.arange(len(stamps)), ends):
+            absent = self._monitor.absent
+            stuck = self._update(stamps[piece], position[piece], wrench[piece], down)
+            if stuck.any():
+                self._dropped['wrench_channel_stuck'] += int(stuck[:, ~absent].any(axis=1).sum())
+            found.append(stuck)
+        return np.concatenate(found)
+
+    def _update(
+        self, stamps: IntArray, position: FloatArray, wrench: FloatArray, down: Down
+    ) -> BoolArray:
         stuck = self._monitor.update(position, wrench)
         if self._last is None:
             self._last = wrench[0]
@@ -198,7 +232,7 @@ class SensorHealth:
         # By its first change, or the end of the batch, it is known of all before.
         first = np.minimum(np.sum(~varied, axis=0), len(changes) - 1)
         noisy = np.repeat(self._scatters.reshape(2, 3).any(axis=1), 3)
-        excused = (exact | (self._varied.any() & ~noisy.any())) & ~self.absent
+        excused = (exact | (self._varied.any() & ~noisy.any())) & ~self._monitor.absent
         return ~varied & noisy & (changes[first] > FEWEST_REPEATS), excused & (exact | ~varied)
 
     @property
@@ -251,3 +285,43 @@ class SensorHealth:
         turned = steps[1:] * steps[:-1] < 0.0
         self._reversals += np.count_nonzero(turned[max(fresh - 1, 0) :], axis=0)
         self._track = track[-2:]
+
+
+class HealthNow:
+    """Judges the wrenches of a sensor as they come, at the newest joint state there is."""
+
+    def __init__(self) -> None:
+        self._health = SensorHealth(Counter())
+        self._gate = StampGate(LONG_BEFORE, 'wrench', Counter())
+        self._forget()
+
+    def _forget(self) -> None:
+        self._health.reset()
+        self._stamps: IntArray = np.empty(0, dtype=np.int64)
+        self._wrench: FloatArray = np.empty((0, 6))
+
+    def dead(
+        self, wrenches: Sequence[WrenchBatch], position: FloatArray, down: Down
+    ) -> tuple[bool, ...]:
+        """Take in wrenches as they came; return for each channel whether it is not alive.
+
+        Parameters
+        ----------
+        wrenches : sequence of WrenchBatch
+        position : (J,) array
+            Of the joints now [rad or m].
+        down : Down
+        """
+        for batch in wrenches:
+            stamps, wrench, restarted = self._gate.update(batch.stamps, batch.wrench)
+            if restarted:
+                self._forget()
+            self._stamps = np.append(self._stamps, stamps)
+            self._wrench = np.concatenate([self._wrench, wrench])
+        # Judging costs as much as all else that is done at a tick; the first verdict is awaited.
+        waited = self._stamps[-1] - self._stamps[0] if self._stamps.size else -1
+        if waited >= (JUDGED_NS if ALIVE in self._health.states else 0):
+            positions = np.tile(position, (len(self._stamps), 1))
+            self._health.update(self._stamps, positions, self._wrench, down)
+            self._stamps, self._wrench = self._stamps[:0], self._wrench[:0]
+        return self._health.dead
