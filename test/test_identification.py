@@ -81,6 +81,20 @@ def test_each_coordinate_of_the_centre_of_mass_is_judged_by_itself() -> None:
     assert judgement.reasons == ('centre of mass y std 3 mm, 2 required',)
 
 
+@pytest.mark.parametrize(
+    ('std', 'words'),
+    [
+        ({0: 1e6}, 'mass unknown: turn the sensor against gravity'),
+        ({0: np.inf}, 'mass unknown: turn the sensor against gravity'),
+        ({1: 1100.0, 3: 0.003}, 'centre of mass x unknown; centre of mass z std 3 mm, 2 required'),
+        ({1: np.inf, 2: 0.6}, 'centre of mass x, y unknown'),
+        ({5: 2e3}, 'inertia xy unknown: rotate faster, about more axes'),
+    ],
+)
+def test_what_no_body_can_be_off_by_is_called_unknown(std: dict[int, float], words: str) -> None:
+    assert '; '.join(judged(std=changed(STD, std)).reasons) == words
+
+
 def test_without_excitation_no_inertia_is_identified_however_small_its_deviation() -> None:
     judgement = judged(torques=(0.0009, 0.002))
     assert judgement.identified.tolist() == [True] * 4 + [False] * 6

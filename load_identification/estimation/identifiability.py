@@ -43,6 +43,9 @@ CLEARLY = 5.0
 CLEARLY_HELD = 3.0
 """Below so many standard deviations a mass is none: it has no centre and no inertia."""
 
+HEAVIEST, LONGEST_ARM = 1000.0, 0.5
+"""Where a mass or its centre is surely within [kg, m]: one less certain is unknown, in words."""
+
 DENSE = 2700.0
 """Density of aluminium [kg/m³]: most loads of a mass are larger than a cube of it."""
 
@@ -109,22 +112,15 @@ def judge(
         )
         return Identifiability(identified, (reason,), True, '', allowed)
     if not std[0] <= allowed[0]:
-        reason = (
-            f'mass std {std[0]:.2g} kg, {allowed[0]:.2g} required: turn the sensor against gravity'
-        )
+        reason = f'{mass_words(std[0], allowed[0])}: turn the sensor against gravity'
         return Identifiability(identified, (reason,), False, MASS, allowed)
     identified[0] = True
     if values[0] <= CLEARLY_HELD * std[0]:
         reason = f'mass {values[0]:.4f} ± {INTERVAL * std[0]:.4f} kg: nothing is held'
         return Identifiability(identified, (reason,), False, '', allowed)
-    reasons = []
+    reasons: list[str] = []
     identified[1:4] = std[1:4] <= required.center_of_mass
-    for axis, name in enumerate('xyz', start=1):
-        if not identified[axis]:
-            reasons.append(
-                f'centre of mass {name} std {1e3 * std[axis]:.2g} mm, '
-                f'{1e3 * required.center_of_mass:.2g} required'
-            )
+    reasons += center_words(std[1:4], required.center_of_mass)
     if not inertial_torque >= required.excitation * torque_residual:
         reasons.append(_unseen(inertial_torque, torque_residual, required, rate))
     else:
@@ -132,6 +128,23 @@ def judge(
     stages = ((CENTER_OF_MASS, slice(1, 4)), (INERTIA, slice(4, 10)))
     lacking = next((stage for stage, its in stages if not identified[its].all()), '')
     return Identifiability(identified, tuple(reasons), False, lacking, allowed)
+
+
+def mass_words(std: float, allowed: float) -> str:
+    """Say how far the standard deviation of a mass is from what is allowed [kg]."""
+    if not std < HEAVIEST:
+        return 'mass unknown'
+    return f'mass std {std:.2g} kg, {allowed:.2g} required'
+
+
+def center_words(std: FloatArray, allowed: float) -> list[str]:
+    """Say the same of the coordinates of a centre of mass (3,) that are not allowed [m]."""
+    unknown = ', '.join(axis for axis, s in zip('xyz', std, strict=True) if not s < LONGEST_ARM)
+    return [f'centre of mass {unknown} unknown'] * bool(unknown) + [
+        f'centre of mass {axis} std {1e3 * s:.2g} mm, {1e3 * allowed:.2g} required'
+        for axis, s in zip('xyz', std, strict=True)
+        if allowed < s < LONGEST_ARM
+    ]
 
 
 def limits(values: FloatArray, std: FloatArray, required: Requirements) -> FloatArray:
@@ -177,7 +190,7 @@ def _judge_inertia(
     names = ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')
     lacking = [n for n, ok in zip(names, identified[4:], strict=True) if not ok]
     if lacking:
-        reasons.append(
-            f'inertia {", ".join(lacking)} std up to {std[4:].max():.2g} kg·m², '
-            f'{allowed:.2g} required: rotate faster, about more axes'
-        )
+        largest = float(std[4:].max())
+        known = largest < values[0] * LONGEST_ARM**2
+        words = f'std up to {largest:.2g} kg·m², {allowed:.2g} required' if known else 'unknown'
+        reasons.append(f'inertia {", ".join(lacking)} {words}: rotate faster, about more axes')

@@ -18,6 +18,7 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from load_identification.estimation.events import EventKind
+from load_identification.estimation.identifiability import center_words, mass_words
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimate import PayloadEstimate, in_message_order
 from load_identification.interface.names import INTERVAL
@@ -299,21 +300,15 @@ class Services:
         if estimate.reversed_sign:
             raise Refusal(estimate.reasons[0])
         if std[0] > allowed:
-            raise Refusal(
-                f'mass std {std[0]:.2g} kg, {allowed:.2g} required: '
-                'turn the sensor against gravity'
-            )
+            raise Refusal(f'{mass_words(std[0], allowed)}: turn the sensor against gravity')
         if values[0] < SURE * std[0]:
             raise Refusal(
                 f'nothing hangs on the sensor: {values[0]:.4f} ± {INTERVAL * std[0]:.4f} kg; '
                 'for no tool call clear_tool'
             )
-        worst = int(np.argmax(std[1:4]))
-        if std[1 + worst] > required.center_of_mass:
-            raise Refusal(
-                f'centre of mass {"xyz"[worst]} std {1e3 * std[1 + worst]:.2g} mm, '
-                f'{1e3 * required.center_of_mass:.2g} required: turn the sensor'
-            )
+        lacking = center_words(std[1:4], required.center_of_mass)
+        if lacking:
+            raise Refusal(f'{"; ".join(lacking)}: turn the sensor')
         self._weigher.set_tool(estimate.total, estimate.total_covariance)
         self._estimator.events.add(EventKind.SAVE_TOOL, self._estimator.newest)
         tool = Gaussian(estimate.total, estimate.total_covariance, estimate.stamp)
