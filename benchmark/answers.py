@@ -80,7 +80,7 @@ class Bench:
     def heard(self) -> None:
         """Stream until the pipeline that runs has used a second of it."""
         self._monitor = Monitor(self._node)
-        self.stream(lambda: self._monitor.used > 50)
+        self.stream(lambda: self._monitor.state.used > 50)
 
     def call(self, service: str) -> float:
         """Return how long a service takes to answer [s]."""

@@ -164,9 +164,9 @@ class Laboratory:
         """Listen until all that was played has come to something."""
         end = time.monotonic() + DEADLINE
         newest, since = self._monitor.newest, time.monotonic()
-        while time.monotonic() < min(end, since + QUIET) or self._monitor.used == 0:
+        while time.monotonic() < min(end, since + QUIET) or self._monitor.state.used == 0:
             if time.monotonic() > end:
-                raise DemoError(f'no estimate: {self._monitor.words}')
+                raise DemoError(f'no estimate: {self._monitor.state.words}')
             self._monitor.update(0.0)
             if self._monitor.newest != newest:
                 newest, since = self._monitor.newest, time.monotonic()

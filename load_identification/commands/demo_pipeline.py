@@ -136,7 +136,7 @@ def refuse_others(node: Node, monitor: Monitor, started: bool, own_pipeline: boo
                 f'somebody else publishes {topic} on ROS domain {domain}, perhaps a real robot: '
                 'choose another domain with ROS_DOMAIN_ID'
             )
-    if own_pipeline and monitor.sources > int(started):
+    if own_pipeline and monitor.publishers > int(started):
         raise DemoError(
             f'another pipeline runs on ROS domain {domain}: '
             'feed that one with --no-pipeline, or choose another domain with ROS_DOMAIN_ID'
@@ -159,12 +159,12 @@ def wait_for_pipeline(
 ) -> None:
     """Wait until the pipeline hears the arm and is heard; raise DemoError where it is not."""
     end = time.monotonic() + START_DEADLINE
-    while arm.unheard or not monitor.sources:
+    while arm.unheard or not monitor.publishers:
         if pipeline is not None:
             pipeline.check()
         if time.monotonic() > end:
             lacking = [f'nobody has subscribed to {topic}' for topic in arm.unheard]
-            if not monitor.sources:
+            if not monitor.publishers:
                 lacking.append(f'nobody publishes in {node.get_namespace()}')
             written = f'; the pipeline wrote:\n{pipeline.output()}' if pipeline else ''
             raise DemoError(f'{", ".join(lacking)} after {START_DEADLINE:.0f} s{written}')

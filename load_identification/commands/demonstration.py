@@ -110,7 +110,9 @@ def demonstrate(
         with View(console, simulation, arm, monitor) as view:
             play(arm, listen, monitor, view, check)
     if not monitor.estimates:
-        console.print(f'The estimate DOES NOT HOLD: none came; {monitor.words}', style='bold red')
+        console.print(
+            f'The estimate DOES NOT HOLD: none came; {monitor.state.words}', style='bold red'
+        )
         return False
     judgement = judge(simulation.truth, monitor.estimate)
     print_result(console, simulation, arm, monitor, judgement)

@@ -9,12 +9,11 @@ import numpy as np
 from rich.console import Console
 from rich.status import Status
 
-from load_identification.interface.names import INTERVAL, PARAMETER_KEYS
+from load_identification.interface.names import INTERVAL, PARAMETER_KEYS, STAGES
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.nodes.client.monitor import STAGES, Monitor
+from load_identification.nodes.client.monitor import Monitor
 from load_identification.report.tables import PARAMETERS, interval_table
 from load_identification.simulation.hexapod import LOAD
-from load_identification.typing_aliases import FloatArray
 
 REFRESH, LINES = 0.25, 5.0
 """Time between two looks on a terminal, and between two lines elsewhere [s]."""
@@ -93,7 +92,7 @@ def print_verdict(
         Values and deviations of the two steps, of the platform alone and with the load.
     """
     truth, found = to_message_order(LOAD.to_vector()), monitor.estimate
-    used = f'{monitor.used} samples; {monitor.words}'
+    used = f'{monitor.state.used} samples; {monitor.state.words}'
     console.print(f'Load on `inertia`, one step, platform as the tool: {used}', style='bold')
     console.print(
         interval_table(
@@ -121,7 +120,4 @@ def print_verdict(
 
 
 def _body(two_step: Mapping[str, float]) -> InertialParameters:
-    values: FloatArray = np.array([two_step[key] for key in PARAMETER_KEYS])
-    xx, xy, xz, yy, yz, zz = values[4:]
-    inertia = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-    return InertialParameters.from_center_of_mass(values[0], values[1:4], inertia)
+    return InertialParameters.from_message_order([two_step[key] for key in PARAMETER_KEYS])

@@ -17,9 +17,9 @@ from scipy.special import chdtri
 
 from load_identification.commands.demo_arm import ArmPublisher, Simulation, Truth
 from load_identification.errors import ParameterError
-from load_identification.interface.names import INTERVAL
+from load_identification.interface.names import INTERVAL, STAGES
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.nodes.client.monitor import STAGES, Estimate, Milestone, Monitor
+from load_identification.nodes.client.monitor import Estimate, Milestone, Monitor
 from load_identification.report.tables import OFFSETS, PARAMETERS, decimals, interval_table
 from load_identification.typing_aliases import BoolArray, FloatArray
 
@@ -105,10 +105,8 @@ def squared_distance(error: FloatArray, covariance: FloatArray) -> float:
 
 def _parameters(values: FloatArray) -> FloatArray:
     """Turn message order into inertial parameters about the origin, (10,); NaN if any is NaN."""
-    xx, xy, xz, yy, yz, zz = values[4:]
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     try:
-        return InertialParameters.from_center_of_mass(values[0], values[1:4], inertia).to_vector()
+        return InertialParameters.from_message_order(values).to_vector()
     except ParameterError:
         return np.full(10, np.nan)
 
@@ -193,9 +191,9 @@ class View:
 
     def _missing(self) -> Text:
         """Return why something is not identified yet."""
-        if self._monitor.identified.all():
+        if self._monitor.state.identified.all():
             return Text('all ten parameters identified', style='green')
-        reasons = self._monitor.words.split('; ')
+        reasons = self._monitor.state.words.split('; ')
         return Text('\n'.join(reasons), style='yellow')
 
     def _line(self, elapsed: float) -> str:
@@ -286,11 +284,11 @@ def print_result(
         soft_wrap=True,
     )
     console.print(milestone_table(simulation, monitor.milestones))
-    dropped = ', '.join(f'{reason} {count}' for reason, count in monitor.dropped.items())
+    dropped = ', '.join(f'{reason} {count}' for reason, count in monitor.state.dropped.items())
     console.print(
         'Time since the arm began to move; of several entries the worst.\n'
-        f'{arm.published} joint states and wrenches published, {monitor.used} samples used after '
-        f'filtering, dropped: {dropped or "none"}.',
+        f'{arm.published} joint states and wrenches published, {monitor.state.used} samples used '
+        f'after filtering, dropped: {dropped or "none"}.',
         soft_wrap=True,
     )
     style = 'bold green' if judgement.holds else 'bold red'

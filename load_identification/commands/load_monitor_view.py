@@ -102,8 +102,7 @@ def one_line(state: MonitorState, publishers: int) -> str:
     """Return the state in one line, for where there is no terminal."""
     if not publishers:
         return 'no node heard'
-    used = state.values.get('samples.used', '0')
-    return f'{state.values.get("state", "no status yet")}  samples {used}  {state.words}'
+    return f'{state.values.get("state", "no status yet")}  samples {state.used}  {state.words}'
 
 
 def _nobody(others: Sequence[str]) -> str:
@@ -197,10 +196,9 @@ def _footer(state: MonitorState, now: float) -> Table:
         if math.isfinite(rate := counter.per_second(now))
     )
     table.add_row('rates', rates or 'not yet')
-    used = state.values.get('samples.used', '0')
     dropped = ', '.join(f'{reason} {count}' for reason, count in state.dropped.items())
-    table.add_row('samples', f'{used} used, dropped: {dropped or "none"}')
-    table.add_row('event', state.values.get('event', 'none'))
+    table.add_row('samples', f'{state.used} used, dropped: {dropped or "none"}')
+    table.add_row('event', state.event)
     return table
 
 

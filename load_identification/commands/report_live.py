@@ -45,7 +45,7 @@ class LiveRecorder:
         for batch in self._filtered.read():
             self.recorder.add_samples(batch)
             self._newest = int(batch.stamps[-1])
-        self._note_event(self._monitor.event)
+        self._note_event(self._monitor.state.event)
         if self._newest and self.recorder.wants_estimate(self._newest):
             self.recorder.add_snapshot(self._snapshot())
 
@@ -74,7 +74,7 @@ class LiveRecorder:
             values=estimate.values,
             std=estimate.std,
             identified=estimate.identified,
-            reasons=tuple(self._monitor.words.split('; ')) if missing else (),
+            reasons=tuple(self._monitor.state.words.split('; ')) if missing else (),
         )
 
     def outcome(self, simulation: Simulation, seed: int) -> Outcome:
@@ -90,8 +90,8 @@ class LiveRecorder:
             sign=1.0,
             required_std=np.array([required.mass, required.center_of_mass, required.inertia]),
             residual_rms=np.full(2, np.nan),
-            used=self._monitor.used,
-            dropped=Counter(self._monitor.dropped),
+            used=self._monitor.state.used,
+            dropped=Counter(self._monitor.state.dropped),
             description=simulation.description,
             cutoff=parameters.cutoff_frequency,
             truth=np.concatenate([to_message_order(truth.payload.to_vector()), truth.offset]),

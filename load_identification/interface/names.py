@@ -14,6 +14,9 @@ PARAMETER_KEYS = (
 )  # fmt: skip
 """Of the ten parameters as the message carries them."""
 
+STAGES = {'mass': slice(0, 1), 'centre of mass': slice(1, 4), 'inertia': slice(4, 10)}
+"""What is identified one after the other, in their order."""
+
 OFFSET_KEYS = tuple(f'offset.{channel}' for channel in CHANNELS)
 
 COVARIANCE_LABELS = (

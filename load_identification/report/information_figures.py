@@ -11,7 +11,8 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter
 
 from load_identification.estimation.events import EventKind
-from load_identification.estimation.identifiability import RELATIVE_MASS
+from load_identification.estimation.identifiability import MOMENTS, RELATIVE_MASS
+from load_identification.estimation.payload_estimate import UNKNOWN_STD
 from load_identification.interface.names import INTERVAL
 from load_identification.report.recorder import Recorder
 from load_identification.report.snapshot import Outcome, Snapshot
@@ -54,9 +55,6 @@ VALUES = (
     'inertia yy', 'inertia yz', 'inertia zz',
 )  # fmt: skip
 
-MOMENTS = [4, 7, 9]
-"""In message order."""
-
 ANOTHER_LOAD = tuple(
     kind.words
     for kind in (
@@ -71,9 +69,6 @@ ANOTHER_LOAD = tuple(
 
 LONGEST_DOUBT = 3.0
 """What is claimed again within this time, and the same load, was not lost [s]."""
-
-UNKNOWN = 100.0
-"""A standard deviation above this is the width of the prior [SI units]."""
 
 
 def identified_figure(recorder: Recorder, outcome: Outcome) -> Figure:
@@ -151,7 +146,7 @@ def _draw_uncertainty(
     rows: list[Axes], seconds: FloatArray, recorder: Recorder, outcome: Outcome
 ) -> None:
     std = np.array([s.std for s in recorder.snapshots])
-    std = np.where(std < UNKNOWN, std, np.nan)
+    std = np.where(std < UNKNOWN_STD, std, np.nan)
     last = recorder.snapshots[-1]
     known = last.identified[MOMENTS].all()
     largest = float(np.max((last.values - 2.0 * last.std)[MOMENTS])) if known else np.nan

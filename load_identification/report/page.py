@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from load_identification.errors import ParameterError
-from load_identification.interface.names import INTERVAL
+from load_identification.estimation.identifiability import MOMENTS
+from load_identification.estimation.payload_estimate import UNKNOWN_STD
+from load_identification.interface.names import INTERVAL, STAGES
 from load_identification.model.payload_export import Payload, payload_commands
 from load_identification.report.recorder import Recorder
-from load_identification.report.snapshot import PARTS, Outcome
+from load_identification.report.snapshot import Outcome
 from load_identification.report.tables import OFFSETS, PARAMETERS, Group, by_time, decimals
 from load_identification.typing_aliases import BoolArray, FloatArray
 
@@ -97,7 +99,7 @@ def report_page(recorder: Recorder, outcome: Outcome, pictures: Sequence[Picture
             OFFSETS,
             outcome.sign * last.offset,
             last.offset_std,
-            np.isfinite(last.offset) & (last.offset_std < 100.0),
+            np.isfinite(last.offset) & (last.offset_std < UNKNOWN_STD),
             outcome.truth,
             10,
         ),
@@ -118,7 +120,7 @@ def report_page(recorder: Recorder, outcome: Outcome, pictures: Sequence[Picture
 def _cards(payload: Payload) -> str:
     """Return the three things asked first, each as one line."""
     cards = []
-    for (name, part), group in zip(PARTS.items(), PARAMETERS, strict=True):
+    for (name, part), group in zip(STAGES.items(), PARAMETERS, strict=True):
         known = bool(payload.identified[part].all())
         words = 'not identified'
         if known:
@@ -136,7 +138,7 @@ def _cards(payload: Payload) -> str:
 
 def _widest(payload: Payload, part: slice) -> str:
     """Return the widest interval of the inertia as a share of its largest moment."""
-    largest = float(np.max(payload.values[[4, 7, 9]]))
+    largest = float(np.max(payload.values[MOMENTS]))
     half = INTERVAL * float(np.max(payload.std[part]))
     return f'{100.0 * half / largest:.2g} % of the largest moment'
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from load_identification.interface.names import STAGES
 from load_identification.report.recorder import LOST, Recorder, Samples
-from load_identification.report.snapshot import PARTS, Snapshot
+from load_identification.report.snapshot import Snapshot
 from load_identification.typing_aliases import FloatArray
 
 AS_GOOD_AS_AT_THE_END = 3.0
@@ -41,7 +42,7 @@ def _payloads(recorder: Recorder) -> list[tuple[float, list[Snapshot]]]:
             s
             for s in recorder.snapshots
             if begin < 1e-9 * (s.stamp - recorder.first) <= end
-            and s.identified[PARTS['mass']].all()
+            and s.identified[STAGES['mass']].all()
             and np.isfinite(s.total).all()
         ]
         payloads.append((end, held))

@@ -11,8 +11,9 @@ import numpy as np
 from load_identification.estimation.measurement import regressor
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import FilteredBatch
+from load_identification.interface.names import STAGES
 from load_identification.report.series import BinnedSeries, LiveliestWindow
-from load_identification.report.snapshot import PARTS, Snapshot, snapshot_of
+from load_identification.report.snapshot import Snapshot, snapshot_of
 from load_identification.report.spectrum import Spectrum, SpectrumRecorder
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -91,7 +92,7 @@ class Recorder:
         self._raw: tuple[int, int] | None = None  # first and newest raw stamp
         self._latest: Snapshot | None = None
         self._step = FIRST_STEP
-        self._identified = dict.fromkeys(PARTS, False)
+        self._identified = dict.fromkeys(STAGES, False)
 
     def add_raw(self, stamps: IntArray, wrench: FloatArray) -> None:
         """Take in raw wrenches (n, 6), of the sign of the filtered ones [ns, N, N m]."""
@@ -147,7 +148,7 @@ class Recorder:
         self.events, self.squares = [], np.zeros((3, 3, 3))
         self._series, self._liveliest = BinnedSeries(COLUMNS), LiveliestWindow(COLUMNS)
         self._spectrum, self._latest, self._step = SpectrumRecorder(), None, FIRST_STEP
-        self._identified = dict.fromkeys(PARTS, False)
+        self._identified = dict.fromkeys(STAGES, False)
 
     def pieces(self, batch: FilteredBatch) -> Iterator[FilteredBatch]:
         """Cut a batch into pieces short enough for an estimate to be kept after each."""
@@ -172,7 +173,7 @@ class Recorder:
 
     def add_snapshot(self, snapshot: Snapshot) -> None:
         """Take in an estimate; the last one is always kept."""
-        for part, columns in PARTS.items():
+        for part, columns in STAGES.items():
             identified = bool(snapshot.identified[columns].all())
             if identified != self._identified[part]:
                 self._identified[part] = identified

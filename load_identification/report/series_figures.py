@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from load_identification.estimation.payload_estimate import UNKNOWN_STD
 from load_identification.interface.names import INTERVAL
 from load_identification.report.prediction_figure import predict
 from load_identification.report.recorder import Recorder, Samples
@@ -32,9 +33,6 @@ MARGIN = 0.15
 
 SHOWN_WIDTH = 4.0
 """A band is wholly in the picture where it is at most so many times as wide as at the end."""
-
-UNKNOWN = 100.0
-"""A standard deviation above this is the width of the prior [SI units]."""
 
 
 def wrench_figure(
@@ -166,7 +164,7 @@ def offset_figure(recorder: Recorder, outcome: Outcome) -> Figure:
     seconds = seconds_of(recorder)
     values = outcome.sign * np.array([s.offset for s in recorder.snapshots])
     std = np.array([s.offset_std for s in recorder.snapshots])
-    known = std < UNKNOWN
+    known = std < UNKNOWN_STD
     with new_figure(11.0, 6.6) as figure:
         axes = figure.subplots(3, 2, sharex=True)
         for k, channel in enumerate((*'xyz', *'xyz')):

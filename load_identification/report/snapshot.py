@@ -12,9 +12,6 @@ from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import BoolArray, FloatArray
 
-PARTS = {'mass': slice(0, 1), 'centre of mass': slice(1, 4), 'inertia': slice(4, 10)}
-"""In message order."""
-
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:

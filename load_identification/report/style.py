@@ -15,8 +15,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from load_identification.interface.names import STAGES
 from load_identification.report.recorder import FOUND, LOST, Recorder
-from load_identification.report.snapshot import PARTS
 from load_identification.typing_aliases import FloatArray
 
 BLACK, GREY, SILVER, LIGHT = '#222222', '#8a8a8a', '#bbbbbb', '#e2e2e2'
@@ -29,7 +29,7 @@ DPI = 100
 LEVEL = 17
 """Step between the 16 levels of a colour channel."""
 
-FIRST_WORDS = tuple(f'{part} {FOUND}' for part in PARTS)
+FIRST_WORDS = tuple(f'{part} {FOUND}' for part in STAGES)
 """Events at which a part became identified."""
 
 STYLE: Any = {
@@ -113,7 +113,7 @@ def mark_events(axes: Sequence[Axes], recorder: Recorder) -> None:
                 ax.axvline(time, color=GREY, linewidth=0.9, linestyle=':', zorder=1)
         if event.words in FIRST_WORDS:
             found.append(f'{event.words.removesuffix(f" {FOUND}")} {time:.1f} s')
-    if 0 < len(found) <= len(PARTS):
+    if 0 < len(found) <= len(STAGES):
         axes[0].annotate(
             f'identified: {", ".join(found)}',
             (0.0, 1.0),

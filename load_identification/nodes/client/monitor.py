@@ -21,6 +21,7 @@ from load_identification.interface.names import (
     DROPPED,
     OFFSET_KEYS,
     PARAMETER_KEYS,
+    STAGES,
 )
 from load_identification.nodes.transport.subscriptions import (
     LATCHED_QOS,
@@ -29,8 +30,25 @@ from load_identification.nodes.transport.subscriptions import (
 )
 from load_identification.typing_aliases import BoolArray, FloatArray
 
-STAGES = {'mass': slice(0, 1), 'centre of mass': slice(1, 4), 'inertia': slice(4, 10)}
-"""What is identified one after the other, in message order."""
+HISTORY = 60
+"""Columns of the spark line."""
+
+HISTORY_STEP = 0.5
+"""Time between two of them [s]."""
+
+RATE_WINDOW = 3.0
+"""Rates are averages over this time [s]."""
+
+STATUS_QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST,
+    depth=100,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+"""Hears the last status of before, and of those since every one, to tell their rate."""
+
+RECEIVED = 'received'
+"""Beginning of the keys under which the fusion node counts its input messages, by topic."""
 
 
 @dataclass(frozen=True)
@@ -70,124 +88,6 @@ class Estimate:
     offset: FloatArray
     offset_std: FloatArray
     covariance: FloatArray
-
-
-class Monitor:
-    """Listens to the outputs of the pipeline in the node's namespace.
-
-    Parameters
-    ----------
-    node : Node
-    """
-
-    def __init__(self, node: Node) -> None:
-        self.milestones: dict[str, Milestone] = {}
-        self.estimates = 0
-        """Messages on inertia so far."""
-        self.newest = 0
-        """Stamp of the newest of them [ns]."""
-        self._node = node
-        self._inertia = DrainedSubscription(node, InertiaStamped, 'inertia', LATCHED_QOS)
-        self._status = DrainedSubscription(node, DiagnosticStatus, 'status', LATCHED_QOS)
-        self._covariance = DrainedSubscription(node, Float64MultiArray, 'covariance', LATCHED_QOS)
-        self._words = 'no status yet'
-        self._state: dict[str, str] = {}
-        self._values = np.full(len(PARAMETER_KEYS), np.nan)
-        size = len(COVARIANCE_LABELS)
-        self._covariance_matrix = np.full((size, size), np.nan)
-
-    @property
-    def sources(self) -> int:
-        """How many pipelines publish here."""
-        return self._node.count_publishers(self._status.topic)
-
-    @property
-    def words(self) -> str:
-        """What the status says in words."""
-        return self._words
-
-    @property
-    def event(self) -> str:
-        """The last event and its stamp."""
-        return self._state.get('event', '')
-
-    @property
-    def used(self) -> int:
-        """Filtered samples used."""
-        return int(self._state.get('samples.used', '0'))
-
-    @property
-    def dropped(self) -> dict[str, int]:
-        """Samples dropped, by reason."""
-        counts = {k: int(v) for k, v in self._state.items() if k.startswith(DROPPED)}
-        return {key.removeprefix(DROPPED): count for key, count in counts.items() if count}
-
-    @property
-    def identified(self) -> BoolArray:
-        """Which parameters are identified, (10,), in message order."""
-        return np.array([self._state.get(f'{k}.identified') == 'true' for k in PARAMETER_KEYS])
-
-    @property
-    def estimate(self) -> Estimate:
-        """The newest estimate."""
-        identified = self.identified
-        return Estimate(
-            values=np.where(identified, self._values, np.nan),
-            std=self._numbers(f'{key}.std' for key in PARAMETER_KEYS),
-            identified=identified,
-            offset=self._numbers(OFFSET_KEYS),
-            offset_std=self._numbers(f'{key}.std' for key in OFFSET_KEYS),
-            covariance=self._covariance_matrix,
-        )
-
-    def _numbers(self, keys: Iterable[str]) -> FloatArray:
-        return np.array([float(self._state.get(key, 'nan')) for key in keys])
-
-    def update(self, elapsed: float) -> None:
-        """Take in what has come by now [s]."""
-        for message in self._inertia.take():
-            self.estimates += 1
-            self.newest = stamp_of(message)
-            self._values = read_inertia(message.inertia)
-        for message in self._covariance.take():
-            size = self._covariance_matrix.shape
-            if len(message.data) == self._covariance_matrix.size:
-                self._covariance_matrix = np.array(message.data).reshape(size)
-        for message in self._status.take():
-            self._words = message.message
-            self._state = {item.key: item.value for item in message.values}
-            self._note_milestones(elapsed)
-
-    def _note_milestones(self, elapsed: float) -> None:
-        estimate = self.estimate
-        for stage, columns in STAGES.items():
-            values = estimate.values[columns]
-            if not estimate.identified[columns].all():
-                self.milestones.pop(stage, None)
-            # The status may have overtaken the inertia.
-            elif stage not in self.milestones and np.isfinite(values).all():
-                self.milestones[stage] = Milestone(elapsed, values, estimate.std[columns])
-
-
-HISTORY = 60
-"""Columns of the spark line."""
-
-HISTORY_STEP = 0.5
-"""Time between two of them [s]."""
-
-RATE_WINDOW = 3.0
-"""Rates are averages over this time [s]."""
-
-STATUS_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=100,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
-"""Hears the last status of before, and of those since every one, to tell their rate."""
-
-RECEIVED = 'received'
-"""Beginning of the keys under which the fusion node counts its input messages, by topic."""
 
 
 class Rate:
@@ -233,7 +133,7 @@ class MonitorState:
     """
 
     values: dict[str, str] = field(default_factory=dict)
-    words: str = ''
+    words: str = 'no status yet'
     heard: float = math.nan
     mass: deque[float] = field(default_factory=lambda: deque(maxlen=HISTORY))
     rates: dict[str, Rate] = field(default_factory=dict)
@@ -247,9 +147,7 @@ class MonitorState:
         self.heard = now
         self._received += 1
         self._rate('status', now, self._received)
-        used = self.values.get('samples.used', '')
-        if used.isdecimal():
-            self._rate('filtered samples', now, int(used))
+        self._rate('filtered samples', now, self.used)
         if now - self._noted >= HISTORY_STEP:
             self._noted = now
             identified = self.values.get('mass.identified') == 'true'
@@ -270,6 +168,22 @@ class MonitorState:
             return float(self.values.get(key, 'nan'))
         except ValueError:
             return math.nan
+
+    @property
+    def event(self) -> str:
+        """The last event and its stamp."""
+        return self.values.get('event', 'none')
+
+    @property
+    def used(self) -> int:
+        """Filtered samples used."""
+        used = self.values.get('samples.used', '0')
+        return int(used) if used.isdecimal() else 0
+
+    @property
+    def identified(self) -> BoolArray:
+        """Which parameters are identified, (10,), in message order."""
+        return np.array([self.values.get(f'{k}.identified') == 'true' for k in PARAMETER_KEYS])
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -323,3 +237,66 @@ class StatusListener:
             for status in array.status:
                 if status.hardware_id == self._node.get_namespace():
                     self.state.take_diagnostics(status, now)
+
+
+class Monitor(StatusListener):
+    """Hears the estimates as well.
+
+    Parameters
+    ----------
+    node : Node
+    """
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        self.milestones: dict[str, Milestone] = {}
+        self.estimates = 0
+        """Messages on inertia so far."""
+        self.newest = 0
+        """Stamp of the newest of them [ns]."""
+        self._inertia = DrainedSubscription(node, InertiaStamped, 'inertia', LATCHED_QOS)
+        self._covariance = DrainedSubscription(node, Float64MultiArray, 'covariance', LATCHED_QOS)
+        self._values = np.full(len(PARAMETER_KEYS), np.nan)
+        size = len(COVARIANCE_LABELS)
+        self._covariance_matrix = np.full((size, size), np.nan)
+
+    @property
+    def estimate(self) -> Estimate:
+        """The newest estimate."""
+        identified = self.state.identified
+        return Estimate(
+            values=np.where(identified, self._values, np.nan),
+            std=self._numbers(f'{key}.std' for key in PARAMETER_KEYS),
+            identified=identified,
+            offset=self._numbers(OFFSET_KEYS),
+            offset_std=self._numbers(f'{key}.std' for key in OFFSET_KEYS),
+            covariance=self._covariance_matrix,
+        )
+
+    def _numbers(self, keys: Iterable[str]) -> FloatArray:
+        return np.array([self.state.number(key) for key in keys])
+
+    def update(self, elapsed: float = math.nan) -> None:
+        """Take in what has come by now [s]."""
+        for message in self._inertia.take():
+            self.estimates += 1
+            self.newest = stamp_of(message)
+            self._values = read_inertia(message.inertia)
+        for message in self._covariance.take():
+            size = self._covariance_matrix.shape
+            if len(message.data) == self._covariance_matrix.size:
+                self._covariance_matrix = np.array(message.data).reshape(size)
+        heard = self.state.heard
+        super().update()
+        if self.state.heard != heard:
+            self._note_milestones(elapsed)
+
+    def _note_milestones(self, elapsed: float) -> None:
+        estimate = self.estimate
+        for stage, columns in STAGES.items():
+            values = estimate.values[columns]
+            if not estimate.identified[columns].all():
+                self.milestones.pop(stage, None)
+            # The status may have overtaken the inertia.
+            elif stage not in self.milestones and np.isfinite(values).all():
+                self.milestones[stage] = Milestone(elapsed, values, estimate.std[columns])
