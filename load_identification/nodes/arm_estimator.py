@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from load_identification.arm.arm_file import read_arm_model
 from load_identification.arm.payload.effort_filter import USABLE, Efforts
 from load_identification.arm.payload.errors import ArmErrors
 from load_identification.errors import ParameterError
-from load_identification.interface.cdr import joint_state_layout
 from load_identification.interface.parameters import ARM
 from load_identification.model.robot import RotationAxis
 from load_identification.nodes.diagnostics import WARNING, Report, report_regularly
@@ -23,8 +20,8 @@ from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.description import DescriptionReader
 from load_identification.nodes.transport.inputs import JointInput
 from load_identification.nodes.transport.publishers import (
-    BatchPublisher,
     FilteredPublisher,
+    JointStatePublisher,
     SynchronizedPublisher,
 )
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, run
@@ -35,23 +32,6 @@ from load_identification.typing_aliases import FloatArray
 
 RECENT = 50
 """Filtered samples whose residual efforts are summed up in the diagnostics."""
-
-
-class EffortPublisher(BatchPublisher):
-    """Publishes joint positions with efforts, as sensor_msgs/JointState."""
-
-    def __init__(self, node: Node, topic: str) -> None:
-        super().__init__(node, JointState, topic)
-
-    def publish(self, efforts: Efforts, values: FloatArray) -> None:
-        """Publish efforts (n, J), at the positions and stamps of others [N m, N]."""
-        names = list(efforts.names)
-
-        def make() -> Any:
-            return JointState(name=names, position=[0.0] * len(names), effort=[0.0] * len(names))
-
-        self._prepare(efforts.names, make, joint_state_layout)
-        self._publish(efforts.stamps, {'position': efforts.position, 'effort': values})
 
 
 class ArmNode(Node):
@@ -86,8 +66,8 @@ class ArmNode(Node):
     def _make_outputs(self) -> None:
         self._publisher = FilteredPublisher(self)
         self._raw_publisher = SynchronizedPublisher(self)
-        self._predicted_publisher = EffortPublisher(self, 'effort_predicted')
-        self._residual_publisher = EffortPublisher(self, 'effort_residual')
+        self._predicted_publisher = JointStatePublisher(self, 'effort_predicted')
+        self._residual_publisher = JointStatePublisher(self, 'effort_residual')
 
     def read(self) -> Iterator[Samples]:
         """Yield what the messages that wait complete, and publish their efforts."""
@@ -121,10 +101,14 @@ class ArmNode(Node):
 
     def _tell(self, efforts: Efforts) -> None:
         self._residual = np.concatenate([self._residual, efforts.residual])[-RECENT:]
-        if self._predicted_publisher.wanted:
-            self._predicted_publisher.publish(efforts, efforts.predicted)
-        if self._residual_publisher.wanted:
-            self._residual_publisher.publish(efforts, efforts.residual)
+        for publisher, values in (
+            (self._predicted_publisher, efforts.predicted),
+            (self._residual_publisher, efforts.residual),
+        ):
+            if publisher.wanted:
+                publisher.publish(
+                    efforts.names, efforts.stamps, position=efforts.position, effort=values
+                )
 
     def reason(self) -> str:
         """Return what the node waits for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import signal
@@ -11,41 +12,6 @@ from load_identification import __version__
 from load_identification.interface.program import without_ros_arguments
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-def load_identification() -> int:
-    """Run fusion, filter, estimator and compensation in one process."""
-    return _run('load_identification')
-
-
-def fusion_node() -> int:
-    """Run the fusion node."""
-    return _run('fusion_node')
-
-
-def filter_node() -> int:
-    """Run the filter node."""
-    return _run('filter_node')
-
-
-def estimator_node() -> int:
-    """Run the estimator node."""
-    return _run('estimator_node')
-
-
-def compensation_node() -> int:
-    """Run the compensation node."""
-    return _run('compensation_node')
-
-
-def hexapod_node() -> int:
-    """Run the hexapod node."""
-    return _run('hexapod_node')
-
-
-def arm_estimator_node() -> int:
-    """Run the node of an arm that weighs with its joints, and the estimator."""
-    return _run('arm_estimator_node')
 
 
 def _run(program: str) -> int:
@@ -70,3 +36,12 @@ def _run(program: str) -> int:
     module = program.removesuffix('_node')
     status: int = importlib.import_module(f'load_identification.nodes.{module}').main()
     return status
+
+
+load_identification = functools.partial(_run, 'load_identification')
+fusion_node = functools.partial(_run, 'fusion_node')
+filter_node = functools.partial(_run, 'filter_node')
+estimator_node = functools.partial(_run, 'estimator_node')
+compensation_node = functools.partial(_run, 'compensation_node')
+hexapod_node = functools.partial(_run, 'hexapod_node')
+arm_estimator_node = functools.partial(_run, 'arm_estimator_node')

@@ -107,17 +107,24 @@ class JointStatePublisher(BatchPublisher):
     def __init__(self, node: Node, topic: str) -> None:
         super().__init__(node, JointState, topic)
 
-    def publish(self, batch: SynchronizedBatch) -> None:
-        """Publish the joint states of a batch, with velocities where any is known."""
-        names, numbers = batch.names, {'position': batch.position}
-        if not np.isnan(batch.velocity).all():
-            numbers['velocity'] = batch.velocity
+    def publish(self, names: tuple[str, ...], stamps: IntArray, **values: FloatArray) -> None:
+        """Publish a batch.
+
+        Parameters
+        ----------
+        names : tuple of str
+            Of the J joints.
+        stamps : (n,) array
+            [ns]
+        **values : (n, J) arrays
+            By the name of the field.
+        """
 
         def make() -> JointState:
-            return JointState(name=list(names), **dict.fromkeys(numbers, [0.0] * len(names)))
+            return JointState(name=list(names), **dict.fromkeys(values, [0.0] * len(names)))
 
-        self._prepare((names, tuple(numbers)), make, joint_state_layout)
-        self._publish(batch.stamps, numbers)
+        self._prepare((names, tuple(values)), make, joint_state_layout)
+        self._publish(stamps, values)
 
 
 class FilteredPublisher:
@@ -162,7 +169,10 @@ class SynchronizedPublisher:
     def publish(self, batch: SynchronizedBatch) -> None:
         """Publish a batch on those of the two topics that have a listener."""
         if self._joints.wanted:
-            self._joints.publish(batch)
+            known = {'position': batch.position}
+            if not np.isnan(batch.velocity).all():
+                known['velocity'] = batch.velocity
+            self._joints.publish(batch.names, batch.stamps, **known)
         if self._wrenches.wanted:
             self._wrenches.publish(batch.frame, batch.stamps, batch.wrench)
 
