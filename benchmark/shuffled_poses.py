@@ -12,7 +12,7 @@ import load_identification  # noqa: F401  (before NumPy: one thread)
 import numpy as np
 
 from load_identification.estimation.payload_estimate import PayloadEstimate
-from load_identification.interface.batches import JointBatch, WrenchBatch
+from load_identification.interface.batches import JointBatch, WrenchBatch, joined
 from load_identification.interface.messages import read_joint_states, read_wrenches
 from load_identification.interface.parameters import Parameters
 from load_identification.pipeline import settings
@@ -34,17 +34,10 @@ def read(path: Path, parameters: Parameters) -> tuple[str, JointBatch, WrenchBat
         for chunk in reader.chunks():
             joints += read_joint_states(chunk.joint_states, Counter())
             wrenches += read_wrenches(chunk.wrenches, parameters.sensor_frame)
-    position, velocity, stamps = (
-        np.concatenate([getattr(b, n) for b in joints]) for n in ('position', 'velocity', 'stamps')
-    )
-    wrench = np.concatenate([b.wrench for b in wrenches])
-    if len(wrench) != len(stamps):
-        raise SystemExit(f'{path}: {len(stamps)} joint states and {len(wrench)} wrenches')
-    return (
-        description,
-        JointBatch(joints[0].names, stamps, position, velocity),
-        WrenchBatch(wrenches[0].frame, stamps, wrench),
-    )
+    states, raw = joined(joints), joined(wrenches)
+    if len(raw.stamps) != len(states.stamps):
+        raise SystemExit(f'{path}: {len(states.stamps)} joint states, {len(raw.stamps)} wrenches')
+    return description, states, replace(raw, stamps=states.stamps)
 
 
 def in_order(
@@ -55,17 +48,8 @@ def in_order(
     for rows in order:
         stamps = joints.stamps[rows] - joints.stamps[rows[0]] + begin
         begin = int(stamps[-1]) + 2 * APART
-        out.append(
-            (
-                replace(
-                    joints,
-                    stamps=stamps,
-                    position=joints.position[rows],
-                    velocity=joints.velocity[rows],
-                ),
-                replace(wrenches, stamps=stamps, wrench=wrenches.wrench[rows]),
-            )
-        )
+        states, forces = joints.select(rows), wrenches.select(rows)
+        out.append((replace(states, stamps=stamps), replace(forces, stamps=stamps)))
     return out
 
 

@@ -12,7 +12,7 @@ from numpy.polynomial import legendre
 from scipy.optimize import brentq
 from scipy.special import spherical_jn
 
-from load_identification.interface.batches import SynchronizedBatch
+from load_identification.interface.batches import SynchronizedBatch, joined
 from load_identification.signals.differentiator import (
     CUTOFF_TIMES_WINDOW,
     ORDER,
@@ -64,21 +64,13 @@ def sampled(
     )
 
 
-def piece(batch: SynchronizedBatch, start: int, stop: int | None) -> SynchronizedBatch:
-    arrays = ('stamps', 'position', 'velocity', 'wrench')
-    return replace(batch, **{name: getattr(batch, name)[start:stop] for name in arrays})
-
-
 def feed(
     stage: Differentiator, batch: SynchronizedBatch, cuts: Sequence[int] = ()
 ) -> DifferentiatedBatch:
     """Return all outputs of a batch fed in pieces."""
     edges = [0, *cuts, len(batch.stamps)]
-    outputs = [stage.update(piece(batch, i, j)) for i, j in itertools.pairwise(edges)]
-    complete = [out for out in outputs if out is not None]
-    return DifferentiatedBatch(
-        **{name: np.concatenate([vars(o)[name] for o in complete]) for name in vars(complete[0])}
-    )
+    pieces = [batch.select(slice(i, j)) for i, j in itertools.pairwise(edges)]
+    return joined([out for out in map(stage.update, pieces) if out is not None])
 
 
 def polynomials(columns: int, degree: int, seed: int = 0) -> list[Signal]:
@@ -296,7 +288,7 @@ def test_an_output_comes_with_the_first_sample_at_its_delay(rate: float, cutoff:
     batch = sampled(at_rate(rate, 0.6, 0.3), polynomials(1, 3)[0])
     count = 0
     for k in range(len(batch.stamps)):
-        out = stage.update(piece(batch, k, k + 1))
+        out = stage.update(batch.select(slice(k, k + 1)))
         if out is None:
             continue
         ages = (batch.stamps[k] - out.stamps) * 1e-9

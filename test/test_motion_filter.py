@@ -18,6 +18,7 @@ from load_identification.interface.batches import (
     FilteredBatch,
     JointBatch,
     SynchronizedBatch,
+    joined,
 )
 from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath
@@ -87,20 +88,6 @@ def synchronized(recording: Recording, with_velocity: bool = True) -> Synchroniz
     return SynchronizedBatch(r.names, r.frame, r.stamps, r.position, velocity, r.wrench)
 
 
-def piece(batch: SynchronizedBatch, part: slice) -> SynchronizedBatch:
-    arrays = ('stamps', 'position', 'velocity', 'wrench')
-    return replace(batch, **{name: getattr(batch, name)[part] for name in arrays})
-
-
-def joined(outputs: Sequence[FilteredBatch | None]) -> FilteredBatch:
-    parts = [out for out in outputs if out is not None]
-    assert {part.frame for part in parts} == {FRAME}
-    arrays = ('stamps', 'wrench', *MOTION)
-    return FilteredBatch(
-        FRAME, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays}
-    )
-
-
 def feed(
     stage: MotionFilter, batch: SynchronizedBatch, cuts: Sequence[int] | None = None
 ) -> FilteredBatch:
@@ -108,15 +95,14 @@ def feed(
     edges = [*(range(0, len(batch.stamps), 50) if cuts is None else [0, *cuts])]
     edges.append(len(batch.stamps))
     parts = [slice(i, j) for i, j in itertools.pairwise(edges)]
-    return joined([stage.update(piece(batch, part)) for part in parts])
+    return joined([out for part in parts if (out := stage.update(batch.select(part)))])
 
 
 def in_full_swing(recording: Recording, out: FilteredBatch) -> tuple[FilteredBatch, IntArray]:
     """Return outputs whose windows lie between the fades, and their places in the recording."""
     t = (out.stamps - START) * 1e-9
     chosen = (t > FADE + 0.1) & (t < DURATION - FADE - 0.1)
-    arrays = ('stamps', 'wrench', *MOTION)
-    kept = replace(out, **{name: getattr(out, name)[chosen] for name in arrays})
+    kept = out.select(chosen)
     place = np.searchsorted(recording.stamps, kept.stamps)
     np.testing.assert_array_equal(recording.stamps[place], kept.stamps)
     return kept, place
@@ -240,7 +226,7 @@ def test_joints_come_in_any_order_among_others(recording: Recording) -> None:
 def test_the_output_is_younger_than_its_delay(recording: Recording) -> None:
     stage, batch = motion_filter(), synchronized(recording)
     for k in range(0, 1000, 10):
-        out = stage.update(piece(batch, slice(k, k + 10)))
+        out = stage.update(batch.select(slice(k, k + 10)))
         if out is not None:
             age = (batch.stamps[k + 9] - out.stamps) * 1e-9
             assert np.all(age >= stage.delay)
@@ -438,7 +424,7 @@ def test_a_saturated_channel_is_found_as_soon_in_one_batch_as_in_many(
     one, many = motion_filter(), motion_filter()
     one.update(batch)
     for first in range(0, len(batch.stamps), 10):
-        many.update(piece(batch, slice(first, first + 10)))
+        many.update(batch.select(slice(first, first + 10)))
     count = many.dropped['wrench_channel_stuck']
     assert count > 0.3 * len(batch.stamps)
     assert one.dropped['wrench_channel_stuck'] == pytest.approx(count, rel=0.05)
@@ -451,15 +437,13 @@ def test_a_channel_that_is_finite_no_more_is_named_counted_and_used_again(
     lost = replace(batch, wrench=batch.wrench.copy())
     lost.wrench[1000:1500, 4] = np.nan
     stage = motion_filter()
-    first = feed(stage, piece(lost, slice(0, 1400)))
+    first = feed(stage, lost.select(slice(0, 1400)))
     assert stage.absent_channels == ('ty',)
-    rest = feed(stage, piece(lost, slice(1400, None)))
+    rest = feed(stage, lost.select(slice(1400, None)))
     assert stage.absent_channels == ()
     assert stage.dropped == {'wrench_channel_stuck': 500}
-    stamps, torque = (
-        np.concatenate([getattr(part, name) for part in (first, rest)])
-        for name in ('stamps', 'wrench')
-    )
+    out = joined([first, rest])
+    stamps, torque = out.stamps, out.wrench
     # No window that holds one of those samples gives a value, and every other does.
     delay = round(stage.delay * 1e9)
     inside = (stamps > batch.stamps[1000] - delay) & (stamps < batch.stamps[1499] + delay)
@@ -479,14 +463,7 @@ def test_a_backward_jump_starts_afresh(recording: Recording, cuts: list[int] | N
     assert first is not None
     assert_same(feed(stage, batch, cuts), fresh)
 
-    part = piece(batch, slice(0, 2000))
-    twice = replace(
-        batch,
-        **{
-            name: np.concatenate([getattr(part, name), getattr(batch, name)])
-            for name in ('stamps', 'position', 'velocity', 'wrench')
-        },
-    )
+    twice = joined([batch.select(slice(0, 2000)), batch])
     stage = motion_filter()
     out = feed(stage, twice, cuts)
     begin = int(np.argmax(out.stamps == fresh.stamps[0])) if cuts == [] else None
@@ -575,9 +552,9 @@ def test_reset_forgets_every_sample(recording: Recording) -> None:
 
 def test_nothing_in_gives_nothing_out(recording: Recording) -> None:
     stage, batch = motion_filter(), synchronized(recording)
-    assert stage.update(piece(batch, slice(0, 0))) is None
-    assert stage.update(piece(batch, slice(0, 5))) is None
-    assert stage.update(piece(batch, slice(0, 0))) is None
+    assert stage.update(batch.select(slice(0, 0))) is None
+    assert stage.update(batch.select(slice(0, 5))) is None
+    assert stage.update(batch.select(slice(0, 0))) is None
     assert not stage.dropped
 
 

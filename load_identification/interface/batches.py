@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -13,12 +13,33 @@ from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:  # from Python 3.11 on
     from typing import Self
 
+B = TypeVar('B', bound='Batch')
+
 CHANNELS = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 """Names of the six channels of a wrench, in the order of every wrench array."""
 
 
 @dataclass(frozen=True)
-class JointBatch:
+class Batch:
+    """Samples: arrays of n rows each, beside names of joints or of a frame."""
+
+    @classmethod
+    def arrays(cls) -> list[str]:
+        """Return the names of the arrays."""
+        return [f.name for f in fields(cls) if f.name not in ('names', 'frame')]
+
+    def select(self, index: slice | IntArray | BoolArray) -> Self:
+        """Return some of the samples.
+
+        Parameters
+        ----------
+        index : slice, (k,) int array or (n,) bool array
+        """
+        return replace(self, **{name: getattr(self, name)[index] for name in self.arrays()})
+
+
+@dataclass(frozen=True)
+class JointBatch(Batch):
     """Joint states of one layout, as they came.
 
     Attributes
@@ -38,8 +59,7 @@ class JointBatch:
 
     def select_joints(self, columns: Sequence[int]) -> Self:
         """Return the states of some of the joints, by their columns."""
-        arrays = (f.name for f in fields(self) if f.name not in ('names', 'stamps'))
-        values = {name: getattr(self, name)[:, columns] for name in arrays}
+        values = {n: getattr(self, n)[:, columns] for n in self.arrays() if n != 'stamps'}
         return replace(self, names=tuple(self.names[k] for k in columns), **values)
 
 
@@ -57,7 +77,7 @@ class EffortBatch(JointBatch):
 
 
 @dataclass(frozen=True)
-class WrenchBatch:
+class WrenchBatch(Batch):
     """Wrenches as the sensor's driver sent them.
 
     Attributes
@@ -76,7 +96,7 @@ class WrenchBatch:
 
 
 @dataclass(frozen=True)
-class SynchronizedBatch:
+class SynchronizedBatch(Batch):
     """Wrenches with the joint state at their stamps.
 
     Attributes
@@ -102,7 +122,7 @@ class SynchronizedBatch:
 
 
 @dataclass(frozen=True)
-class FilteredBatch:
+class FilteredBatch(Batch):
     """What the estimator needs to know of the motion and the wrench; all vectors in S.
 
     Attributes
@@ -162,21 +182,10 @@ class FilteredBatch:
             if not len(getattr(self, name)):
                 object.__setattr__(self, name, unknown)
 
-    def select(self, index: slice | IntArray | BoolArray) -> FilteredBatch:
-        """Return some of the samples.
 
-        Parameters
-        ----------
-        index : slice, (k,) int array or (n,) bool array
-        """
-        arrays = (f.name for f in fields(self) if f.name != 'frame')
-        return replace(self, **{name: getattr(self, name)[index] for name in arrays})
-
-
-def joined(batches: Sequence[FilteredBatch]) -> FilteredBatch:
-    """Return batches of one frame, one after the other in time, as one."""
+def joined(batches: Sequence[B]) -> B:
+    """Return batches of one layout, one after the other, as one."""
     if len(batches) == 1:
         return batches[0]
-    arrays = (f.name for f in fields(FilteredBatch) if f.name != 'frame')
-    whole = {name: np.concatenate([getattr(b, name) for b in batches]) for name in arrays}
-    return FilteredBatch(frame=batches[-1].frame, **whole)
+    arrays = {n: np.concatenate([getattr(b, n) for b in batches]) for n in batches[0].arrays()}
+    return replace(batches[-1], **arrays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -277,16 +277,9 @@ def _between(batches: Sequence[Batch], low: int, high: int) -> list[Batch]:
     found = []
     for batch in batches:
         mine = (batch.stamps > low) & (batch.stamps <= high)
-        if mine.all():
-            found.append(batch)
-        elif mine.any():
-            arrays = {
-                f.name: getattr(batch, f.name)[mine]
-                for f in fields(batch)
-                if isinstance(getattr(batch, f.name), np.ndarray)
-            }
-            found.append(replace(batch, **arrays))
-    return [batch for batch in found if batch.stamps.size]
+        if mine.any():
+            found.append(batch if mine.all() else batch.select(mine))
+    return found
 
 
 def _turned_by(turn: FloatArray, vector: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.interface.batches import SynchronizedBatch
+from load_identification.interface.batches import Batch, SynchronizedBatch
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 ORDER = 6
@@ -34,7 +34,7 @@ FEWEST_AT_REST = 20
 
 
 @dataclass(frozen=True)
-class DifferentiatedBatch:
+class DifferentiatedBatch(Batch):
     """Signals and derivatives at the centres of the windows, all with the same delay.
 
     Attributes

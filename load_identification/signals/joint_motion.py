@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.interface.batches import JointBatch
+from load_identification.interface.batches import JointBatch, joined
 from load_identification.typing_aliases import FloatArray
 
 WINDOW = 0.04
@@ -54,7 +54,7 @@ class JointMotionNow:
                 if batch.stamps[-1] < track.stamps[-1] - self._max_gap:
                     track = batch
                 else:
-                    track = _joined(track, batch)
+                    track = joined([track, batch])
             self._tracks[batch.names] = self._newest(track or batch)
             if len(self._tracks) > MOST_LAYOUTS:
                 del self._tracks[next(iter(self._tracks))]
@@ -64,14 +64,14 @@ class JointMotionNow:
         stamps = batch.stamps
         ahead = np.maximum.accumulate(stamps)
         good = np.append(True, stamps[1:] > ahead[:-1]) & np.isfinite(batch.position).all(axis=1)
-        batch = _rows(batch, np.flatnonzero(good))
+        batch = batch.select(good)
         stamps = batch.stamps
         gaps = np.flatnonzero(np.diff(stamps) > self._max_gap)
         first = int(gaps[-1]) + 1 if gaps.size else 0
         if stamps.size:
             in_window = int(np.searchsorted(stamps, stamps[-1] - self._window))
             first = max(first, min(in_window, len(stamps) - FEWEST))
-        return _rows(batch, slice(first, None))
+        return batch.select(slice(first, None))
 
     def newest(self, joints: Sequence[str]) -> JointsNow | None:
         """Return the state of these joints at the newest stamp of any; None: not known."""
@@ -96,19 +96,6 @@ class JointMotionNow:
         if not stamp or not np.isfinite(state).all():
             return None
         return JointsNow(stamp, *state)
-
-
-def _joined(track: JointBatch, batch: JointBatch) -> JointBatch:
-    return JointBatch(
-        batch.names,
-        np.concatenate([track.stamps, batch.stamps]),
-        np.concatenate([track.position, batch.position]),
-        np.concatenate([track.velocity, batch.velocity]),
-    )
-
-
-def _rows(batch: JointBatch, rows: slice | np.typing.NDArray[np.intp]) -> JointBatch:
-    return JointBatch(batch.names, batch.stamps[rows], batch.position[rows], batch.velocity[rows])
 
 
 def _fitted(track: JointBatch, columns: Sequence[int]) -> FloatArray:

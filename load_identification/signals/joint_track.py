@@ -166,10 +166,7 @@ class JointTrack:
         columns = [i for i, name in enumerate(batch.names) if name in (self._required or ())]
         if not columns:
             self._dropped['joint_state_too_many'] += len(batch.stamps)
-        names = tuple(batch.names[i] for i in columns)
-        return JointBatch(
-            names, batch.stamps, batch.position[:, columns], batch.velocity[:, columns]
-        )
+        return batch.select_joints(columns)
 
     def _publisher(self, names: tuple[str, ...]) -> Publisher:
         """Make room for the joints of a new publisher."""

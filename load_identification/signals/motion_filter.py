@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
-from load_identification.interface.batches import CHANNELS, FilteredBatch, SynchronizedBatch
+from load_identification.interface.batches import (
+    CHANNELS,
+    FilteredBatch,
+    SynchronizedBatch,
+    joined,
+)
 from load_identification.interface.parameters import CONVENTIONS
 from load_identification.model.robot import Robot
 from load_identification.signals.described_robot import DescribedRobot
@@ -131,10 +136,8 @@ class MotionFilter:
             self._missing = f'joint {", ".join(missing)} in the joint states'
             self.dropped['joint_missing'] += len(batch.stamps)
             return None
-        position, velocity = batch.position, batch.velocity
-        if batch.names != robot.joints:
-            columns = [batch.names.index(name) for name in robot.joints]
-            position, velocity = position[:, columns], velocity[:, columns]
+        columns = [batch.names.index(name) for name in robot.joints]
+        position = batch.position[:, columns]
         used = np.all(np.isfinite(position), axis=1)
         if not used.all():
             self.dropped['joint_missing'] += int((~used).sum())
@@ -151,7 +154,7 @@ class MotionFilter:
             frame=batch.frame,
             stamps=batch.stamps[used],
             position=position[used],
-            velocity=velocity[used],
+            velocity=batch.velocity[:, columns][used],
             wrench=batch.wrench[used],
         )
 
@@ -200,11 +203,7 @@ class MotionFilter:
             )
             if out is not None:
                 found.append(out)
-        if len(found) < 2:
-            return found[0] if found else None
-        return DifferentiatedBatch(
-            *(np.concatenate([getattr(out, f.name) for out in found]) for f in fields(found[0]))
-        )
+        return joined(found) if found else None
 
 
 def _far_beyond_limits(robot: Robot, position: FloatArray) -> str:

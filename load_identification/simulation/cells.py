@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -186,9 +186,9 @@ def _jittered(joints: JointBatch, jitter: float, rng: np.random.Generator) -> Jo
     """Return joint states with stamps that are off."""
     period = 1e-9 * float(joints.stamps[1] - joints.stamps[0])
     kept = slice(None, None, max(round(4.0 * jitter / period), 1))
-    stamps = joints.stamps[kept]
-    off = np.round(1e9 * jitter * rng.uniform(-1.0, 1.0, len(stamps))).astype(np.int64)
-    return JointBatch(joints.names, stamps + off, joints.position[kept], joints.velocity[kept])
+    some = joints.select(kept)
+    off = np.round(1e9 * jitter * rng.uniform(-1.0, 1.0, len(some.stamps))).astype(np.int64)
+    return replace(some, stamps=some.stamps + off)
 
 
 def _tied(

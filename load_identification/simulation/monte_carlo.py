@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from load_identification.estimation.payload_estimate import PayloadEstimate
-from load_identification.interface.batches import FilteredBatch, JointBatch, WrenchBatch
+from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.names import INTERVAL
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
@@ -221,15 +221,7 @@ def identify(
     estimates = []
     for start, end in pairwise([0, *ends]):
         synchronized = synchronizer.update(
-            [
-                JointBatch(
-                    joints.names,
-                    joints.stamps[start:end],
-                    joints.position[start:end],
-                    joints.velocity[start:end],
-                )
-            ],
-            [WrenchBatch(wrenches.frame, wrenches.stamps[start:end], wrenches.wrench[start:end])],
+            [joints.select(slice(start, end))], [wrenches.select(slice(start, end))]
         )
         filtered = motion_filter.update(synchronized) if synchronized else None
         if filtered:

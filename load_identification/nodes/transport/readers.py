@@ -19,6 +19,7 @@ from load_identification.interface.batches import (
     JointBatch,
     SynchronizedBatch,
     WrenchBatch,
+    joined,
 )
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.messages import (
@@ -99,29 +100,19 @@ class SynchronizedReader:
             self._bound()
             return
         names, frame = self._joints[-1].names, self._waiting[-1].frame
-        mine = [b for b in self._joints if b.names == names]
-        joints = JointBatch(
-            names,
-            np.concatenate([b.stamps for b in mine]),
-            np.concatenate([b.position for b in mine]),
-            np.concatenate([b.velocity for b in mine]),
-        )
-        batches = [b for b in self._waiting if b.frame == frame]
-        stamps = np.concatenate([b.stamps for b in batches])
-        wrench = np.concatenate([b.wrench for b in batches])
-        common, first, second = np.intersect1d(joints.stamps, stamps, return_indices=True)
+        joints = joined([b for b in self._joints if b.names == names])
+        wrenches = joined([b for b in self._waiting if b.frame == frame])
+        common, first, second = np.intersect1d(joints.stamps, wrenches.stamps, return_indices=True)
         if not common.size:
             self._bound()
             return
+        pairs = joints.select(first)
         yield SynchronizedBatch(
-            names, frame, common, joints.position[first], joints.velocity[first], wrench[second]
+            names, frame, common, pairs.position, pairs.velocity, wrenches.wrench[second]
         )
         # What came before the last pair has lost its partner.
-        i, j = int(first[-1]) + 1, int(second[-1]) + 1
-        self._joints = [
-            JointBatch(names, joints.stamps[i:], joints.position[i:], joints.velocity[i:])
-        ]
-        self._waiting = [WrenchBatch(frame, stamps[j:], wrench[j:])]
+        self._joints = [joints.select(slice(int(first[-1]) + 1, None))]
+        self._waiting = [wrenches.select(slice(int(second[-1]) + 1, None))]
 
     def _bound(self) -> None:
         """Keep no more than a queue of samples whose partners do not come."""
