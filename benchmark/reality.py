@@ -123,23 +123,13 @@ def observed(
         for stamps in (joints.stamps, wrenches.stamps)
     ]
     for until, mine, its in zip(feeds, *parts, strict=True):
-        batch = synchronizer.update(
-            [part_of(joints, mine)],
-            [WrenchBatch(wrenches.frame, wrenches.stamps[its], wrenches.wrench[its])],
-        )
+        batch = synchronizer.update([joints.select(mine)], [wrenches.select(its)])
         filtered = motion_filter.update(batch) if batch else None
         if filtered:
             stage.update(filtered)
         estimate = stage.estimate() if until in times else None
         if estimate is not None:
             yield estimate, bool(stage.events.since(0))
-
-
-def part_of(joints: JointBatch, part: slice) -> JointBatch:
-    """Return a part of joint states."""
-    return JointBatch(
-        joints.names, joints.stamps[part], joints.position[part], joints.velocity[part]
-    )
 
 
 @lru_cache(maxsize=128)

@@ -11,7 +11,7 @@ import pytest
 
 from load_identification.estimation.belief.error_budget import Knowledge
 from load_identification.estimation.payload_estimate import nothing_claimed
-from load_identification.interface.batches import JointBatch, WrenchBatch
+from load_identification.interface.batches import JointBatch, WrenchBatch, joined
 from load_identification.interface.parameters import Parameters
 from load_identification.model.regressor import gravity_wrench
 from load_identification.model.robot import Robot
@@ -66,20 +66,22 @@ def known(sign: float = 1.0) -> LoadTakenOff:
     return load
 
 
+def inputs(sim: Recording, rows: slice) -> tuple[list[JointBatch], list[WrenchBatch]]:
+    """Return some samples of a recording as they come."""
+    return [sim.joints().select(rows)], [sim.wrenches().select(rows)]
+
+
 def played(
     sim: Recording, parameters: Parameters, load: LoadTakenOff, tick: int = TICK
 ) -> tuple[FloatArray, FloatArray]:
     """Return stamps and compensated wrenches, tick by tick; none may be lost."""
     stage, found = Compensation(parameters), []
     for first in range(0, len(sim.stamps), tick):
-        rows = slice(first, first + tick)
-        stamps = sim.stamps[rows] + 1
-        joints = JointBatch(sim.names, stamps, sim.position[rows], sim.velocity[rows])
-        wrenches = WrenchBatch(sim.frame, stamps, sim.wrench[rows])
-        found += stage.update([joints], [wrenches], ROBOT, load)
+        found += stage.update(*inputs(sim, slice(first, first + tick)), ROBOT, load)
         assert stage.waiting_for == ''
     assert sum(stage.dropped.values()) == 0
-    return np.concatenate([b.stamps for b in found]) - 1, np.vstack([b.wrench for b in found])
+    whole = joined(found)
+    return whole.stamps, whole.wrench
 
 
 def rms(wrenches: FloatArray) -> FloatArray:
@@ -156,18 +158,15 @@ def test_another_frame_has_its_own_axes_and_origin(brisk: Recording, frame: str)
 def test_a_frame_that_other_joints_move_is_named() -> None:
     stage = Compensation(Parameters(compensated_frame='gripper'))
     sim = recording(0.1)
-    joints = JointBatch(sim.names, sim.stamps[:20], sim.position[:20], sim.velocity[:20])
-    wrenches = WrenchBatch(sim.frame, sim.stamps[:20], sim.wrench[:20])
-    assert stage.update([joints], [wrenches], ROBOT, known()) == []
+    assert stage.update(*inputs(sim, slice(20)), ROBOT, known()) == []
     assert "'gripper' is no link" in stage.waiting_for
     assert stage.dropped['not_compensated'] == 20
 
 
 def test_nothing_is_compensated_far_from_a_joint_state(brisk: Recording) -> None:
     stage = Compensation(Parameters(max_gap=0.1))
-    joints = JointBatch(brisk.names, brisk.stamps, brisk.position, brisk.velocity)
     late = WrenchBatch(brisk.frame, brisk.stamps + 1_000_000_000, brisk.wrench)
-    found = stage.update([joints], [late], ROBOT, known())
+    found = stage.update([brisk.joints()], [late], ROBOT, known())
     newest = brisk.stamps[-1] + 100_000_000
     assert found == [] or found[0].stamps[-1] <= newest
     later = WrenchBatch(brisk.frame, brisk.stamps[-10:] + 200_000_000, brisk.wrench[-10:])
@@ -179,21 +178,17 @@ def test_a_recording_played_again_is_compensated_again(brisk: Recording) -> None
     for _ in range(2):
         for first in range(0, 1000, TICK):
             rows = slice(first, first + TICK)
-            stamps = brisk.stamps[rows]
-            joints = JointBatch(brisk.names, stamps, brisk.position[rows], brisk.velocity[rows])
-            (out,) = stage.update(
-                [joints], [WrenchBatch(brisk.frame, stamps, brisk.wrench[rows])], ROBOT, load
-            )
-            np.testing.assert_array_equal(out.stamps, stamps)
+            (out,) = stage.update(*inputs(brisk, rows), ROBOT, load)
+            np.testing.assert_array_equal(out.stamps, brisk.stamps[rows])
 
 
 def test_channels_that_are_not_alive_and_what_no_sensor_reads_are_nan(brisk: Recording) -> None:
-    joints = JointBatch(brisk.names, brisk.stamps[:9], brisk.position[:9], brisk.velocity[:9])
-    raw = brisk.wrench[:9].copy()
+    joints, (wrenches,) = inputs(brisk, slice(9))
+    raw = wrenches.wrench.copy()
     raw[3, 0], raw[5, 1] = np.inf, 1e300
-    wrenches = WrenchBatch(brisk.frame, brisk.stamps[:9], raw)
+    wrenches = replace(wrenches, wrench=raw)
     dead = (False,) * 5 + (True,)
-    (out,) = Compensation(Parameters()).update([joints], [wrenches], ROBOT, known(), dead)
+    (out,) = Compensation(Parameters()).update(joints, [wrenches], ROBOT, known(), dead)
     assert np.isnan(out.wrench[:, 5]).all()
     assert np.argwhere(np.isnan(out.wrench[:, :5])).tolist() == [[3, 0], [5, 1]]
     assert not np.isinf(out.wrench).any()

@@ -281,12 +281,7 @@ def test_how_the_stream_is_cut_changes_nothing(loaded: Run) -> None:
     assert whole is not None
     filtering, parts = stage(), []
     for first in range(0, len(joints.stamps), 137):
-        mine = slice(first, first + 137)
-        part = EffortBatch(
-            *(joints.names, joints.stamps[mine], joints.position[mine]),
-            *(joints.velocity[mine], joints.effort[mine]),
-        )
-        samples = filtering.update(part)
+        samples = filtering.update(joints.select(slice(first, first + 137)))
         if samples is not None:
             parts.append(samples)
     np.testing.assert_array_equal(np.concatenate([p.stamps for p in parts]), whole.stamps)

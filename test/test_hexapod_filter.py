@@ -40,20 +40,10 @@ def make_stage(geometry: Geometry = IDEAL) -> HexapodFilter:
 def feed(stage: HexapodFilter, batch: EffortBatch, parts: int = 60) -> list[FilteredBatch]:
     """Return what comes of a batch fed in parts."""
     out = [
-        stage.update(cut(batch, part))
+        stage.update(batch.select(part))
         for part in np.array_split(np.arange(len(batch.stamps)), parts)
     ]
     return [filtered for filtered in out if filtered is not None]
-
-
-def cut(batch: EffortBatch, part: object) -> EffortBatch:
-    return EffortBatch(
-        batch.names,
-        batch.stamps[part],
-        batch.position[part],
-        batch.velocity[part],
-        batch.effort[part],
-    )
 
 
 def weights(batch: FilteredBatch) -> FloatArray:
@@ -191,10 +181,10 @@ def test_lengths_that_each_leg_could_have_but_no_pose_has_are_dropped() -> None:
         wide.legs, stamps, lengths, np.zeros((1000, 6)), rng.normal(50.0, 1.0, (1000, 6))
     )
     stage = make_stage(wide)
-    feed(stage, cut(batch, slice(0, 650)), parts=20)
+    feed(stage, batch.select(slice(0, 650)), parts=20)
     assert stage.dropped['pose_not_found'] > 10
     assert stage.waiting_for == 'a pose that the leg lengths belong to'
-    assert feed(stage, cut(batch, slice(650, 1000)), parts=20)
+    assert feed(stage, batch.select(slice(650, 1000)), parts=20)
     assert stage.waiting_for == ''
 
 
@@ -215,12 +205,12 @@ def test_poses_near_a_singularity_are_dropped_and_the_rest_goes_on() -> None:
         rng.normal(50.0, 1.0, (3000, 6)),
     )
     stage = make_stage(wide)
-    first = feed(stage, cut(batch, slice(0, 1500)), parts=50)
+    first = feed(stage, batch.select(slice(0, 1500)), parts=50)
     assert first
     assert stage.waiting_for == 'a pose farther from a singularity'
     dropped = stage.dropped['near_singular']
     assert dropped > 5
-    rest = feed(stage, cut(batch, slice(1500, 3000)), parts=50)
+    rest = feed(stage, batch.select(slice(1500, 3000)), parts=50)
     assert stage.waiting_for == ''
     assert sum(len(b.stamps) for b in first + rest) + stage.dropped['near_singular'] > 280
     assert all(np.isfinite(b.wrench).all() for b in first + rest)
@@ -337,7 +327,7 @@ def test_a_leg_that_turns_within_the_reach_of_the_low_pass_keeps_a_sample_from_c
 def test_the_raw_wrench_is_that_on_the_platform_without_friction_and_unknown_with_it() -> None:
     stage = make_stage()
     assert stage.raw() is None
-    stage.update(cut(LEGS, slice(0, 500)))
+    stage.update(LEGS.select(slice(0, 500)))
     raw = stage.raw()
     assert raw is not None
     assert raw.names == GEOMETRY.legs
@@ -345,7 +335,7 @@ def test_the_raw_wrench_is_that_on_the_platform_without_friction_and_unknown_wit
     # At rest before the motion has faded in.
     np.testing.assert_allclose(raw.wrench[0, :3], BODY.mass * np.array(GRAVITY), atol=0.5)
     stage = make_stage(GEOMETRY)
-    stage.update(cut(LEGS, slice(0, 500)))
+    stage.update(LEGS.select(slice(0, 500)))
     raw = stage.raw()
     assert raw is not None
     assert np.isnan(raw.wrench).all()

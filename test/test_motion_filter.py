@@ -16,7 +16,6 @@ from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import (
     CHANNELS,
     FilteredBatch,
-    JointBatch,
     SynchronizedBatch,
     joined,
 )
@@ -139,15 +138,9 @@ def test_joint_states_between_the_wrenches_add_what_interpolation_costs(
 ) -> None:
     """A straight line through samples of a sine loses (pi f / rate)² / 3 of it."""
     step = round(RATE / joint_rate)
-    states = recording.joints()
-    states = JointBatch(
-        states.names,
-        states.stamps[::step],
-        states.position[::step],
-        states.velocity[::step]
-        if with_velocity
-        else np.full_like(states.velocity, np.nan)[::step],
-    )
+    states = recording.joints().select(slice(None, None, step))
+    if not with_velocity:
+        states = replace(states, velocity=np.full_like(states.velocity, np.nan))
     between = replace(recording.wrenches(), stamps=recording.stamps + 700_000)
     batch = Synchronizer(0.0, MAX_GAP).update([states], [between])
     assert batch is not None

@@ -90,18 +90,6 @@ def samples(
     )
 
 
-def part(batch: FilteredBatch, rows: slice) -> FilteredBatch:
-    return FilteredBatch(
-        batch.frame,
-        batch.stamps[rows],
-        batch.wrench[rows],
-        batch.linear_velocity[rows],
-        batch.angular_velocity[rows],
-        batch.linear_acceleration[rows],
-        batch.angular_acceleration[rows],
-    )
-
-
 def estimate_of(
     *batches: FilteredBatch, settings: EstimatorSettings | None = None
 ) -> PayloadEstimate:
@@ -142,7 +130,7 @@ def test_exact_samples_give_all_ten_parameters(arm: Arm, payload: InertialParame
 )
 def test_the_estimate_does_not_depend_on_the_batches(settings: EstimatorSettings) -> None:
     whole = samples(PUMA, rich_motion(PUMA, 6.0), noise_seed=1)
-    pieces = [part(whole, slice(k, k + 7)) for k in range(0, len(whole.stamps), 7)]
+    pieces = [whole.select(slice(k, k + 7)) for k in range(0, len(whole.stamps), 7)]
     ours, theirs = estimate_of(*pieces, settings=settings), estimate_of(whole, settings=settings)
     # Rounding at a condition of 1e3.
     np.testing.assert_allclose(ours.values, theirs.values, rtol=1e-10)
@@ -282,7 +270,7 @@ def test_over_a_pause_the_offset_may_have_drifted() -> None:
     estimator.update(samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=1))
     before = estimator.estimate()
     second = samples(PUMA, rich_motion(PUMA, 5.0, 1), noise_seed=2, start=3600.0)
-    estimator.update(part(second, slice(0, 6)))
+    estimator.update(second.select(slice(0, 6)))
     after = estimator.estimate()
     assert before is not None
     assert after is not None
@@ -295,13 +283,13 @@ def test_over_a_pause_the_offset_may_have_drifted() -> None:
 
 def test_motion_that_is_not_finite_is_dropped_and_counted() -> None:
     batch = samples(PUMA, rich_motion(PUMA, 6.0), noise_seed=1)
-    spoilt = part(batch, slice(None))
+    spoilt = batch.select(slice(None))
     spoilt.linear_acceleration[[0, 40, 41]] = np.nan
     spoilt.angular_velocity[100, 1] = np.inf
     estimator = PayloadEstimator(EXACT)
-    estimator.update(part(spoilt, slice(0, 1)))
+    estimator.update(spoilt.select(slice(0, 1)))
     assert estimator.estimate() is None
-    estimator.update(part(spoilt, slice(1, None)))
+    estimator.update(spoilt.select(slice(1, None)))
     estimate = estimator.estimate()
     assert estimate is not None
     assert estimate.identified.all()
@@ -313,13 +301,13 @@ def test_a_sample_without_motion_costs_no_other_its_explanation() -> None:
     batch = samples(PUMA, rich_motion(PUMA, 6.0), noise_seed=1)
     estimator = PayloadEstimator(EXACT)
     estimator.update(batch)
-    spoilt = part(batch, slice(0, 10))
+    spoilt = batch.select(slice(0, 10))
     spoilt.angular_acceleration[3] = np.nan
     explained = estimator.explain(spoilt)
     assert explained is not None
     for wrenches in explained:
         np.testing.assert_array_equal(np.isnan(wrenches).any(axis=1), np.arange(10) == 3)
-    assert estimator.explain(part(spoilt, slice(3, 4))) is None
+    assert estimator.explain(spoilt.select(slice(3, 4))) is None
 
 
 def test_a_sensor_without_torque_has_robust_weights_too() -> None:
@@ -338,7 +326,7 @@ def test_a_sensor_without_torque_has_robust_weights_too() -> None:
 def test_before_the_first_sample_there_is_no_estimate() -> None:
     estimator = PayloadEstimator(EXACT)
     batch = samples(PUMA, rich_motion(PUMA, 5.0))
-    estimator.update(part(batch, slice(0, 0)))
+    estimator.update(batch.select(slice(0, 0)))
     assert estimator.estimate() is None
     assert estimator.explain(batch) is None
     estimator.reset()
@@ -349,7 +337,7 @@ def test_from_the_first_sample_on_there_is_an_estimate_that_claims_nothing() -> 
     batch = samples(PUMA, rich_motion(PUMA, 5.0), noise_seed=1)
     estimator = PayloadEstimator(EXACT)
     for k in range(15):
-        estimator.update(part(batch, slice(k, k + 1)))
+        estimator.update(batch.select(slice(k, k + 1)))
         estimate = estimator.estimate()
         assert estimate is not None
         assert not estimate.identified.any()
@@ -412,7 +400,7 @@ def test_inertia_after_a_reset_needs_no_more_motion_for_what_came_before() -> No
 
 def test_predicted_external_and_offset_add_up_to_what_is_measured() -> None:
     batch = samples(PUMA, rich_motion(PUMA, 5.0), noise_seed=1)
-    pushed = part(batch, slice(100, 150))
+    pushed = batch.select(slice(100, 150))
     contact = np.array([3.0, 0.0, -7.0, 0.1, 0.2, 0.0])
     estimator = PayloadEstimator(EXACT)
     estimator.update(batch)
@@ -435,7 +423,7 @@ def test_the_budget_adds_up_to_the_variance_and_queries_change_nothing() -> None
     for each in (estimator, asked):
         each.set_tool(0.2 * BLOCK.to_vector(), 1e-6 * np.eye(10))
     for k in range(0, len(batch.stamps), 5):
-        piece = part(batch, slice(k, k + 5))
+        piece = batch.select(slice(k, k + 5))
         estimator.update(piece)
         asked.update(piece)
         asked.estimate()

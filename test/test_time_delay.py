@@ -62,10 +62,6 @@ def ideal(
     )
 
 
-def rows(batch: FilteredBatch, kept: slice) -> FilteredBatch:
-    return batch.select(kept)
-
-
 def found(*batches: FilteredBatch) -> DelayEstimate:
     estimator = DelayEstimator(0.05, 0.003)
     for batch in batches:
@@ -206,12 +202,12 @@ def test_nothing_is_said_before_there_is_motion_enough() -> None:
         for name in ('linear_velocity', 'angular_velocity', 'angular_acceleration')
     }
     assert found(replace(batch, **still)) == UNKNOWN
-    assert not found(rows(batch, slice(0, 350))).known
+    assert not found(batch.select(slice(0, 350))).known
 
 
 def test_rest_takes_nothing_from_what_is_known() -> None:
     batch = ideal(0.015)
-    rest = rows(batch, slice(0, 1))
+    rest = batch.select(slice(0, 1))
     n = 3000
     standing = FilteredBatch(
         rest.frame,
@@ -239,7 +235,7 @@ def test_it_does_not_matter_how_the_stream_is_cut() -> None:
     whole = found(batch)
     rng = np.random.default_rng(6)
     cuts = [0, *np.sort(rng.choice(len(batch.stamps), 300, replace=False)), len(batch.stamps)]
-    pieces = [rows(batch, slice(a, b)) for a, b in pairwise(cuts)]
+    pieces = [batch.select(slice(a, b)) for a, b in pairwise(cuts)]
     cut = found(*pieces)
     assert cut.value_s == pytest.approx(whole.value_s, abs=1e-12)
 
@@ -266,7 +262,7 @@ def test_gaps_and_stamps_that_jump_are_survived() -> None:
     with_gap = replace(batch, stamps=stamps).select(kept)
     assert abs(found(with_gap).value_s - 0.02) <= 3e-4
     # A jump back starts afresh.
-    assert not found(batch, rows(batch, slice(0, 200))).known
+    assert not found(batch, batch.select(slice(0, 200))).known
 
 
 def test_memory_is_fixed() -> None:
@@ -276,7 +272,7 @@ def test_memory_is_fixed() -> None:
     for turn in range(6):
         shift = turn * 15_000_000_000
         for start in range(0, len(batch.stamps), 5):
-            piece = rows(batch, slice(start, start + 5))
+            piece = batch.select(slice(start, start + 5))
             estimator.update(replace(piece, stamps=piece.stamps + shift))
         arrays = [v for v in vars(estimator).values() if isinstance(v, np.ndarray)]
         sizes.append(sum(a.nbytes for a in arrays))
