@@ -10,7 +10,7 @@ import pinocchio
 import pytest
 
 from load_identification.estimation.belief.error_budget import Knowledge
-from load_identification.estimation.payload_estimate import nothing_claimed
+from load_identification.estimation.payload_estimate import Withheld, nothing_claimed
 from load_identification.interface.batches import JointBatch, WrenchBatch, joined
 from load_identification.interface.parameters import Parameters
 from load_identification.model.regressor import gravity_wrench
@@ -257,7 +257,9 @@ def test_what_is_taken_off_is_tool_then_payload_then_the_last(tool: FloatArray) 
     knowledge = Knowledge(
         total, OFFSET, covariance, nothing, nothing, np.zeros(0), np.zeros(0), np.ones(2)
     )
-    changed = nothing_claimed(knowledge, tool, np.zeros((2, 2)), 'changed', 5, 'ft_sensor')
+    changed = nothing_claimed(
+        knowledge, tool, np.zeros((2, 2)), 'changed', 5, 'ft_sensor', Withheld.CHANGED
+    )
     load.update(changed, tool)
     assert load.state == before
     # A tool that comes or goes meanwhile is told, not doubted.
@@ -265,7 +267,7 @@ def test_what_is_taken_off_is_tool_then_payload_then_the_last(tool: FloatArray) 
     assert load.state == TOOL
     np.testing.assert_array_equal(load.body, other)
     found = replace(
-        changed, unresolved=False, covariance=covariance, identified=np.ones(10, dtype=bool)
+        changed, withheld=None, covariance=covariance, identified=np.ones(10, dtype=bool)
     )
     load.update(replace(found, identified=np.zeros(10, dtype=bool)), tool)
     assert load.state == before

@@ -31,7 +31,7 @@ def example(**changes: Any) -> Identification:
         reasons=('inertia: rotate faster',),
         warnings=(),
         reversed_sign=False,
-        unresolved=False,
+        withheld=None,
         residual_rms=np.array([0.08, nan]),
         noise=np.array([0.1, 0.01]),
         total=np.full(10, nan),

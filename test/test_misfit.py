@@ -13,6 +13,7 @@ from load_identification.estimation.misfit.evidence import orientation
 from load_identification.estimation.misfit.fits import exponential
 from load_identification.estimation.misfit.trials import Kind
 from load_identification.estimation.misfit.verdict import Verdict
+from load_identification.estimation.payload_estimate import Withheld
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch, JointBatch
 from load_identification.interface.parameters import Parameters
@@ -132,8 +133,7 @@ def test_nothing_is_claimed_while_the_set_up_is_wrong() -> None:
         estimator.update(batch)
     estimate = estimator.estimate()
     assert estimate is not None
-    assert estimate.set_up_wrong
-    assert not estimate.unresolved
+    assert estimate.withheld is Withheld.SET_UP_WRONG
     assert not estimate.identified.any()
     assert estimate.reasons == (estimator.misfit.cause,)
     assert estimator.advice() == ''
@@ -184,7 +184,7 @@ def test_while_the_set_up_is_in_doubt_that_is_said() -> None:
         estimator.update(batch)
     estimate = estimator.estimate()
     assert estimate is not None
-    assert estimate.in_doubt
+    assert estimate.withheld is Withheld.IN_DOUBT
     assert not estimate.identified.any()
     assert estimator.misfit.named.kind is None
     status = StatusMessage('estimator_node')

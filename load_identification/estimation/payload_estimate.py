@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 
@@ -64,6 +65,14 @@ class EstimatorSettings:
     gravity: tuple[float, ...] = (0.0, 0.0, -9.80665)
 
 
+class Withheld(Enum):
+    """Why nothing is claimed."""
+
+    CHANGED = 'something has changed, and it is not told what'
+    SET_UP_WRONG = 'no payload explains what is measured, and it is named why'
+    IN_DOUBT = 'a wrong set-up would explain what is measured, and is neither named nor refuted'
+
+
 @dataclass(frozen=True)
 class CalibrationValue:
     """What motion shows of one systematic error.
@@ -108,12 +117,8 @@ class PayloadEstimate:
         What else makes the estimate doubtful.
     reversed_sign : bool
         The mass is clearly negative.
-    unresolved : bool
-        Something has changed, and it is not told what: nothing is claimed until it is.
-    set_up_wrong : bool
-        No payload explains what is measured, and it is named why: nothing is claimed.
-    in_doubt : bool
-        Nor is it named why, or refuted that the set-up is wrong: nothing is claimed until it is.
+    withheld : Withheld or None
+        Why nothing is claimed; None: what is identified is.
     residual_rms, noise : (2,) arrays
         Of a filtered sample, and of one that counts as independent; force and torque [N, N m].
     budget : (4, 10) array
@@ -136,18 +141,16 @@ class PayloadEstimate:
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
     reversed_sign: bool
-    unresolved: bool
+    withheld: Withheld | None
     residual_rms: FloatArray
     noise: FloatArray
     budget: FloatArray = field(default_factory=lambda: np.full((4, PARAMETERS), np.nan))
     calibration: Mapping[str, CalibrationValue] = field(default_factory=dict)
-    set_up_wrong: bool = False
-    in_doubt: bool = False
 
     @property
-    def claims_nothing(self) -> bool:
-        """Whether a change is not resolved, or the set-up is wrong or in doubt."""
-        return self.unresolved or self.set_up_wrong or self.in_doubt
+    def unresolved(self) -> bool:
+        """Whether something has changed, and it is not told what."""
+        return self.withheld is Withheld.CHANGED
 
     def repeats(self, other: PayloadEstimate | None) -> bool:
         """Tell whether nothing but the stamp is other than in an estimate before."""
@@ -204,8 +207,8 @@ def nothing_claimed(
     reason: str,
     stamp: int,
     frame: str,
-    set_up_wrong: bool = False,
-    in_doubt: bool = False,
+    withheld: Withheld,
+    warnings: tuple[str, ...] = (),
 ) -> PayloadEstimate:
     """Return what is published while a change is not resolved, or the set-up is wrong or in doubt.
 
@@ -217,7 +220,7 @@ def nothing_claimed(
         To be taken off.
     noise : (2, 2) array
         `residual_rms` and `noise`.
-    reason, stamp, frame, set_up_wrong, in_doubt : as in `PayloadEstimate`
+    reason, stamp, frame, withheld, warnings : as in `PayloadEstimate`
     """
     covariance = np.diag(PRIOR_STD**2)
     return PayloadEstimate(
@@ -232,13 +235,11 @@ def nothing_claimed(
         std=np.full(PARAMETERS, np.inf),
         identified=np.zeros(PARAMETERS, dtype=bool),
         reasons=(reason,),
-        warnings=(),
+        warnings=warnings,
         reversed_sign=False,
-        unresolved=not (set_up_wrong or in_doubt),
+        withheld=withheld,
         residual_rms=noise[0],
         noise=noise[1],
-        set_up_wrong=set_up_wrong,
-        in_doubt=in_doubt,
     )
 
 

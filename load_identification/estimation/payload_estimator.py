@@ -38,6 +38,7 @@ from load_identification.estimation.payload_estimate import (
     CalibrationValue,
     EstimatorSettings,
     PayloadEstimate,
+    Withheld,
     as_wide,
     in_message_order,
     nothing_claimed,
@@ -291,16 +292,13 @@ class PayloadEstimator:
         belief = self._changes.settled(self._belief)
         found, levels = belief.knowledge, belief.noise
         noise = levels.overall
-        cause, doubt = self.misfit.cause, self.misfit.doubt
-        if cause or doubt or self._changes.before is not None:
-            changed = '' if self._changes.before is None else self._changes.why()
-            if self._changes.open_for > IMPLAUSIBLE and self.misfit.puzzle:
-                changed += f'; {self.misfit.puzzle}'
-            why, here = cause or changed or doubt, (self.newest, self._frame)
-            wrong = bool(cause), not (cause or changed)
-            nothing = nothing_claimed(found, self._tool, noise, why, *here, *wrong)
+        withheld, why = self._withheld()
+        if withheld is not None:
             # What is in doubt may be an error larger than expected, with its number.
-            return replace(nothing, warnings=self._warnings(belief)) if wrong[1] else nothing
+            warnings = self._warnings(belief) if withheld is Withheld.IN_DOUBT else ()
+            return nothing_claimed(
+                found, self._tool, noise, why, self.newest, self._frame, withheld, warnings
+            )
         body = slice(PARAMETERS)
         parameters = found.body - self._tool
         # Errors of tool and total are taken for independent.
@@ -337,12 +335,22 @@ class PayloadEstimator:
             reasons=reasons,
             warnings=warnings,
             reversed_sign=judgement.reversed_sign,
-            unresolved=False,
+            withheld=None,
             residual_rms=noise[0],
             noise=noise[1],
             budget=parts,
             calibration=shown(belief),
         )
+
+    def _withheld(self) -> tuple[Withheld | None, str]:
+        """Return why nothing is claimed, and that in words, if so."""
+        if self.misfit.cause:
+            return Withheld.SET_UP_WRONG, self.misfit.cause
+        if self._changes.before is not None:
+            long = self._changes.open_for > IMPLAUSIBLE
+            puzzle = self.misfit.puzzle if long else ''
+            return Withheld.CHANGED, '; '.join(filter(None, (self._changes.why(), puzzle)))
+        return (Withheld.IN_DOUBT, self.misfit.doubt) if self.misfit.doubt else (None, '')
 
     def _in_message_order(
         self, parameters: FloatArray, covariance: FloatArray, found: Knowledge

@@ -14,6 +14,7 @@ from load_identification.estimation.payload_estimate import (
     UNKNOWN_STD,
     CalibrationValue,
     PayloadEstimate,
+    Withheld,
 )
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.names import (
@@ -161,9 +162,7 @@ class StatusMessage:
             self._set(HEALTH + channel, state)
         for reason, count in dropped.items():
             self._set(DROPPED + reason, str(count))
-        doubtful = warning or (
-            estimate is not None and (estimate.warnings or estimate.claims_nothing)
-        )
+        doubtful = warning or (estimate is not None and (estimate.warnings or estimate.withheld))
         least = DiagnosticStatus.WARN if doubtful else DiagnosticStatus.OK
         self.message.level = max(LEVELS[self.state], least)
         words = _words(estimate, waiting)
@@ -173,7 +172,7 @@ class StatusMessage:
 def _state(estimate: PayloadEstimate | None, waiting: str) -> str:
     if waiting or estimate is None:
         return 'waiting'
-    if estimate.reversed_sign or estimate.set_up_wrong:
+    if estimate.reversed_sign or estimate.withheld is Withheld.SET_UP_WRONG:
         return 'fault'
     return 'identified' if estimate.identified[0] else 'estimating'
 

@@ -56,7 +56,7 @@ class LoadTakenOff:
 
     def update(self, estimate: PayloadEstimate | None, tool: FloatArray) -> None:
         """Take an estimate and the tool's parameters (10,) into account."""
-        doubtful = estimate is not None and estimate.claims_nothing
+        doubtful = estimate is not None and estimate.withheld is not None
         if estimate is not None and not doubtful:
             std = np.sqrt(np.diag(estimate.covariance)[PARAMETERS:])
             self.offset = np.where(std < UNKNOWN_STD, estimate.offset, np.nan)

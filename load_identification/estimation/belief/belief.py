@@ -243,9 +243,10 @@ class Belief:
         group = GROUPS[block.live]
         seen = np.array([misfit[group == g].sum() for g in (0, 1)]) * noise**2
         free = np.array([np.sum(np.maximum(1.0 - leverage[group == g], 0.0)) for g in (0, 1)])
-        known = self.settled or block.rest
-        scatter = block.scatter(self.values[self.model.body]) if known else None
-        return self.noise.learned(seen, free, block, scatter)
+        levels = self.noise.learned(seen, free, block)
+        if self.settled or block.rest:
+            levels = levels.scattered(block, block.scatter(self.values[self.model.body]))
+        return levels
 
     def _held(self, block: Block) -> Belief:
         """Keep a block; evaluate all anew where the estimate has moved, and end where known."""

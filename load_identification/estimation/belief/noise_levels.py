@@ -129,16 +129,13 @@ class NoiseLevels:
         freedom: FloatArray = EXPECTED + np.max(self.free, axis=0)
         return freedom
 
-    def learned(
-        self, residual: FloatArray, free: FloatArray, block: Block, scatter: FloatArray | None
-    ) -> NoiseLevels:
-        """Return the levels with a block more, and the scatter of its samples where it is known.
+    def learned(self, residual: FloatArray, free: FloatArray, block: Block) -> NoiseLevels:
+        """Return the levels with a block more, but for the scatter of its samples.
 
         Parameters
         ----------
         residual, free : (2,) arrays
         block : Block
-        scatter : (2,) array or None
         """
         kept = float(np.exp(-block.elapsed / MEMORY))
         mine = np.zeros((2, 1))
@@ -149,8 +146,18 @@ class NoiseLevels:
             self,
             residual=fade * self.residual + mine * residual,
             free=fade * self.free + mine * free,
-            scatter=fade * self.scatter + (0.0 if scatter is None else mine * scatter),
-            samples=fade * self.samples + (0.0 if scatter is None else mine * block.samples),
+            scatter=fade * self.scatter,
+            samples=fade * self.samples,
+        )
+
+    def scattered(self, block: Block, scatter: FloatArray) -> NoiseLevels:
+        """Return the levels with the scatter (2,) of a block's samples."""
+        mine = np.zeros((2, 1))
+        mine[int(block.rest)] = 1.0
+        return replace(
+            self,
+            scatter=self.scatter + mine * scatter,
+            samples=self.samples + mine * block.samples,
         )
 
 
