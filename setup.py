@@ -24,6 +24,7 @@ def ros_wheels(distro: str) -> list[str]:
         'sensor-msgs',
         'std-msgs',
         'std-srvs',
+        'trajectory-msgs',
         'visualization-msgs',
     )
     return [f'ros-{distro}-{package}' for package in packages]
@@ -86,6 +87,7 @@ setup(
             f'identify_arm = {NAME}.commands.identify_arm:main',
             f'hexapod_demo = {NAME}.commands.hexapod_demo:main',
             f'load_monitor = {NAME}.commands.load_monitor:main',
+            f'identify_payload = {NAME}.commands.guided.identify_payload:main',
             f'plan_excitation = {NAME}.commands.plan_excitation:main',
         ],
     },

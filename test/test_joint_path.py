@@ -9,7 +9,7 @@ import pinocchio
 import pytest
 
 from load_identification.errors import ParameterError
-from load_identification.motion.joint_path import JointPath, Move, Piece, Sampled, Sweep
+from load_identification.motion.joint_path import JointPath, Move, Piece, Sampled, Stretch, Sweep
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import Oscillation, Sines, random_sines
 from load_identification.simulation.puma import (
@@ -45,6 +45,7 @@ PATHS = {
     'sweep': Sweep(np.zeros(2), np.array([1.0, 0.0]), 4.0, 0.5),
     'several': puma_trajectory(VELOCITY_LIMIT, 8.0, seed=3),
     'sampled': sampled(rich(3, 8.0), 25.0),
+    'stretch': Stretch(rich(3, 8.0), 0.0, 1.65, 0.35),
 }
 
 
@@ -103,6 +104,18 @@ def test_a_move_within_limits_reaches_one_of_them() -> None:
     _, qd, qdd = move.sample(np.linspace(0.0, move.duration, 5001))
     used = np.maximum(np.abs(qd) / limits.velocity, np.abs(qdd) / limits.acceleration)
     assert used.max() == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_stretch_is_the_path_until_it_brakes_on_it() -> None:
+    path = rich(3, 8.0)
+    stretch = Stretch(path, 2.0, 1.65, 0.35)
+    times = np.linspace(0.0, 1.65, 100)
+    for mine, whole in zip(stretch.sample(times), path.sample(2.0 + times), strict=True):
+        np.testing.assert_allclose(mine, whole, atol=1e-12)  # rounding
+    rest = stretch.sample(np.array([2.0]))
+    assert stretch.end == pytest.approx(2.0 + 1.65 + 0.35 / 2.0)
+    expected = path.sample(np.array([stretch.end])).position
+    np.testing.assert_allclose(rest.position, expected, atol=1e-12)
 
 
 def test_polynomials_through_sampled_points_are_the_path_itself() -> None:

@@ -96,6 +96,7 @@ BACKGROUND: dict[str, tuple[list[str], int]] = {
     'identify_load': (['/nowhere'], 130),
     'identify_arm': (['/nowhere'], 130),
     'plan_excitation': (['/nowhere'], 130),
+    'identify_payload': ([], 130),
 }
 """How each program is started, and its exit status after SIGINT."""
 

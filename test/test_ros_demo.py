@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
-from ros_helpers import DEADLINE, LATCHED, RELIABLE, Group
+from ros_helpers import LATCHED, RELIABLE, Group
 from ros_messages import NAMESPACE, NS, stamp_of
+from ros_programs import Program
 from sensor_msgs.msg import JointState
 
-import load_identification
 from load_identification.commands import demo_pipeline
 from load_identification.commands import load_demo as demo
 from load_identification.commands.demo_arm import ArmPublisher, Truth, simulate_arm
@@ -32,7 +27,6 @@ from load_identification.nodes.client.monitor import Estimate, Monitor
 from load_identification.nodes.transport.subscriptions import DrainedSubscription
 from load_identification.simulation.sensors import SensorModel, aluminium_block
 
-CODE = str(Path(load_identification.__file__).resolve().parents[1])
 FIRST_LINE = 'at rest'
 """Written when the first sample has been published."""
 
@@ -48,64 +42,6 @@ SCALE = np.array([1.0, *[1e3] * 3, *[1.0] * 12])
 """The table's units per SI unit."""
 
 
-class Demo:
-    """`load_demo` in a process group of its own, on the domain of a group."""
-
-    def __init__(self, group: Group, *arguments: str) -> None:
-        self._group = group
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed in `close`
-        self._process = subprocess.Popen(
-            [sys.executable, '-m', 'load_identification.commands.load_demo', *arguments],
-            env=os.environ
-            | {
-                'ROS_DOMAIN_ID': str(group.domain),
-                'PYTHONPATH': CODE,
-                'PYTHONIOENCODING': 'utf-8',
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=self._file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-
-    @property
-    def output(self) -> str:
-        """All it has written so far."""
-        size = os.fstat(self._file.fileno()).st_size
-        return os.pread(self._file.fileno(), size, 0).decode()
-
-    def wait_for_line(self, text: str) -> None:
-        """Wait until it has written a text; fail where it ends before."""
-        self._group.wait_for(
-            lambda: text in self.output or self._process.poll() is not None, f'{text!r}'
-        )
-        assert text in self.output, self.output
-
-    def send(self, number: signal.Signals) -> None:
-        """Send a signal to it, not to what it has started."""
-        self._process.send_signal(number)
-
-    def wait(self) -> int:
-        """Return its exit status."""
-        return self._process.wait(DEADLINE)
-
-    @property
-    def left_behind(self) -> bool:
-        """Whether anything of its process group runs once it has ended."""
-        try:
-            os.killpg(self._process.pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
-
-    def close(self) -> None:
-        """End it and all that it has started."""
-        if self._process.poll() is None or self.left_behind:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._file.close()
-
-
 @pytest.fixture
 def group() -> Iterator[Group]:
     """Return a ROS graph of the test's own."""
@@ -114,17 +50,17 @@ def group() -> Iterator[Group]:
 
 
 @pytest.fixture(scope='module', autouse=True)
-def whole_run() -> Iterator[Demo]:
+def whole_run() -> Iterator[Program]:
     """Start the demonstration; the other tests run in its time, for it takes 20 s."""
     with Group() as group:
-        run = Demo(group)
+        run = Program(group, 'load_demo')
         yield run
         run.close()
 
 
 def test_seen_publishers_are_refused(group: Group) -> None:
     group.publisher(WrenchStamped, '/wrench')
-    run = Demo(group)
+    run = Program(group, 'load_demo')
     try:
         status, output = run.wait(), run.output
         assert status == demo.CANNOT_RUN
@@ -138,7 +74,7 @@ def test_seen_publishers_are_refused(group: Group) -> None:
 
 def test_second_pipeline_is_refused(group: Group) -> None:
     group.publisher(DiagnosticStatus, f'{NAMESPACE}/status', LATCHED)
-    run = Demo(group)
+    run = Program(group, 'load_demo')
     try:
         assert run.wait() == demo.CANNOT_RUN
         assert '--no-pipeline' in run.output
@@ -147,7 +83,7 @@ def test_second_pipeline_is_refused(group: Group) -> None:
 
 
 def test_interruption_ends_the_pipeline_too(group: Group) -> None:
-    run = Demo(group)
+    run = Program(group, 'load_demo')
     try:
         run.wait_for_line(FIRST_LINE)
         run.send(signal.SIGINT)
@@ -161,7 +97,7 @@ def test_interruption_ends_the_pipeline_too(group: Group) -> None:
 
 def test_pipeline_of_others_is_fed_and_left_alone(group: Group) -> None:
     pipeline = group.start()
-    run = Demo(group, '--no-pipeline')
+    run = Program(group, 'load_demo', '--no-pipeline')
     try:
         run.wait_for_line(FIRST_LINE)
         run.send(signal.SIGTERM)
@@ -298,7 +234,7 @@ def test_column_shows_which_intervals_hold_the_truth() -> None:
     assert np.flatnonzero(~inside).tolist() == [4]
 
 
-def test_run_ends_with_a_table_that_holds(whole_run: Demo) -> None:
+def test_run_ends_with_a_table_that_holds(whole_run: Program) -> None:
     status, output = whole_run.wait(), whole_run.output
     assert status == demo.HOLDS, output
     assert not whole_run.left_behind

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from load_identification.errors import ParameterError
 from load_identification.interface.program import (
     INTERRUPTED,
     make_parser,
@@ -43,6 +44,11 @@ def _parser() -> argparse.ArgumentParser:
         '--report', metavar='DIR', type=Path, help='write an HTML page with plots to this folder'
     )
     parser.add_argument(
+        '--guided',
+        action='store_true',
+        help='let identify_payload move the arm about its pose, in place of the long motion',
+    )
+    parser.add_argument(
         '--no-pipeline',
         action='store_true',
         help='feed and judge a pipeline that somebody else starts, as the launch file does',
@@ -69,19 +75,27 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str], arguments: argparse.Namespace) -> int:
+    if arguments.guided and arguments.report is not None:
+        raise ParameterError('--report is of the long motion: leave it out, or --guided')
+
     from rich.console import Console
 
+    from load_identification.commands import demonstration
     from load_identification.commands.demo_pipeline import demo_node
-    from load_identification.commands.demonstration import demonstrate
+    from load_identification.commands.guided import demonstration as guided
     from load_identification.report.page import check_folder
 
     with demo_node('load_demo', argv) as node:
         if arguments.report is not None:
             check_folder(arguments.report)
         console = Console(highlight=False, markup=False)
-        holds = demonstrate(
-            node, arguments.seed, not arguments.no_pipeline, console, arguments.report
-        )
+        own_pipeline = not arguments.no_pipeline
+        if arguments.guided:
+            holds = guided.demonstrate(node, arguments.seed, own_pipeline, console)
+        else:
+            holds = demonstration.demonstrate(
+                node, arguments.seed, own_pipeline, console, arguments.report
+            )
         return HOLDS if holds else DOES_NOT_HOLD
 
 

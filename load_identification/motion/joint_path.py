@@ -173,6 +173,47 @@ class Sampled:
 
 
 @dataclass(frozen=True, eq=False)
+class Stretch:
+    """A path followed from a time on, then braked to rest on it.
+
+    q = path(s), ds/dt = 1 until `run`, then falling to 0 by a smooth step in `brake`
+
+    Whoever follows it passes through the postures of the path alone, also while braking.
+
+    Attributes
+    ----------
+    path : Piece
+    begin : float
+        Time of the path at which it begins [s].
+    run, brake : float
+        How long the path is followed as it is, and how long braking takes [s].
+    """
+
+    path: Piece
+    begin: float
+    run: float
+    brake: float
+
+    @property
+    def duration(self) -> float:
+        """[s]."""
+        return self.run + self.brake
+
+    @property
+    def end(self) -> float:
+        """Time of the path at which it comes to rest [s]."""
+        return self.begin + self.run + self.brake / 2.0
+
+    def sample(self, times: FloatArray) -> JointMotion:
+        """Return the motion at times (n,) since its beginning, at rest after it [s]."""
+        t = np.clip(times, 0.0, self.duration)
+        way, fall, slope, _ = smooth_step((t - self.run) / self.brake)
+        q, qd, qdd = self.path.sample(self.begin + t - self.brake * way)
+        rate, change = (1.0 - fall)[:, None], (-slope / self.brake)[:, None]
+        return JointMotion(q, rate * qd, rate**2 * qdd + change * qd)
+
+
+@dataclass(frozen=True, eq=False)
 class JointPath:
     """Pieces one after another, each beginning where the last one ends, at rest in between.
 

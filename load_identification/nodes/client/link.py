@@ -6,6 +6,7 @@ A call may wait anywhere, in a callback of the caller's node too, and nobody els
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 import weakref
@@ -52,7 +53,7 @@ class Link:
         )
         self._clients: dict[str, Client] = {}
         self._changed = threading.Condition()
-        self._heard, self._status = 0, DiagnosticStatus()
+        self._heard, self._status, self._when = 0, DiagnosticStatus(), -math.inf
         self._node.create_subscription(
             DiagnosticStatus, f'{self._namespace}/status', self._hear, LATCHED_QOS
         )
@@ -87,9 +88,16 @@ class Link:
             raise NotAnsweredError(f'{name} has not answered within {self._timeout:g} s')
         return future.result()
 
+    @property
+    def newest(self) -> tuple[dict[str, str], str, float]:
+        """Keys and message of the last status, and when it came [s, monotonic]."""
+        with self._changed:
+            status, when = self._status, self._when
+        return {item.key: item.value for item in status.values}, str(status.message), when
+
     def _hear(self, status: DiagnosticStatus) -> None:
         with self._changed:
-            self._status = status
+            self._status, self._when = status, time.monotonic()
             self._heard += 1
             self._changed.notify_all()
 

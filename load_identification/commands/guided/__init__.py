@@ -1,0 +1,1 @@
+"""A small motion about the present pose: the program and its demonstration."""

@@ -1,0 +1,112 @@
+"""A simulated arm that follows trajectories in real time, with a load on its wrist sensor."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory
+
+from load_identification.interface.messages import NS, stamp_of
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.robot import Robot
+from load_identification.motion.joint_path import JointMotion, Sampled
+from load_identification.nodes.transport.publishers import InputPublisher
+from load_identification.nodes.transport.subscriptions import STREAM_QOS, DrainedSubscription
+from load_identification.simulation.sensors import SensorModel, load_wrench
+from load_identification.typing_aliases import FloatArray, IntArray
+
+
+class GuidedArm:
+    """Publishes joint states and wrenches, and moves as a joint trajectory controller does.
+
+    A trajectory takes the place of the one before from its stamp on; its points are joined by
+    polynomials of fifth order. Encoders are exact.
+
+    Parameters
+    ----------
+    node : Node
+    description : str
+        URDF.
+    sensor_frame : str
+    position : (J,) array
+        Where it stands at first [rad, m].
+    payload : InertialParameters
+    topic : str
+        Of the trajectories.
+    rate : float
+        Samples per second [Hz].
+    seed : int
+        Of the sensor's noise.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        description: str,
+        sensor_frame: str,
+        position: FloatArray,
+        payload: InertialParameters,
+        topic: str,
+        rate: float = 1000.0,
+        seed: int = 0,
+    ) -> None:
+        self.robot = Robot(description, sensor_frame)
+        self.position = position
+        """Where it is by now (J,) [rad, m]."""
+        self.external: FloatArray = np.zeros(6)
+        """Wrench of a contact on the sensor, in S [N, N m]."""
+        self._description, self._payload = description, payload
+        self._sensors, self._rng = SensorModel(), np.random.default_rng(seed)
+        self._inputs = InputPublisher(node, self.robot.joints, sensor_frame)
+        self._trajectories = DrainedSubscription(node, JointTrajectory, topic, STREAM_QOS)
+        still = JointMotion(np.tile(position, (2, 1)), *np.zeros((2, 2, len(position))))
+        self._paths = [(0, Sampled(np.array([0.0, 1.0]), still))]
+        self._period = int(NS / rate)
+        self._next = 0
+
+    @property
+    def unheard(self) -> list[str]:
+        """The topics to which nobody has subscribed."""
+        return self._inputs.unheard
+
+    def start(self) -> None:
+        """Publish the description; samples are due from now on."""
+        self._inputs.describe(self._description)
+        self._next = time.time_ns()
+
+    def publish_due(self) -> None:
+        """Take in trajectories, and publish the samples that are due."""
+        for message in self._trajectories.take():
+            self._take(message)
+        stamps = np.arange(self._next, time.time_ns(), self._period)
+        if not stamps.size:
+            return
+        self._next = int(stamps[-1]) + self._period
+        motion = self._motion(stamps)
+        self.position = motion.position[-1]
+        wrench = load_wrench(self._payload, self.robot.motion(*motion)) + self.external
+        noise = np.repeat([self._sensors.force_noise, self._sensors.torque_noise], 3)
+        wrench += self._sensors.offset + noise * self._rng.standard_normal(wrench.shape)
+        for stamp, position, raw in zip(stamps.tolist(), motion.position, wrench, strict=True):
+            self._inputs.publish(stamp, position, raw)
+
+    def _take(self, message: JointTrajectory) -> None:
+        if tuple(message.joint_names) != self.robot.joints:
+            return
+        times = [p.time_from_start.sec + p.time_from_start.nanosec / NS for p in message.points]
+        points = JointMotion(
+            *(
+                np.array([getattr(point, name) for point in message.points])
+                for name in ('positions', 'velocities', 'accelerations')
+            )
+        )
+        path = Sampled(np.array(times), points)
+        self._paths = [self._paths[-1], (stamp_of(message) or time.time_ns(), path)]
+
+    def _motion(self, stamps: IntArray) -> JointMotion:
+        """Return the motion at stamps (n,) [ns]: of the newest trajectory that has begun."""
+        parts = [path.sample((stamps - begin) / NS) for begin, path in self._paths]
+        begun = (stamps >= self._paths[-1][0])[:, None]
+        return JointMotion(*(np.where(begun, parts[-1][k], parts[0][k]) for k in range(3)))

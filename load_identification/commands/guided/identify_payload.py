@@ -1,0 +1,181 @@
+"""The command `identify_payload`: a small motion about the present pose that shows the payload."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from load_identification.interface.program import (
+    INTERRUPTED,
+    make_parser,
+    run,
+    without_ros_arguments,
+)
+
+if TYPE_CHECKING:
+    from load_identification.motion.guided import GuidedRequest
+
+DONE, NOT_IDENTIFIED, CANNOT_RUN, STOPPED = 0, 1, 2, 3
+"""Exit statuses."""
+
+TOPIC = '/joint_trajectory_controller/joint_trajectory'
+
+STAGES = ('mass', 'com', 'inertia')
+
+EPILOG = f"""\
+Reads /robot_description, /joint_states and /wrench, and plans a motion of
+the last three joints. Without --execute nothing is sent.
+
+It knows the arm, the floor and the boxes of --keep-out, and does not know
+what else stands around the robot, nor the size of what it carries beyond
+--payload-radius. Keep a hand on the emergency stop.
+
+With --execute it needs a running pipeline, has it forget the payload
+(reset), and sends segments of 2 s at most, each of which ends at rest. The
+arm is stopped, within its limits, by Ctrl-C, a contact, a tracking error,
+and where joint states, wrenches or the status do not come any more.
+
+exit status:
+  {DONE}    planned; with --execute: all that is needed is identified
+  {NOT_IDENTIFIED}    not all is identified, or the motion was not confirmed
+  {CANNOT_RUN}    it could not run, or the motion is refused: one line says why
+  {STOPPED}    the arm was stopped: one line says why
+  {INTERRUPTED}  interrupted
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = make_parser(
+        'identify_payload',
+        'Identify what a robot carries by a small motion about its present pose.',
+        EPILOG,
+    )
+    parser.add_argument(
+        '--need',
+        nargs='+',
+        choices=STAGES,
+        default=['mass', 'com'],
+        help='what is to be identified; the arm stops as soon as it is (default: mass com)',
+    )
+    sent = parser.add_argument_group('sending')
+    sent.add_argument('--execute', action='store_true', help='send the motion, once confirmed')
+    sent.add_argument('--yes', action='store_true', help='do not ask')
+    to = sent.add_mutually_exclusive_group()
+    to.add_argument(
+        '--topic',
+        default=TOPIC,
+        help='of trajectory_msgs/JointTrajectory (default: %(default)s)',
+    )
+    to.add_argument(
+        '--action',
+        metavar='NAME',
+        help='a control_msgs/FollowJointTrajectory action instead, such as '
+        '/joint_trajectory_controller/follow_joint_trajectory',
+    )
+    motion = parser.add_argument_group('motion')
+    motion.add_argument(
+        '--amplitude',
+        metavar='DEG',
+        type=float,
+        default=20.0,
+        help='by which each joint turns to each side at most (default: %(default)g)',
+    )
+    motion.add_argument(
+        '--speed',
+        metavar='SHARE',
+        type=float,
+        default=0.3,
+        help="part of the joints' velocity limits (default: %(default)g)",
+    )
+    motion.add_argument(
+        '--payload-radius',
+        metavar='M',
+        type=float,
+        default=0.1,
+        help="of a ball about the sensor's origin that holds what is carried "
+        '(default: %(default)g m)',
+    )
+    motion.add_argument(
+        '--floor',
+        metavar='Z',
+        type=float,
+        default=0.0,
+        help='height in the root frame that everything stays above (default: %(default)g m)',
+    )
+    motion.add_argument('--no-floor', action='store_true', help='for an arm on a wall or ceiling')
+    motion.add_argument(
+        '--keep-out',
+        metavar=('X0', 'X1', 'Y0', 'Y1', 'Z0', 'Z1'),
+        nargs=6,
+        type=float,
+        action='append',
+        default=[],
+        help='a box in the root frame that nothing may enter, m; any number of them',
+    )
+    return parser
+
+
+def _request(options: argparse.Namespace) -> GuidedRequest:
+    import math
+
+    from load_identification.motion.clearance import Box
+    from load_identification.motion.guided import GuidedRequest
+
+    return GuidedRequest(
+        amplitude=math.radians(options.amplitude),
+        speed=options.speed,
+        floor=None if options.no_floor else options.floor,
+        keep_out=tuple(Box(box[0::2], box[1::2]) for box in options.keep_out),
+        payload_radius=options.payload_radius,
+    )
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    argv = sys.argv[1:] if args is None else list(args)
+    return run(
+        'identify_payload',
+        CANNOT_RUN,
+        lambda: _run(argv, _parser().parse_args(without_ros_arguments(argv))),
+    )
+
+
+def _run(argv: Sequence[str], options: argparse.Namespace) -> int:
+    request = _request(options)
+
+    from rich.console import Console
+
+    from load_identification.commands.demo_pipeline import demo_node
+    from load_identification.commands.guided.session import Session
+    from load_identification.nodes.client.controller import ActionSender, TopicSender
+    from load_identification.nodes.client.path_follower import StoppedError
+
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    with demo_node('identify_payload', argv) as node:
+        session = Session(node, console)
+        motion = session.plan(request)
+        if not options.execute:
+            console.print('Nothing is sent without --execute.')
+            return DONE
+        sender = (
+            ActionSender(node, options.action)
+            if options.action
+            else TopicSender(node, options.topic)
+        )
+        session.look_for(sender)
+        if not options.yes and not session.confirmed(options.action or options.topic):
+            return NOT_IDENTIFIED
+        try:
+            identified = session.move(motion, sender, options.need)
+        except StoppedError as stop:
+            console.print(f'Stopped: {stop}', style='bold red')
+            session.show_rest(motion)
+            return session.signalled or STOPPED
+        session.show_result()
+        return DONE if identified else NOT_IDENTIFIED
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,289 @@
+"""A small motion of an arm's last joints about the pose it has, to show what it carries.
+
+It has the least possible effect on what stands around: three joints turn by a few degrees to each
+side, slowly enough to be stopped within half a second. Limits, floor, the arm itself and boxes to
+keep out of are looked at; nothing else is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from load_identification.errors import LoadIdentificationError, ParameterError
+from load_identification.model.regressor import wrench_regressor
+from load_identification.model.robot import Robot
+from load_identification.motion.clearance import Box, Clearance
+from load_identification.motion.joint_path import Move
+from load_identification.motion.limits import Limits, arm_limits
+from load_identification.motion.sines import Sines, random_sines
+from load_identification.typing_aliases import FloatArray
+
+MOVED = 3
+"""So many of the last joints move: as many as turn the sensor about every axis."""
+
+DURATION = 14.0
+"""Of the whole motion, which ends sooner where all is identified [s]."""
+
+HIGHEST_FREQUENCY = 1.5
+"""Of the sines: inertia shows in acceleration, and the filter's band begins to fall at 5 [Hz]."""
+
+DRAWS = 24
+"""Motions of which the one that shows most is taken."""
+
+ACCELERATION_SHARE, BRAKE_SHARE = 0.8, 0.8
+"""Parts of the acceleration limit that the motion takes, and that braking at full speed takes.
+
+While it brakes the motion's own part falls with the square of the speed: to 0.2 where braking
+takes most. Both together keep the limit.
+"""
+
+SMOOTH_STEP_PEAK = 1.875
+"""Of the smooth step's derivative over its mean [-]."""
+
+LIMIT_MARGIN = np.deg2rad(1.0)
+"""Kept from the ends of a joint's range [rad]."""
+
+CLEARANCE = 0.02
+"""Everything stays at least so far from everything else [m]."""
+
+CHECKS = 20.0
+"""Postures per second in which that is looked at: a tool at 1 m/s moves 5 cm in between [1/s]."""
+
+RETURNS = (0.25, 0.5, 0.75, 1.0)
+"""Parts of the straight way back to the first pose at which it is looked at too."""
+
+SMALLER = (15.0, 10.0, 7.5, 5.0)
+"""Amplitudes that are tried where the one asked for does not fit, to say which would [deg]."""
+
+GRID = 25.0
+"""Samples per second by which draws are compared [Hz]."""
+
+SCALE = np.repeat([0.1, 0.005], 3)
+"""Noise of force and torque that are alike in weight [N, N m]."""
+
+
+class RefusedMotionError(LoadIdentificationError):
+    """The motion would leave a limit, or come too near to something; the text says to what."""
+
+
+@dataclass(frozen=True)
+class GuidedRequest:
+    """What is asked for.
+
+    Attributes
+    ----------
+    amplitude : float
+        By which each joint turns to each side at most [rad].
+    speed : float
+        Part of the joints' velocity limits [-].
+    floor : float or None
+        Height of the floor in the root frame; None: there is none [m].
+    keep_out : tuple of Box
+    payload_radius : float
+        Of the sphere about the sensor's origin that holds what the arm carries [m].
+    """
+
+    amplitude: float = np.deg2rad(20.0)
+    speed: float = 0.3
+    floor: float | None = 0.0
+    keep_out: tuple[Box, ...] = ()
+    payload_radius: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if not 1.0 <= np.rad2deg(self.amplitude) <= 45.0:
+            raise ParameterError(
+                f'amplitude is {np.rad2deg(self.amplitude):g}°; it must be from 1 to 45°'
+            )
+        if not 0.0 < self.speed <= 0.5:
+            raise ParameterError(
+                f'speed is {self.speed:g}; it must be above 0 and at most 0.5 of the limits'
+            )
+        if not 0.0 <= self.payload_radius <= 2.0:
+            raise ParameterError(
+                f'payload radius is {self.payload_radius:g} m; it must be from 0 to 2 m'
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class GuidedMotion:
+    """A planned motion.
+
+    Attributes
+    ----------
+    robot : Robot
+    limits : Limits
+        That it keeps, of all J joints between root and sensor.
+    start : (J,) array
+        The pose it begins and ends in [rad, m].
+    path : Sines
+        From rest to rest.
+    moved : tuple of int
+        The joints that move.
+    brake : float
+        Time in which it is stopped from full speed, within the limits [s].
+    clearance : float
+        Least distance of anything to anything [m].
+    guessed : dict of str to str
+        Links whose shape is guessed, as `Clearance.guessed`.
+    """
+
+    robot: Robot
+    limits: Limits
+    start: FloatArray
+    path: Sines
+    moved: tuple[int, ...]
+    brake: float
+    clearance: float
+    guessed: dict[str, str]
+
+    def back_from(self, position: FloatArray) -> Move:
+        """Return the straight way back to the first pose, from a posture (J,) of the path."""
+        return Move.within(position, self.start, self.limits)
+
+
+def plan_guided(
+    urdf: str, robot: Robot, position: FloatArray, request: GuidedRequest
+) -> GuidedMotion:
+    """Plan a motion about a pose.
+
+    Parameters
+    ----------
+    urdf : str
+        From which the robot was made.
+    robot : Robot
+    position : (J,) array
+        Of its joints now [rad, m].
+    request : GuidedRequest
+
+    Raises
+    ------
+    RefusedMotionError
+        Where it cannot be about this pose; says why, and which smaller one could be.
+    ParameterError
+        Where the description lacks a limit.
+    """
+    own = arm_limits(_Joints(robot.joints, robot.position_limits.T, robot.velocity_limits))
+    surroundings = Clearance(
+        urdf,
+        robot.joints,
+        floor=request.floor,
+        keep_out=request.keep_out,
+        tip_frame=robot.sensor_frame,
+        payload_radius=request.payload_radius,
+    )
+
+    def planned(amplitude: float) -> GuidedMotion:
+        moved = np.flatnonzero(~robot.prismatic)[-MOVED:]
+        reach = np.zeros(len(position))
+        reach[moved] = amplitude
+        _check_limits(robot, own, position, reach)
+        limits = replace(
+            own,
+            lower=position - reach,
+            upper=position + reach,
+            velocity=request.speed * own.velocity,
+            acceleration=ACCELERATION_SHARE * own.acceleration,
+        )
+        path = _most_telling(robot, limits, position)
+        least = _check_clearance(surroundings, path, position)
+        share = request.speed * np.max(own.velocity / own.acceleration)
+        brake = SMOOTH_STEP_PEAK * float(share) / BRAKE_SHARE
+        joints = tuple(moved.tolist())
+        return GuidedMotion(
+            robot, limits, position, path, joints, brake, least, surroundings.guessed
+        )
+
+    try:
+        return planned(request.amplitude)
+    except RefusedMotionError as refusal:
+        for smaller in (a for a in SMALLER if np.deg2rad(a) < request.amplitude):
+            try:
+                planned(np.deg2rad(smaller))
+            except RefusedMotionError:
+                continue
+            raise RefusedMotionError(f'{refusal}; ±{smaller:g}° would fit') from None
+        raise
+
+
+@dataclass
+class _Joints:
+    """What `arm_limits` asks of an arm."""
+
+    joints: tuple[str, ...]
+    position_limits: FloatArray
+    velocity_limits: FloatArray
+
+
+def _check_limits(robot: Robot, own: Limits, position: FloatArray, reach: FloatArray) -> None:
+    """Refuse a motion that comes too near to the end of a joint's range."""
+    for k in np.flatnonzero(reach):
+        need = reach[k] + LIMIT_MARGIN
+        rooms = {'lower': position[k] - own.lower[k], 'upper': own.upper[k] - position[k]}
+        side = min(rooms, key=lambda name: rooms[name])
+        if np.isfinite(robot.position_limits[:, k]).all() and rooms[side] < need:
+            where = f'{_degrees(rooms[side])} from' if rooms[side] >= 0.0 else 'beyond'
+            end = own.lower[k] if side == 'lower' else own.upper[k]
+            raise RefusedMotionError(
+                f'{robot.joints[k]} stands at {_degrees(position[k])}, {where} its {side} limit '
+                f'of {_degrees(end)}, and ±{_degrees(reach[k])} needs {_degrees(need)} to each '
+                'side: move it away from there'
+            )
+
+
+def _degrees(angle: float) -> str:
+    return f'{np.rad2deg(angle):.1f}°'
+
+
+def _check_clearance(surroundings: Clearance, path: Sines, start: FloatArray) -> float:
+    """Return the least distance on a path and on every straight way back from it [m]."""
+    times = np.linspace(0.0, path.duration, int(CHECKS * path.duration) + 1)
+    away = path.sample(times).position - start
+    ways = (start + np.array(RETURNS)[:, None, None] * away).reshape(-1, len(start))
+    ways = np.vstack([start, ways])
+    distances = surroundings.distance(ways)
+    nearest = 0 if distances[0] < CLEARANCE else int(np.argmin(distances))
+    least = float(distances[nearest])
+    if least < CLEARANCE:
+        there = 'come on the way' if nearest else 'stand'
+        how = (
+            f'{1e3 * least:.0f} mm apart'
+            if least > 0.0
+            else f'{-1e3 * least:.0f} mm into each other'
+        )
+        raise RefusedMotionError(
+            f'{surroundings.nearest(ways[nearest])} {there} {how} by the description, and '
+            f'{1e3 * CLEARANCE:.0f} mm are kept: move the arm away from there'
+        )
+    return least
+
+
+def _most_telling(robot: Robot, limits: Limits, start: FloatArray) -> Sines:
+    """Return, of some random sums of sines, the one that tells most of the ten parameters.
+
+    By the determinant of their information, with the sensor's offset unknown too.
+    """
+    best, most = None, -np.inf
+    for seed in range(DRAWS):
+        path = random_sines(start, limits, DURATION, seed, HIGHEST_FREQUENCY)
+        times = np.arange(0.0, path.duration, 1.0 / GRID)
+        sampled = path.sample(times)
+        moved = limits.upper > limits.lower
+        fastest = np.max(np.abs(sampled.acceleration), axis=0)[moved]
+        factor = min(1.0, float(np.min(limits.acceleration[moved] / fastest)))
+        path = replace(path, amplitude=factor * path.amplitude)
+        motion = robot.motion(*path.sample(times))
+        rows = wrench_regressor(
+            motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
+        )
+        unknown = np.concatenate([rows, np.tile(np.eye(6), (len(rows), 1, 1))], axis=2)
+        triangle = np.linalg.qr((unknown / SCALE[:, None]).reshape(-1, 16), mode='r')
+        # The offset's columns stand last: what is left of the first ten is in R all the same.
+        offset_first = np.linalg.qr(np.roll(triangle, 6, axis=1), mode='r')
+        told = float(np.sum(np.log(np.maximum(np.abs(np.diag(offset_first)[6:]), 1e-12))))
+        if told > most:
+            best, most = path, told
+    assert best is not None
+    return best

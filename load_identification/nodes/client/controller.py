@@ -1,0 +1,117 @@
+"""Hands trajectories to a joint trajectory controller, by topic or action."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Protocol
+
+import rclpy
+from builtin_interfaces.msg import Duration, Time
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from load_identification.errors import ParameterError
+from load_identification.interface.messages import NS
+from load_identification.motion.joint_path import Piece
+from load_identification.recordings.joint_trajectory import trajectory_fields
+
+
+class Sender(Protocol):
+    """Hands trajectories to a controller."""
+
+    def unheard(self) -> str:
+        """Return in words why nobody would hear; empty where somebody does."""
+
+    def send(self, trajectory: JointTrajectory) -> None:
+        """Send one."""
+
+    def refused(self) -> str:
+        """Return in words that the controller has refused one; empty where not."""
+
+
+class TopicSender:
+    """Sends to a topic."""
+
+    def __init__(self, node: Node, topic: str) -> None:
+        self._node = node
+        self._publisher = node.create_publisher(JointTrajectory, topic, 10)
+
+    def unheard(self) -> str:
+        """Return in words that nobody has subscribed, and where somebody has."""
+        if self._publisher.get_subscription_count():
+            return ''
+        others = [
+            name
+            for name, kinds in self._node.get_topic_names_and_types()
+            if 'trajectory_msgs/msg/JointTrajectory' in kinds
+            and self._node.count_subscribers(name)
+        ]
+        hint = (
+            f'somebody listens to {", ".join(others)}' if others else 'is the controller active?'
+        )
+        return f'nobody listens to {self._publisher.topic_name}: {hint}'
+
+    def send(self, trajectory: JointTrajectory) -> None:
+        """Publish it."""
+        self._publisher.publish(trajectory)
+
+    def refused(self) -> str:
+        """Return nothing: a topic does not answer."""
+        return ''
+
+
+class ActionSender:
+    """Sends to a FollowJointTrajectory action; each goal takes the place of the one before.
+
+    Raises
+    ------
+    ParameterError
+        Where control_msgs is not installed.
+    """
+
+    def __init__(self, node: Node, name: str) -> None:
+        try:
+            # Imported only where it is asked for: it comes with ros2_control.
+            actions = importlib.import_module('control_msgs.action')
+        except ImportError as error:
+            raise ParameterError(
+                '--action needs the package control_msgs, which is not installed: install it, or '
+                'use --topic'
+            ) from error
+        self._node, self._name, self._type = node, name, actions.FollowJointTrajectory
+        self._client = ActionClient(node, self._type, name)
+        self._answers: list[Any] = []
+
+    def unheard(self) -> str:
+        """Return in words that nobody offers the action."""
+        if self._client.server_is_ready():
+            return ''
+        return f'nobody offers the action {self._name}: is the controller active?'
+
+    def send(self, trajectory: JointTrajectory) -> None:
+        """Send it as a goal."""
+        self._answers.append(self._client.send_goal_async(self._type.Goal(trajectory=trajectory)))
+
+    def refused(self) -> str:
+        """Return in words that a goal was not accepted."""
+        rclpy.spin_once(self._node, timeout_sec=0.0)
+        refused = any(answer.done() and not answer.result().accepted for answer in self._answers)
+        return f'the controller refuses what {self._name} sends' if refused else ''
+
+
+def trajectory_message(joints: tuple[str, ...], piece: Piece, stamp: int) -> JointTrajectory:
+    """Return a piece as a message that begins at a stamp [ns]."""
+    fields = trajectory_fields(joints, piece, 0.0)
+    message = JointTrajectory(
+        joint_names=fields['joint_names'],
+        points=[
+            JointTrajectoryPoint(
+                **point | {'time_from_start': Duration(**point['time_from_start'])}
+            )
+            for point in fields['points']
+        ],
+    )
+    seconds, nanoseconds = divmod(stamp, NS)
+    message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
+    return message

@@ -1,0 +1,249 @@
+"""Sends a path to a trajectory controller in segments that end at rest, and watches the arm.
+
+Each segment follows the path on from where the arm is by then, and brakes to rest on it unless the
+next one, sent long before, replaces that end. So what comes late or never leaves the arm at rest,
+and segments agree wherever they overlap: it does not matter when exactly one arrives.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from load_identification.errors import LoadIdentificationError
+from load_identification.interface.messages import NS, stamp_of
+from load_identification.motion.joint_path import Piece, Stretch
+from load_identification.nodes.client.controller import Sender, trajectory_message
+from load_identification.nodes.transport.publishers import JOINT_STATES, WRENCH
+from load_identification.nodes.transport.subscriptions import INPUT_QOS, DrainedSubscription
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+SEGMENT = 2.0
+"""Of the longest segment, its end included: an arm left alone is at rest by then [s]."""
+
+STEP = 0.5
+"""Between two segments; the rest of a segment is for what comes late [s]."""
+
+APPROACH, LEAD = 0.2, 0.1
+"""From the first message to the first motion, and from that to stop to the braking [s]."""
+
+PERIOD = 0.01
+"""Between two looks at the arm [s]."""
+
+STALE = 0.5
+"""Joint states and wrenches come at least so often [s]."""
+
+START, TRACKING = np.deg2rad(1.0), np.deg2rad(2.0)
+"""The arm is so near to where a path begins, and to where it was within `LAG` [rad, m]."""
+
+LAG = 0.25
+"""By so much a controller may be behind [s]."""
+
+SETTLING = 2.0
+"""Given to an arm to come to rest where it is told to [s]."""
+
+
+class StoppedError(LoadIdentificationError):
+    """The motion was stopped, or not begun; the text says why."""
+
+
+class ArmListener:
+    """Hears joint states and wrenches, and keeps the newest.
+
+    Attributes
+    ----------
+    wrench_frame : str
+        Of the newest wrench; empty before there is one.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.wrench_frame = ''
+        self._joints = DrainedSubscription(node, JointState, JOINT_STATES, INPUT_QOS)
+        self._wrenches = DrainedSubscription(node, WrenchStamped, WRENCH, INPUT_QOS)
+        self._newest: dict[str, tuple[float, int, float]] = {}
+        self._wrench = 0, -np.inf
+        self._ahead = -(2**63)
+
+    def update(self) -> None:
+        """Take in what has come; what is not newer than before does not count."""
+        for message in self._joints.take():
+            now, stamp = time.monotonic_ns(), stamp_of(message)
+            self._ahead = max(self._ahead, stamp - now)
+            for name, position in zip(message.name, message.position, strict=False):
+                if stamp > self._newest.get(name, (0.0, 0, 0.0))[1]:
+                    self._newest[name] = position, stamp, now / NS
+        for message in self._wrenches.take()[-1:]:
+            self.wrench_frame = message.header.frame_id
+            if stamp_of(message) > self._wrench[0]:
+                self._wrench = stamp_of(message), time.monotonic()
+
+    @property
+    def now(self) -> int:
+        """Time on the clock of the joint states [ns]."""
+        return time.monotonic_ns() + self._ahead
+
+    def position(self, joints: Sequence[str]) -> tuple[FloatArray, int] | None:
+        """Return positions (J,) [rad, m] and the oldest one's stamp [ns]; None before all are."""
+        if not set(joints) <= self._newest.keys():
+            return None
+        found = [self._newest[name] for name in joints]
+        return np.array([each[0] for each in found]), min(each[1] for each in found)
+
+    def stale(self, joints: Sequence[str]) -> str:
+        """Return in words what does not come any more; empty while all does."""
+        now = time.monotonic()
+        heard = {
+            'wrenches': self._wrench[1],
+            **{f'positions of {name}': self._newest[name][2] for name in joints},
+        }
+        what = min(heard, key=lambda name: heard[name])
+        age = now - heard[what]
+        return f'no {what} for {age:.1f} s' if age > STALE else ''
+
+
+class PathFollower:
+    """Has an arm follow paths from rest to rest.
+
+    Parameters
+    ----------
+    arm : ArmListener
+    sender : Sender
+    joints : tuple of J str
+    turning : (J,) bool array
+        Which joints have no end: their positions are compared but for whole turns.
+    brake : float
+        Time in which it is stopped, within the limits [s].
+    """
+
+    def __init__(
+        self,
+        arm: ArmListener,
+        sender: Sender,
+        joints: tuple[str, ...],
+        turning: BoolArray,
+        brake: float,
+    ) -> None:
+        self._arm, self._sender, self._joints = arm, sender, joints
+        self._turning, self._brake = turning, brake
+
+    def follow(
+        self,
+        path: Piece,
+        finished: Callable[[], bool],
+        wrong: Callable[[], str],
+        shown: Callable[[float], None],
+    ) -> FloatArray:
+        """Move along a path until its end or until all is done; return where the arm rests (J,).
+
+        Parameters
+        ----------
+        path : Piece
+            From rest to rest.
+        finished : callable
+            Asked again and again whether the arm may stop.
+        wrong : callable
+            Asked again and again why the arm has to; empty where it need not.
+        shown : callable
+            Told how long the path has been followed [s].
+
+        Raises
+        ------
+        StoppedError
+            Where the arm has been brought to rest; or does not stand where the path begins.
+        """
+        self._arm.update()
+        if reason := self._arm.stale(self._joints):
+            raise StoppedError(reason)
+        if reason := self._elsewhere(path, 0.0):
+            raise StoppedError(f'{reason}: something has moved the arm since, plan again')
+        begin = self._arm.now + int(APPROACH * NS)
+        run = SEGMENT - self._brake
+        until = due = -APPROACH
+        while True:
+            self._arm.update()
+            elapsed = (self._arm.now - begin) / NS
+            shown(min(max(elapsed, 0.0), path.duration))
+            reason = wrong() or self._trouble(path, begin)
+            if not reason and until > 0.0 and elapsed > min(until, path.duration):
+                if until >= path.duration:
+                    return self._at_rest(path, path.duration)
+                reason = 'this program was held up, and the arm has come to rest by itself'
+            if reason or finished():
+                rest = self._stop(path, begin, elapsed, until)
+                if reason:
+                    raise StoppedError(reason)
+                return self._at_rest(path, rest)
+            if elapsed >= due and until < path.duration:
+                start = max(elapsed, 0.0)
+                self._send(Stretch(path, start, run, self._brake), begin)
+                until, due = start + run, start + STEP
+            time.sleep(PERIOD)
+
+    def _send(self, stretch: Stretch, begin: int) -> None:
+        stamp = begin + int(stretch.begin * NS)
+        self._sender.send(trajectory_message(self._joints, stretch, stamp))
+
+    def _stop(self, path: Piece, begin: int, elapsed: float, until: float) -> float:
+        """Brake, wait until that is over, and return at what time of the path the arm rests."""
+        start = max(elapsed, 0.0)
+        stretch = Stretch(path, start, min(LEAD, max(until - start, 0.0)), self._brake)
+        if start + LEAD < until:
+            self._send(stretch, begin)
+        else:
+            stretch = Stretch(path, until, 0.0, self._brake)
+        over = begin + int((stretch.begin + stretch.duration) * NS)
+        while self._arm.now < over:
+            self._arm.update()
+            time.sleep(PERIOD)
+        return min(stretch.end, path.duration)
+
+    def _at_rest(self, path: Piece, rest: float) -> FloatArray:
+        """Wait until the arm stands where it should; return where that is."""
+        end = time.monotonic() + SETTLING
+        while reason := self._elsewhere(path, rest):
+            if time.monotonic() > end:
+                raise StoppedError(reason)
+            self._arm.update()
+            time.sleep(PERIOD)
+        return np.asarray(path.sample(np.array([rest])).position[0])
+
+    def _elsewhere(self, path: Piece, at: float) -> str:
+        """Return in words that the arm is not where the path is at a time [s]."""
+        (off,) = self._off(path, np.array([at]))
+        joint = int(np.argmax(off))
+        if off[joint] <= START:
+            return ''
+        return (
+            f'{self._joints[joint]} is {np.rad2deg(off[joint]):.1f}° from where the plan has it, '
+            f'{np.rad2deg(START):g}° are allowed'
+        )
+
+    def _trouble(self, path: Piece, begin: int) -> str:
+        """Return in words why the arm has to stop; empty where it need not."""
+        if reason := self._arm.stale(self._joints) or self._sender.refused():
+            return reason
+        found = self._arm.position(self._joints)
+        assert found is not None
+        lags = np.linspace(0.0, LAG, 26)
+        off = self._off(path, (found[1] - begin) / NS - lags)
+        nearest = off[int(np.argmin(np.max(off, axis=1)))]
+        joint = int(np.argmax(nearest))
+        if nearest[joint] <= TRACKING:
+            return ''
+        return (
+            f'{self._joints[joint]} is {np.rad2deg(nearest[joint]):.1f}° off its path, '
+            f'{np.rad2deg(TRACKING):g}° are allowed: does the controller follow?'
+        )
+
+    def _off(self, path: Piece, times: FloatArray) -> FloatArray:
+        """Return by how much the arm is away from a path at times (n,), (n, J) [rad, m]."""
+        found = self._arm.position(self._joints)
+        assert found is not None
+        off = found[0] - path.sample(times).position
+        turns = np.round(off / (2.0 * np.pi)) * self._turning
+        return np.asarray(np.abs(off - 2.0 * np.pi * turns))

@@ -1,0 +1,263 @@
+"""`identify_payload` beside an arm that follows: to the end, and every way to stop."""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from ros_helpers import Group
+from ros_messages import FRAME, NS, PAYLOAD, PUMA, stamp_of
+from ros_programs import Program
+from trajectory_msgs.msg import JointTrajectory
+
+from load_identification.commands import load_demo
+from load_identification.commands.guided.arm import GuidedArm
+from load_identification.commands.guided.demonstration import POSE
+from load_identification.commands.guided.identify_payload import (
+    CANNOT_RUN,
+    DONE,
+    NOT_IDENTIFIED,
+    STOPPED,
+    TOPIC,
+)
+from load_identification.interface.program import INTERRUPTED
+from load_identification.motion.joint_path import JointMotion, Move, Sampled
+from load_identification.nodes.client.controller import TopicSender
+from load_identification.typing_aliases import FloatArray, IntArray
+
+RATE = 200.0
+"""Of the arm's samples, for a machine with other work [Hz]."""
+
+STILL = np.deg2rad(0.01)
+"""An arm that moves less between two samples is at rest [rad]."""
+
+
+class WatchedArm(GuidedArm):
+    """An arm that keeps what it does, and fails on demand; a thread of its own moves it."""
+
+    def __init__(self, group: Group) -> None:
+        super().__init__(group.node, PUMA, FRAME, POSE, PAYLOAD, TOPIC, RATE)
+        self.stuck = False
+        self.trajectories: list[JointTrajectory] = []
+        self._log: list[tuple[IntArray, FloatArray]] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        self.start()
+        while not self._over.wait(0.002):
+            self.publish_due()
+
+    def __enter__(self) -> WatchedArm:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _take(self, message: JointTrajectory) -> None:
+        self.trajectories.append(message)
+        super()._take(message)
+
+    def _motion(self, stamps: IntArray) -> JointMotion:
+        motion = super()._motion(stamps)
+        if self.stuck:
+            still = np.tile(self.position, (len(stamps), 1))
+            motion = JointMotion(still, np.zeros_like(still), np.zeros_like(still))
+        self._log.append((stamps, motion.position))
+        return motion
+
+    def go(self, pose: FloatArray) -> None:
+        """Have it go somewhere, as slowly as a joint can, and wait until it is there."""
+        move = Move(self.position, pose, 0.5)
+        times = np.linspace(0.0, move.duration, 20)
+        self._paths = [(time.time_ns(), Sampled(times, move.sample(times)))]
+        while np.max(np.abs(self.position - pose)) > 1e-9:
+            time.sleep(0.01)
+
+    @property
+    def turned(self) -> float:
+        """By how much the last joints are away from the pose [rad]."""
+        return float(np.max(np.abs(self.position - POSE)))
+
+    def rests_from(self, since: int) -> int:
+        """Return the stamp after which nothing has moved, by what was published since one [ns]."""
+        stamps = np.concatenate([each[0] for each in self._log])
+        position = np.concatenate([each[1] for each in self._log])
+        moving = np.max(np.abs(np.diff(position, axis=0)), axis=1) > STILL
+        return int(max(stamps[1:][moving], default=since))
+
+
+@pytest.fixture(scope='module', autouse=True)
+def whole_demo() -> Iterator[Program]:
+    """Start the guided demonstration; the other tests run in its time, for it takes 13 s."""
+    with Group() as group:
+        run = Program(group, 'load_demo', '--guided')
+        yield run
+        run.close()
+
+
+@pytest.fixture(scope='module')
+def group() -> Iterator[Group]:
+    """Return a ROS graph with a pipeline."""
+    with Group() as group:
+        group.start()
+        yield group
+
+
+@pytest.fixture(scope='module')
+def cell(group: Group) -> Iterator[WatchedArm]:
+    """Return an arm in that graph."""
+    with WatchedArm(group) as arm:
+        group.wait_for(lambda: not arm.unheard, 'the pipeline')
+        yield arm
+
+
+@pytest.fixture
+def arm(cell: WatchedArm) -> WatchedArm:
+    """Return the arm in its pose, sound."""
+    cell.stuck = False
+    cell.external = np.zeros(6)
+    cell.go(POSE)
+    cell.trajectories.clear()
+    return cell
+
+
+@pytest.fixture
+def moving(group: Group, arm: WatchedArm) -> Iterator[Program]:
+    """Return the program while the arm moves."""
+    run = started(group, '--execute', '--yes')
+    group.wait_for(lambda: arm.turned > np.deg2rad(5.0), 'motion')
+    yield run
+    run.close()
+
+
+def started(group: Group, *arguments: str, typed: bool = False) -> Program:
+    """Start the program."""
+    module = 'guided.identify_payload'
+    need = ('--need', 'mass', 'com', 'inertia')
+    return Program(group, module, *need, *arguments, typed=typed)
+
+
+def stopped(run: Program, words: str) -> None:
+    """Assert that the arm was stopped for a reason."""
+    assert run.wait() == STOPPED, run.output
+    assert re.search(f'Stopped: .*{words}', run.output), run.output
+    assert re.search(r'The arm stands .* its first pose', run.output), run.output
+
+
+def test_motion_is_shown_and_nothing_sent_unless_asked_for_and_confirmed(
+    group: Group, arm: WatchedArm
+) -> None:
+    shown, unconfirmed = started(group), started(group, '--execute')
+    assert shown.wait() == DONE, shown.output
+    assert unconfirmed.wait() == NOT_IDENTIFIED, unconfirmed.output
+    for words in ('joint_4', 'joint_6', 'is not known', 'Nothing is sent without --execute'):
+        assert words in shown.output
+    assert 'Send it to /joint_trajectory_controller' in unconfirmed.output
+    assert not arm.trajectories
+    for run in (shown, unconfirmed):
+        run.close()
+
+
+def test_refused_motion_says_why(group: Group, arm: WatchedArm) -> None:
+    box = ('0.93', '1.2', '-0.5', '0.5', '0.3', '1.2')
+    run = started(group, '--execute', '--yes', '--keep-out', *box)
+    assert run.wait() == CANNOT_RUN, run.output
+    assert re.search(r'error: .* and box come on the way 10 mm apart', run.output), run.output
+    assert not arm.trajectories
+    run.close()
+
+
+def test_arm_that_has_moved_since_the_plan_stays(group: Group, arm: WatchedArm) -> None:
+    run = started(group, '--execute', typed=True)
+    run.wait_for_line('Send it to')
+    arm.go(POSE + np.deg2rad([0.0, 0.0, 3.0, 0.0, 0.0, 0.0]))
+    run.type('y\n')
+    stopped(run, r'joint_3 is 3\.0° from where the plan has it.*plan again')
+    assert not arm.trajectories
+    run.close()
+
+
+def test_ctrl_c_brings_the_arm_to_rest_on_its_path_within_half_a_second(
+    arm: WatchedArm, moving: Program
+) -> None:
+    moving.send(signal.SIGINT)
+    assert moving.wait() == INTERRUPTED, moving.output
+    assert 'Stopped: SIGINT' in moving.output
+    end = arm.trajectories[-1]
+    # From the look at the arm at which the program saw the signal, by the clock of the samples.
+    assert arm.rests_from(0) - stamp_of(end) <= 0.5 * NS
+    assert 'Traceback' not in moving.output
+
+
+def test_killed_process_leaves_the_arm_at_rest_within_a_segment(
+    group: Group, arm: WatchedArm, moving: Program
+) -> None:
+    moving.send(signal.SIGKILL)
+    killed = time.time_ns()
+    moving.wait()
+    over = killed + 3 * NS
+    group.wait_for(lambda: time.time_ns() > over, 'the end of the segment')
+    assert arm.rests_from(killed) - killed <= 2.0 * NS
+    for trajectory in arm.trajectories:
+        last = trajectory.points[-1]
+        assert last.time_from_start.sec + last.time_from_start.nanosec / NS <= 2.0
+        np.testing.assert_array_equal(last.velocities, 0.0)
+
+
+def test_contact_stops_the_arm(group: Group, arm: WatchedArm, moving: Program) -> None:
+    moving.wait_for_line('com ')
+    arm.external = np.array([25.0, -15.0, 10.0, 0.0, 0.0, 0.0])
+    stopped(moving, '(contact|load or offset changed)')
+
+
+def test_arm_that_does_not_follow_is_given_up(group: Group, arm: WatchedArm) -> None:
+    arm.stuck = True
+    run = started(group, '--execute', '--yes')
+    stopped(run, r'joint_\d is \d+\.\d° off its path')
+    run.close()
+
+
+@pytest.mark.parametrize(
+    ('what', 'words'),
+    [('_joints', r'no positions of joint_\d for'), ('_wrenches', 'no wrenches for')],
+)
+def test_silence_of_an_input_stops_the_arm(
+    arm: WatchedArm, moving: Program, monkeypatch: pytest.MonkeyPatch, what: str, words: str
+) -> None:
+    # What is broken is the way from the sensor: nothing is published any more.
+    monkeypatch.setattr(getattr(arm._inputs, what), 'publish', lambda _: None)
+    stopped(moving, words)
+    # Stopped, not left to the end of its segment.
+    last = arm.trajectories[-1].points[-1].time_from_start
+    assert last.sec + last.nanosec / NS < 0.5
+
+
+def test_controller_that_is_not_there_is_named_with_those_that_are(
+    group: Group, arm: WatchedArm
+) -> None:
+    sender = TopicSender(group.node, '/nobody/joint_trajectory')
+    group.wait_for(lambda: TOPIC in sender.unheard(), 'the other topic')
+    assert sender.unheard().startswith('nobody listens to /nobody/joint_trajectory')
+
+
+def test_demonstration_identifies_all_within_15_seconds_of_motion_and_returns(
+    whole_demo: Program,
+) -> None:
+    status, output = whole_demo.wait(), whole_demo.output
+    assert status == load_demo.HOLDS, output
+    assert not whole_demo.left_behind
+    (seconds,) = re.findall(r'^ *(\d+\.\d) s  inertia ±', output, re.MULTILINE)
+    assert float(seconds) <= 15.0
+    row = re.search(r'^ mass +(\d+\.\d+) +(\d+\.\d+) +kg +(\d+\.\d+) +yes', output, re.MULTILINE)
+    assert row is not None, output
+    assert 'The estimate holds' in output
+    assert 'The arm is back in its pose' in output
+    assert re.search(r'^Mass ±  .*noise', output, re.MULTILINE), output
