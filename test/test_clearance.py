@@ -106,7 +106,6 @@ def test_joints_that_are_not_named_stand_at_zero() -> None:
     # The upper two hang down from the end of the lowest.
     low = 0.2 + LENGTH - 2.0 * LENGTH
     assert clearance.distance(np.array([[np.pi]]))[0] == pytest.approx(low, abs=1e-9)
-    assert clearance.draw(10).shape == (10, 1)
 
 
 def stl(path: Path, size: FloatArray) -> None:
@@ -133,7 +132,7 @@ def test_meshes_are_found_where_ros_has_them(
     monkeypatch.setenv(variable, f'/nowhere:{tmp_path}')
     meshes = Clearance(arm(MESH), JOINTS, floor=0.0)
     assert meshes.guessed == {}
-    q = meshes.draw(20)
+    q = np.random.default_rng(0).uniform(-3.0, 3.0, (20, 3))
     boxes = Clearance(arm(), JOINTS, floor=0.0)
     np.testing.assert_allclose(meshes.distance(q), boxes.distance(q), atol=1e-6)
 
@@ -149,11 +148,12 @@ def test_links_without_geometry_are_guessed_and_named(
     radius = 0.07 * (0.2 + 2.0 * LENGTH)
     flat = clearance.distance(np.array([[TURN, 0.0, 0.0]]))[0]
     assert flat == pytest.approx(0.2 - radius, abs=1e-6)
+    assert clearance.guessed_radius == pytest.approx(radius)
 
 
 def test_what_cannot_be_kept_is_refused() -> None:
     around = Box(np.array([-2.0, -2.0, 0.0]), np.array([2.0, 2.0, 3.0]))
-    with pytest.raises(ParameterError, match="'link_1' is within a box to keep out of in all"):
+    with pytest.raises(ParameterError, match='link_1 touches a box to keep out of in all'):
         Clearance(arm(), JOINTS, floor=None, keep_out=[around])
     with pytest.raises(FrameError, match="'base' is not a link that the joints move"):
         Clearance(arm(), JOINTS, floor=None, tip_frame='base', payload_radius=0.1)

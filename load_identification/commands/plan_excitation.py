@@ -13,7 +13,8 @@ from load_identification.errors import ParameterError
 from load_identification.interface.program import make_parser, run
 
 if TYPE_CHECKING:
-    from load_identification.arm.planning.planner import Planned, Request
+    from load_identification.arm.planning.plan_file import Planned
+    from load_identification.arm.planning.planner import Request
 
 PLANNED, UNUSABLE = 0, 2
 """Exit statuses."""
@@ -28,8 +29,9 @@ exit status:
   0  the motion is planned
   2  nothing could be planned: one line on standard error says why
 
-Collisions of the arm with itself and with what stands around it are not
-checked: run the motion slowly first, or in simulation.
+The motion keeps clear of the arm itself, of the floor and of what --keep-out
+names. What else stands around, cables, a payload that the description lacks
+and the way to the start are not checked: run it slowly first.
 """
 
 METHODS = ('fourier', 'spectrum', 'postures')
@@ -39,6 +41,8 @@ PERIODS = 6
 """Of an oscillation, by default."""
 
 TOPIC = '/joint_trajectory_controller/joint_trajectory'
+
+BOX = ('X0', 'X1', 'Y0', 'Y1', 'Z0', 'Z1')
 
 FILES = {'yaml': 'trajectory.yaml', 'bag': 'trajectory', 'plan': 'experiments.yaml'}
 """What goes into the folder of --output."""
@@ -76,10 +80,26 @@ def _parser() -> argparse.ArgumentParser:
         help='of the motion; with postures at most. Default: 20 s for fourier, else as it takes',
     )
     parser.add_argument(
+        '--floor',
+        metavar='Z',
+        type=_floor,
+        default=0.0,
+        help='height in the root frame that the arm stays above, m; or none (default: 0)',
+    )
+    parser.add_argument(
+        '--keep-out',
+        nargs=6,
+        type=float,
+        metavar=BOX,
+        action='append',
+        default=[],
+        help='box in the root frame that no link may enter, m; may be given several times',
+    )
+    parser.add_argument(
         '--workspace',
         nargs=6,
         type=float,
-        metavar=('X0', 'X1', 'Y0', 'Y1', 'Z0', 'Z1'),
+        metavar=BOX,
         help='box in the root frame that the tool is to stay in, m',
     )
     parser.add_argument(
@@ -89,6 +109,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_experiments(parser)
     _add_output(parser)
     return parser
+
+
+def _floor(text: str) -> float | None:
+    return None if text == 'none' else float(text)
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
@@ -162,6 +186,8 @@ def _request(options: argparse.Namespace) -> Request:
         scales=(options.position_scale, options.velocity_scale, options.acceleration_scale),
         acceleration=options.acceleration,
         duration=options.duration,
+        floor=options.floor,
+        keep_out=options.keep_out,
         workspace=options.workspace,
         frame=options.frame or options.tip,
         levels=options.levels,

@@ -1,7 +1,8 @@
-"""The collision geometry of a robot description, every mesh as its convex hull."""
+"""The collision geometry of a robot description, every mesh as one to four convex hulls."""
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,22 +10,36 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio
+import scipy.spatial
 
 from load_identification.model.urdf import parse_xml
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 GUESSED_SHARE = 0.07
 """Radius of a link whose mesh is not found, in parts of the way along all joints: a UR5's links
 are about as thick [-]."""
 
 
+CUTS = (0.2, 0.35, 0.5, 0.65, 0.8)
+"""Where a mesh may be cut in two, in parts of its length along x, y and z [-]."""
+
+WORTH = 0.85
+"""Part of a hull's volume that the hulls of its two halves may have for the cut to be made [-]."""
+
+DEPTH = 2
+"""Cuts of a mesh one after another."""
+
+THICKNESS = 1e-3
+"""Given to a mesh without volume, such as a sheet [m]."""
+
+
 def collision_geometry(
     model: pinocchio.Model, urdf: str
-) -> tuple[pinocchio.GeometryModel, dict[str, str]]:
+) -> tuple[pinocchio.GeometryModel, dict[str, str], float]:
     """Read the collision shapes of all links.
 
     A link whose mesh is not found, and in a description without any collision geometry every
-    link, becomes capsules from its joint to the next ones.
+    link, becomes capsules from its joint to the next ones, the last link a ball.
 
     Parameters
     ----------
@@ -38,15 +53,20 @@ def collision_geometry(
         Without pairs.
     dict of str to str
         The links guessed, with what was not found of each.
+    float
+        Radius of their capsules [m].
     """
     root = parse_xml(urdf)
     guessed = _found_meshes(root)
     text = ElementTree.tostring(root, encoding='unicode')
-    geometry = pinocchio.buildGeomFromUrdfString(model, text, pinocchio.GeometryType.COLLISION)
-    for shape in geometry.geometryObjects:
-        if isinstance(shape.geometry, pinocchio.coal.BVHModelBase):
-            shape.geometry.buildConvexHull(True, 'Qt')
-            shape.geometry = shape.geometry.convex
+    read = pinocchio.buildGeomFromUrdfString(model, text, pinocchio.GeometryType.COLLISION)
+    geometry = pinocchio.GeometryModel()
+    for body in read.geometryObjects:
+        mesh = isinstance(body.geometry, pinocchio.coal.BVHModelBase)
+        for number, shape in enumerate(_hulls(body.geometry) if mesh else [body.geometry]):
+            part = pinocchio.GeometryObject(body)
+            part.name, part.geometry = f'{body.name}_{number}', shape
+            geometry.addGeometryObject(part)
     if not geometry.ngeoms and not guessed:
         bodies = [f for f in model.frames if f.type == pinocchio.FrameType.BODY]
         # Of links fixed to one another the first stands for all.
@@ -56,9 +76,9 @@ def collision_geometry(
         float(np.linalg.norm(p.translation)) for p in model.jointPlacements
     )
     for link in guessed:
-        for shape in _capsules(model, link, radius):
-            geometry.addGeometryObject(shape)
-    return geometry, guessed
+        for part in _capsules(model, link, radius):
+            geometry.addGeometryObject(part)
+    return geometry, guessed, radius
 
 
 def _found_meshes(root: ElementTree.Element) -> dict[str, str]:
@@ -100,6 +120,50 @@ def _places(name: str) -> Iterator[Path]:
         yield Path(folder, package, inside)
 
 
+def _hulls(mesh: pinocchio.coal.BVHModelBase) -> list[pinocchio.coal.Convex]:
+    """Cut a mesh, where its hull is far larger than the mesh, and return the pieces' hulls."""
+    points = np.array(mesh.vertices())
+    corners = [mesh.tri_indices(k) for k in range(mesh.num_tris)]
+    triangles = np.array([(face[0], face[1], face[2]) for face in corners], dtype=np.int64)
+    hulls = []
+    for piece in _pieces(points, triangles, DEPTH):
+        vertices = pinocchio.coal.StdVec_Vec3s()
+        vertices.extend(piece.points[piece.vertices])
+        hulls.append(pinocchio.coal.Convex.convexHull(vertices, True, 'Qt'))
+    return hulls
+
+
+def _pieces(points: FloatArray, triangles: IntArray, depth: int) -> list[scipy.spatial.ConvexHull]:
+    """Cut triangles (t, 3) of points (n, 3) in two as long as that makes their hulls smaller."""
+    whole = _hull(points[np.unique(triangles)])
+    center = points[triangles].mean(axis=1)
+    least, best = WORTH * whole.volume, None
+    for axis, share in itertools.product(range(3), CUTS) if depth else ():
+        low, high = center[:, axis].min(), center[:, axis].max()
+        below = center[:, axis] < low + share * (high - low)
+        if below.all() or not below.any():
+            continue
+        volume = sum(_hull(points[np.unique(triangles[s])]).volume for s in (below, ~below))
+        if volume < least:
+            least, best = volume, below
+    if best is None:
+        return [whole]
+    return [
+        *_pieces(points, triangles[best], depth - 1),
+        *_pieces(points, triangles[~best], depth - 1),
+    ]
+
+
+def _hull(points: FloatArray) -> scipy.spatial.ConvexHull:
+    """Return the convex hull of points (n, 3), with some thickness where they lie in a plane."""
+    try:
+        return scipy.spatial.ConvexHull(points)
+    except scipy.spatial.QhullError:
+        corners = np.array(list(itertools.product((-0.5, 0.5), repeat=3)))
+        thick = points[:, None] + THICKNESS * corners
+        return scipy.spatial.ConvexHull(thick.reshape(-1, 3))
+
+
 def _capsules(
     model: pinocchio.Model, link: str, radius: float
 ) -> Iterator[pinocchio.GeometryObject]:
@@ -112,9 +176,12 @@ def _capsules(
         if model.parents[k] == joint
     ] or [np.array(f.placement.translation) for f in model.frames if f.parentJoint == joint]
     for number, end in enumerate(ends):
-        capsule = pinocchio.coal.Capsule(radius, float(np.linalg.norm(end)))
+        length = float(np.linalg.norm(end))
+        # Round ends that reach to the joints and no further: a short link is a small ball.
+        own = min(radius, length / 2.0) or radius
+        capsule = pinocchio.coal.Capsule(own, max(length - 2.0 * own, 0.0))
         place = pinocchio.SE3(_turned_to(end), end / 2.0)
-        yield pinocchio.GeometryObject(f'{link}_{number}', joint, frame, place, capsule)
+        yield pinocchio.GeometryObject(f'{link}_{number}_0', joint, frame, place, capsule)
 
 
 def _turned_to(direction: FloatArray) -> FloatArray:

@@ -1,1 +1,1 @@
-"""Joint paths, their limits, collision."""
+"""Joint paths, their limits, clearance."""

@@ -11,19 +11,19 @@ import pinocchio
 from load_identification.errors import FrameError, ParameterError
 from load_identification.model.collision_geometry import collision_geometry
 from load_identification.model.urdf import configurations, parse_description
-from load_identification.motion.limits import TURN
+from load_identification.motion.limits import TURN, Limits
 from load_identification.typing_aliases import FloatArray
 
 DRAWS = 500
-"""Postures drawn to see which pairs touch in all of them."""
+"""Postures drawn to see which pairs touch in all of them, and whether there is any room."""
 
-UNCHANGED = 1e-6
+UNCHANGED = 5e-3
 """Distances that change less are no question of the motion [m]."""
 
 WORLD = 0
 """Pinocchio's number of the root, which does not move."""
 
-PAYLOAD, FLOOR, BOX = 'the payload', 'the floor', 'box'
+PAYLOAD, FLOOR, BOX = 'the payload', 'the floor', 'a box to keep out of'
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Box:
 class Clearance:
     """Distances between the links of an arm, and from them to what stands around it.
 
-    Links are the collision geometry of the description, meshes as their convex hulls. Left out are
+    Links are the collision geometry of the description, meshes as convex hulls. Left out are
     neighbours in the chain, and pairs that touch in every posture drawn or whose distance no
     motion changes. Not for use by two threads at a time: it computes in one workspace.
 
@@ -64,6 +64,8 @@ class Clearance:
     ----------
     guessed : dict of str to str
         Links whose geometry was not found, and what was not; capsules stand for them.
+    guessed_radius : float
+        Of those [m].
     """
 
     def __init__(
@@ -103,18 +105,19 @@ class Clearance:
         FrameError
             Where no joint moves the tip frame.
         ParameterError
-            Where a link is within a box to keep out of in every posture.
+            Where a link touches the floor, or a box to keep out of, in every posture. The first
+            link may stand on the floor.
         """
         whole = parse_description(urdf)
         locked = [k for k in range(1, whole.njoints) if whole.names[k] not in joints]
-        shapes, self.guessed = collision_geometry(whole, urdf)
+        shapes, self.guessed, self.guessed_radius = collision_geometry(whole, urdf)
         model, (shapes,) = pinocchio.buildReducedModel(
             whole, [shapes], locked, pinocchio.neutral(whole)
         )
         self._model, self._shapes, self._workspace = model, shapes, workspace
         self._order = [list(joints).index(name) for name in list(model.names)[1:]]
         self._tip = self._tip_of(tip_frame) if workspace is not None or payload_radius else 0
-        self._links = [shape.name.rpartition('_')[0] for shape in shapes.geometryObjects]
+        self._links = [shape.name.rsplit('_', 2)[0] for shape in shapes.geometryObjects]
         if payload_radius:
             self._add(PAYLOAD, pinocchio.coal.Sphere(payload_radius), self._tip)
         moving = [k for k, s in enumerate(shapes.geometryObjects) if s.parentJoint != WORLD]
@@ -159,20 +162,31 @@ class Clearance:
         """Name the two that are nearest to each other in a posture (J,)."""
         _, pair = self._least(self._configurations(q[None])[0])
         if pair < 0:
-            return 'the tool and the edge of the workspace'
+            box = self._workspace
+            if box is None:
+                return 'nothing'
+            return f'the tool and the edge of the workspace from {box.lower} to {box.upper} m'
         names = [self._links[k] for k in self._numbers[pair]]
         return f'{names[0]} and {names[1]}'
 
-    def draw(self, draws: int = DRAWS, seed: int = 0) -> FloatArray:
-        """Draw postures (draws, J) within the limits of the description [rad, m]."""
-        lower, upper = np.array(self._model.lowerPositionLimit), self._model.upperPositionLimit
-        index = [joint.idx_q for joint in list(self._model.joints)[1:]]
-        continuous = [joint.nq == 2 for joint in list(self._model.joints)[1:]]
-        bounds = np.array([lower[index], np.array(upper)[index]])
-        bounds[:, continuous | ~np.isfinite(bounds).all(axis=0)] = [[-TURN], [TURN]]
-        q = np.empty((draws, len(index)))
-        q[:, self._order] = np.random.default_rng(seed).uniform(bounds[0], bounds[1], q.shape)
-        return q
+    def room(self, limits: Limits) -> float:
+        """Return the largest clearance of postures drawn within limits [m].
+
+        Raises
+        ------
+        ParameterError
+            Where all of them are in collision.
+        """
+        shape = (DRAWS, len(limits.lower))
+        q = np.random.default_rng(0).uniform(limits.lower, limits.upper, shape)
+        distance = self.distance(q)
+        best = int(np.argmax(distance))
+        if distance[best] <= 0.0:
+            raise ParameterError(
+                f'none of {DRAWS} postures drawn within the limits is free; the best one lacks '
+                f'{-distance[best]:.3f} m between {self.nearest(q[best])}: allow more room'
+            )
+        return float(distance[best])
 
     def _configurations(self, q: FloatArray) -> FloatArray:
         return configurations(self._model, np.asarray(q, dtype=np.float64)[:, self._order])
@@ -229,17 +243,33 @@ class Clearance:
         """Keep the pairs that motion separates."""
         self._set(pairs)
         lowest, highest = np.full(len(pairs), np.inf), np.full(len(pairs), -np.inf)
-        for posture in self._configurations(self.draw()):
+        for posture in self._configurations(self._draw()):
             distances = self._distances(posture)
             lowest, highest = np.minimum(lowest, distances), np.maximum(highest, distances)
         for (link, other), most in zip(pairs, highest, strict=True):
-            if most <= 0.0 and self._links[other] == BOX:
+            joint = self._shapes.geometryObjects[link].parentJoint
+            if most <= 0.0 and (
+                self._links[other] == BOX
+                or (self._links[other] == FLOOR and self._model.parents[joint] != WORLD)
+            ):
                 raise ParameterError(
-                    f'{self._links[link]!r} is within a box to keep out of in all of {DRAWS} '
-                    'postures drawn; make that box smaller'
+                    f'{self._links[link]} touches {self._links[other]} in all of {DRAWS} postures '
+                    'drawn; move it, or leave it out'
                 )
         kept = (highest > 0.0) & (highest - lowest > UNCHANGED)
         self._set([pair for pair, chosen in zip(pairs, kept, strict=True) if chosen])
+
+    def _draw(self) -> FloatArray:
+        """Draw postures (n, J) within the limits of the description [rad, m]."""
+        moving = list(self._model.joints)[1:]
+        index = [joint.idx_q for joint in moving]
+        model = self._model
+        bounds = np.array([model.lowerPositionLimit[index], model.upperPositionLimit[index]])
+        endless = [joint.nq == 2 for joint in moving] | ~np.isfinite(bounds).all(axis=0)
+        bounds[:, endless] = [[-TURN], [TURN]]
+        q = np.empty((DRAWS, len(index)))
+        q[:, self._order] = np.random.default_rng(0).uniform(bounds[0], bounds[1], q.shape)
+        return q
 
     def _set(self, pairs: Sequence[tuple[int, int]]) -> None:
         self._numbers = list(pairs)

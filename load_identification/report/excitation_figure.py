@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from load_identification.arm.planning.experiments import CENTRIFUGAL, COUPLING, GRAVITY, INERTIAL
-from load_identification.arm.planning.planner import Planned
+from load_identification.arm.planning.plan_file import Planned
 from load_identification.report.style import (
     BLACK,
     BLUE,

@@ -6,8 +6,7 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from load_identification.arm.planning.plan_file import ExperimentPlan
-from load_identification.arm.planning.planner import Planned
+from load_identification.arm.planning.plan_file import ExperimentPlan, Planned
 from load_identification.motion.sines import Oscillation
 
 MOST_ROWS = 40
@@ -28,7 +27,8 @@ def summary(planned: Planned) -> str:
         f'({compared} {planned.compared.log_determinant:.1f})\n'
         f'Frobenius condition number {planned.worth.condition:.4g} (at the very least '
         f'{planned.parameters}; {compared} {planned.compared.condition:.4g})\n'
-        'Collisions are not checked.'
+        f'Least clearance {1000.0 * planned.clearance:.0f} mm, {planned.nearest}\n'
+        'Not checked: the way to the start, and what the description lacks.'
     )
 
 

@@ -6,12 +6,12 @@ Vandanjon, Gautier and Desbats 1995, section 3.2 and 3.3; equation numbers are t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from load_identification.errors import ParameterError
-from load_identification.motion.collision import Workspace
+from load_identification.motion.clearance import Clearance
 from load_identification.motion.joint_path import JointMotion, Sweep
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import FADE_ROOM, Oscillation
@@ -28,6 +28,9 @@ LEAST_AMPLITUDE = 1e-3
 
 SAMPLES = 33
 """Of an ideal motion: one period, or the way of a slow motion; both ends count."""
+
+CLEAR = 0.01
+"""Clearance of the postures looked at, for what lies between [m]."""
 
 MOST_POSTURES = 400
 """Of a grid; out of a larger one as many are drawn."""
@@ -251,10 +254,10 @@ def feasible_experiments(
     limits: Limits,
     settings: MotionSettings,
     postures: FloatArray,
-    workspace: Workspace | None = None,
+    clearance: Clearance | None = None,
     kinds: Sequence[str] = KINDS,
 ) -> list[Experiment]:
-    """Return every exciting motion at every posture that the limits allow.
+    """Return every exciting motion at every posture that the limits and the clearance allow.
 
     A slow motion runs through the range of its joint wherever the grid puts that joint: it is
     kept once.
@@ -265,19 +268,44 @@ def feasible_experiments(
     settings : MotionSettings
     postures : (g, J) array
         [rad, m].
-    workspace : Workspace, optional
+    clearance : Clearance, optional
     kinds : sequence of str
     """
+    if clearance is not None:
+        # Every motion at a posture goes through it.
+        postures = postures[clearance.distance(postures) > CLEAR]
     found: dict[tuple[object, ...], Experiment] = {}
     for posture in postures:
         for experiment in exciting_motions(posture, limits, settings, kinds):
+            if clearance is not None and experiment.kind == GRAVITY:
+                free = _free_range(posture, experiment.driven, limits, clearance)
+                shorter = _slow_motion(experiment.driven, posture, free, settings)
+                if shorter is None:
+                    continue
+                experiment = shorter
             ends = tuple(np.concatenate([experiment.start, experiment.goal]).tolist())
             found.setdefault(
                 (experiment.kind, experiment.driven, experiment.measured, *ends), experiment
             )
-    everything = list(found.values())
-    if workspace is None or not everything:
-        return everything
-    q = np.concatenate([e.ideal()[1].position for e in everything])
-    outside = workspace.outside(q).reshape(-1, SAMPLES).max(axis=1)
-    return [e for e, beyond in zip(everything, outside, strict=True) if beyond <= 0.0]
+    return [e for e in found.values() if clearance is None or _clear(e, clearance)]
+
+
+def _free_range(posture: FloatArray, joint: int, limits: Limits, clearance: Clearance) -> Limits:
+    """Return limits within which a joint can move from a posture (J,), the others locked."""
+    q = np.tile(posture, (SAMPLES, 1))
+    q[:, joint] = np.linspace(limits.lower[joint], limits.upper[joint], SAMPLES)
+    stops = q[clearance.distance(q) <= CLEAR, joint]
+    lower, upper = limits.lower.copy(), limits.upper.copy()
+    step = (upper[joint] - lower[joint]) / (SAMPLES - 1)
+    below, above = stops[stops < posture[joint]], stops[stops > posture[joint]]
+    if len(below):
+        lower[joint] = min(below.max() + step, posture[joint])
+    if len(above):
+        upper[joint] = max(above.min() - step, posture[joint])
+    return replace(limits, lower=lower, upper=upper)
+
+
+def _clear(experiment: Experiment, clearance: Clearance) -> bool:
+    """Tell whether a motion keeps clear: at a few postures first, for most that do not."""
+    q = experiment.ideal()[1].position
+    return all((clearance.distance(part) > CLEAR).all() for part in (q[::8], q[1::2]))

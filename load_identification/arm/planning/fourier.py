@@ -1,14 +1,14 @@
 """A finite Fourier motion from rest to rest that shows the parameters as well as possible.
 
-All joints move at once, within limits of position, velocity and acceleration and a box for the
-tool. The criterion is the determinant of what joint torques tell of the links where friction and
-offset of each joint are unknown too, or the condition number of Vandanjon, Gautier and Desbats
-1995, eq. 15, of it.
+All joints move at once, within limits of position, velocity and acceleration and clear of the arm
+itself, of a floor and of boxes. The criterion is the determinant of what joint torques tell of the
+links where friction and offset of each joint are unknown too, or the condition number of
+Vandanjon, Gautier and Desbats 1995, eq. 15, of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,9 +22,8 @@ from load_identification.arm.planning.criteria import (
     link_information,
 )
 from load_identification.errors import ParameterError
-from load_identification.motion.collision import Workspace
+from load_identification.motion.clearance import Clearance
 from load_identification.motion.fourier import (
-    CHECKS,
     FourierSeries,
     FourierSettings,
     LimitedSeries,
@@ -36,17 +35,27 @@ from load_identification.typing_aliases import FloatArray
 OBSERVATIONS = 8
 """Samples per period of the highest harmonic at which the regressor is evaluated."""
 
-BOX_MARGIN = 0.01
-"""By which the optimiser keeps further inside the workspace than is asked for [m]."""
+SAMPLES = 20
+"""Postures per period of the highest harmonic at which the optimiser looks at the clearance."""
 
-BOX_WEIGHTS = (10.0, 1000.0)
-"""Weights of the mean squared way outside the box, one optimisation after another [1/m^2]."""
+AIM, LEAST = 0.03, 0.01
+"""Clearance that the optimiser aims at, and that the motion has; smaller where no posture has
+twice as much [m]."""
+
+WEIGHTS = (10.0, 1000.0)
+"""Of the mean squared lack of clearance, one optimisation after another [1/m^2]."""
 
 WORST = 1e12
 """Condition number that a motion which determines less counts with [-]."""
 
 STEP = 1e-6
 """Of the difference quotients [-]."""
+
+RATE = 100.0
+"""At which the motion found is looked at [Hz]."""
+
+SHARES = np.linspace(1.0, 0.1, 46)
+"""Parts to which it is scaled until it keeps clear [-]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +80,15 @@ def optimise_fourier_motion(
     limits: Limits,
     settings: FourierSettings,
     noise: FloatArray,
-    workspace: Workspace | None = None,
+    clearance: Clearance | None = None,
     progress: Callable[[str], None] | None = None,
     criterion: str = DETERMINANT,
 ) -> OptimisedMotion:
     """Find a motion that shows an arm's parameters well, within limits.
 
-    Joint limits hold by construction: each joint is scaled into them. The workspace is a penalty
-    of the optimiser (L-BFGS-B on differences, all of them evaluated at once), and what is left
-    outside at its end is drawn in by scaling the motion towards its middle.
+    Joint limits hold by construction: each joint is scaled into them. The clearance is a penalty
+    of the optimiser (L-BFGS-B on differences, all of them evaluated at once), and what lacks at
+    its end is had by scaling the motion towards its middle.
 
     Parameters
     ----------
@@ -89,7 +98,7 @@ def optimise_fourier_motion(
     settings : FourierSettings
     noise : (J,) array
         Of the measured torques, or anything in proportion [N m, N].
-    workspace : Workspace, optional
+    clearance : Clearance, optional
     progress : callable, optional
         Told in words how far it has come, at every step.
     criterion : str
@@ -98,110 +107,155 @@ def optimise_fourier_motion(
     Raises
     ------
     ParameterError
-        Where no motion is found that determines all parameters, or none within the workspace.
+        Where no motion is found that determines all parameters, or none that keeps clear.
     """
-    plan = LimitedSeries(limits, settings)
-    times = np.arange(OBSERVATIONS * plan.harmonics) * plan.period
-    times = times / len(times)
-    basis = fourier_basis(times, plan.period, plan.harmonics)
-
-    def value(x: FloatArray, weight: float) -> FloatArray:
-        """Return what is to be small, with its penalty, for numbers (b, size)."""
-        center, amplitude = plan.amplitudes(x)
-        q, qd, qdd = (np.einsum('nk,bjk->bnj', wave, amplitude) for wave in basis)
-        q += center[:, None]
-        flat = [array.reshape(-1, array.shape[-1]) for array in (q, qd, qdd)]
-        columns = (regressor(*flat) / noise[:, None]).reshape(*q.shape, -1)
-        condition, log_determinant = judged(link_information(columns, qd, limits.velocity))
-        found = np.log(np.minimum(condition, WORST))
-        if criterion == DETERMINANT:
-            # Of the mean parameter, in standard deviations: as large as the other.
-            regular = np.isfinite(log_determinant)
-            found = np.where(regular, -0.5 * log_determinant / columns.shape[-1], found)
-        if workspace is not None:
-            shrunk = _shrunk(workspace)
-            outside = shrunk.outside(flat[0]).reshape(len(x), -1)
-            found = found + weight * np.mean(outside**2, axis=1)
-        return np.asarray(found)
-
+    search = _Search(regressor, limits, settings, noise, clearance, criterion)
     rng = np.random.default_rng(settings.seed)
-    draws = np.array([plan.draw(rng) for _ in range(settings.draws)])
-    order = np.argsort(value(draws, BOX_WEIGHTS[0]))
-    improved = []
-    for x in draws[order[: settings.descents]]:
-        for weight in BOX_WEIGHTS if workspace is not None else BOX_WEIGHTS[:1]:
-            x = _descended(value, x, weight, settings.iterations, progress)
-        improved.append(x)
-    motion = plan.motion(improved[int(np.argmin(value(np.array(improved), BOX_WEIGHTS[-1])))])
-    if workspace is not None:
-        motion = _drawn_in(workspace, motion)
-
-    def worth(motion: FourierSeries) -> Worth:
-        sampled = motion.sample(times)
-        columns = regressor(*sampled) / noise[:, None]
-        return Worth.of(link_information(columns, sampled.velocity, limits.velocity))
-
-    found = worth(motion)
-    if not np.isfinite(found.condition):
+    draws = np.array([search.plan.draw(rng) for _ in range(settings.draws)])
+    lacks = np.array([search.lack(x) for x in draws])
+    starts = draws[np.argsort(search.values(draws) + WEIGHTS[0] * lacks)[: settings.descents]]
+    weights = WEIGHTS if clearance is not None else (0.0,)
+    ends = []
+    for x in starts:
+        for weight in weights:
+            x = search.descended(x, weight, settings.iterations // len(weights), progress)
+        ends.append(x)
+    found, drawn = search.best(ends), search.best(list(starts))
+    if found is None:
         raise ParameterError(
             f'no motion found that determines all parameters within {settings.duration:g} s, '
-            f'{settings.harmonics} harmonics and these limits; allow more of each'
+            f'{settings.harmonics} harmonics, these limits and this clearance: allow more, '
+            'or try another --seed'
         )
-    return OptimisedMotion(motion, found, worth(plan.motion(draws[order[0]])))
+    return OptimisedMotion(*found, drawn[1] if drawn else Worth(np.inf, -np.inf))
 
 
-def _descended(
-    value: Callable[[FloatArray, float], FloatArray],
-    x: FloatArray,
-    weight: float,
-    iterations: int,
-    progress: Callable[[str], None] | None,
-) -> FloatArray:
-    """Improve numbers (size,) by L-BFGS-B."""
-    steps = STEP * np.eye(len(x))
+class _Search:
+    """The criterion of a motion, and its lack of clearance, as functions of free numbers.
 
-    def value_and_slope(x: FloatArray) -> tuple[float, FloatArray]:
-        # One call for all differences: the regressor is computed for many samples at a time.
-        values = value(np.vstack([x, x + steps]), weight)
-        return float(values[0]), (values[1:] - values[0]) / STEP
+    Those are (size,) for one motion; see `LimitedSeries`.
+    """
 
-    def report(x: FloatArray) -> None:
-        if progress is not None:
-            progress(f'criterion {float(value(x[None], weight)[0]):.4f}')
+    def __init__(
+        self,
+        regressor: TorqueRegressor,
+        limits: Limits,
+        settings: FourierSettings,
+        noise: FloatArray,
+        clearance: Clearance | None,
+        criterion: str,
+    ) -> None:
+        self.plan = LimitedSeries(limits, settings)
+        self._regressor, self._noise, self._velocity = regressor, noise, limits.velocity
+        self._clearance, self._criterion = clearance, criterion
+        room = np.inf if clearance is None else clearance.room(limits)
+        self._aim, self._least = min(AIM, room / 2.0), min(LEAST, room / 6.0)
+        self._basis = self._waves(OBSERVATIONS)
+        self._postures = self._waves(SAMPLES)[0]
 
-    found = scipy.optimize.minimize(
-        value_and_slope,
-        x,
-        jac=True,
-        method='L-BFGS-B',
-        callback=report,
-        options={'maxiter': iterations},
-    )
-    return np.asarray(found.x)
+    def values(self, x: FloatArray) -> FloatArray:
+        """Return what is to be small (b,) for numbers (b, size)."""
+        center, amplitude = self.plan.amplitudes(x)
+        q, qd, qdd = (np.einsum('nk,bjk->bnj', wave, amplitude) for wave in self._basis)
+        information = self._information(q + center[:, None], qd, qdd)
+        condition, log_determinant = judged(information)
+        found = np.log(np.minimum(condition, WORST))
+        if self._criterion == DETERMINANT:
+            # Of the mean parameter, in standard deviations: as large as the other.
+            size = -0.5 * log_determinant / information.shape[-1]
+            found = np.where(np.isfinite(log_determinant), size, found)
+        return np.asarray(found)
 
+    def lack(self, x: FloatArray) -> float:
+        """Return the mean squared lack of clearance for numbers (size,) [m^2]."""
+        if self._clearance is None:
+            return 0.0
+        distance = self._clearance.distance(self._positions(x))
+        return float(np.mean(np.maximum(self._aim - distance, 0.0) ** 2))
 
-def _shrunk(workspace: Workspace) -> Workspace:
-    """Return a box smaller by the margin, or by a quarter of it where it is small."""
-    margin = np.minimum(BOX_MARGIN, (workspace.upper - workspace.lower) / 4.0)
-    return replace(workspace, lower=workspace.lower + margin, upper=workspace.upper - margin)
+    def descended(
+        self,
+        x: FloatArray,
+        weight: float,
+        iterations: int,
+        progress: Callable[[str], None] | None,
+    ) -> FloatArray:
+        """Improve numbers (size,) by L-BFGS-B."""
+        steps = STEP * np.eye(len(x))
 
+        def value_and_slope(x: FloatArray) -> tuple[float, FloatArray]:
+            # One call for all differences: the regressor is computed for many samples at a time.
+            values = self.values(np.vstack([x, x + steps]))
+            lack, slope = self._lack_and_slope(x, steps)
+            return float(values[0]) + weight * lack, (
+                values[1:] - values[0]
+            ) / STEP + weight * slope
 
-def _drawn_in(workspace: Workspace, motion: FourierSeries) -> FourierSeries:
-    """Scale a motion about its middle until all of it lies within the workspace."""
-    times = np.arange(CHECKS * motion.sine.shape[1]) * motion.period
-    times = times / len(times)
+        def report(x: FloatArray) -> None:
+            if progress is not None:
+                progress(f'criterion {float(self.values(x[None])[0]):.4f}')
 
-    def scaled(factor: float) -> FourierSeries:
-        sine, cosine = factor * motion.sine, factor * motion.cosine
-        return FourierSeries(motion.center, sine, cosine, motion.period, motion.cycles)
+        found = scipy.optimize.minimize(
+            value_and_slope,
+            x,
+            jac=True,
+            method='L-BFGS-B',
+            callback=report,
+            options={'maxiter': iterations},
+        )
+        return np.asarray(found.x)
 
-    for factor in np.linspace(1.0, 0.2, 41):
-        candidate = scaled(float(factor))
-        outside = workspace.outside(candidate.sample(times).position)
-        if np.max(outside) <= 0.0:
-            return candidate
-    beyond = float(np.max(workspace.outside(motion.sample(times).position)))
-    raise ParameterError(
-        f'no motion found within the workspace from {workspace.lower} to {workspace.upper} m: the '
-        f'best leaves it by {beyond:.3f} m; make it larger, or try another seed'
-    )
+    def best(self, numbers: Sequence[FloatArray]) -> tuple[FourierSeries, Worth] | None:
+        """Draw motions in until they keep clear, and return the best with what it is worth."""
+        motions = [self._drawn_in(self.plan.motion(x)) for x in numbers]
+        judged = [(motion, self._worth(motion)) for motion in motions if motion is not None]
+        regular = [each for each in judged if np.isfinite(each[1].condition)]
+        if self._criterion == DETERMINANT:
+            return max(regular, key=lambda each: each[1].log_determinant, default=None)
+        return min(regular, key=lambda each: each[1].condition, default=None)
+
+    def _waves(self, samples: int) -> tuple[FloatArray, ...]:
+        """Return sines and cosines at that many times in a period of the highest harmonic."""
+        plan = self.plan
+        times = np.arange(samples * plan.harmonics) * plan.period / (samples * plan.harmonics)
+        return fourier_basis(times, plan.period, plan.harmonics)
+
+    def _information(self, *motion: FloatArray) -> FloatArray:
+        """Return F (..., p, p) of positions, velocities and accelerations (..., n, J)."""
+        flat = [array.reshape(-1, array.shape[-1]) for array in motion]
+        columns = (self._regressor(*flat) / self._noise[:, None]).reshape(*motion[0].shape, -1)
+        return link_information(columns, motion[1], self._velocity)
+
+    def _positions(self, x: FloatArray) -> FloatArray:
+        """Return postures (..., n, J) all along the motions of numbers (..., size)."""
+        center, amplitude = self.plan.amplitudes(x)
+        waves = np.einsum('nk,...jk->...nj', self._postures, amplitude)
+        return np.asarray(center[..., None, :] + waves)
+
+    def _lack_and_slope(self, x: FloatArray, steps: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mean squared lack of clearance and its derivatives by the numbers (size,)."""
+        if self._clearance is None:
+            return 0.0, np.zeros(len(x))
+        q = self._positions(x)
+        distance, slope = self._clearance.gradient(q)
+        lack = np.maximum(self._aim - distance, 0.0)
+        by_number = (self._positions(x + steps) - q) / STEP
+        by_posture = -2.0 * lack[:, None] * slope / len(q)
+        return float(np.mean(lack**2)), np.einsum('bnj,nj->b', by_number, by_posture)
+
+    def _drawn_in(self, motion: FourierSeries) -> FourierSeries | None:
+        """Scale a motion about its middle until all of it keeps clear."""
+        if self._clearance is None:
+            return motion
+        times = np.arange(0.0, motion.period, 1.0 / RATE)
+        for factor in SHARES:
+            candidate = replace(motion, sine=factor * motion.sine, cosine=factor * motion.cosine)
+            q = candidate.sample(times).position
+            if all(np.min(self._clearance.distance(part)) >= self._least for part in (q[::10], q)):
+                return candidate
+        return None
+
+    def _worth(self, motion: FourierSeries) -> Worth:
+        amplitude = np.hstack([motion.sine, motion.cosine])
+        q, qd, qdd = (wave @ amplitude.T for wave in self._basis)
+        return Worth.of(self._information(motion.center + q, qd, qdd))

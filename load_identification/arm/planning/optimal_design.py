@@ -118,6 +118,14 @@ def optimal_design(
     return best
 
 
+def as_they_come(blocks: FloatArray, size: int, seed: int) -> Design:
+    """Take experiments in random order, and more of them until they determine all parameters."""
+    order = np.random.default_rng(seed).permutation(len(blocks)).astype(np.int64)
+    designs = (design(blocks, order[:count]) for count in range(min(size, len(order)), len(order)))
+    found = next((d for d in designs if np.isfinite(d.condition)), None)
+    return found or design(blocks, order)
+
+
 def exhaustive(blocks: FloatArray, size: int) -> Design:
     """Choose the experiments of least Frobenius condition number by trying every choice.
 

@@ -1,4 +1,4 @@
-"""Experiments one after another, and their file: what identification has to know of them."""
+"""What comes of planning; experiments one after another, and their file."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import yaml
 
+from load_identification.arm.dynamics.tree import Arm
+from load_identification.arm.planning.criteria import Worth
 from load_identification.arm.planning.experiments import GRAVITY, KINDS, Experiment
 from load_identification.errors import ParameterError
 from load_identification.interface.files import FileError, read_yaml
-from load_identification.motion.joint_path import JointPath, Move, Piece, Sweep
+from load_identification.motion.joint_path import JointMotion, JointPath, Move, Piece, Sweep
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import Oscillation
 from load_identification.typing_aliases import FloatArray
@@ -42,6 +44,52 @@ class ExperimentPlan:
     experiments: tuple[Experiment, ...]
     begins: FloatArray
     path: JointPath
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A planned motion.
+
+    Attributes
+    ----------
+    arm : Arm
+    limits : Limits
+        As scaled.
+    path : Piece
+    plan : ExperimentPlan or None
+        Of experiments.
+    parameters : int
+        That the motion is to determine.
+    worth : Worth
+        Of the information on the base parameters, scaled by nominal.
+    compared : Worth
+        Of the best motion drawn at random, or of all feasible experiments together.
+    candidates : int
+        Feasible experiments; 0 for a Fourier motion.
+    motion : JointMotion
+        Sampled at `RATE`.
+    clearance : float
+        Least distance of the arm to itself and to what it keeps clear of [m].
+    nearest : str
+        The two that come as near as that.
+    torque : (n, J) array
+        That the description's inertias make of it, without friction [N m, N].
+    warnings : tuple of str
+    """
+
+    arm: Arm
+    limits: Limits
+    path: Piece
+    plan: ExperimentPlan | None
+    parameters: int
+    worth: Worth
+    compared: Worth
+    candidates: int
+    motion: JointMotion
+    clearance: float
+    nearest: str
+    torque: FloatArray
+    warnings: tuple[str, ...]
 
 
 def plan_path(

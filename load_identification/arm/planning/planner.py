@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pinocchio
 
 from load_identification.arm.dynamics.base_parameters import (
     TorqueRegressor,
@@ -31,18 +32,27 @@ from load_identification.arm.planning.experiments import (
     locked_postures,
 )
 from load_identification.arm.planning.fourier import optimise_fourier_motion
-from load_identification.arm.planning.optimal_design import STARTS, Design, design, optimal_design
-from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
+from load_identification.arm.planning.optimal_design import (
+    STARTS,
+    Design,
+    as_they_come,
+    design,
+    optimal_design,
+)
+from load_identification.arm.planning.plan_file import ExperimentPlan, Planned, plan_path
 from load_identification.errors import FrameError, ParameterError
-from load_identification.model.robot import Robot
-from load_identification.motion.collision import Links, Workspace
+from load_identification.model.urdf import parse_description, parse_xml
+from load_identification.motion.clearance import Box, Clearance
 from load_identification.motion.fourier import FourierSettings
-from load_identification.motion.joint_path import JointMotion, Piece
+from load_identification.motion.joint_path import Piece
 from load_identification.motion.limits import Limits, arm_limits
 from load_identification.typing_aliases import FloatArray
 
 FOURIER_DURATION = 20.0
 """Of a Fourier motion, by default [s]."""
+
+MOST_POSTURES = 5000
+"""Of a planned motion at which the clearance is looked at."""
 
 RATE = 100.0
 """At which a planned motion is looked at [Hz]."""
@@ -62,8 +72,12 @@ class Request:
         Limits [rad/s^2, m/s^2].
     duration : float, optional
         [s].
+    floor : float, optional
+        Height of the floor in the root frame, None for none [m].
+    keep_out : sequence of sequences of 6 float
+        Boxes that no link may enter, x, y and z from and to [m].
     workspace : sequence of 6 float, optional
-        x, y and z from and to [m].
+        A box, too.
     frame : str, optional
         The link that stays in it, by default the last.
     levels : int
@@ -80,6 +94,8 @@ class Request:
     scales: tuple[float, float, float] = (0.9, 0.5, 1.0)
     acceleration: Sequence[float] | None = None
     duration: float | None = None
+    floor: float | None = 0.0
+    keep_out: Sequence[Sequence[float]] = ()
     workspace: Sequence[float] | None = None
     frame: str | None = None
     levels: int = 3
@@ -101,46 +117,6 @@ class Request:
             raise ParameterError(f'--experiments is {self.experiments}; it must be >= 1')
 
 
-@dataclass(frozen=True, eq=False)
-class Planned:
-    """A planned motion.
-
-    Attributes
-    ----------
-    arm : Arm
-    limits : Limits
-        As scaled.
-    path : Piece
-    plan : ExperimentPlan or None
-        Of experiments.
-    parameters : int
-        That the motion is to determine.
-    worth : Worth
-        Of the information on the base parameters, scaled by nominal.
-    compared : Worth
-        Of the best motion drawn at random, or of all feasible experiments together.
-    candidates : int
-        Feasible experiments; 0 for a Fourier motion.
-    motion : JointMotion
-        Sampled at `RATE`.
-    torque : (n, J) array
-        That the description's inertias make of it, without friction [N m, N].
-    warnings : tuple of str
-    """
-
-    arm: Arm
-    limits: Limits
-    path: Piece
-    plan: ExperimentPlan | None
-    parameters: int
-    worth: Worth
-    compared: Worth
-    candidates: int
-    motion: JointMotion
-    torque: FloatArray
-    warnings: tuple[str, ...]
-
-
 def load_arm(urdf: str, tip: str | None, gravity: Sequence[float]) -> Arm:
     """Return the arm of a description: all of its joints, or those that move a link.
 
@@ -150,16 +126,20 @@ def load_arm(urdf: str, tip: str | None, gravity: Sequence[float]) -> Arm:
         Where it cannot be used; FrameError where no joint moves the link.
     """
     if tip is None:
+        mimics = parse_xml(urdf).find('joint/mimic/..')
+        hand = None if mimics is None else mimics.find('parent')
+        if mimics is not None and hand is not None:
+            raise FrameError(
+                f'joint {mimics.get("name")!r} mimics another, as in grippers: give --tip '
+                f'{hand.get("link")}, to plan for the joints up to that link'
+            )
         return Arm(urdf, gravity)
-    try:
-        joints = Robot(urdf, tip).joints
-    except FrameError:
-        joints = ()
+    model = parse_description(urdf)
+    moved = {f.name: f.parentJoint for f in model.frames if f.type == pinocchio.FrameType.BODY}
+    joints = [model.names[k] for k in model.supports[moved.get(tip, 0)] if k]
     if not joints:
-        moved = ', '.join(Arm(urdf, gravity).bodies)
-        raise FrameError(
-            f'--tip is {tip!r}; it must be a link that a joint moves, {moved}, or one fixed to it'
-        )
+        links = ', '.join(name for name, joint in moved.items() if joint)
+        raise FrameError(f'--tip is {tip!r}; it must be a link that a joint moves: {links}')
     return Arm(urdf, gravity, joints)
 
 
@@ -181,13 +161,15 @@ def plan_motion(arm: Arm, urdf: str, request: Request, progress: Callable[[str],
         Where nothing can be planned: it says what to change.
     """
     limits = arm_limits(arm, request.acceleration).scaled(*request.scales)
-    workspace = None
-    if request.workspace is not None:
-        box = np.reshape(np.asarray(request.workspace, dtype=np.float64), (3, 2))
-        frame = request.frame or arm.bodies[-1]
-        links = Links(urdf, arm.joints)
-        workspace = Workspace.of_frame(links, frame, box[:, 0].tolist(), box[:, 1].tolist())
-        workspace.check_reach(limits, frame)
+    clearance = Clearance(
+        urdf,
+        arm.joints,
+        floor=request.floor,
+        keep_out=[_box(numbers) for numbers in request.keep_out],
+        workspace=None if request.workspace is None else _box(request.workspace),
+        tip_frame=request.frame or arm.bodies[-1],
+    )
+    clearance.room(limits)
     if request.method == 'fourier':
         regressor, scale = _regressor(arm)
         duration = request.duration or FOURIER_DURATION
@@ -202,12 +184,19 @@ def plan_motion(arm: Arm, urdf: str, request: Request, progress: Callable[[str],
             limits,
             settings,
             torque_noise(arm.effort_limits),
-            workspace,
+            clearance,
             report,
             request.criterion,
         )
-        return _planned(arm, limits, found.motion, None, (found.worth, found.drawn), scale, 0)
-    return _plan_experiments(arm, limits, request, workspace, progress)
+        worths = found.worth, found.drawn
+        return _planned(arm, limits, clearance, found.motion, None, worths, scale, 0)
+    return _plan_experiments(arm, limits, request, clearance, progress)
+
+
+def _box(numbers: Sequence[float]) -> Box:
+    """Make a box of x, y and z from and to."""
+    corners = np.reshape(np.asarray(numbers, dtype=np.float64), (3, 2))
+    return Box(corners[:, 0], corners[:, 1])
 
 
 def _regressor(arm: Arm) -> tuple[TorqueRegressor, FloatArray]:
@@ -221,19 +210,18 @@ def _plan_experiments(
     arm: Arm,
     limits: Limits,
     request: Request,
-    workspace: Workspace | None,
+    clearance: Clearance,
     progress: Callable[[str], None],
 ) -> Planned:
     regressor, scale = _regressor(arm)
     parameters = len(scale)
     postures = locked_postures(limits, request.levels, request.seed)
     progress(f'moving at {len(postures)} postures')
-    feasible = feasible_experiments(limits, request.settings, postures, workspace)
+    feasible = feasible_experiments(limits, request.settings, postures, clearance)
     if not feasible:
         raise ParameterError(
-            f'no motion at any of {len(postures)} postures is within the limits'
-            + ('' if workspace is None else ' and the workspace')
-            + '; allow more of them, or a finer grid by --levels'
+            f'no motion at any of {len(postures)} postures is within the limits and clear of the '
+            'arm, the floor and the boxes; allow more room, or a finer grid by --levels'
         )
     progress(f'judging {len(feasible)} experiments')
     blocks = ideal_blocks(regressor, feasible, torque_noise(arm.effort_limits))
@@ -245,7 +233,7 @@ def _plan_experiments(
             'grid by --levels'
         )
     if request.method == 'spectrum':
-        chosen = _as_they_come(blocks, request.experiments or 2 * parameters, request.seed)
+        chosen = as_they_come(blocks, request.experiments or 2 * parameters, request.seed)
     else:
         chosen = _choice(arm, limits, feasible, blocks, request, progress)
     plan = plan_path(arm.joints, [feasible[k] for k in chosen.chosen], limits)
@@ -258,20 +246,13 @@ def _plan_experiments(
     return _planned(
         arm,
         limits,
+        clearance,
         plan.path,
         plan,
         (chosen, everything),
         scale,
         len(feasible),
     )
-
-
-def _as_they_come(blocks: FloatArray, size: int, seed: int) -> Design:
-    """Take experiments in random order, and more of them until they determine all parameters."""
-    order = np.random.default_rng(seed).permutation(len(blocks)).astype(np.int64)
-    designs = (design(blocks, order[:count]) for count in range(min(size, len(order)), len(order)))
-    found = next((d for d in designs if np.isfinite(d.condition)), None)
-    return found or design(blocks, order)
 
 
 def _choice(
@@ -305,6 +286,7 @@ def _choice(
 def _planned(
     arm: Arm,
     limits: Limits,
+    clearance: Clearance,
     path: Piece,
     plan: ExperimentPlan | None,
     worths: tuple[Worth, Worth],
@@ -317,7 +299,17 @@ def _planned(
     torque = np.einsum(
         'njp,p->nj', arm.joint_torque_regressor(*motion), arm.nominal.ravel(), optimize=True
     )
-    warnings = [
+    q = motion.position[:: 1 + len(motion.position) // MOST_POSTURES]
+    distance = clearance.distance(q)
+    closest = int(np.argmin(distance))
+    warnings = []
+    if clearance.guessed:
+        names, reason = ', '.join(clearance.guessed), next(iter(clearance.guessed.values()))
+        warnings.append(
+            f'the shape of {names} is guessed, {clearance.guessed_radius:.3f} m about the lines '
+            f'between the joints: {reason}'
+        )
+    warnings += [
         f'joint {joint!r} needs {peak:.0f} of its {limit:.0f} N·m or N by the inertias of the '
         'description; lower --acceleration-scale or the workspace'
         for joint, peak, limit in zip(
@@ -339,6 +331,8 @@ def _planned(
         compared=compared,
         candidates=candidates,
         motion=motion,
+        clearance=float(distance[closest]),
+        nearest=clearance.nearest(q[closest]),
         torque=torque,
         warnings=tuple(warnings),
     )
