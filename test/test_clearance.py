@@ -153,7 +153,7 @@ def test_links_without_geometry_are_guessed_and_named(
 
 def test_what_cannot_be_kept_is_refused() -> None:
     around = Box(np.array([-2.0, -2.0, 0.0]), np.array([2.0, 2.0, 3.0]))
-    with pytest.raises(ParameterError, match='link_1 touches a box to keep out of in all'):
+    with pytest.raises(ParameterError, match='link_1 touches a keep-out box in all'):
         Clearance(arm(), JOINTS, floor=None, keep_out=[around])
     with pytest.raises(FrameError, match="'base' is not a link that the joints move"):
         Clearance(arm(), JOINTS, floor=None, tip_frame='base', payload_radius=0.1)

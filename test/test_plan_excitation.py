@@ -215,7 +215,7 @@ def test_a_duration_bounds_the_experiments(urdf: Path, capsys: pytest.CaptureFix
             r'none of 500 postures drawn within the limits is free',
         ),
         (['--workspace', '1', '0', '0', '1', '0', '1'], 'first corner below the second'),
-        (['--keep-out', *map(str, (-2, 2) * 3)], 'touches a box to keep out of in all of 500'),
+        (['--keep-out', *map(str, (-2, 2) * 3)], 'touches a keep-out box in all of 500'),
         (['--floor', '3'], 'link_3 touches the floor in all of 500 postures'),
         (['--method', 'postures', '--experiments', '3'], r'no 3 of the \d+ experiments determine'),
         (['--yaml', 'nowhere/motion.yaml'], 'in a folder that exists; make nowhere'),

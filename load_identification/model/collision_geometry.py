@@ -176,10 +176,7 @@ def _capsules(
         if model.parents[k] == joint
     ] or [np.array(f.placement.translation) for f in model.frames if f.parentJoint == joint]
     for number, end in enumerate(ends):
-        length = float(np.linalg.norm(end))
-        # Round ends that reach to the joints and no further: a short link is a small ball.
-        own = min(radius, length / 2.0) or radius
-        capsule = pinocchio.coal.Capsule(own, max(length - 2.0 * own, 0.0))
+        capsule = pinocchio.coal.Capsule(radius, float(np.linalg.norm(end)))
         place = pinocchio.SE3(_turned_to(end), end / 2.0)
         yield pinocchio.GeometryObject(f'{link}_{number}_0', joint, frame, place, capsule)
 

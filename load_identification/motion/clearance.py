@@ -20,10 +20,14 @@ DRAWS = 500
 UNCHANGED = 5e-3
 """Distances that change less are no question of the motion [m]."""
 
+SHORT = 3.0
+"""Length of the links between two guessed ones, in radii, below which those count as neighbours:
+about a joint with two or three axes capsules touch that no real links do [-]."""
+
 WORLD = 0
 """Pinocchio's number of the root, which does not move."""
 
-PAYLOAD, FLOOR, BOX = 'the payload', 'the floor', 'a box to keep out of'
+PAYLOAD, FLOOR, BOX = 'the payload', 'the floor', 'a keep-out box'
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,12 +236,25 @@ class Clearance:
             while parent != WORLD and parent not in joints:
                 parent = int(self._model.parents[parent])
             above[joint] = parent
+        guess = [link in self.guessed for link in self._links]
+        short = SHORT * self.guessed_radius
         return [
             (a, b)
             for a, first in enumerate(joints)
             for b, second in enumerate(joints[:a])
             if first != second and above[first] != second and above[second] != first
+            if not (guess[a] and guess[b] and self._length_between(first, second) < short)
         ]
+
+    def _length_between(self, first: int, second: int) -> float:
+        """Return how long the links are between those of two joints in a chain [m]."""
+        upper, lower = sorted((first, second))
+        chain = list(self._model.supports[lower])
+        if upper not in chain:
+            return np.inf
+        between = chain[chain.index(upper) + 2 :]
+        ways = (self._model.jointPlacements[joint].translation for joint in between)
+        return sum(float(np.linalg.norm(way)) for way in ways)
 
     def _choose(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Keep the pairs that motion separates."""
