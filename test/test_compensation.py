@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import bags
 import numpy as np
 import pinocchio
 import pytest
@@ -28,6 +27,7 @@ from load_identification.pipeline.compensation import (
 )
 from load_identification.signals.joint_motion import JointMotionNow
 from load_identification.simulation.puma import PUMA_LOWER, PUMA_UPPER
+from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import (
     WRIST_SENSOR,
     Recording,
@@ -37,7 +37,7 @@ from load_identification.simulation.sensors import (
 )
 from load_identification.typing_aliases import FloatArray
 
-ROBOT = Robot(bags.URDF, 'ft_sensor')
+ROBOT = Robot(puma_description(), 'ft_sensor')
 OFFSET = np.array(WRIST_SENSOR.offset)
 NOISE = np.repeat([WRIST_SENSOR.force_noise, WRIST_SENSOR.torque_noise], 3)
 TICK = 10
@@ -144,7 +144,7 @@ def test_another_frame_has_its_own_axes_and_origin(brisk: Recording, frame: str)
     parameters = Parameters(compensate_inertia=True)
     _, in_sensor = played(brisk, parameters, known())
     _, wrenches = played(brisk, replace(parameters, compensated_frame=frame), known())
-    model = pinocchio.buildModelFromXML(bags.URDF)
+    model = pinocchio.buildModelFromXML(puma_description())
     data = model.createData()
     here, there = (model.getFrameId(name) for name in ('ft_sensor', frame))
     for k in range(500, 6000, 377):

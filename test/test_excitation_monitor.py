@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_payload_estimator import estimate_of, part, poses, rich_motion, samples
+from test_payload_estimator import estimate_of, poses, rich_motion, samples
 
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
@@ -59,7 +59,7 @@ def test_inertia_stays_identified_after_a_push() -> None:
     batch = replace(batch, wrench=batch.wrench + pushed)
     estimator = PayloadEstimator(EstimatorSettings())
     for start in range(0, len(batch.stamps), 5):
-        estimator.update(part(batch, slice(start, start + 5)))
+        estimator.update(batch.select(slice(start, start + 5)))
     estimate = estimator.estimate()
     assert estimate is not None
     assert estimate.identified.all()

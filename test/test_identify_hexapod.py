@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from bags import STORE
 from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
 
 from load_identification.commands import identify_load as identify
 from load_identification.interface.batches import EffortBatch
@@ -20,7 +20,6 @@ from load_identification.recordings.reader import Topics, open_recording
 from load_identification.simulation.hexapod import GEOMETRY, GEOMETRY_FILE, exact_legs
 from load_identification.typing_aliases import FloatArray
 
-STORE = get_typestore(Stores.ROS2_JAZZY)
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 BODY = InertialParameters.from_center_of_mass(31.26, [0.02, -0.01, 0.0], np.diag([0.4, 0.5, 0.8]))
 

@@ -12,7 +12,6 @@ import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import AccelStamped, Inertia, Quaternion, TwistStamped, WrenchStamped
 from rclpy.serialization import serialize_message
-from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
@@ -210,7 +209,8 @@ def test_filtered_samples_become_batches_of_one_frame_with_increasing_stamps() -
 
 
 def test_messages_of_a_recording_are_read_like_those_of_rclpy() -> None:
-    store = get_typestore(Stores.ROS2_JAZZY)
+    typesys = pytest.importorskip('rosbags.typesys')
+    store = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
     for message, kind, read in (
         (wrench(4, '/ft'), 'geometry_msgs/msg/WrenchStamped', lambda m: read_wrenches([m], '')),
         (

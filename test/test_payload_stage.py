@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import bags
 import numpy as np
 import pytest
 
@@ -16,6 +15,7 @@ from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Samples
 from load_identification.pipeline.wrist_front import WristFront
 from load_identification.signals.gravity import MotionOfUnknownRobot
+from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import Recording
 
 UNKNOWN = {'gravity': np.empty((0, 3)), 'rest': np.empty(0, dtype=bool)}
@@ -27,7 +27,7 @@ def estimated(sim: Recording, taken: int, passed_on: int, over_topics: bool) -> 
     """Return the estimate of samples taken, and passed on filtered, so many at a time."""
     parameters = Parameters(systematic_errors='none')
     front = WristFront(settings.synchronizer(parameters), settings.motion_filter(parameters))
-    front.motion_filter.set_description(bags.URDF)
+    front.motion_filter.set_description(puma_description())
     stage, completion = PayloadStage(parameters), MotionOfUnknownRobot()
     for first in range(0, len(sim.stamps), taken):
         mine = slice(first, first + taken)

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from rosbags.highlevel import AnyReader
-from rosbags.typesys import Stores, get_typestore
 
 from load_identification.arm.planning.plan_file import plan_fields, read_plan
 from load_identification.arm.planning.planner import Request, load_arm, plan_motion
@@ -72,7 +70,8 @@ def error_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_yaml_has_the_fields_of_the_message_and_no_others(message: dict[str, Any]) -> None:
-    store = get_typestore(Stores.ROS2_JAZZY)
+    typesys = pytest.importorskip('rosbags.typesys')
+    store = typesys.get_typestore(typesys.Stores.ROS2_JAZZY)
 
     def check(value: object, kind: str) -> None:
         assert isinstance(value, dict)
@@ -112,7 +111,8 @@ def test_what_a_controller_makes_of_the_points_is_the_planned_motion(
 def test_recording_holds_the_same_message_on_the_topic_of_the_controller(
     postures: Path, message: dict[str, Any]
 ) -> None:
-    with AnyReader([postures / 'trajectory']) as reader:
+    highlevel = pytest.importorskip('rosbags.highlevel')
+    with highlevel.AnyReader([postures / 'trajectory']) as reader:
         ((connection, _, data),) = reader.messages()
         found = reader.deserialize(data, connection.msgtype)
     assert (connection.topic, connection.msgtype) == (TOPIC, MESSAGE)
