@@ -167,10 +167,12 @@ def test_motion_is_shown_and_nothing_sent_unless_asked_for_and_confirmed(
 
 
 def test_refused_motion_says_why(group: Group, arm: WatchedArm) -> None:
-    box = ('0.93', '1.2', '-0.5', '0.5', '0.3', '1.2')
+    box = ('0.91', '1.2', '-0.5', '0.5', '0.3', '1.2')
     run = started(group, '--execute', '--yes', '--keep-out', *box)
     assert run.wait() == CANNOT_RUN, run.output
-    assert re.search(r'error: .* and box come on the way 10 mm apart', run.output), run.output
+    assert re.search(r'error: the payload and .* keep out of come on the way', run.output), (
+        run.output
+    )
     assert not arm.trajectories
     run.close()
 

@@ -154,16 +154,16 @@ def _run(argv: Sequence[str], options: argparse.Namespace) -> int:
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
     with demo_node('identify_payload', argv) as node:
-        session = Session(node, console)
-        motion = session.plan(request)
-        if not options.execute:
-            console.print('Nothing is sent without --execute.')
-            return DONE
         sender = (
             ActionSender(node, options.action)
             if options.action
             else TopicSender(node, options.topic)
         )
+        session = Session(node, console)
+        motion = session.plan(request)
+        if not options.execute:
+            console.print('Nothing is sent without --execute.')
+            return DONE
         session.look_for(sender)
         if not options.yes and not session.confirmed(options.action or options.topic):
             return NOT_IDENTIFIED
