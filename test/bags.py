@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 from rosbags.typesys import Stores, get_typestore
 
 from load_identification.commands.identify_load import main
+from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.recordings.identification import Identification, identify
 from load_identification.recordings.reader import (
@@ -55,34 +56,46 @@ def header(stamp: int, frame: str = '') -> Any:
     )
 
 
-def joint_states(
-    sim: Recording, topic: str = '/joint_states', names: Sequence[str] = ()
-) -> Iterator[Recorded]:
-    for stamp, position, velocity in zip(sim.stamps, sim.position, sim.velocity, strict=True):
-        stamp = int(stamp) + START
+def states(batch: JointBatch, topic: str = '/joint_states') -> Iterator[Recorded]:
+    """Yield the messages of joint states, without the fields that are NaN."""
+    for k, stamp in enumerate(batch.stamps.tolist()):
+        fields = {name: getattr(batch, name, np.empty((0, 0))) for name in ('velocity', 'effort')}
+        known = {n: v[k] if len(v) and np.isfinite(v[k]).all() else [] for n, v in fields.items()}
         message = make(
             JOINT_STATE,
             header=header(stamp),
-            name=list(names or sim.names),
-            position=position,
-            velocity=velocity if np.isfinite(velocity).all() else np.empty(0),
-            effort=np.empty(0),
+            name=list(batch.names),
+            position=batch.position[k],
+            **{name: np.array(values, dtype=float) for name, values in known.items()},
         )
         yield Recorded(topic, JOINT_STATE, stamp, message)
 
 
-def wrenches(
-    sim: Recording, topic: str = '/wrench', frame: str = 'ft_sensor', late: int = 0
-) -> Iterator[Recorded]:
-    for stamp, values in zip(sim.stamps, sim.wrench.tolist(), strict=True):
-        stamp = int(stamp) + START
+def forces(batch: WrenchBatch, topic: str = '/wrench', late: int = 0) -> Iterator[Recorded]:
+    """Yield the messages of wrenches, each recorded so late [ns]."""
+    for stamp, values in zip(batch.stamps.tolist(), batch.wrench.tolist(), strict=True):
         force, torque = (
             make('geometry_msgs/msg/Vector3', x=x, y=y, z=z)
             for x, y, z in (values[:3], values[3:])
         )
         wrench = make('geometry_msgs/msg/Wrench', force=force, torque=torque)
-        message = make(WRENCH, header=header(stamp, frame), wrench=wrench)
+        message = make(WRENCH, header=header(stamp, batch.frame), wrench=wrench)
         yield Recorded(topic, WRENCH, stamp + late, message)
+
+
+def joint_states(
+    sim: Recording, topic: str = '/joint_states', names: Sequence[str] = ()
+) -> Iterator[Recorded]:
+    """Yield the joint states of a simulated recording, later by `START`."""
+    stamps, names = sim.stamps + START, tuple(names or sim.names)
+    return states(replace(sim.joints(), stamps=stamps, names=names), topic)
+
+
+def wrenches(
+    sim: Recording, topic: str = '/wrench', frame: str = 'ft_sensor', late: int = 0
+) -> Iterator[Recorded]:
+    """Yield the wrenches of a simulated recording likewise."""
+    return forces(WrenchBatch(frame, sim.stamps + START, sim.wrench), topic, late)
 
 
 def description(text: str = URDF, topic: str = '/robot_description') -> Recorded:

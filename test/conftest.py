@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,15 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f'no recordings: {folder} is not there')
     return folder
+
+
+@pytest.fixture
+def group() -> Iterator[Any]:
+    """A ROS graph of the test's own, a `ros_helpers.Group`."""
+    from ros_helpers import Group
+
+    with Group() as group:
+        yield group
 
 
 # Recordings that several modules read

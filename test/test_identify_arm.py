@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
-from bags import START, STORE, Recorded, description, header, make, write
+from bags import START, STORE, Recorded, description, forces, header, make, states, write
 from rosbags.highlevel import AnyReader
 
 from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
@@ -28,13 +28,14 @@ from load_identification.arm.settings import METHODS
 from load_identification.commands import identify_arm
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE, main
 from load_identification.errors import DescriptionError
+from load_identification.interface.batches import EffortBatch, WrenchBatch
 from load_identification.recordings.arm import read_efforts
-from load_identification.recordings.reader import JOINT_STATE, WRENCH, Chunk
+from load_identification.recordings.reader import JOINT_STATE, Chunk
 from load_identification.simulation.excited_arm import case as arm_case
 from load_identification.simulation.excited_arm import description as three_joints
 from load_identification.simulation.excited_arm import friction, planned, record
 from load_identification.simulation.random_arms import PinocchioArm, random_samples, smooth_motion
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / 'shared' / 'data' / 'kuka_lwr4'
@@ -62,18 +63,15 @@ NOMINAL = nominal_urdf(TRUTH)
 def efforts(
     times: FloatArray, position: FloatArray, velocity: FloatArray | None, effort: FloatArray
 ) -> Iterator[Recorded]:
-    """Yield joint states; without velocities where there are none."""
-    for k, time in enumerate(times):
-        stamp = START + round(1e9 * float(time))
-        message = make(
-            JOINT_STATE,
-            header=header(stamp),
-            name=list(JOINTS),
-            position=position[k],
-            velocity=np.empty(0) if velocity is None else velocity[k],
-            effort=effort[k] if len(effort) else np.empty(0),
-        )
-        yield Recorded('/joint_states', JOINT_STATE, stamp, message)
+    """Yield joint states; without velocities or efforts where there are none."""
+    nothing = np.full_like(position, np.nan)
+    velocity = nothing if velocity is None else velocity
+    effort = effort if len(effort) else nothing
+    return states(EffortBatch(JOINTS, stamps_of(times), position, velocity, effort))
+
+
+def stamps_of(times: FloatArray) -> IntArray:
+    return START + np.rint(1e9 * times).astype(np.int64)
 
 
 def moved(seed: int, seconds: float, noise: float = 0.02) -> tuple[FloatArray, ...]:
@@ -396,18 +394,6 @@ def test_planned_experiments_are_identified_by_spectrum(
     assert torque_error(read_arm_model(model), NOMINAL) < 0.02
 
 
-def wrenches(times: FloatArray, wrench: FloatArray, frame: str) -> Iterator[Recorded]:
-    for time, values in zip(times, wrench.tolist(), strict=True):
-        stamp = START + round(1e9 * float(time))
-        force, torque = (
-            make('geometry_msgs/msg/Vector3', x=x, y=y, z=z)
-            for x, y, z in (values[:3], values[3:])
-        )
-        content = make('geometry_msgs/msg/Wrench', force=force, torque=torque)
-        message = make(WRENCH, header=header(stamp, frame), wrench=content)
-        yield Recorded('/wrench', WRENCH, stamp, message)
-
-
 def on_a_base_sensor(
     path: Path, motion: JointMotion, rate: float, seed: int, offset: FloatArray
 ) -> Path:
@@ -424,7 +410,10 @@ def on_a_base_sensor(
     times = np.arange(len(wrench)) / rate
     q, qd, _ = motion
     urdf = NOMINAL.replace('</robot>', f'{SENSOR}</robot>')
-    messages = [*efforts(times, q, qd, np.empty(0)), *wrenches(times, wrench, 'under')]
+    messages = [
+        *efforts(times, q, qd, np.empty(0)),
+        *forces(WrenchBatch('under', stamps_of(times), wrench)),
+    ]
     return write(path, [description(urdf), *messages])
 
 

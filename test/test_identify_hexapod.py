@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from bags import STORE
-from rosbags.rosbag2 import StoragePlugin, Writer
+from bags import states, write
 
 from load_identification.commands import identify_load as identify
 from load_identification.interface.batches import EffortBatch
@@ -18,9 +18,7 @@ from load_identification.parallel.mechanism import Mechanism
 from load_identification.recordings.identification import identify as run_identification
 from load_identification.recordings.reader import Topics, open_recording
 from load_identification.simulation.hexapod import GEOMETRY, GEOMETRY_FILE, exact_legs
-from load_identification.typing_aliases import FloatArray
 
-JOINT_STATE = 'sensor_msgs/msg/JointState'
 BODY = InertialParameters.from_center_of_mass(31.26, [0.02, -0.01, 0.0], np.diag([0.4, 0.5, 0.8]))
 
 
@@ -29,31 +27,14 @@ def record(path: Path, legs: EffortBatch, effort: bool = True, gripper: bool = F
 
     A gripper's states, which are on the same topic, are 1 ms older than the legs'.
     """
-    kind = STORE.types
-
-    def joint_state(stamp: int, names: list[str], *values: FloatArray) -> bytes:
-        sec, nanosec = divmod(stamp, 1_000_000_000)
-        time = kind['builtin_interfaces/msg/Time'](sec=sec, nanosec=nanosec)
-        position, velocity, efforts = values
-        message = kind[JOINT_STATE](
-            header=kind['std_msgs/msg/Header'](stamp=time, frame_id=''),
-            name=names,
-            position=position,
-            velocity=velocity,
-            effort=efforts,
-        )
-        return bytes(STORE.serialize_cdr(message, JOINT_STATE))
-
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        connection = writer.add_connection('/joint_states', JOINT_STATE, typestore=STORE)
-        for k, stamp in enumerate(legs.stamps.tolist()):
-            efforts = legs.effort[k] if effort else np.empty(0)
-            values = legs.position[k], legs.velocity[k], efforts
-            writer.write(connection, stamp, joint_state(stamp, list(legs.names), *values))
-            if gripper:
-                late = joint_state(stamp - 1_000_000, ['finger'], *np.full((3, 1), 0.02))
-                writer.write(connection, stamp, late)
-    return path
+    if not effort:
+        legs = replace(legs, effort=np.full_like(legs.effort, np.nan))
+    messages = [*states(legs)]
+    if gripper:
+        shape = len(legs.stamps), 1
+        fingers = [np.full(shape, 0.02)] * 3
+        messages += states(EffortBatch(('finger',), legs.stamps - 1_000_000, *fingers))
+    return write(path, messages)
 
 
 @pytest.fixture(scope='module')

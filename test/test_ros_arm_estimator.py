@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,12 +53,6 @@ def arm_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp('arm') / 'arm.yaml'
     write_arm_model(path, replace(arm, covariance=doubt))
     return path
-
-
-@pytest.fixture
-def group() -> Iterator[Group]:
-    with Group() as group:
-        yield group
 
 
 def messages(joints: EffortBatch, efforts: bool = True) -> list[Message]:

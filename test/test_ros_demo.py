@@ -42,13 +42,6 @@ SCALE = np.array([1.0, *[1e3] * 3, *[1.0] * 12])
 """The table's units per SI unit."""
 
 
-@pytest.fixture
-def group() -> Iterator[Group]:
-    """Return a ROS graph of the test's own."""
-    with Group() as group:
-        yield group
-
-
 @pytest.fixture(scope='module', autouse=True)
 def whole_run() -> Iterator[Program]:
     """Start the demonstration; the other tests run in its time, for it takes 20 s."""

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,12 +57,6 @@ def leg_states(
 def legs() -> EffortBatch:
     """Return leg states under platform and load."""
     return leg_states(BODY)
-
-
-@pytest.fixture
-def group() -> Iterator[Group]:
-    with Group() as group:
-        yield group
 
 
 def messages(legs: EffortBatch, first: int = 0, last: int | None = None) -> list[Message]:

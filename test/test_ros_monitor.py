@@ -9,7 +9,7 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -208,13 +208,6 @@ class Monitor:
         self._process.kill()
         self._process.wait()
         os.close(self._read)
-
-
-@pytest.fixture
-def group() -> Iterator[Group]:
-    """Return a ROS graph of the test's own."""
-    with Group() as group:
-        yield group
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
