@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from load_identification.errors import ParameterError
+from load_identification.interface.output import make_folder
 from load_identification.interface.program import make_parser, run
 
 if TYPE_CHECKING:
@@ -198,24 +199,11 @@ def _request(options: argparse.Namespace) -> Request:
     )
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, 'strerror', None) or 'it is no text'
-        raise ParameterError(f'description {path} cannot be read: {reason}') from error
-
-
 def _outputs(options: argparse.Namespace, experiments: bool) -> dict[str, Path]:
     """Return where to write what, and refuse what cannot be written before planning."""
     outputs = {'yaml': options.yaml, 'bag': options.bag, 'report': options.report}
     if options.output is not None:
-        try:
-            options.output.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ParameterError(
-                f'--output {options.output} cannot be made: {error.strerror}'
-            ) from error
+        make_folder('--output', options.output)
         names = ('yaml', 'bag', 'plan') if experiments else ('yaml', 'bag')
         for name in names:
             outputs[name] = outputs.get(name) or options.output / FILES[name]
@@ -265,6 +253,7 @@ def _run(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from load_identification.arm.planning.planner import load_arm, plan_motion
+    from load_identification.recordings.arm import read_description
     from load_identification.report.excitation_tables import (
         experiment_table,
         joint_table,
@@ -272,7 +261,7 @@ def _run(options: argparse.Namespace) -> int:
     )
 
     console = Console(highlight=False, markup=False)
-    urdf = _read(options.description)
+    urdf = read_description(options.description)
     outputs = _outputs(options, options.method != 'fourier')
     arm = load_arm(urdf, options.tip, options.gravity)
     begin = time.monotonic()

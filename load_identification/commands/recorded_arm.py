@@ -28,6 +28,7 @@ from load_identification.arm.recording import ArmRecording
 from load_identification.arm.selection import BANDWIDTH, CUTOFFS
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
+from load_identification.interface.output import check_output, make_folder, write_output
 from load_identification.model.frames import with_frame
 from load_identification.numerics.weighted_solution import Solver
 from load_identification.recordings.arm import (
@@ -79,22 +80,10 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ParameterError('--method spectrum takes one recording, that of the whole plan')
     if arguments.cutoff is not None and not 0.0 < arguments.cutoff < np.inf:
         raise ParameterError(f'--cutoff is {arguments.cutoff} Hz; it must be above 0')
-    _check_outputs(arguments)
-
-
-def _check_outputs(arguments: argparse.Namespace) -> None:
-    """Refuse what cannot be written before the work is done rather than after."""
-    for option in ('output', 'model'):
-        path = getattr(arguments, option)
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            raise ParameterError(f'--{option} {path} must be a file in a folder that exists')
+    check_output('--output', arguments.output)
+    check_output('--model', arguments.model)
     if arguments.report is not None:
-        try:
-            arguments.report.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ParameterError(
-                f'--report {arguments.report} cannot be made: {error.strerror}'
-            ) from error
+        make_folder('--report', arguments.report)
 
 
 def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Session]:
@@ -302,12 +291,7 @@ def run(arguments: argparse.Namespace) -> bool:
         written.append(arguments.model)
     if arguments.output is not None:
         text = with_bodies(description, estimate.model.arm, estimate.bodies)
-        try:
-            arguments.output.write_text(text, encoding='utf-8')
-        except OSError as error:
-            raise ParameterError(
-                f'--output {arguments.output} cannot be written: {error.strerror}'
-            ) from error
+        write_output('--output', arguments.output, text)
         written.append(arguments.output)
     if arguments.report is not None:
         # Not above: Matplotlib takes half a second to import.

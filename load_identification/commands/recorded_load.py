@@ -17,13 +17,14 @@ from rich.table import Table
 from load_identification.errors import ParameterError
 from load_identification.estimation.belief.error_budget import budget_words
 from load_identification.estimation.payload_estimate import CalibrationValue
-from load_identification.interface.files import FileError, read_text
 from load_identification.interface.messages import NS
 from load_identification.interface.names import INTERVAL, in_words
 from load_identification.interface.node_table import NODES, nobodys
+from load_identification.interface.output import check_output, write_output
 from load_identification.interface.parameter_file import from_yaml, read_sections
 from load_identification.interface.parameters import CONVENTIONS, Parameters, check
 from load_identification.pipeline import settings
+from load_identification.recordings.arm import read_description
 from load_identification.recordings.identification import Identification, identify
 from load_identification.recordings.reader import Topics, open_recording
 from load_identification.recordings.static_identification import identify_poses
@@ -112,19 +113,6 @@ def _progress() -> Progress:
     )
 
 
-def _check_output(path: Path | None) -> None:
-    """Refuse a file that cannot be written before the work is done rather than after."""
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        raise ParameterError(f'--output {path} must be a file in a folder that exists')
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding='utf-8')
-    except OSError as error:
-        raise ParameterError(f'--output {path} cannot be written: {error.strerror}') from error
-
-
 def _outcome(
     result: Identification, parameters: Parameters, description: str, source: str
 ) -> Outcome:
@@ -160,10 +148,7 @@ def _parameters(path: Path) -> Parameters:
 def _run_static(arguments: argparse.Namespace, parameters: Parameters) -> bool:
     """Identify from poses at rest; return whether the mass is identified."""
     if arguments.description is not None:
-        try:
-            text = read_text(arguments.description)
-        except FileError as error:
-            raise ParameterError(f'--description {arguments.description} {error}') from error
+        text = read_description(arguments.description)
         parameters = replace(parameters, robot_description=text)
     if arguments.sensor_frame is not None:
         parameters = replace(parameters, sensor_frame=arguments.sensor_frame)
@@ -172,7 +157,7 @@ def _run_static(arguments: argparse.Namespace, parameters: Parameters) -> bool:
     console.print(f'{arguments.static}: {result.used} poses\n')
     print_report(console, result, parameters, f'{result.used} poses')
     if arguments.output is not None:
-        _write(arguments.output, result.estimate_file())
+        write_output('--output', arguments.output, result.estimate_file())
         console.print(f'Written    {arguments.output}')
     return bool(result.estimate.identified[0])
 
@@ -183,7 +168,7 @@ def run(arguments: argparse.Namespace) -> bool:
         raise ParameterError('needs a RECORDING, or --static POSES.csv; not both')
     if arguments.static is not None and (arguments.report or arguments.mechanism):
         raise ParameterError('--report and --mechanism are for recordings: leave out --static')
-    _check_output(arguments.output)
+    check_output('--output', arguments.output)
     recorder = Recorder() if arguments.report is not None else None
     if recorder is not None:
         check_folder(arguments.report)
@@ -221,7 +206,7 @@ def run(arguments: argparse.Namespace) -> bool:
     )
     print_report(console, result, parameters)
     if arguments.output is not None:
-        _write(arguments.output, result.estimate_file())
+        write_output('--output', arguments.output, result.estimate_file())
         console.print(f'Written    {arguments.output}')
     if recorder is not None:
         source = f'{arguments.recording.name}, {recording.duration:.1f} s'

@@ -14,9 +14,11 @@ from rich.progress import track
 from load_identification.arm.recording import ArmRecording
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.interface.batches import SynchronizedBatch
+from load_identification.interface.files import FileError, read_text
 from load_identification.interface.messages import read_joint_states, read_wrenches, stamp_of
 from load_identification.interface.names import in_words
 from load_identification.interface.parameters import CONVENTIONS
+from load_identification.model.urdf import MOST_CHARACTERS
 from load_identification.recordings.reader import (
     CHUNK,
     Chunk,
@@ -69,10 +71,9 @@ def read_description(path: Path) -> str:
         If it cannot be read.
     """
     try:
-        return path.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, 'strerror', None) or 'it is no text'
-        raise ParameterError(f'description {path} cannot be read: {reason}') from error
+        return read_text(path, MOST_CHARACTERS)
+    except FileError as error:
+        raise ParameterError(f'description {path} {error}') from error
 
 
 def _described(recording: RecordingReader) -> str:
