@@ -67,11 +67,13 @@ def foreign_modules(folder: Path) -> set[str]:
 
 
 def functions(path: Path) -> set[str]:
-    """List the functions a file defines; none where there is no such file."""
+    """List what a file defines or assigns; nothing where there is no such file."""
     if not path.is_file():
         return set()
     body = ast.parse(path.read_text(encoding='utf-8')).body
-    return {node.name for node in body if isinstance(node, ast.FunctionDef)}
+    assigned = [node.targets[0] for node in body if isinstance(node, ast.Assign)]
+    defined = {node.name for node in body if isinstance(node, ast.FunctionDef)}
+    return defined | {target.id for target in assigned if isinstance(target, ast.Name)}
 
 
 @pytest.fixture(scope='module')
