@@ -124,6 +124,12 @@ def write(
     return path
 
 
+def recorded(folder: Path, sim: Recording, *others: Recorded, urdf: str = URDF, **of: Any) -> Path:
+    """Write a simulated recording, with arrays `of` it replaced and other messages beside it."""
+    sim = replace(sim, **of)
+    return write(folder / 'bag', [description(urdf), *joint_states(sim), *wrenches(sim), *others])
+
+
 def run(path: Path, parameters: Parameters | None = None, chunk: float = CHUNK) -> Identification:
     with open_recording(path, Topics()) as recording:
         return identify(recording, parameters or Parameters(), chunk)

@@ -22,6 +22,7 @@ from bags import (
     description,
     error_of,
     joint_states,
+    recorded,
     wrenches,
     write,
 )
@@ -144,7 +145,7 @@ def test_topics_may_have_other_names(
 
 
 def test_description_may_be_a_parameter(sim: Recording, tmp_path: Path) -> None:
-    path = write(tmp_path / 'bag', [description('<no/>'), *joint_states(sim), *wrenches(sim)])
+    path = recorded(tmp_path, sim, urdf='<no/>')
     params = parameter_file(tmp_path, robot_description=URDF)
     assert main([str(path), '--params', str(params)]) == 0
 
@@ -212,7 +213,7 @@ def _read(descriptor: int) -> bytes:
 def test_load_that_was_never_turned_is_not_identified_and_says_what_to_do(
     short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write(tmp_path / 'bag', [description(), *joint_states(short), *wrenches(short)])
+    path = recorded(tmp_path, short)
     output = tmp_path / 'estimate.yaml'
     assert main([str(path), '--output', str(output)]) == 1
     out = capsys.readouterr().out
@@ -229,8 +230,7 @@ def test_event_is_listed_at_its_time_after_the_first_sample(
 ) -> None:
     zeroed = 7.0
     wrench = sim.wrench + (sim.stamps > zeroed * 1e9)[:, None] * [5.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    messages = [description(), *joint_states(sim), *wrenches(replace(sim, wrench=wrench))]
-    assert main([str(write(tmp_path / 'bag', messages))]) == 0
+    assert main([str(recorded(tmp_path, sim, wrench=wrench))]) == 0
     out = capsys.readouterr().out
     listed = re.search(
         r'seconds after the first sample, 1700000000\.\d+\s+- (\S+) s  (.*changed; .*\S)', out
@@ -244,8 +244,7 @@ def test_event_is_listed_at_its_time_after_the_first_sample(
 def test_reversed_sign_is_said_loudly(
     sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    messages = [*joint_states(sim), *wrenches(replace(sim, wrench=-sim.wrench))]
-    path = write(tmp_path / 'bag', [description(), *messages])
+    path = recorded(tmp_path, sim, wrench=-sim.wrench)
     output = tmp_path / 'estimate.yaml'
     assert main([str(path), '--output', str(output)]) == 1
     out = capsys.readouterr().out
@@ -259,8 +258,7 @@ def test_channel_that_the_sensor_lacks_is_named(
 ) -> None:
     wrench = sim.wrench.copy()
     wrench[:, 5] = 0.0
-    messages = [description(), *joint_states(sim), *wrenches(replace(sim, wrench=wrench))]
-    assert main([str(write(tmp_path / 'bag', messages))]) == 0
+    assert main([str(recorded(tmp_path, sim, wrench=wrench))]) == 0
     out = capsys.readouterr().out
     assert 'No signal  tz' in out
     assert re.search(r'^ torque z +not known', out, re.MULTILINE)
@@ -355,8 +353,7 @@ def test_topic_of_another_type_is_named(
 def test_two_descriptions_are_not_chosen_between(
     short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    texts = [description(), description(), description(URDF + '\n')]
-    path = write(tmp_path / 'bag', [*texts, *joint_states(short), *wrenches(short)])
+    path = recorded(tmp_path, short, description(), description(URDF + '\n'))
     assert '/robot_description has 2 different descriptions' in error_of(capsys, path)
 
 
@@ -402,15 +399,9 @@ def test_stamps_that_never_meet_are_told_by_their_counts(
 def test_recording_shorter_than_the_filter_says_so(
     short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    brief = replace(
-        short,
-        stamps=short.stamps[:10],
-        position=short.position[:10],
-        velocity=short.velocity[:10],
-        wrench=short.wrench[:10],
-    )
-    messages = [description(), *joint_states(brief), *wrenches(brief)]
-    error = error_of(capsys, write(tmp_path / 'bag', messages))
+    fields = ('stamps', 'position', 'velocity', 'wrench')
+    brief = {name: getattr(short, name)[:10] for name in fields}
+    error = error_of(capsys, recorded(tmp_path, short, **brief))
     assert 'as long as the filter' in error
 
 
