@@ -87,7 +87,7 @@ def test_offset_mass_and_tool_as_values(arm: Arm, hand: LoadIdentification) -> N
 
 def test_waits_until_motion_has_shown_the_payload(arm: Arm, hand: LoadIdentification) -> None:
     arm.body = SMALL
-    with pytest.raises(NotIdentifiedError, match=r'mass not identified: .*mass std'):
+    with pytest.raises(NotIdentifiedError, match=r'mass not identified: .*mass unknown'):
         hand.wait_identified('mass', timeout=1.0)
     assert hand.payload().identified == ()
     pending = hand.wait_identified_async(timeout=DEADLINE)
