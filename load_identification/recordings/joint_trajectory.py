@@ -20,9 +20,7 @@ POINT_RATE = 25.0
 polynomials of fifth order, which at 2 Hz is off by 3e-7 of the amplitude [Hz]."""
 
 
-def trajectory_fields(
-    joints: tuple[str, ...], path: Piece, approach: float, rate: float = POINT_RATE
-) -> dict[str, Any]:
+def trajectory_fields(joints: tuple[str, ...], path: Piece, approach: float) -> dict[str, Any]:
     """Return the fields of the message.
 
     Parameters
@@ -31,10 +29,8 @@ def trajectory_fields(
     path : Piece
     approach : float
         Time the controller has to come to the first point from wherever the arm stands [s].
-    rate : float
-        Points per second [Hz].
     """
-    times = np.linspace(0.0, path.duration, int(np.ceil(path.duration * rate)) + 1)
+    times = np.linspace(0.0, path.duration, int(np.ceil(path.duration * POINT_RATE)) + 1)
     motion = path.sample(times)
     points = []
     for k, nanoseconds in enumerate(np.round(1e9 * (times + approach)).astype(np.int64)):

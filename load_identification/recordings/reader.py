@@ -106,13 +106,8 @@ class RecordingReader:
             return []
         return [t for message in self._messages(connections) for t in message.transforms]
 
-    def chunks(self, length: float = CHUNK) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[Chunk]:
         """Yield joint states and wrenches in the order of recording, a short time at once.
-
-        Parameters
-        ----------
-        length : float
-            [s].
 
         Raises
         ------
@@ -120,14 +115,14 @@ class RecordingReader:
             Where the recording turns out to be damaged.
         """
         decoders = {name: self.decoder(name) for name in (JOINT_STATE, WRENCH)}
-        for chunk in self.serialized_chunks(length):
+        for chunk in self.serialized_chunks():
             yield Chunk(
                 [decoders[JOINT_STATE](data) for data in chunk.joint_states],
                 [decoders[WRENCH](data) for data in chunk.wrenches],
             )
 
     def serialized_chunks(self, length: float = CHUNK) -> Iterator[Chunk]:
-        """Yield the same as bytes, see `chunks`."""
+        """Yield the same as bytes, so long at once [s]; see `chunks`."""
         chunk, end, count = Chunk(), 0, 0
         wrench, span = self._topics.wrench, round(1e9 * length)
         for topic, time, data in self._serialized(self._streams):

@@ -27,6 +27,8 @@ share of the stretch: what is there belongs to no one frequency."""
 BACKGROUND = 8.0
 """A line is compared with the median within this many Hz to both sides."""
 
+MOST_RESONANCES = 2
+
 OVERLAP = 1.06
 """Stretches under a Hann window that overlap by half are this many times as many as independent
 ones that would scatter as little: 1 + 2 / 36, Welch 1967."""
@@ -150,10 +152,8 @@ class SpectrumRecorder:
         )
 
 
-def find_resonances(
-    frequency: FloatArray, power: FloatArray, segments: int, most: int = 2
-) -> tuple[float, ...]:
-    """Find the frequencies at which power stands out of what is around.
+def find_resonances(frequency: FloatArray, power: FloatArray, segments: int) -> tuple[float, ...]:
+    """Find the frequencies, `MOST_RESONANCES` at most, at which power stands out of others.
 
     Three force or torque channels are averaged, each as a multiple of the level around, which
     the median tells. Of white noise each is a gamma variate, of as many independent stretches as
@@ -168,8 +168,6 @@ def find_resonances(
         Power spectral density; a dead channel is NaN or zero.
     segments : int
         Stretches averaged.
-    most : int
-        How many to return.
     """
     shape = segments / OVERLAP
     size = 2 * int(BACKGROUND / (frequency[1] - frequency[0])) + 1
@@ -183,7 +181,7 @@ def find_resonances(
     level = max(LEAST_RATIO, float(gammainccinv(3.0 * shape, FALSE_PEAK / tests)) / (3.0 * shape))
     found: list[float] = []
     for k in np.argsort(score)[::-1]:
-        if score[k] < level or len(found) == most:
+        if score[k] < level or len(found) == MOST_RESONANCES:
             break
         if all(abs(frequency[k] - other) > BACKGROUND / 2 for other in found):
             found.append(float(frequency[k]))

@@ -12,7 +12,7 @@ from load_identification.signals.rest import RestDetector, standing
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 FADING_TIME = 2.0
-"""Time constant of forgetting [s]."""
+"""Time constant of the memory of the line [s]."""
 
 LONGEST_STEP_NS = 150_000_000
 """Samples further apart than this are not joined [ns]: motion of some hertz cannot be integrated
@@ -31,15 +31,9 @@ class GravityObserver:
     of v̇ in a, and errors of the turning are forgotten.
 
     Nothing is assumed about where gravity points or how strong it is.
-
-    Parameters
-    ----------
-    fading_time : float
-        Of the memory of the line [s].
     """
 
-    def __init__(self, fading_time: float = FADING_TIME) -> None:
-        self._fading_time = fading_time
+    def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
@@ -89,7 +83,7 @@ class GravityObserver:
         ordinate, both counted from the newest sample.
         """
         slopes = np.full((len(steps), 3), np.nan)
-        decays = np.exp(-steps / self._fading_time)
+        decays = np.exp(-steps / FADING_TIME)
         s0, s1, s2 = self._weights
         sums = self._sums
         for k, (h, decay, starts) in enumerate(
