@@ -16,7 +16,6 @@ from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.pipeline.driver_payload import DriverPayload
-from load_identification.signals.rest import SETTLING_NS
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.static_estimate import (
     NotAtRestError,
@@ -348,10 +347,10 @@ class Arm:
     def hold(
         self, direction: FloatArray, mass: float, seconds: float = 1.2, stay: bool = False
     ) -> int:
-        """Go to a pose, or stay, and rest there; return since when it is known to rest [ns]."""
+        """Go to a pose, or stay, and rest there; return the stamp at which the rest began."""
         n = int(seconds * RATE)
         self._place += 0.0 if stay else 0.5
-        begin = self._sample * STEP + SETTLING_NS
+        begin = self._sample * STEP
         position = np.full((n, 2), self._place)
         wrench = held(direction, mass) + self.offset + STD * self._rng.standard_normal((n, 6))
         gravity = np.tile(-G * direction, (2, 1))

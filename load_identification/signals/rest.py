@@ -37,12 +37,10 @@ class RestDetector:
     """Tells when the arm stands still: while no joint leaves the place it has come to rest at.
 
     A place is left by `MOVED` beyond the noise of the joint. Samples are taken one by one: how
-    they are cut into batches does not matter. A joint that is not carried (NaN) has not moved.
+    they are cut into batches does not matter.
     """
 
     def __init__(self) -> None:
-        self.places = 0
-        """How many times the arm has come to a place; moving, to one after the other."""
         self.reset()
 
     def reset(self) -> None:
@@ -55,8 +53,7 @@ class RestDetector:
         self._ended: deque[tuple[int, int]] = deque()
         self._count = 0
         self._tail: FloatArray | None = None
-        self.noise: FloatArray | None = None
-        """Of each joint position (J,), as far as it is known [rad or m]."""
+        self._margin: FloatArray | float = MOVED
 
     def update(self, stamps: IntArray, position: FloatArray) -> None:
         """Take in joint positions.
@@ -66,7 +63,7 @@ class RestDetector:
         stamps : (n,) int array
             Increasing, also from call to call [ns].
         position : (n, J) array
-            NaN where it is not known [rad or m].
+            Finite [rad or m].
         """
         if not len(stamps):
             return
@@ -81,8 +78,6 @@ class RestDetector:
 
     def _follow(self, stamps: IntArray, position: FloatArray) -> None:
         """Compare positions with the place, which is taken anew where it has been left."""
-        noise = 0.0 if self.noise is None else np.minimum(self.noise, MOST_POSITION_NOISE)
-        margin = MOVED + POSITION_NOISE * noise
         k = 0
         while k < len(stamps):
             if self._place is None:
@@ -90,10 +85,8 @@ class RestDetector:
                 if k == len(stamps):
                     break
                 self._place, self._since = position[k], int(stamps[k])
-                self.places += 1
-            away = (np.abs(position[k:] - self._place) > margin).any(axis=1)
+            away = (np.abs(position[k:] - self._place) > self._margin).any(axis=1)
             if not away.any():
-                self._place = np.where(np.isnan(self._place), position[-1], self._place)
                 break
             k += int(np.argmax(away))
             end = int(stamps[k - 1]) if k else self.newest or self._since
@@ -116,13 +109,8 @@ class RestDetector:
         # As np.median, but for its checks, which take most of its time.
         middle = (len(second) - 1) // 2, len(second) // 2
         median = np.partition(second, middle, axis=0)[[*middle]].mean(axis=0)
-        for joint in np.flatnonzero(np.isnan(second).any(axis=0)):
-            carried = second[np.isfinite(second[:, joint]), joint]
-            median[joint] = np.median(carried) if carried.size else np.nan
         noise = median / (NORMAL_MEDIAN * np.sqrt(6.0))
-        # A joint that is not carried now keeps the noise it had.
-        before = np.zeros_like(noise) if self.noise is None else self.noise
-        self.noise = np.where(np.isnan(noise), before, noise)
+        self._margin = MOVED + POSITION_NOISE * np.minimum(noise, MOST_POSITION_NOISE)
 
     @property
     def since(self) -> int | None:
