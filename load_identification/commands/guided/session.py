@@ -41,6 +41,9 @@ SILENT = 3.0
 STILL, STILL_TIME = np.deg2rad(0.2), 0.3
 """An arm at rest turns no joint by more in such a time [rad, m; s]."""
 
+AT_REST = 1.0
+"""From the reset to the motion, for changes that the sensor shows at once [s]."""
+
 STOPPING = (EventKind.CHANGE_DETECTED, EventKind.CONTACT)
 """Events that stop the arm: none of them belongs to free motion."""
 
@@ -116,7 +119,8 @@ class Session:
         answer = self._link.ask(Trigger, 'reset', Trigger.Request())
         if not answer.success:
             raise NotReadyError(Answer.read('reset', False, answer.message).reason)
-        # Only what is sent after it counts.
+        # Only what is said after it counts; what is noticed at rest is no contact on the way.
+        time.sleep(AT_REST)
         self._link.status_when(lambda _: True, PATIENCE)
         robot, path = motion.robot, motion.path
         turning = np.isinf(robot.position_limits).any(axis=0) & ~robot.prismatic
@@ -299,7 +303,7 @@ class Session:
             return f'no status of the pipeline for {SILENT:g} s'
         event = Event.read(values.get('event', ''))
         if event != begin and event.kind in STOPPING:
-            return f'{event.kind.words}: {words}'
+            return 'contact, or what is carried has moved: the wrench has changed of itself'
         return f'fault: {words}' if values.get('state') == 'fault' else ''
 
 
