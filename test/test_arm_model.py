@@ -9,6 +9,7 @@ from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.errors import DescriptionError, ParameterError
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.simulation.excited_arm import description
 from load_identification.simulation.random_arms import (
     PinocchioArm,
     random_samples,
@@ -77,6 +78,21 @@ def test_nominal_parameters_are_those_of_links_with_what_is_fixed_to_them() -> N
     np.testing.assert_allclose(arm.nominal[:, 0], [1.3] * 5 + [1.3 * 6], rtol=1e-12)
     assert arm.bodies == ('shoulder', 'upper', 'lower', 'link_4', 'link_5', 'link_6')
     assert all(InertialParameters.from_vector(body).is_consistent() for body in arm.nominal)
+
+
+def test_the_skeleton_goes_from_joint_to_joint_and_to_the_furthest_frame() -> None:
+    tool = (
+        '<link name="tool"/><joint name="flange" type="fixed"><parent link="link_3"/>'
+        '<child link="tool"/><origin xyz="0.2 0 0"/></joint></robot>'
+    )
+    arm = Arm(description(3).replace('</robot>', tool))
+    turned = np.array([[0.0, 0.0, 0.0], [np.pi / 2.0, 0.0, 0.0]])
+    along = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.4], [0.0, 0.1, 0.5], [0.45, 0.1, 0.5]])
+    along = np.vstack([along, along[-1] + [0.2, 0.0, 0.0]])
+    lines = arm.skeleton(turned)
+    np.testing.assert_allclose(lines[0], np.stack([along[:-1], along[1:]], axis=1), atol=1e-12)
+    # A quarter of a turn about the vertical: x becomes y, y becomes -x.
+    np.testing.assert_allclose(lines[1, -1, 1], [-0.1, 0.65, 0.5], atol=1e-12)
 
 
 def test_limits_are_those_of_the_description() -> None:

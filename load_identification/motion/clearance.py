@@ -66,6 +66,8 @@ class Clearance:
 
     Attributes
     ----------
+    floor : float or None
+        As given [m].
     guessed : dict of str to str
         Links whose geometry was not found, and what was not; capsules stand for them.
     guessed_radius : float
@@ -118,6 +120,7 @@ class Clearance:
         model, (shapes,) = pinocchio.buildReducedModel(
             whole, [shapes], locked, pinocchio.neutral(whole)
         )
+        self.floor = floor
         self._model, self._shapes, self._workspace = model, shapes, workspace
         self._order = [list(joints).index(name) for name in list(model.names)[1:]]
         self._tip = self._tip_of(tip_frame) if workspace is not None or payload_radius else 0

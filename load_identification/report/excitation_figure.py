@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
 from load_identification.arm.planning.experiments import CENTRIFUGAL, COUPLING, GRAVITY, INERTIAL
@@ -14,6 +17,7 @@ from load_identification.report.style import (
     BLUE,
     GREEN,
     GREY,
+    LIGHT,
     ORANGE,
     PURPLE,
     VERMILLION,
@@ -27,19 +31,29 @@ KIND_COLOURS = {INERTIAL: BLUE, CENTRIFUGAL: ORANGE, COUPLING: GREEN, GRAVITY: P
 WIDTH, ROW, MARGIN = 11.0, 0.95, 1.2
 """Of the figure, of a joint's row, and of what is above and below them [in]."""
 
+SCENE = 3.6
+"""Height of the poses [in]."""
+
+POSES, MOST_POSES = 10, 4000
+"""Drawn of the arm, and of the way of its end."""
+
 MOST_POINTS = 6000
 """Of a line: more are not seen."""
 
 
 def excitation_figure(planned: Planned) -> Figure:
-    """Draw each joint's position within its limits, and its velocity in parts of its limit.
+    """Draw poses of the arm, and position and velocity of each joint within its limits.
 
     Experiments are coloured by what they excite.
     """
     times = np.linspace(0.0, planned.path.duration, len(planned.motion.position))
     step = max(1, len(times) // MOST_POINTS)
     joints = planned.arm.joints
-    with new_figure(WIDTH, MARGIN + ROW * len(joints)) as figure:
+    with new_figure(WIDTH, SCENE + MARGIN + ROW * len(joints)) as whole:
+        heights = SCENE, MARGIN + ROW * len(joints)
+        parts: Any = whole.subfigures(2, 1, height_ratios=heights)
+        above, figure = parts
+        _draw_poses(above, planned)
         axes = figure.subplots(len(joints), 2, sharex=True, squeeze=False)
         for k, (joint, (left, right)) in enumerate(zip(joints, axes, strict=True)):
             colour = JOINT_COLOURS[k % len(JOINT_COLOURS)] if planned.plan is None else BLACK
@@ -63,10 +77,32 @@ def excitation_figure(planned: Planned) -> Figure:
         figure.align_ylabels(axes[:, 0])
         if planned.plan is not None:
             _mark_experiments(figure, list(axes.ravel()), planned)
-    return figure
+    return whole
 
 
-def _mark_experiments(figure: Figure, axes: list[Axes], planned: Planned) -> None:
+def _draw_poses(figure: SubFigure, planned: Planned) -> None:
+    """Draw the arm at equal intervals, from the front and from above, over the floor."""
+    position = planned.motion.position
+    lines = planned.arm.skeleton(position[:: 1 + len(position) // MOST_POSES])
+    shown = np.linspace(0, len(lines) - 1, POSES).astype(np.int64)
+    colours = mpl.colormaps['viridis'](np.linspace(0.0, 0.95, POSES))
+    corners = np.append(lines.reshape(-1, 3), np.zeros((1, 3)), axis=0)
+    for ax, (across, up), title in zip(
+        figure.subplots(1, 3),
+        ((0, 2), (1, 2), (0, 1)),
+        ('Poses, x and z [m]', 'y and z [m]', 'x and y [m]'),
+        strict=True,
+    ):
+        for pose, colour in zip(lines[shown], colours, strict=True):
+            ax.plot(*pose[:, :, [across, up]].T, color=colour, linewidth=2.2, marker='.')
+        ax.plot(*lines[:, -1, 1][:, [across, up]].T, color=GREY, linewidth=0.7)
+        if planned.floor is not None and up == 2:
+            ax.axhspan(min(corners[:, 2].min(), planned.floor) - 0.1, planned.floor, color=LIGHT)
+        ax.set_title(title)
+        ax.set_aspect('equal', adjustable='datalim')
+
+
+def _mark_experiments(figure: SubFigure, axes: list[Axes], planned: Planned) -> None:
     """Shade each experiment in the colour of its kind."""
     plan = planned.plan
     if plan is None:

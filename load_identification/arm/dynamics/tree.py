@@ -125,6 +125,43 @@ class Arm:
         """Unit of each joint's effort."""
         return tuple('N' if prismatic else 'N·m' for prismatic in self.prismatic)
 
+    def skeleton(self, q: FloatArray) -> FloatArray:
+        """Return where the arm is, as lines in the root frame, to draw it.
+
+        Parameters
+        ----------
+        q : (n, J) array
+            [rad, m].
+
+        Returns
+        -------
+        (n, L, 2, 3) array
+            Both ends of each line: from joint to joint, and on to the furthest frame of the links
+            at the ends [m].
+        """
+        model, data = self._model, self._model.createData()
+        ends = set(range(1, model.njoints)) - set(model.parents)
+        last = {
+            joint: max(
+                (
+                    np.array(f.placement.translation)
+                    for f in model.frames
+                    if f.parentJoint == joint
+                ),
+                key=np.linalg.norm,
+            )
+            for joint in ends
+        }
+        lines = []
+        for posture in configurations(model, q):
+            pinocchio.forwardKinematics(model, data, posture)
+            origin = [np.array(placement.translation) for placement in data.oMi]
+            lines.append(
+                [(origin[model.parents[k]], origin[k]) for k in range(1, model.njoints)]
+                + [(origin[joint], data.oMi[joint].act(point)) for joint, point in last.items()]
+            )
+        return np.array(lines)
+
     def joint_torque_regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the regressor of the joint torques: ``tau = Y phi``.
 

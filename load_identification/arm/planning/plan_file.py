@@ -70,6 +70,8 @@ class Planned:
         Sampled at `RATE`.
     clearance : float
         Least distance of the arm to itself and to what it keeps clear of [m].
+    floor : float or None
+        Height of the floor in the root frame [m].
     nearest : str
         The two that come as near as that.
     torque : (n, J) array
@@ -87,6 +89,7 @@ class Planned:
     candidates: int
     motion: JointMotion
     clearance: float
+    floor: float | None
     nearest: str
     torque: FloatArray
     warnings: tuple[str, ...]

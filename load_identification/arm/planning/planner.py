@@ -332,6 +332,7 @@ def _planned(
         candidates=candidates,
         motion=motion,
         clearance=float(distance[closest]),
+        floor=clearance.floor,
         nearest=clearance.nearest(q[closest]),
         torque=torque,
         warnings=tuple(warnings),
