@@ -223,13 +223,14 @@ def _outputs(options: argparse.Namespace, experiments: bool) -> dict[str, Path]:
 
 def _write(planned: Planned, outputs: dict[str, Path], options: argparse.Namespace) -> None:
     from load_identification.arm.planning.plan_file import write_plan
-    from load_identification.recordings.joint_trajectory import (
-        trajectory_fields,
-        write_bag,
-        write_yaml,
-    )
 
     if 'yaml' in outputs or 'bag' in outputs:
+        from load_identification.recordings.joint_trajectory import (
+            trajectory_fields,
+            write_bag,
+            write_yaml,
+        )
+
         fields = trajectory_fields(planned.arm.joints, planned.path, options.approach)
         if 'yaml' in outputs:
             write_yaml(outputs['yaml'], fields)
@@ -253,7 +254,7 @@ def _run(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from load_identification.arm.planning.planner import load_arm, plan_motion
-    from load_identification.recordings.arm import read_description
+    from load_identification.interface.files import read_description
     from load_identification.report.excitation_tables import (
         experiment_table,
         joint_table,

@@ -28,13 +28,13 @@ from load_identification.arm.recording import ArmRecording
 from load_identification.arm.selection import BANDWIDTH, CUTOFFS
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
+from load_identification.interface.files import read_description
 from load_identification.interface.output import check_output, make_folder, write_output
 from load_identification.model.frames import with_frame
 from load_identification.numerics.weighted_solution import Solver
 from load_identification.recordings.arm import (
     read_all,
     read_base_wrenches,
-    read_description,
     read_efforts,
 )
 from load_identification.recordings.reader import Chunk, RecordingReader, Topics

@@ -17,6 +17,7 @@ from rich.table import Table
 from load_identification.errors import ParameterError
 from load_identification.estimation.belief.error_budget import budget_words
 from load_identification.estimation.payload_estimate import CalibrationValue
+from load_identification.interface.files import read_description
 from load_identification.interface.messages import NS
 from load_identification.interface.names import INTERVAL, in_words
 from load_identification.interface.node_table import NODES, nobodys
@@ -24,7 +25,6 @@ from load_identification.interface.output import check_output, write_output
 from load_identification.interface.parameter_file import from_yaml, read_sections
 from load_identification.interface.parameters import CONVENTIONS, Parameters, check
 from load_identification.pipeline import settings
-from load_identification.recordings.arm import read_description
 from load_identification.recordings.identification import Identification, identify
 from load_identification.recordings.reader import Topics, open_recording
 from load_identification.recordings.static_identification import identify_poses

@@ -111,6 +111,23 @@ def read_text(path: Path, limit: int = LIMIT) -> str:
         raise FileError(f'is no text in UTF-8: byte {error.start} is {error.reason}') from error
 
 
+def read_description(path: Path) -> str:
+    """Read the text of a description.
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be read.
+    """
+    # Pinocchio comes with it, and most that read files need none.
+    from load_identification.model.urdf import MOST_CHARACTERS
+
+    try:
+        return read_text(path, MOST_CHARACTERS)
+    except FileError as error:
+        raise ParameterError(f'description {path} {error}') from error
+
+
 def _content(path: Path, limit: int) -> bytes:
     # Not to wait at a pipe for somebody to write.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

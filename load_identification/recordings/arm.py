@@ -12,13 +12,11 @@ from rich.console import Console
 from rich.progress import track
 
 from load_identification.arm.recording import ArmRecording
-from load_identification.errors import ParameterError, RecordingError
+from load_identification.errors import RecordingError
 from load_identification.interface.batches import SynchronizedBatch
-from load_identification.interface.files import FileError, read_text
 from load_identification.interface.messages import read_joint_states, read_wrenches, stamp_of
 from load_identification.interface.names import in_words
 from load_identification.interface.parameters import CONVENTIONS
-from load_identification.model.urdf import MOST_CHARACTERS
 from load_identification.recordings.reader import (
     CHUNK,
     Chunk,
@@ -60,20 +58,6 @@ def read_all(
             description = description or _described(recording)
             out.append(read(recording, description, _watched(recording, path.name), path))
     return description, out
-
-
-def read_description(path: Path) -> str:
-    """Read the text of a description.
-
-    Raises
-    ------
-    ParameterError
-        If it cannot be read.
-    """
-    try:
-        return read_text(path, MOST_CHARACTERS)
-    except FileError as error:
-        raise ParameterError(f'description {path} {error}') from error
 
 
 def _described(recording: RecordingReader) -> str:
