@@ -26,7 +26,7 @@ from load_identification.motion.guided import GuidedMotion, GuidedRequest, plan_
 from load_identification.nodes.client.answers import STAGES, Answer, Body
 from load_identification.nodes.client.controller import Sender
 from load_identification.nodes.client.link import Link
-from load_identification.nodes.client.path_follower import ArmListener, PathFollower
+from load_identification.nodes.client.path_follower import ArmListener, PathFollower, amount
 from load_identification.nodes.transport.publishers import JOINT_STATES, ROBOT_DESCRIPTION, WRENCH
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS, DrainedSubscription
 from load_identification.report.tables import PARAMETERS, decimals, interval_table
@@ -123,8 +123,7 @@ class Session:
         time.sleep(AT_REST)
         self._link.status_when(lambda _: True, PATIENCE)
         robot, path = motion.robot, motion.path
-        turning = np.isinf(robot.position_limits).any(axis=0) & ~robot.prismatic
-        follower = PathFollower(self._arm, sender, robot.joints, turning, motion.brake)
+        follower = PathFollower(self._arm, sender, robot, motion.brake)
         begin, wanted = Event.read(self._link.newest[0].get('event', '')), set(need)
         progress = Progress(
             TextColumn('{task.description}'),
@@ -169,11 +168,11 @@ class Session:
         self._arm.update()
         found = self._arm.position(motion.robot.joints)
         assert found is not None
-        off = np.rad2deg(found[0] - motion.start)
+        off = found[0] - motion.start
         there = [
-            f'{motion.robot.joints[k]} {off[k]:+.1f}°'
-            for k in range(len(off))
-            if abs(off[k]) > 0.1
+            f'{name} {amount(motion.robot, k, off[k])}'
+            for k, name in enumerate(motion.robot.joints)
+            if abs(off[k]) > STILL
         ]
         where = f'{", ".join(there)} from its first pose' if there else 'in its first pose'
         self._console.print(f'The arm stands {where}, by its last joint states.')
@@ -236,9 +235,10 @@ class Session:
         assert after is not None
         way = np.abs(after[0] - before[0])
         if np.max(way) > STILL:
+            joint = int(np.argmax(way))
             raise NotReadyError(
-                f'the arm moves, {robot.joints[int(np.argmax(way))]} by '
-                f'{np.rad2deg(np.max(way)):.1f}° in {STILL_TIME:g} s: wait until it stands still'
+                f'the arm moves, {robot.joints[joint]} by {amount(robot, joint, way[joint])} in '
+                f'{STILL_TIME:g} s: wait until it stands still'
             )
         return after[0]
 

@@ -17,11 +17,12 @@ from sensor_msgs.msg import JointState
 
 from load_identification.errors import LoadIdentificationError
 from load_identification.interface.messages import NS, stamp_of
+from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import Piece, Stretch
 from load_identification.nodes.client.controller import Sender, trajectory_message
 from load_identification.nodes.transport.publishers import JOINT_STATES, WRENCH
 from load_identification.nodes.transport.subscriptions import INPUT_QOS, DrainedSubscription
-from load_identification.typing_aliases import BoolArray, FloatArray
+from load_identification.typing_aliases import FloatArray
 
 SEGMENT = 2.0
 """Of the longest segment, its end included: an arm left alone is at rest by then [s]."""
@@ -106,6 +107,11 @@ class ArmListener:
         return f'no {what} for {age:.1f} s' if age > STALE else ''
 
 
+def amount(robot: Robot, joint: int, way: float) -> str:
+    """Return in words how far a joint turns [rad] or slides [m]."""
+    return f'{1e3 * way:.0f} mm' if robot.prismatic[joint] else f'{np.rad2deg(way):.1f}°'
+
+
 class PathFollower:
     """Has an arm follow paths from rest to rest.
 
@@ -113,23 +119,16 @@ class PathFollower:
     ----------
     arm : ArmListener
     sender : Sender
-    joints : tuple of J str
-    turning : (J,) bool array
-        Which joints have no end: their positions are compared but for whole turns.
+    robot : Robot
     brake : float
         Time in which it is stopped, within the limits [s].
     """
 
-    def __init__(
-        self,
-        arm: ArmListener,
-        sender: Sender,
-        joints: tuple[str, ...],
-        turning: BoolArray,
-        brake: float,
-    ) -> None:
-        self._arm, self._sender, self._joints = arm, sender, joints
-        self._turning, self._brake = turning, brake
+    def __init__(self, arm: ArmListener, sender: Sender, robot: Robot, brake: float) -> None:
+        self._arm, self._sender, self._robot, self._brake = arm, sender, robot, brake
+        self._joints = robot.joints
+        # Their positions are compared but for whole turns.
+        self._endless = np.isinf(robot.position_limits).any(axis=0) & ~robot.prismatic
 
     def follow(
         self,
@@ -219,8 +218,8 @@ class PathFollower:
         if off[joint] <= START:
             return ''
         return (
-            f'{self._joints[joint]} is {np.rad2deg(off[joint]):.1f}° from where the plan has it, '
-            f'{np.rad2deg(START):g}° are allowed'
+            f'{self._joints[joint]} is {amount(self._robot, joint, off[joint])} from where the '
+            f'plan has it, {amount(self._robot, joint, START)} are allowed'
         )
 
     def _trouble(self, path: Piece, begin: int) -> str:
@@ -236,8 +235,8 @@ class PathFollower:
         if nearest[joint] <= TRACKING:
             return ''
         return (
-            f'{self._joints[joint]} is {np.rad2deg(nearest[joint]):.1f}° off its path, '
-            f'{np.rad2deg(TRACKING):g}° are allowed: does the controller follow?'
+            f'{self._joints[joint]} is {amount(self._robot, joint, nearest[joint])} off its path, '
+            f'{amount(self._robot, joint, TRACKING)} are allowed: does the controller follow?'
         )
 
     def _off(self, path: Piece, times: FloatArray) -> FloatArray:
@@ -245,5 +244,5 @@ class PathFollower:
         found = self._arm.position(self._joints)
         assert found is not None
         off = found[0] - path.sample(times).position
-        turns = np.round(off / (2.0 * np.pi)) * self._turning
+        turns = np.round(off / (2.0 * np.pi)) * self._endless
         return np.asarray(np.abs(off - 2.0 * np.pi * turns))
