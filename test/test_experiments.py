@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import comb
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,13 +12,21 @@ import pytest
 from load_identification.arm.methods.spectrum import experiment_rows
 from load_identification.arm.planning.criteria import CONDITION, ideal_blocks, judged
 from load_identification.arm.planning.experiments import (
+    INERTIAL,
     Experiment,
     MotionSettings,
+    exciting_motion,
     feasible_experiments,
     locked_postures,
 )
 from load_identification.arm.planning.optimal_design import design, exhaustive, optimal_design
-from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
+from load_identification.arm.planning.plan_file import (
+    ExperimentPlan,
+    Roadmap,
+    plan_path,
+    read_plan,
+    write_plan,
+)
 from load_identification.errors import ParameterError
 from load_identification.motion.clearance import Box, Clearance
 from load_identification.motion.joint_path import JointPath
@@ -156,6 +165,31 @@ def test_feasible_experiments_stay_in_the_workspace(three_joints: Case) -> None:
     for experiment in inside:
         times = np.linspace(*experiment.motion.window, 500)
         assert clearance.distance(experiment.motion.sample(times).position[::5]).min() > 0.0
+
+
+def test_ways_between_experiments_lead_around_what_stands_between(
+    three_joints: Case, tmp_path: Path
+) -> None:
+    # A post in front of the arm, which reaches over it only when folded.
+    post = Box(np.array([0.35, -0.1, 0.0]), np.array([0.55, 0.3, 0.65]))
+    joints, limits = three_joints.arm.joints, three_joints.limits
+    clearance = Clearance(description(3), joints, floor=0.0, keep_out=[post])
+    roadmap = Roadmap(clearance, locked_postures(limits, 5, seed=0))
+    left, right = np.array([-0.9, 0.3, 0.0]), np.array([0.9, 0.3, 0.0])
+    assert clearance.distance(np.linspace(left, right, 50)).min() < 0.0
+    ends = [
+        exciting_motion(INERTIAL, 2, 2, posture, limits, SETTINGS) for posture in (left, right)
+    ]
+    plan = plan_path(joints, [end for end in ends if end is not None], limits, roadmap)
+    assert plan.vias[0] == ()
+    assert len(plan.vias[1]) >= 1
+    times = np.arange(0.0, plan.path.duration, 0.02)
+    motion = plan.path.sample(times)
+    assert clearance.distance(motion.position).min() > 0.0
+    assert (np.abs(motion.velocity) < limits.velocity * (1.0 + 1e-9)).all()
+    write_plan(tmp_path / 'plan.yaml', plan)
+    again = read_plan(tmp_path / 'plan.yaml').path.sample(times)
+    np.testing.assert_allclose(again.position, motion.position, atol=1e-9)
 
 
 def test_the_path_is_continuous_at_rest_between_experiments_and_within_limits(

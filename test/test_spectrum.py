@@ -241,9 +241,7 @@ def test_what_the_efforts_do_not_tell_of_a_drive_is_said(
 
 
 def test_start_of_a_plan_is_found_in_a_recording(plan: ExperimentPlan) -> None:
-    late = record(
-        ExperimentPlan(plan.joints, plan.experiments, plan.begins, plan.path), 50.0, 3.21
-    )
+    late = record(plan, 50.0, 3.21)
     found = find_start(plan.path, late.times, late.position)
     # Linear interpolation at 50 Hz of oscillations below 2 Hz.
     assert found == pytest.approx(3.21, abs=1e-3)

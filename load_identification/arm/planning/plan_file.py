@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
+import scipy.sparse
+import scipy.sparse.csgraph
 import yaml
 
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.planning.criteria import Worth
-from load_identification.arm.planning.experiments import GRAVITY, KINDS, Experiment
+from load_identification.arm.planning.experiments import CLEAR, GRAVITY, KINDS, Experiment
 from load_identification.errors import ParameterError
 from load_identification.interface.files import FileError, read_yaml
+from load_identification.motion.clearance import Clearance
 from load_identification.motion.joint_path import JointMotion, JointPath, Move, Piece, Sweep
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import Oscillation
@@ -22,6 +27,12 @@ from load_identification.typing_aliases import FloatArray
 
 REST = 0.5
 """Before an experiment, for the arm to come to rest [s]."""
+
+STEP = 0.05
+"""Way of a joint between two postures at which a move is looked at [rad, m]."""
+
+WAYS, ENTRIES = 10, 20
+"""Nearest postures that are tried from each of the map, and from beside it."""
 
 ROUNDING = 1e-6
 """Shorter ways and times are left out [rad, m, s]."""
@@ -35,15 +46,35 @@ class ExperimentPlan:
     ----------
     joints : tuple of str
     experiments : tuple of Experiment
+    vias : tuple of tuples of (J,) arrays
+        The postures by which the arm comes to each [rad, m].
     begins : (n,) array
         When each begins, its swelling included, since the beginning of the path [s].
-    path : JointPath
     """
 
     joints: tuple[str, ...]
     experiments: tuple[Experiment, ...]
+    vias: tuple[tuple[FloatArray, ...], ...]
     begins: FloatArray
-    path: JointPath
+
+    @cached_property
+    def path(self) -> JointPath:
+        """The experiments, and the moves and rests between them."""
+        pieces: list[Piece] = []
+        time, place = 0.0, self.experiments[0].start
+        for experiment, via, begin in zip(
+            self.experiments, self.vias, self.begins.tolist(), strict=True
+        ):
+            rest = REST if begin - time > REST + ROUNDING else 0.0
+            if begin - time > ROUNDING:
+                stops = [place, *via, experiment.start]
+                each = (begin - time - rest) / (len(stops) - 1)
+                pieces += [Move(*ends, each) for ends in itertools.pairwise(stops)]
+            if rest:
+                pieces.append(Move(experiment.start, experiment.start, rest))
+            pieces.append(experiment.motion)
+            time, place = begin + experiment.motion.duration, experiment.goal
+        return JointPath(tuple(pieces))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +126,62 @@ class Planned:
     warnings: tuple[str, ...]
 
 
+class Roadmap:
+    """Postures that straight ways in joint space lead between, clear of everything.
+
+    Attributes
+    ----------
+    postures : (m, J) array
+        The largest set of those given that ways connect [rad, m].
+    """
+
+    def __init__(self, clearance: Clearance, postures: FloatArray) -> None:
+        self._clearance = clearance
+        free = postures[clearance.distance(postures) > CLEAR]
+        apart = np.linalg.norm(free[:, None] - free, axis=2)
+        ways = scipy.sparse.lil_array(apart.shape)
+        for k, row in enumerate(apart):
+            for l in np.argsort(row)[1 : WAYS + 1]:
+                if ways[l, k] == 0.0 and self._clear(free[k], free[l]):
+                    ways[k, l] = ways[l, k] = row[l]
+        _, group = scipy.sparse.csgraph.connected_components(ways, directed=False)
+        kept = np.flatnonzero(group == np.argmax(np.bincount(group, minlength=1)))
+        self.postures = free[kept]
+        self._ways = scipy.sparse.csr_array(ways)[kept][:, kept]
+
+    def way(self, start: FloatArray, goal: FloatArray) -> list[FloatArray] | None:
+        """Return postures (J,) to go by between two, none where the straight way is clear.
+
+        None where no way is found.
+        """
+        if self._clear(start, goal):
+            return []
+        first, last = self._entry(start), self._entry(goal)
+        if first is None or last is None:
+            return None
+        _, before = scipy.sparse.csgraph.dijkstra(
+            self._ways, directed=False, indices=last, return_predecessors=True
+        )
+        stops = [first]
+        while stops[-1] != last:
+            stops.append(int(before[stops[-1]]))
+        return [self.postures[stop] for stop in stops]
+
+    def _entry(self, posture: FloatArray) -> int | None:
+        """Return the nearest posture of the map that a clear way leads to."""
+        near = np.argsort(np.linalg.norm(self.postures - posture, axis=1))[:ENTRIES]
+        return next((int(k) for k in near if self._clear(posture, self.postures[k])), None)
+
+    def _clear(self, start: FloatArray, goal: FloatArray) -> bool:
+        count = 2 + int(np.max(np.abs(goal - start)) / STEP)
+        return bool((self._clearance.distance(np.linspace(start, goal, count)) > 0.0).all())
+
+
 def plan_path(
-    joints: tuple[str, ...], experiments: Sequence[Experiment], limits: Limits
+    joints: tuple[str, ...],
+    experiments: Sequence[Experiment],
+    limits: Limits,
+    roadmap: Roadmap | None = None,
 ) -> ExperimentPlan:
     """Put experiments one after another, each time going on to the nearest one left.
 
@@ -106,28 +191,38 @@ def plan_path(
     experiments : sequence of Experiment
         The first is begun with.
     limits : Limits
+    roadmap : Roadmap, optional
+        Ways between them; without it all are straight.
+
+    Raises
+    ------
+    ParameterError
+        Where there are no experiments, or no clear way to some.
     """
     left = list(experiments)
     if not left:
         raise ParameterError('there are no experiments to plan; there must be one at least')
     ordered = [left.pop(0)]
+    vias: list[tuple[FloatArray, ...]] = [()]
+    begins = [Move.within(ordered[0].start, ordered[0].start, limits).duration + REST]
     while left:
-        ways = [Move.within(ordered[-1].goal, e.start, limits).duration for e in left]
-        ordered.append(left.pop(int(np.argmin(ways))))
-    pieces: list[Piece] = []
-    begins, time, place = [], 0.0, ordered[0].start
-    for experiment in ordered:
-        for piece in (
-            Move.within(place, experiment.start, limits),
-            Move(experiment.start, experiment.start, REST),
-        ):
-            pieces.append(piece)
-            time += piece.duration
-        begins.append(time)
-        pieces.append(experiment.motion)
-        time += experiment.motion.duration
-        place = experiment.goal
-    return ExperimentPlan(joints, tuple(ordered), np.array(begins), JointPath(tuple(pieces)))
+        here = ordered[-1].goal
+        durations = [Move.within(here, e.start, limits).duration for e in left]
+        experiment = left.pop(int(np.argmin(durations)))
+        via = [] if roadmap is None else roadmap.way(here, experiment.start)
+        if via is None:
+            raise ParameterError(
+                f'no clear way to an experiment from {np.round(here, 2)} to '
+                f'{np.round(experiment.start, 2)} was found; allow more room, or a finer grid by '
+                '--levels'
+            )
+        stops = [here, *via, experiment.start]
+        legs = [Move.within(*ends, limits).duration for ends in itertools.pairwise(stops)]
+        taken = ordered[-1].motion.duration + len(legs) * max(legs) + REST
+        begins.append(begins[-1] + taken)
+        vias.append(tuple(via))
+        ordered.append(experiment)
+    return ExperimentPlan(joints, tuple(ordered), tuple(vias), np.array(begins))
 
 
 def plan_fields(plan: ExperimentPlan) -> dict[str, Any]:
@@ -140,9 +235,12 @@ def plan_fields(plan: ExperimentPlan) -> dict[str, Any]:
                 'driven': plan.joints[experiment.driven],
                 'measured': plan.joints[experiment.measured],
                 'begin': float(begin),
+                'via': [posture.tolist() for posture in via],
                 **_motion_fields(experiment.motion),
             }
-            for experiment, begin in zip(plan.experiments, plan.begins, strict=True)
+            for experiment, via, begin in zip(
+                plan.experiments, plan.vias, plan.begins, strict=True
+            )
         ],
     }
 
@@ -191,6 +289,10 @@ def read_plan(path: FilePath) -> ExperimentPlan:
         content = read_yaml(path)
         joints = tuple(str(name) for name in content['joints'])
         experiments = [_experiment(fields, joints) for fields in content['experiments']]
+        vias = [
+            tuple(_vector(posture, joints) for posture in fields.get('via', ()))
+            for fields in content['experiments']
+        ]
         begins = np.array([float(fields['begin']) for fields in content['experiments']])
     except FileError as error:
         raise ParameterError(f'plan {path} {error}') from error
@@ -200,7 +302,7 @@ def read_plan(path: FilePath) -> ExperimentPlan:
         ) from error
     if not experiments:
         raise ParameterError(f'plan {path} has no experiments')
-    return ExperimentPlan(joints, tuple(experiments), begins, _path(experiments, begins))
+    return ExperimentPlan(joints, tuple(experiments), tuple(vias), begins)
 
 
 def _experiment(fields: dict[str, Any], joints: tuple[str, ...]) -> Experiment:
@@ -231,18 +333,3 @@ def _vector(values: Any, joints: tuple[str, ...]) -> FloatArray:
     if vector.shape != (len(joints),) or not np.isfinite(vector).all():
         raise ValueError(f'{values!r} is not one finite number for each of {len(joints)} joints')
     return vector
-
-
-def _path(experiments: list[Experiment], begins: FloatArray) -> JointPath:
-    """Put the moves back between the experiments."""
-    pieces: list[Piece] = []
-    time, place = 0.0, experiments[0].start
-    for experiment, begin in zip(experiments, begins.tolist(), strict=True):
-        rest = REST if begin - time > REST + ROUNDING else 0.0
-        if begin - time > ROUNDING:
-            pieces.append(Move(place, experiment.start, begin - time - rest))
-        if rest:
-            pieces.append(Move(experiment.start, experiment.start, rest))
-        pieces.append(experiment.motion)
-        time, place = begin + experiment.motion.duration, experiment.goal
-    return JointPath(tuple(pieces))

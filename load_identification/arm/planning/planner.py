@@ -39,7 +39,7 @@ from load_identification.arm.planning.optimal_design import (
     design,
     optimal_design,
 )
-from load_identification.arm.planning.plan_file import ExperimentPlan, Planned, plan_path
+from load_identification.arm.planning.plan_file import ExperimentPlan, Planned, Roadmap, plan_path
 from load_identification.errors import FrameError, ParameterError
 from load_identification.model.urdf import parse_description, parse_xml
 from load_identification.motion.clearance import Box, Clearance
@@ -216,8 +216,9 @@ def _plan_experiments(
     regressor, scale = _regressor(arm)
     parameters = len(scale)
     postures = locked_postures(limits, request.levels, request.seed)
-    progress(f'moving at {len(postures)} postures')
-    feasible = feasible_experiments(limits, request.settings, postures, clearance)
+    roadmap = Roadmap(clearance, postures)
+    progress(f'moving at {len(roadmap.postures)} postures')
+    feasible = feasible_experiments(limits, request.settings, roadmap.postures, clearance)
     if not feasible:
         raise ParameterError(
             f'no motion at any of {len(postures)} postures is within the limits and clear of the '
@@ -229,14 +230,14 @@ def _plan_experiments(
     if not np.isfinite(everything.condition):
         raise ParameterError(
             f'all {len(feasible)} feasible experiments together do not determine the '
-            f'{parameters} base parameters; allow more of the limits or the workspace, or a finer '
-            'grid by --levels'
+            f'{parameters} base parameters; allow more room, a finer grid by --levels, '
+            'or less of wide limits by --position-scale'
         )
     if request.method == 'spectrum':
         chosen = as_they_come(blocks, request.experiments or 2 * parameters, request.seed)
     else:
-        chosen = _choice(arm, limits, feasible, blocks, request, progress)
-    plan = plan_path(arm.joints, [feasible[k] for k in chosen.chosen], limits)
+        chosen = _choice(arm, limits, roadmap, feasible, blocks, request, progress)
+    plan = plan_path(arm.joints, [feasible[k] for k in chosen.chosen], limits, roadmap)
     if request.duration is not None and plan.path.duration > request.duration:
         raise ParameterError(
             f'{len(plan.experiments)} experiments take {plan.path.duration:.0f} s, more than the '
@@ -258,6 +259,7 @@ def _plan_experiments(
 def _choice(
     arm: Arm,
     limits: Limits,
+    roadmap: Roadmap,
     experiments: Sequence[Experiment],
     blocks: FloatArray,
     request: Request,
@@ -270,7 +272,9 @@ def _choice(
         found = optimal_design(blocks, size, request.seed, request.criterion, STARTS, progress)
         if request.duration is None:
             return found
-        took = plan_path(arm.joints, [experiments[k] for k in found.chosen], limits).path.duration
+        took = plan_path(
+            arm.joints, [experiments[k] for k in found.chosen], limits, roadmap
+        ).path.duration
         fewest = -(-parameters // LARGEST_BLOCK)
         if took <= request.duration or size <= fewest:
             return found
