@@ -248,6 +248,25 @@ def test_descriptions_that_cannot_be_used_are_named(
     assert "joint 'joint_1' has the velocity limit 0.0" in error
 
 
+def test_a_gripper_whose_joints_mimic_another_gets_the_tip_to_give(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fingers = ''.join(
+        f'<link name="finger_{k}"/><joint name="grip_{k}" type="prismatic">{mimic}'
+        f'<parent link="link_2"/><child link="finger_{k}"/>'
+        '<limit lower="0" upper="0.04" velocity="1" effort="1"/></joint>'
+        for k, mimic in ((1, ''), (2, '<mimic joint="grip_1"/>'))
+    )
+    file = tmp_path / 'hand.urdf'
+    file.write_text(description(2).replace('</robot>', f'{fingers}</robot>'), encoding='utf-8')
+    assert "'grip_2' mimics another, as in grippers: give --tip link_2" in error_of(
+        [str(file)], capsys
+    )
+    options = ('--tip', 'link_2', '--floor', 'none', '--duration', '10')
+    assert main([str(file), *options]) == PLANNED
+    assert 'and the floor' not in capsys.readouterr().out
+
+
 def test_a_motion_beyond_the_effort_limits_is_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
