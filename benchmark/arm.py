@@ -60,7 +60,7 @@ REPEATS = 5
 def kuka_run(folder: Path, arm: Arm) -> FilteredRecording:
     """Return a run of the KUKA LWR4+, low-passed at 8 Hz, without a quarter second at its ends."""
     with open_recording(folder, Topics(wrench='')) as recording:
-        log = read_efforts(recording.chunks(), arm.joints, folder)
+        log = read_efforts(recording, arm.joints)
     low_pass = scipy.signal.butter(4, 8.0, fs=200.0)
     q, qd = (
         scipy.signal.filtfilt(*low_pass, side, axis=0) for side in (log.position, log.velocity)

@@ -139,7 +139,7 @@ def nothing_in_hand(folder: Path) -> tuple[PayloadEstimate, PayloadEstimate]:
     found = []
     for path in runs:
         with open_recording(path, Topics(wrench='')) as recording:
-            log = read_efforts(recording.chunks(), arm.joints, path)
+            log = read_efforts(recording, arm.joints)
         joints = EffortBatch(log.joints, log.stamps, log.position, log.velocity, log.measured)
         found.append(estimate(arm, joints, urdf, arm.links[-1])[0])
     return found[0], found[1]

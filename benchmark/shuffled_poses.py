@@ -13,10 +13,10 @@ import numpy as np
 
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import JointBatch, WrenchBatch, joined
-from load_identification.interface.messages import read_joint_states, read_wrenches
+from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.parameters import Parameters
 from load_identification.pipeline import settings
-from load_identification.recordings.reader import Topics, open_recording
+from load_identification.recordings.reader import JOINT_STATE, WRENCH, Topics, open_recording
 from load_identification.typing_aliases import IntArray
 
 APART = 1_000_000_000
@@ -31,13 +31,15 @@ def read(path: Path, parameters: Parameters) -> tuple[str, JointBatch, WrenchBat
     joints, wrenches = [], []
     with open_recording(path, Topics()) as reader:
         description = reader.description()
+        states = JointStateReader(Counter(), reader.decoder(JOINT_STATE))
+        forces = WrenchReader(parameters.sensor_frame, Counter(), reader.decoder(WRENCH))
         for chunk in reader.chunks():
-            joints += read_joint_states(chunk.joint_states, Counter())
-            wrenches += read_wrenches(chunk.wrenches, parameters.sensor_frame)
-    states, raw = joined(joints), joined(wrenches)
-    if len(raw.stamps) != len(states.stamps):
-        raise SystemExit(f'{path}: {len(states.stamps)} joint states, {len(raw.stamps)} wrenches')
-    return description, states, replace(raw, stamps=states.stamps)
+            joints += states.read(chunk.joint_states)
+            wrenches += forces.read(chunk.wrenches)
+    whole, raw = joined(joints), joined(wrenches)
+    if len(raw.stamps) != len(whole.stamps):
+        raise SystemExit(f'{path}: {len(whole.stamps)} joint states, {len(raw.stamps)} wrenches')
+    return description, whole, replace(raw, stamps=whole.stamps)
 
 
 def in_order(

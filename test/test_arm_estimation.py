@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +18,14 @@ from load_identification.arm.identification import identify_motion
 from load_identification.arm.methods.drive_gains import identify_drive_gains
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.methods.sequential import joint_stages
-from load_identification.arm.recording import ArmRecording, FilteredRecording
+from load_identification.arm.recording import FilteredRecording
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.numerics.weighted_rows import WeightedRows
 from load_identification.numerics.weighted_solution import Solver, solve
-from load_identification.recordings.arm import read_all, read_efforts
-from load_identification.recordings.reader import Chunk, Topics
+from load_identification.recordings.arm import read_efforts
+from load_identification.recordings.reader import Topics, open_recording
 from load_identification.simulation.khosla_kanade import (
     CMU_DD_ARM_II,
     CYLINDRICAL,
@@ -267,11 +266,8 @@ def test_what_no_joint_tells_stays_at_the_start() -> None:
 
 def kuka_run(folder: Path, arm: Arm) -> FilteredRecording:
     """Return a run of the KUKA LWR4+, low-passed at 8 Hz, without a quarter second at its ends."""
-
-    def read(_: object, __: str, chunks: Iterable[Chunk], path: Path) -> ArmRecording:
-        return read_efforts(chunks, arm.joints, path)
-
-    _, (run,) = read_all([folder], Topics(wrench=''), 'given', read)
+    with open_recording(folder, Topics(wrench='')) as recording:
+        run = read_efforts(recording, arm.joints)
     low_pass = scipy.signal.butter(4, 8.0, fs=200.0)
     q, qd = (scipy.signal.filtfilt(*low_pass, x, axis=0) for x in (run.position, run.velocity))
     motion = (q, qd, np.gradient(qd, 0.005, axis=0))

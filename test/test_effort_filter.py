@@ -382,7 +382,7 @@ def test_a_real_arm_with_nothing_in_its_hand_weighs_nothing(
     arm = read_arm_model(model)
     for path, most in zip(runs, (2.0, 3.0), strict=True):
         with open_recording(path, Topics(wrench='')) as recording:
-            log = read_efforts(recording.chunks(), arm.joints, path)
+            log = read_efforts(recording, arm.joints)
         joints = EffortBatch(log.joints, log.stamps, log.position, log.velocity, log.measured)
         found = estimate(arm, joints, description.read_text(encoding='utf-8'), arm.links[-1])
         scores = found.parameters / np.sqrt(np.diag(found.covariance)[:10])

@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
-from bags import START, STORE, Recorded, description, forces, header, make, states, write
+from bags import START, STORE, Recorded, description, forces, states, write
 from rosbags.highlevel import AnyReader
 
 from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
@@ -30,7 +30,7 @@ from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED
 from load_identification.errors import DescriptionError
 from load_identification.interface.batches import EffortBatch, WrenchBatch
 from load_identification.recordings.arm import read_efforts
-from load_identification.recordings.reader import JOINT_STATE, Chunk
+from load_identification.recordings.reader import JOINT_STATE, Topics, open_recording
 from load_identification.simulation.excited_arm import case as arm_case
 from load_identification.simulation.excited_arm import description as three_joints
 from load_identification.simulation.excited_arm import friction, planned, record
@@ -104,30 +104,18 @@ def test_the_methods_offered_are_those_there_are() -> None:
     assert identify_arm.METHODS == METHODS
 
 
-def test_memory_is_that_of_the_numbers_not_of_the_messages() -> None:
-    count, joints = 20_000, [f'joint_{j}' for j in range(7)]
-
-    def chunks() -> Iterator[Chunk]:
-        for first in range(0, count, 500):
-            states = [
-                make(
-                    JOINT_STATE,
-                    header=header(START + 10_000_000 * (first + k)),
-                    name=joints,
-                    position=np.full(7, 0.1),
-                    velocity=np.full(7, 0.2),
-                    effort=np.full(7, 0.3),
-                )
-                for k in range(500)
-            ]
-            yield Chunk(states)
-
-    tracemalloc.start()
-    try:
-        log = read_efforts(chunks(), joints, Path('long'))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+def test_memory_is_that_of_the_numbers_not_of_the_messages(tmp_path: Path) -> None:
+    count, joints = 20_000, tuple(f'joint_{j}' for j in range(7))
+    stamps = START + 10_000_000 * np.arange(count)
+    values = np.full((count, 7), 0.1)
+    path = write(tmp_path / 'long', states(EffortBatch(joints, stamps, values, values, values)))
+    with open_recording(path, Topics(wrench='')) as recording:
+        tracemalloc.start()
+        try:
+            log = read_efforts(recording, joints)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
     assert log.position.shape == (count, 7)
     # Three of 7 numbers and a stamp are 176 bytes; a message has some 3000.
     assert peak / count < 1000.0

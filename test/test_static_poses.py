@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 import yaml
 
 from load_identification.commands.identify_load import main
-from load_identification.interface.batches import CHANNELS
+from load_identification.interface.batches import CHANNELS, joined
+from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.robot import Robot
-from load_identification.recordings.reader import Topics, open_recording
+from load_identification.recordings.reader import JOINT_STATE, WRENCH, Topics, open_recording
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import (
     CellErrors,
@@ -209,15 +211,13 @@ def test_real_poses_give_the_known_mass(shared_data: Path, tmp_path: Path) -> No
         pytest.skip(f'no recording {folder}')
     states, wrenches = [], []
     with open_recording(folder / 'bag', Topics()) as recording:
+        joint_reader = JointStateReader(Counter(), recording.decoder(JOINT_STATE))
+        wrench_reader = WrenchReader('', Counter(), recording.decoder(WRENCH))
         for chunk in recording.chunks():
-            states += chunk.joint_states
-            wrenches += chunk.wrenches
-    stamps = np.array([s.header.stamp.sec + 1e-9 * s.header.stamp.nanosec for s in states])
-    position = np.array([state.position for state in states])
-    read = np.array(
-        [[w.wrench.force.x, w.wrench.force.y, w.wrench.force.z,
-          w.wrench.torque.x, w.wrench.torque.y, w.wrench.torque.z] for w in wrenches]
-    )  # fmt: skip
+            states += joint_reader.read(chunk.joint_states)
+            wrenches += wrench_reader.read(chunk.wrenches)
+    stamps, position = 1e-9 * joined(states).stamps, joined(states).position
+    read = joined(wrenches).wrench
     # The log has 110 pieces: of each the five samples in a row between which the arm moved least.
     rows = []
     for piece in np.split(np.arange(len(stamps)), np.flatnonzero(np.diff(stamps) > 1.0) + 1):
@@ -226,7 +226,7 @@ def test_real_poses_give_the_known_mass(shared_data: Path, tmp_path: Path) -> No
         if spans and np.ptp(position[spans[0]], axis=0).max() < 0.03:
             rows.append(np.hstack([position[spans[0]].mean(axis=0), read[spans[0]].mean(axis=0)]))
     chosen = np.array(rows)[np.linspace(0, len(rows) - 1, 24).astype(int)]
-    names = [*states[0].name, *CHANNELS]
+    names = [*states[0].names, *CHANNELS]
     file = write(tmp_path / 'poses.csv', **dict(zip(names, chosen.T, strict=True)))
     output = tmp_path / 'estimate.yaml'
     description = ['--description', str(folder / 'yumi_left.urdf'), '--sensor-frame', 'ft_sensor']

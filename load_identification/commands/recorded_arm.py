@@ -37,7 +37,7 @@ from load_identification.recordings.arm import (
     read_base_wrenches,
     read_efforts,
 )
-from load_identification.recordings.reader import Chunk, RecordingReader, Topics
+from load_identification.recordings.reader import RecordingReader, Topics
 from load_identification.report.arm_tables import (
     combination_table,
     error_table,
@@ -90,8 +90,8 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
     """Identify from joint efforts; return the description as well."""
     topics = Topics(arguments.joint_states, '', arguments.robot_description)
 
-    def read(_: object, urdf: str, chunks: Iterator[Chunk], path: Path) -> ArmRecording:
-        return read_efforts(chunks, moving_joints(urdf), path)
+    def read(recording: RecordingReader, urdf: str) -> ArmRecording:
+        return read_efforts(recording, moving_joints(urdf))
 
     description, logs = read_all(_paths(arguments), topics, _given(arguments), read)
     fit, held = _parted(arguments, logs)
@@ -115,13 +115,11 @@ def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[s
     topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
     transforms, frames = [], []
 
-    def read(
-        recording: RecordingReader, urdf: str, chunks: Iterator[Chunk], path: Path
-    ) -> ArmRecording:
+    def read(recording: RecordingReader, urdf: str) -> ArmRecording:
         transforms.extend(recording.static_transforms())
         joints = Arm(urdf, joints=arguments.joints).joints
         frame, log = read_base_wrenches(
-            chunks, joints, arguments.sensor_frame, arguments.wrench_convention, path
+            recording, joints, arguments.sensor_frame, arguments.wrench_convention
         )
         frames.append(frame)
         return log

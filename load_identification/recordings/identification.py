@@ -292,7 +292,7 @@ def identify(
         from load_identification.recordings.leg_identifier import LegIdentifier
 
         identifier = LegIdentifier(recording, parameters, mechanism)
-    for chunk in recording.serialized_chunks(chunk_length):
+    for chunk in recording.chunks(chunk_length):
         identifier.update(chunk)
         progress(len(chunk))
     return identifier.result()

@@ -41,10 +41,10 @@ class Topics:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Messages of a short time, serialized or not, each list in the order of recording."""
+    """Serialized messages of a short time, each list in the order of recording."""
 
-    joint_states: list[Any] = field(default_factory=list)
-    wrenches: list[Any] = field(default_factory=list)
+    joint_states: list[bytes] = field(default_factory=list)
+    wrenches: list[bytes] = field(default_factory=list)
 
     def __len__(self) -> int:
         """Return the number of messages."""
@@ -56,6 +56,7 @@ class RecordingReader:
 
     Attributes
     ----------
+    path : pathlib.Path
     joint_states, wrenches : int
         Messages on these topics.
     duration : float
@@ -63,7 +64,7 @@ class RecordingReader:
     """
 
     def __init__(self, path: Path, topics: Topics, reader: AnyReader) -> None:
-        self._path = path
+        self.path = path
         self._topics = topics
         self._reader = reader
         self._streams = [
@@ -106,23 +107,19 @@ class RecordingReader:
             return []
         return [t for message in self._messages(connections) for t in message.transforms]
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self, length: float = CHUNK) -> Iterator[Chunk]:
         """Yield joint states and wrenches in the order of recording, a short time at once.
+
+        Parameters
+        ----------
+        length : float
+            [s].
 
         Raises
         ------
         RecordingError
             Where the recording turns out to be damaged.
         """
-        decoders = {name: self.decoder(name) for name in (JOINT_STATE, WRENCH)}
-        for chunk in self.serialized_chunks():
-            yield Chunk(
-                [decoders[JOINT_STATE](data) for data in chunk.joint_states],
-                [decoders[WRENCH](data) for data in chunk.wrenches],
-            )
-
-    def serialized_chunks(self, length: float = CHUNK) -> Iterator[Chunk]:
-        """Yield the same as bytes, so long at once [s]; see `chunks`."""
         chunk, end, count = Chunk(), 0, 0
         wrench, span = self._topics.wrench, round(1e9 * length)
         for topic, time, data in self._serialized(self._streams):
@@ -143,20 +140,20 @@ class RecordingReader:
         """
 
         def decode(data: bytes) -> Any:
-            with _explained(self._path):
+            with _explained(self.path):
                 return self._reader.deserialize(data, message_type)
 
         return decode
 
     def _serialized(self, connections: list[Connection]) -> Iterator[tuple[str, int, bytes]]:
         """Yield topic, time of recording [ns] and bytes of each message."""
-        with _explained(self._path):
+        with _explained(self.path):
             for connection, time, data in self._reader.messages(connections):
                 yield connection.topic, time, data
 
     def _messages(self, connections: list[Connection]) -> Iterator[Any]:
         """Yield messages."""
-        with _explained(self._path):
+        with _explained(self.path):
             for connection, _, data in self._reader.messages(connections):
                 yield self._reader.deserialize(data, connection.msgtype)
 
@@ -177,7 +174,7 @@ class RecordingReader:
         if message_type == WRENCH and not others:
             instead += '; identify_arm identifies an arm from its joint efforts, without a wrench'
         raise RecordingError(
-            f'{problem} in recording {self._path}; of type {message_type} it has: {instead}'
+            f'{problem} in recording {self.path}; of type {message_type} it has: {instead}'
         )
 
 
