@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from load_identification.errors import FrameError, ParameterError
+from load_identification.errors import DescriptionError, FrameError, ParameterError
 from load_identification.motion.clearance import Box, Clearance
 from load_identification.typing_aliases import FloatArray
 
@@ -159,3 +159,9 @@ def test_what_cannot_be_kept_is_refused() -> None:
         Clearance(arm(), JOINTS, floor=None, tip_frame='base', payload_radius=0.1)
     with pytest.raises(ParameterError, match='first corner below the second'):
         Box(np.zeros(3), np.array([1.0, -1.0, 1.0]))
+
+
+def test_a_pinocchio_without_distances_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr('pinocchio.coal')
+    with pytest.raises(DescriptionError, match=r'built with coal; .* was not: pip install'):
+        Clearance(arm(), JOINTS, floor=0.0)

@@ -12,6 +12,7 @@ import numpy as np
 import pinocchio
 import scipy.spatial
 
+from load_identification.errors import DescriptionError
 from load_identification.model.urdf import parse_xml
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -55,7 +56,18 @@ def collision_geometry(
         The links guessed, with what was not found of each.
     float
         Radius of their capsules [m].
+
+    Raises
+    ------
+    DescriptionError
+        Where Pinocchio cannot compute distances.
     """
+    if not hasattr(pinocchio, 'coal'):
+        raise DescriptionError(
+            'distances between links need a Pinocchio of 3.4 or later that was built with coal; '
+            f'{pinocchio.__version__} at {pinocchio.__file__} was not: pip install --user '
+            '"pin>=3.4", on Ubuntu 24.04 and later with --break-system-packages'
+        )
     root = parse_xml(urdf)
     guessed = _found_meshes(root)
     text = ElementTree.tostring(root, encoding='unicode')

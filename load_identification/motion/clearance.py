@@ -107,7 +107,7 @@ class Clearance:
         Raises
         ------
         DescriptionError
-            Where the text is no URDF.
+            Where the text is no URDF, or Pinocchio computes no distances.
         FrameError
             Where no joint moves the tip frame.
         ParameterError
