@@ -85,6 +85,7 @@ def _cases() -> dict[str, Case]:
     for motion in ('rich', 'pauses'):
         cases[f'jitter/{motion}'] = Case(motion, replace(ordinary, jitter=1.5e-3))
         cases[f'spikes/{motion}'] = Case(motion, replace(ordinary, spikes=2.0))
+        cases[f'swing/{motion}'] = Case(motion, replace(ordinary, swing=0.4))
     noisy = Conditions(sensors=replace(WRIST_SENSOR, velocity_noise=0.01))
     cases['velocities/rich'] = Case('rich', noisy)
     coarse = Conditions(sensors=replace(WRIST_SENSOR, encoder_resolution=1e-4))

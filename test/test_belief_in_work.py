@@ -22,6 +22,7 @@ from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import WRIST_SENSOR
 from load_identification.typing_aliases import FloatArray
 
@@ -83,6 +84,20 @@ def test_the_first_claims_hold_where_noise_is_many_times_what_is_expected(kind: 
     claimed = []
     for seed, (robot, first) in enumerate(product(MOUNTS, (1.0, 1.3, 2.0))):
         conditions = Conditions(**{kind: size})
+        estimate = worked(robot, 'rich', conditions, 10.0, seed, first=first).estimate()
+        assert estimate is not None
+        load = drawn_load(np.random.default_rng([seed, 1]), MASS)
+        errors = (estimate.values - to_message_order(load.to_vector())) / estimate.std
+        claimed += np.abs(errors)[estimate.identified].tolist()
+    assert len(claimed) > 10
+    assert max(claimed) < 4.0
+
+
+def test_a_load_that_swings_is_believed_for_less() -> None:
+    """What goes on for several blocks is not averaged away as white noise is: 7 std before."""
+    claimed = []
+    for seed, (robot, first) in enumerate(product(MOUNTS, (2.0, 3.0)), start=30):
+        conditions = Conditions(CellErrors(), swing=0.4)
         estimate = worked(robot, 'rich', conditions, 10.0, seed, first=first).estimate()
         assert estimate is not None
         load = drawn_load(np.random.default_rng([seed, 1]), MASS)

@@ -39,6 +39,9 @@ DAMPING = 0.03
 SPIKE = np.repeat([30.0, 1.5], 3)
 """[N, N m]."""
 
+SWING_HZ, SWING_ARM = 1.3, 0.05
+"""Of a liquid or a hose that swings [Hz, m]."""
+
 
 @dataclass(frozen=True)
 class Conditions:
@@ -60,6 +63,8 @@ class Conditions:
         times as far apart [s].
     spikes : float
         Single samples of the wrench that are off, by 30 N and 1.5 N m rms; so often [1/s].
+    swing : float
+        Amplitude of the force with which something swings, in each direction [N].
     sensors : SensorModel
     """
 
@@ -69,6 +74,7 @@ class Conditions:
     compliance: float = 0.0
     jitter: float = 0.0
     spikes: float = 0.0
+    swing: float = 0.0
     sensors: SensorModel = WRIST_SENSOR
 
 
@@ -172,6 +178,11 @@ def published(
         duration = 1e-9 * float(path.stamps[-1] - path.stamps[0])
         hit = for_noise.integers(0, len(wrench), round(conditions.spikes * duration))
         wrench[hit] += SPIKE * for_noise.standard_normal((len(hit), 6))
+    if conditions.swing:
+        phase = for_noise.uniform(0.0, 2.0 * np.pi, 6)
+        turn = 2.0 * np.pi * SWING_HZ * 1e-9 * (path.stamps - path.stamps[0])
+        amplitude = conditions.swing * np.repeat([1.0, SWING_ARM], 3)
+        wrench += amplitude * np.sin(turn[:, None] + phase)
     return (
         joints,
         WrenchBatch(

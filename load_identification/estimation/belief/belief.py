@@ -238,12 +238,12 @@ class Belief:
 
     def _learned_noise(self, block: Block, rows: FloatArray, noise: FloatArray) -> NoiseLevels:
         """Learn from what is left of a block after the fit, in units of the noise assumed."""
-        misfit = (rows[:, :-1] @ self.values - rows[:, -1]) ** 2
+        residual = np.full(6, np.nan)
         leverage = np.sum(root_covariance(self.triangle, rows[:, :-1]) ** 2, axis=0)
         group = GROUPS[block.live]
-        seen = np.array([misfit[group == g].sum() for g in (0, 1)]) * noise**2
+        residual[block.live] = (rows[:, :-1] @ self.values - rows[:, -1]) * noise[group]
         free = np.array([np.sum(np.maximum(1.0 - leverage[group == g], 0.0)) for g in (0, 1)])
-        levels = self.noise.learned(seen, free, block)
+        levels = self.noise.learned(residual, free, block)
         if self.settled or block.rest:
             levels = levels.scattered(block, block.scatter(self.values[self.model.body]))
         return levels

@@ -29,6 +29,9 @@ white noise at 20 Hz and 50 samples a second."""
 SINGULAR = 1e-9
 """Eigenvalues of scaled products below such a part of the largest tell nothing."""
 
+MOST_CORRELATED = 0.9
+"""Of residuals of blocks one after the other [-]."""
+
 MEMORY = 100.0
 """Residuals count in full for so long [s]."""
 
@@ -47,25 +50,32 @@ class NoiseLevels:
     residual, free : (2, 2) arrays
         Sums over blocks: squared residual after the fit [N², N² m²], as if of one sample, and
         what is free in it.
+    lagged : (2, 2) array
+        The same for products of the residuals of blocks one after the other.
     scatter, samples : (2, 2) arrays
         The same for samples about the mean of their block.
     early : (2,) array
         Variance of a sample about the mean of its block in motion, before the load is known well
         enough for that; NaN: not known [N², N² m²].
+    last : (6,) array
+        Residual of the newest block; NaN where a channel has none [N, N m].
     """
 
     expected: FloatArray
     residual: FloatArray
     free: FloatArray
+    lagged: FloatArray
     scatter: FloatArray
     samples: FloatArray
     early: FloatArray
+    last: FloatArray
 
     @classmethod
     def of_expected(cls, expected: FloatArray) -> NoiseLevels:
         """Return the levels before anything is seen."""
         nothing = np.zeros((2, 2))
-        return cls(expected, nothing, nothing, nothing, nothing, early=np.full(2, np.nan))
+        unseen = np.full(2, np.nan), np.full(6, np.nan)
+        return cls(expected, *(nothing,) * 5, *unseen)
 
     @property
     def each(self) -> FloatArray:
@@ -76,8 +86,19 @@ class NoiseLevels:
         # What is slow is not seen within a block: no less than expected.
         early = np.fmax(SMOOTH * self.early, self.expected**2)
         prior[0] = np.where(known[0], seen[0], early)
-        level: FloatArray = np.sqrt((EXPECTED * prior + self.residual) / (EXPECTED + self.free))
-        return np.maximum(level, 1e-9)
+        total = EXPECTED * prior + self.residual
+        level: FloatArray = np.sqrt(total / (EXPECTED + self.free))
+        return np.maximum(level * np.sqrt(self.inefficiency), 1e-9)
+
+    @property
+    def inefficiency(self) -> FloatArray:
+        """How many blocks count as one, (2, 2): (1 + r) / (1 - r), with r their correlation.
+
+        A load that swings or a cable goes on for longer than a block, and is no white noise.
+        """
+        squares = np.maximum(self.residual, np.finfo(float).tiny)
+        correlation = np.clip(self.lagged / squares, 0.0, MOST_CORRELATED)
+        return np.asarray((1.0 + correlation) / (1.0 - correlation))
 
     def at(self, rest: bool) -> FloatArray:
         """Return that of force and torque at rest or in motion, (2,)."""
@@ -134,7 +155,10 @@ class NoiseLevels:
 
         Parameters
         ----------
-        residual, free : (2,) arrays
+        residual : (6,) array
+            NaN where a channel has none [N, N m].
+        free : (2,) array
+            What is free in it.
         block : Block
         """
         kept = float(np.exp(-block.elapsed / MEMORY))
@@ -144,10 +168,12 @@ class NoiseLevels:
         fade = np.where(mine > 0.0, kept, 1.0)
         return replace(
             self,
-            residual=fade * self.residual + mine * residual,
+            residual=fade * self.residual + mine * by_group(residual**2),
+            lagged=fade * self.lagged + mine * by_group(residual * self.last),
             free=fade * self.free + mine * free,
             scatter=fade * self.scatter,
             samples=fade * self.samples,
+            last=residual,
         )
 
     def scattered(self, block: Block, scatter: FloatArray) -> NoiseLevels:
@@ -159,6 +185,11 @@ class NoiseLevels:
             scatter=self.scatter + mine * scatter,
             samples=self.samples + mine * block.samples,
         )
+
+
+def by_group(channels: FloatArray) -> FloatArray:
+    """Return the sums over force and torque, (2,), of numbers (6,); NaN counts for nothing."""
+    return np.asarray(np.nansum(channels.reshape(2, 3), axis=1))
 
 
 def scatter_of_any(blocks: Sequence[Block]) -> FloatArray:
