@@ -15,15 +15,24 @@ from load_identification.estimation.pose_errors import HARMONICS, STANDARD_GRAVI
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.robot import Robot
+from load_identification.motion.joint_path import JointPath, Move
 from load_identification.pipeline import settings
+from load_identification.pipeline.payload_stage import PayloadStage
+from load_identification.pipeline.wrist_front import WristFront
 from load_identification.simulation.cells import Conditions, record, sample
 from load_identification.simulation.changes import scenarios
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.motions import MOTIONS
-from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.robots import MOUNTS, puma_description
 from load_identification.simulation.sensor_errors import CellErrors
-from load_identification.simulation.sensors import WRIST_SENSOR
+from load_identification.simulation.sensors import (
+    WRIST_SENSOR,
+    SensorModel,
+    aluminium_block,
+    simulate,
+)
 from load_identification.typing_aliases import FloatArray
 
 TRUE_OFFSET = np.array(WRIST_SENSOR.offset)
@@ -112,6 +121,34 @@ def test_a_sensor_without_path_errors_is_believed_for_it() -> None:
     estimate = worked('puma', 'rich', Conditions(), 8.0, 0).estimate()
     assert estimate is not None
     assert estimate.identified.all()
+
+
+@pytest.mark.parametrize('reset', [False, True])
+@pytest.mark.parametrize('seed', [0, 1, 2])
+def test_a_sensor_zeroed_before_any_motion_is_begun_anew(reset: bool, seed: int) -> None:
+    """Load and offset were not told apart: taken for a load, nothing was claimed for 14 s."""
+    robot, load = Robot(puma_description(), 'ft_sensor'), aluminium_block()
+    first_pose = np.deg2rad([0, -45, 135, 0, -60, 0])
+    turns = np.deg2rad([[0, 0, 0, 20, 15, -20], [0, 0, 0, -20, -20, 10], [0, 0, 0, 10, 20, 20]])
+    poses = [first_pose, *(first_pose + turns)]
+    moves = [Move(poses[k % 4], poses[(k + 1) % 4], 0.8) for k in range(8)]
+    path = JointPath((Move(first_pose, first_pose, 6.0), *moves))
+    sim = simulate(robot, path, load, SensorModel(), 500.0, seed=seed)
+    sim.wrench[sim.stamps > 2_000_000_000] += [3.0, -2.0, 8.0, 0.2, 0.3, -0.1]
+    parameters = Parameters()
+    front = WristFront(settings.synchronizer(parameters), settings.motion_filter(parameters))
+    front.motion_filter.set_description(puma_description())
+    stage = PayloadStage(parameters)
+    for first in range(0, len(sim.stamps), 50):
+        some = slice(first, first + 50)
+        stage.update(front.update([sim.joints().select(some)], [sim.wrenches().select(some)]))
+        if reset and first == 2500:
+            stage.forget_payload(EventKind.RESET)
+    estimate = stage.estimator.estimate()
+    assert estimate is not None
+    assert estimate.identified[:4].all()
+    errors = (estimate.values - to_message_order(load.to_vector())) / estimate.std
+    assert np.abs(errors[:4]).max() < 4.0
 
 
 STALE = ([0.0, 3.0, -4.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.3, 0.0, 0.0])

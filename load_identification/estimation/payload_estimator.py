@@ -94,6 +94,8 @@ class PayloadEstimator:
         self.settings = settings
         self._systematic_covariance = systematic_covariance
         self.used = 0
+        self.newest = 0
+        """Stamp of the newest sample used [ns]."""
         self.dropped: Counter[str] = Counter()
         self._tool = np.zeros(PARAMETERS)
         self._tool_covariance = np.zeros((PARAMETERS, PARAMETERS))
@@ -123,6 +125,10 @@ class PayloadEstimator:
         self._known = None
         if keep_offset and self._block is not None:
             belief = self._changes.settled(self._belief)
+            if self._changes.before is not None and not self._changes.told_apart:
+                # Of an offset that may be another one now, hardly anything was known.
+                self._begin(self.newest, self._belief.noise)
+                return
             self._belief = belief.without(belief.model.places(belief.model.body))
             self._changes.forget()
             self._calibration.restart()
@@ -132,7 +138,6 @@ class PayloadEstimator:
         self._start = 0
         self._begin(0, self._noise_expected())
         self.newest = 0
-        """Stamp of the newest sample used [ns]."""
         self._frame = ''
 
     def _noise_expected(self) -> NoiseLevels:

@@ -87,18 +87,24 @@ class NoiseLevels:
         early = np.fmax(SMOOTH * self.early, self.expected**2)
         prior[0] = np.where(known[0], seen[0], early)
         total = EXPECTED * prior + self.residual
-        level: FloatArray = np.sqrt(total / (EXPECTED + self.free))
-        return np.maximum(level * np.sqrt(self.inefficiency), 1e-9)
+        variance: FloatArray = np.maximum(total / (EXPECTED + self.free), 1e-18)
+        return np.asarray(np.sqrt(variance * self._inefficiency(variance)))
 
-    @property
-    def inefficiency(self) -> FloatArray:
-        """How many blocks count as one, (2, 2): (1 + r) / (1 - r), with r their correlation.
+    def _inefficiency(self, variance: FloatArray) -> float:
+        """Return how many blocks count as one: (1 + r) / (1 - r), with r their correlation.
 
-        A load that swings or a cable goes on for longer than a block, and is no white noise.
+        A load that swings, or a cable, goes on for longer than a block and is no white noise. One
+        for all, so that only intervals become wider.
+
+        Parameters
+        ----------
+        variance : (2, 2) array
+            By which residuals count.
         """
-        squares = np.maximum(self.residual, np.finfo(float).tiny)
-        correlation = np.clip(self.lagged / squares, 0.0, MOST_CORRELATED)
-        return np.asarray((1.0 + correlation) / (1.0 - correlation))
+        squares = max(float(np.sum(self.residual / variance)), 1.0)
+        correlation = float(np.sum(self.lagged / variance)) / squares
+        correlation = min(max(correlation, 0.0), MOST_CORRELATED)
+        return (1.0 + correlation) / (1.0 - correlation)
 
     def at(self, rest: bool) -> FloatArray:
         """Return that of force and torque at rest or in motion, (2,)."""

@@ -26,6 +26,7 @@ from load_identification.estimation.changes.hypotheses import (
     hypotheses,
     is_load,
     knows_more,
+    offset_is_known,
     read_zero,
 )
 from load_identification.estimation.events import EventKind, EventQueue
@@ -133,6 +134,8 @@ class ChangeDetection:
         self._late: deque[float] = deque()
         self.before: Belief | None = None
         """What was believed before the change that is being looked into."""
+        self.told_apart = True
+        """Whether load and offset were told apart by then."""
         self._history: deque[tuple[Belief, Block]] = deque(maxlen=HELD)
         self._earlier: Belief | None = None
         self._earlier_age = 0.0
@@ -217,6 +220,7 @@ class ChangeDetection:
         for each in passed:
             self.before = self.before.after(each.elapsed, each.angle)
         self._bank = before
+        self.told_apart = offset_is_known(self.before, block.live)
         self._near = [*passed[-NEAR // 2 :], *([] if passed else [block])]
         self._history.clear()
         self.state = State.CHANGED
@@ -242,10 +246,7 @@ class ChangeDetection:
         if self._steady <= SETTLING:
             return self.before
         if self._candidates:
-            self._candidates = {
-                h: Candidate(c.belief.after(block.elapsed, block.angle), c.before)
-                for h, c in self._candidates.items()
-            }
+            self._candidates = {h: c.after(block) for h, c in self._candidates.items()}
             if over_gate(self._candidates[Hypothesis.BOTH].belief, block) > 1.0:
                 # Still changing: what came until now is neither the old nor the new.
                 self._restart()
@@ -254,10 +255,7 @@ class ChangeDetection:
                 return self.before
         else:
             self._candidates = hypotheses(self.before, self._earlier, block)
-        self._candidates = {
-            h: Candidate(c.belief.with_block(block, learn=False), c.before)
-            for h, c in self._candidates.items()
-        }
+        self._candidates = {h: c.with_block(block) for h, c in self._candidates.items()}
         if self._facing is None:
             self._facing = block.direction
         self._turned = max(self._turned, angle_between(self._facing, block.direction))
@@ -297,6 +295,9 @@ class ChangeDetection:
         load, offset, both = (
             misfit[h] for h in (Hypothesis.LOAD, Hypothesis.OFFSET, Hypothesis.BOTH)
         )
+        if not self.told_apart:
+            # There is nothing to tell a change of one of them by.
+            return Hypothesis.BOTH if chance[Hypothesis.BOTH] > PLAUSIBLE else None
         for same in (Hypothesis.SAME, Hypothesis.EARLIER):
             if same in misfit and chance[same] > PLAUSIBLE:
                 return same if misfit[same] - min(load, offset) < MARGIN else None

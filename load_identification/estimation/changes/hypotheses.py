@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ from load_identification.estimation.events import EventKind
 from load_identification.estimation.measurement import Block
 from load_identification.estimation.pose_errors import STANDARD_GRAVITY
 from load_identification.numerics.triangle import root_covariance
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray
 
 FARTHEST = 0.5
 """From the sensor to the centre of mass of a load at most [m]."""
@@ -35,6 +35,9 @@ load, and by how much it may fit worse [-]."""
 LITTLE_PART, LITTLE_WRENCH = 0.02, (0.25, 0.025)
 """A deviation is little up to such a part of the weight, torque at an arm of 0.1 m, or up to such
 a force and torque [-, N, N m]: what it leaves open is worth an interval."""
+
+UNKNOWN_OFFSET = 100.0
+"""A standard deviation that no sensor's offset has: it is not known apart from a load [N, N m]."""
 
 ARM = 0.1
 """[m]."""
@@ -70,6 +73,14 @@ class Candidate:
     def misfit(self) -> float:
         """Squared residuals since in the noise allowed for, chi-square if the hypothesis holds."""
         return (float(self.belief.triangle[-1, -1] ** 2) - self.before) / DOUBT**2
+
+    def after(self, block: Block) -> Candidate:
+        """Return the candidate carried on to the time of a block."""
+        return replace(self, belief=self.belief.after(block.elapsed, block.angle))
+
+    def with_block(self, block: Block) -> Candidate:
+        """Return the candidate with a block more."""
+        return replace(self, belief=self.belief.with_block(block, learn=False))
 
 
 UNCHANGED = (Hypothesis.SAME, Hypothesis.EARLIER, Hypothesis.LITTLE)
@@ -165,6 +176,11 @@ def read_zero(belief: Belief, near: Sequence[Block]) -> bool:
 def knows_more(belief: Belief, before: Belief) -> bool:
     """Tell whether mass and offset are known better since than they were before."""
     return bool(np.all(main_std(belief) <= main_std(before)))
+
+
+def offset_is_known(belief: Belief, live: BoolArray) -> bool:
+    """Tell whether the offset of the channels that live (6,) is known, be it roughly."""
+    return bool(np.all(main_std(belief)[:-1][live] < UNKNOWN_OFFSET))
 
 
 def main_std(belief: Belief) -> FloatArray:
