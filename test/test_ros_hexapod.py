@@ -156,8 +156,9 @@ def test_with_the_estimator_beside_it_the_node_publishes_narrower_intervals(
         'an estimate from the last samples',
     )
     assert holds(pipeline, BODY)
-    # Over topics, where all axes count alike, 0.046 kg of the same samples; 0.025 here.
-    assert pipeline.numbers(['mass.std'])[0] < 0.035
+    # Over topics, where all axes count alike, 0.046 kg of the same samples were white noise;
+    # 0.035 here, what friction leaves from block to block included (0.025 without).
+    assert pipeline.numbers(['mass.std'])[0] < 0.04
     assert 'unknown parameter' not in node.output
 
 
