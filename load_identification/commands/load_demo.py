@@ -80,19 +80,22 @@ def _run(argv: Sequence[str], arguments: argparse.Namespace) -> int:
 
     from rich.console import Console
 
-    from load_identification.commands import demonstration
     from load_identification.commands.demo_pipeline import demo_node
-    from load_identification.commands.guided import demonstration as guided
-    from load_identification.report.page import check_folder
 
     with demo_node('load_demo', argv) as node:
-        if arguments.report is not None:
-            check_folder(arguments.report)
         console = Console(highlight=False, markup=False)
         own_pipeline = not arguments.no_pipeline
         if arguments.guided:
+            # Alone needs trajectory_msgs.
+            from load_identification.commands.guided import demonstration as guided
+
             holds = guided.demonstrate(node, arguments.seed, own_pipeline, console)
         else:
+            from load_identification.commands import demonstration
+            from load_identification.report.page import check_folder
+
+            if arguments.report is not None:
+                check_folder(arguments.report)
             holds = demonstration.demonstrate(
                 node, arguments.seed, own_pipeline, console, arguments.report
             )
