@@ -97,7 +97,7 @@ def test_the_skeleton_goes_from_joint_to_joint_and_to_the_furthest_frame() -> No
 
 def test_limits_are_those_of_the_description() -> None:
     arm = Arm(SCARA.urdf)
-    limits = dict(zip(arm.joints, arm.position_limits, strict=True))
+    limits = dict(zip(arm.joints, arm.position_limits.T, strict=True))
     np.testing.assert_array_equal(limits['column'], [-3.0, 3.0])
     np.testing.assert_array_equal(limits['roll'], [-np.inf, np.inf])
     assert dict(zip(arm.joints, arm.velocity_limits, strict=True))['quill'] == 2.5

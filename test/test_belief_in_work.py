@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -78,6 +79,18 @@ def worked(
     return estimator
 
 
+def first_claims(conditions: Conditions, ends: Sequence[float], seed: int) -> list[float]:
+    """Return the errors of what is identified at some times, in std, on every robot [s]."""
+    claimed: list[float] = []
+    for run, (robot, end) in enumerate(product(MOUNTS, ends), start=seed):
+        estimate = worked(robot, 'rich', conditions, 10.0, run, first=end).estimate()
+        assert estimate is not None
+        load = drawn_load(np.random.default_rng([run, 1]), MASS)
+        errors = (estimate.values - to_message_order(load.to_vector())) / estimate.std
+        claimed += np.abs(errors)[estimate.identified].tolist()
+    return claimed
+
+
 @pytest.mark.parametrize('errors', ['ordinary', 'none'])
 @pytest.mark.parametrize(('robot', 'motion'), [('seven_joints', 'tool-down'), ('puma', 'pauses')])
 def test_encoders_of_a_thousandth_invent_no_change(robot: str, motion: str, errors: str) -> None:
@@ -90,28 +103,14 @@ def test_encoders_of_a_thousandth_invent_no_change(robot: str, motion: str, erro
 def test_the_first_claims_hold_where_noise_is_many_times_what_is_expected(kind: str) -> None:
     """Stamps that are 1.5 ms off, two samples a second that are 30 N off: 10 std in one second."""
     size = {'jitter': 1.5e-3, 'spikes': 2.0}[kind]
-    claimed = []
-    for seed, (robot, first) in enumerate(product(MOUNTS, (1.0, 1.3, 2.0))):
-        conditions = Conditions(**{kind: size})
-        estimate = worked(robot, 'rich', conditions, 10.0, seed, first=first).estimate()
-        assert estimate is not None
-        load = drawn_load(np.random.default_rng([seed, 1]), MASS)
-        errors = (estimate.values - to_message_order(load.to_vector())) / estimate.std
-        claimed += np.abs(errors)[estimate.identified].tolist()
+    claimed = first_claims(Conditions(**{kind: size}), (1.0, 1.3, 2.0), 0)
     assert len(claimed) > 10
     assert max(claimed) < 4.0
 
 
 def test_a_load_that_swings_is_believed_for_less() -> None:
     """What goes on for several blocks is not averaged away as white noise is: 7 std before."""
-    claimed = []
-    for seed, (robot, first) in enumerate(product(MOUNTS, (2.0, 3.0)), start=30):
-        conditions = Conditions(CellErrors(), swing=0.4)
-        estimate = worked(robot, 'rich', conditions, 10.0, seed, first=first).estimate()
-        assert estimate is not None
-        load = drawn_load(np.random.default_rng([seed, 1]), MASS)
-        errors = (estimate.values - to_message_order(load.to_vector())) / estimate.std
-        claimed += np.abs(errors)[estimate.identified].tolist()
+    claimed = first_claims(Conditions(CellErrors(), swing=0.4), (2.0, 3.0), 30)
     assert len(claimed) > 10
     assert max(claimed) < 4.0
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from load_identification.errors import DescriptionError, FrameError, ParameterError
-from load_identification.motion.clearance import Box, Clearance
+from load_identification.motion.clearance import Clearance
+from load_identification.motion.limits import Box
 from load_identification.typing_aliases import FloatArray
 
 LENGTH, THICK = 0.4, 0.1

@@ -28,9 +28,9 @@ from load_identification.arm.planning.plan_file import (
     write_plan,
 )
 from load_identification.errors import ParameterError
-from load_identification.motion.clearance import Box, Clearance
+from load_identification.motion.clearance import Clearance
 from load_identification.motion.joint_path import JointPath
-from load_identification.motion.limits import Limits, arm_limits
+from load_identification.motion.limits import Box, Limits, arm_limits
 from load_identification.simulation.excited_arm import Case, case, description, planned, record
 from load_identification.typing_aliases import FloatArray
 

@@ -9,7 +9,7 @@ import pytest
 
 from load_identification.errors import ParameterError
 from load_identification.model.robot import Robot
-from load_identification.motion.clearance import BOX, FLOOR, PAYLOAD, Box, Clearance
+from load_identification.motion.clearance import BOX, FLOOR, PAYLOAD, Clearance
 from load_identification.motion.guided import (
     CLEARANCE,
     GuidedMotion,
@@ -18,7 +18,7 @@ from load_identification.motion.guided import (
     plan_guided,
 )
 from load_identification.motion.joint_path import Stretch
-from load_identification.motion.limits import RISE
+from load_identification.motion.limits import RISE, Box
 from load_identification.simulation.robots import MOUNTS, puma_description
 from load_identification.typing_aliases import FloatArray
 

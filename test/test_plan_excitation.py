@@ -14,8 +14,9 @@ import yaml
 
 from load_identification.arm.planning.plan_file import plan_fields, read_plan
 from load_identification.arm.planning.planner import Request, load_arm, plan_motion
-from load_identification.commands.plan_excitation import PLANNED, TOPIC, UNUSABLE, main
+from load_identification.commands.plan_excitation import PLANNED, UNUSABLE, main
 from load_identification.errors import ParameterError
+from load_identification.interface.program import TRAJECTORY
 from load_identification.motion.joint_path import JointMotion, Sampled
 from load_identification.recordings.joint_trajectory import MESSAGE
 from load_identification.simulation.excited_arm import description
@@ -115,7 +116,7 @@ def test_recording_holds_the_same_message_on_the_topic_of_the_controller(
     with highlevel.AnyReader([postures / 'trajectory']) as reader:
         ((connection, _, data),) = reader.messages()
         found = reader.deserialize(data, connection.msgtype)
-    assert (connection.topic, connection.msgtype) == (TOPIC, MESSAGE)
+    assert (connection.topic, connection.msgtype) == (TRAJECTORY, MESSAGE)
     assert found.joint_names == message['joint_names']
     for name in ('positions', 'velocities', 'accelerations'):
         written = np.array([getattr(point, name) for point in found.points])

@@ -23,9 +23,8 @@ from load_identification.commands.guided.identify_payload import (
     DONE,
     NOT_IDENTIFIED,
     STOPPED,
-    TOPIC,
 )
-from load_identification.interface.program import INTERRUPTED
+from load_identification.interface.program import INTERRUPTED, TRAJECTORY
 from load_identification.motion.clearance import BOX
 from load_identification.motion.joint_path import JointMotion, Move, Sampled
 from load_identification.nodes.client.controller import TopicSender
@@ -42,7 +41,7 @@ class WatchedArm(GuidedArm):
     """An arm that keeps what it does, and fails on demand; a thread of its own moves it."""
 
     def __init__(self, group: Group) -> None:
-        super().__init__(group.node, PUMA, FRAME, POSE, PAYLOAD, TOPIC, RATE)
+        super().__init__(group.node, PUMA, FRAME, POSE, PAYLOAD, TRAJECTORY, RATE)
         self.stuck = False
         self.trajectories: list[JointTrajectory] = []
         self._log: list[tuple[IntArray, FloatArray]] = []
@@ -246,7 +245,7 @@ def test_controller_that_is_not_there_is_named_with_those_that_are(
     group: Group, arm: WatchedArm
 ) -> None:
     sender = TopicSender(group.node, '/nobody/joint_trajectory')
-    group.wait_for(lambda: TOPIC in sender.unheard(), 'the other topic')
+    group.wait_for(lambda: TRAJECTORY in sender.unheard(), 'the other topic')
     assert sender.unheard().startswith('nobody listens to /nobody/joint_trajectory')
 
 

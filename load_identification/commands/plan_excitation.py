@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from load_identification.errors import ParameterError
 from load_identification.interface.output import make_folder
-from load_identification.interface.program import make_parser, run
+from load_identification.interface.program import BOX, TRAJECTORY, make_parser, run
 
 if TYPE_CHECKING:
     from load_identification.arm.planning.plan_file import Planned
@@ -40,10 +40,6 @@ CRITERIA = ('determinant', 'condition')
 
 PERIODS = 6
 """Of an oscillation, by default."""
-
-TOPIC = '/joint_trajectory_controller/joint_trajectory'
-
-BOX = ('X0', 'X1', 'Y0', 'Y1', 'Z0', 'Z1')
 
 FILES = {'yaml': 'trajectory.yaml', 'bag': 'trajectory', 'plan': 'experiments.yaml'}
 """What goes into the folder of --output."""
@@ -166,7 +162,9 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         '--bag', metavar='DIR', type=Path, help='write it as a rosbag2 recording, a new folder'
     )
-    group.add_argument('--topic', default=TOPIC, help='of the recording (default: %(default)s)')
+    group.add_argument(
+        '--topic', default=TRAJECTORY, help='of the recording (default: %(default)s)'
+    )
     group.add_argument(
         '--approach',
         metavar='S',

@@ -22,6 +22,12 @@ NAMESPACE = 'load_identification'
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 """Exit statuses by the signal that has ended a program, as a shell gives them."""
 
+TRAJECTORY = '/joint_trajectory_controller/joint_trajectory'
+"""Where ros2_control's trajectory controller listens."""
+
+BOX = ('X0', 'X1', 'Y0', 'Y1', 'Z0', 'Z1')
+"""Names of the six numbers of a box, in the help of options."""
+
 
 def make_parser(prog: str, description: str, epilog: str = '') -> argparse.ArgumentParser:
     """Return a parser that knows --help and --version.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pinocchio
@@ -11,7 +10,7 @@ import pinocchio
 from load_identification.errors import FrameError, ParameterError
 from load_identification.model.collision_geometry import collision_geometry
 from load_identification.model.urdf import configurations, parse_description
-from load_identification.motion.limits import TURN, Limits
+from load_identification.motion.limits import TURN, Box, Limits
 from load_identification.typing_aliases import FloatArray
 
 DRAWS = 500
@@ -28,33 +27,6 @@ WORLD = 0
 """Pinocchio's number of the root, which does not move."""
 
 PAYLOAD, FLOOR, BOX = 'the payload', 'the floor', 'a keep-out box'
-
-
-@dataclass(frozen=True, eq=False)
-class Box:
-    """A box along the axes of the root frame.
-
-    Attributes
-    ----------
-    lower, upper : (3,) arrays
-        Corners [m].
-    """
-
-    lower: FloatArray
-    upper: FloatArray
-
-    def __post_init__(self) -> None:
-        """Check the corners."""
-        corners = np.array([self.lower, self.upper], dtype=np.float64)
-        if corners.shape != (2, 3) or not (
-            np.isfinite(corners).all() and (corners[0] < corners[1]).all()
-        ):
-            raise ParameterError(
-                f'a box reaches from {list(self.lower)} to {list(self.upper)} m; it needs three '
-                'numbers each, and the first corner below the second in x, y and z'
-            )
-        object.__setattr__(self, 'lower', corners[0])
-        object.__setattr__(self, 'upper', corners[1])
 
 
 class Clearance:

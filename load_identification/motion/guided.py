@@ -14,9 +14,9 @@ import numpy as np
 from load_identification.errors import LoadIdentificationError, ParameterError
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
-from load_identification.motion.clearance import Box, Clearance
+from load_identification.motion.clearance import Clearance
 from load_identification.motion.joint_path import Move
-from load_identification.motion.limits import Limits, arm_limits
+from load_identification.motion.limits import Box, Limits, arm_limits
 from load_identification.motion.sines import Sines, random_sines
 from load_identification.typing_aliases import FloatArray
 
@@ -165,7 +165,7 @@ def plan_guided(
     ParameterError
         Where the description lacks a limit.
     """
-    own = arm_limits(_Joints(robot.joints, robot.position_limits.T, robot.velocity_limits))
+    own = arm_limits(robot)
     surroundings = Clearance(
         urdf,
         robot.joints,
@@ -206,15 +206,6 @@ def plan_guided(
                 continue
             raise RefusedMotionError(f'{refusal}; ±{smaller:g}° would fit') from None
         raise
-
-
-@dataclass
-class _Joints:
-    """What `arm_limits` asks of an arm."""
-
-    joints: tuple[str, ...]
-    position_limits: FloatArray
-    velocity_limits: FloatArray
 
 
 def _check_limits(robot: Robot, own: Limits, position: FloatArray, reach: FloatArray) -> None:
@@ -278,11 +269,10 @@ def _most_telling(robot: Robot, limits: Limits, start: FloatArray) -> Sines:
         rows = wrench_regressor(
             motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
         )
-        unknown = np.concatenate([rows, np.tile(np.eye(6), (len(rows), 1, 1))], axis=2)
+        # The offset's columns first: the end of R is what they leave of the ten.
+        unknown = np.concatenate([np.tile(np.eye(6), (len(rows), 1, 1)), rows], axis=2)
         triangle = np.linalg.qr((unknown / SCALE[:, None]).reshape(-1, 16), mode='r')
-        # The offset's columns stand last: what is left of the first ten is in R all the same.
-        offset_first = np.linalg.qr(np.roll(triangle, 6, axis=1), mode='r')
-        told = float(np.sum(np.log(np.maximum(np.abs(np.diag(offset_first)[6:]), 1e-12))))
+        told = float(np.sum(np.log(np.maximum(np.abs(np.diag(triangle)[6:]), 1e-12))))
         if told > most:
             best, most = path, told
     assert best is not None

@@ -1,4 +1,4 @@
-"""Limits of joints that a planned motion has to keep to."""
+"""Limits of joints, and boxes in space, that a planned motion has to keep to."""
 
 from __future__ import annotations
 
@@ -64,14 +64,46 @@ class Limits:
         return np.asarray(within.all(axis=1))
 
 
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A box along the axes of the root frame.
+
+    Attributes
+    ----------
+    lower, upper : (3,) arrays
+        Corners [m].
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+
+    def __post_init__(self) -> None:
+        """Check the corners."""
+        corners = np.array([self.lower, self.upper], dtype=np.float64)
+        if corners.shape != (2, 3) or not (
+            np.isfinite(corners).all() and (corners[0] < corners[1]).all()
+        ):
+            raise ParameterError(
+                f'a box reaches from {list(self.lower)} to {list(self.upper)} m; it needs three '
+                'numbers each, and the first corner below the second in x, y and z'
+            )
+        object.__setattr__(self, 'lower', corners[0])
+        object.__setattr__(self, 'upper', corners[1])
+
+    @classmethod
+    def between(cls, numbers: Sequence[float]) -> Box:
+        """Return the box from x0 to x1, y0 to y1 and z0 to z1, given as six numbers [m]."""
+        return cls(np.array(numbers[0::2]), np.array(numbers[1::2]))
+
+
 class Jointed(Protocol):
     """Joints as a description has them; infinite where it gives no limit.
 
     Attributes
     ----------
     joints : tuple of J str
-    position_limits : (J, 2) array
-        [rad, m].
+    position_limits : (2, J) array
+        Lower and upper [rad, m].
     velocity_limits : (J,) array
         [rad/s, m/s].
     """
@@ -96,7 +128,7 @@ def arm_limits(arm: Jointed, acceleration: Sequence[float] | None = None) -> Lim
     ParameterError
         Where the description lacks a limit that is needed, or a value cannot be used.
     """
-    lower, upper = arm.position_limits.T
+    lower, upper = arm.position_limits
     velocity = arm.velocity_limits
     for joint, low, high, speed in zip(arm.joints, lower, upper, velocity, strict=True):
         if not (np.isfinite(speed) and speed > 0.0):

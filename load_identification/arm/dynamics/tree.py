@@ -48,8 +48,8 @@ class Arm:
         and in the axes of its link.
     behind : (J, 10) array
         The part of it that hangs on the link behind locked joints.
-    position_limits : (J, 2) array
-        Infinite where the description has none [rad, m].
+    position_limits : (2, J) array
+        Lower and upper, infinite where the description has none [rad, m].
     velocity_limits, effort_limits : (J,) arrays
         As the description has them, infinite where it has none [rad/s, m/s; N m, N].
     """
@@ -99,8 +99,8 @@ class Arm:
         self.nominal, fixed = (np.array(part, dtype=np.float64) for part in inertias)
         self.behind: FloatArray = self.nominal - fixed
         index = [joint.idx_q for joint in moving]
-        limits = np.array([model.lowerPositionLimit[index], model.upperPositionLimit[index]]).T
-        limits[[joint.nq == 2 for joint in moving]] = [-np.inf, np.inf]
+        limits = np.array([model.lowerPositionLimit[index], model.upperPositionLimit[index]])
+        limits[:, [joint.nq == 2 for joint in moving]] = [[-np.inf], [np.inf]]
         self.position_limits: FloatArray = limits
         self.velocity_limits: FloatArray = np.array(model.velocityLimit)
         self.effort_limits: FloatArray = np.array(model.effortLimit)

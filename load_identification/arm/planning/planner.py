@@ -42,10 +42,10 @@ from load_identification.arm.planning.optimal_design import (
 from load_identification.arm.planning.plan_file import ExperimentPlan, Planned, Roadmap, plan_path
 from load_identification.errors import FrameError, ParameterError
 from load_identification.model.urdf import parse_description, parse_xml
-from load_identification.motion.clearance import Box, Clearance
+from load_identification.motion.clearance import Clearance
 from load_identification.motion.fourier import FourierSettings
 from load_identification.motion.joint_path import Piece
-from load_identification.motion.limits import Limits, arm_limits
+from load_identification.motion.limits import Box, Limits, arm_limits
 from load_identification.typing_aliases import FloatArray
 
 FOURIER_DURATION = 20.0
@@ -165,11 +165,10 @@ def plan_motion(arm: Arm, urdf: str, request: Request, progress: Callable[[str],
         urdf,
         arm.joints,
         floor=request.floor,
-        keep_out=[_box(numbers) for numbers in request.keep_out],
-        workspace=None if request.workspace is None else _box(request.workspace),
+        keep_out=[Box.between(numbers) for numbers in request.keep_out],
+        workspace=None if request.workspace is None else Box.between(request.workspace),
         tip_frame=request.frame or arm.bodies[-1],
     )
-    clearance.room(limits)
     if request.method == 'fourier':
         regressor, scale = _regressor(arm)
         duration = request.duration or FOURIER_DURATION
@@ -193,12 +192,6 @@ def plan_motion(arm: Arm, urdf: str, request: Request, progress: Callable[[str],
     return _plan_experiments(arm, limits, request, clearance, progress)
 
 
-def _box(numbers: Sequence[float]) -> Box:
-    """Make a box of x, y and z from and to."""
-    corners = np.reshape(np.asarray(numbers, dtype=np.float64), (3, 2))
-    return Box(corners[:, 0], corners[:, 1])
-
-
 def _regressor(arm: Arm) -> tuple[TorqueRegressor, FloatArray]:
     """Return the columns of the links' base parameters, and the sizes of those by nominal (p,)."""
     model = ArmModel(arm, DriveModel(coulomb='none', viscous='none'))
@@ -213,6 +206,7 @@ def _plan_experiments(
     clearance: Clearance,
     progress: Callable[[str], None],
 ) -> Planned:
+    clearance.room(limits)
     regressor, scale = _regressor(arm)
     parameters = len(scale)
     postures = locked_postures(limits, request.levels, request.seed)

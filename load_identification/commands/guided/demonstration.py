@@ -21,8 +21,8 @@ from load_identification.commands.demo_pipeline import (
 )
 from load_identification.commands.demonstration import PERIOD
 from load_identification.commands.guided.arm import GuidedArm
-from load_identification.commands.guided.identify_payload import TOPIC
 from load_identification.commands.load_demo_view import judge, result_table, verdict
+from load_identification.interface.program import TRAJECTORY
 from load_identification.nodes.client.monitor import Monitor
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import SensorModel, aluminium_block
@@ -62,7 +62,9 @@ def demonstrate(node: Node, seed: int, own_pipeline: bool, console: Console) -> 
     with console.status('looking out for robots'):
         look_out(node, monitor, own_pipeline)
     with NodeProcess() if own_pipeline else contextlib.nullcontext() as pipeline:
-        arm = GuidedArm(node, puma_description(), SENSOR_FRAME, POSE, payload, TOPIC, seed=seed)
+        arm = GuidedArm(
+            node, puma_description(), SENSOR_FRAME, POSE, payload, TRAJECTORY, seed=seed
+        )
         with console.status('waiting for the pipeline'):
             wait_for_pipeline(node, arm, monitor, pipeline)
         refuse_others(node, monitor, True, own_pipeline)

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from load_identification.interface.program import (
+    BOX,
     INTERRUPTED,
+    TRAJECTORY,
     make_parser,
     run,
     without_ros_arguments,
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 
 DONE, NOT_IDENTIFIED, CANNOT_RUN, STOPPED = 0, 1, 2, 3
 """Exit statuses."""
-
-TOPIC = '/joint_trajectory_controller/joint_trajectory'
 
 STAGES = ('mass', 'com', 'inertia')
 
@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     to = sent.add_mutually_exclusive_group()
     to.add_argument(
         '--topic',
-        default=TOPIC,
+        default=TRAJECTORY,
         help='of trajectory_msgs/JointTrajectory (default: %(default)s)',
     )
     to.add_argument(
@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     motion.add_argument('--no-floor', action='store_true', help='for an arm on a wall or ceiling')
     motion.add_argument(
         '--keep-out',
-        metavar=('X0', 'X1', 'Y0', 'Y1', 'Z0', 'Z1'),
+        metavar=BOX,
         nargs=6,
         type=float,
         action='append',
@@ -120,14 +120,14 @@ def _parser() -> argparse.ArgumentParser:
 def _request(options: argparse.Namespace) -> GuidedRequest:
     import math
 
-    from load_identification.motion.clearance import Box
     from load_identification.motion.guided import GuidedRequest
+    from load_identification.motion.limits import Box
 
     return GuidedRequest(
         amplitude=math.radians(options.amplitude),
         speed=options.speed,
         floor=None if options.no_floor else options.floor,
-        keep_out=tuple(Box(box[0::2], box[1::2]) for box in options.keep_out),
+        keep_out=tuple(map(Box.between, options.keep_out)),
         payload_radius=options.payload_radius,
     )
 

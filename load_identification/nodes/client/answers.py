@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from load_identification.errors import LoadIdentificationError
+from load_identification.interface import names
 from load_identification.interface.names import PARAMETER_KEYS
 
 T = TypeVar('T')
 
-STAGES = {'mass': slice(0, 1), 'com': slice(1, 4), 'inertia': slice(4, 10)}
+STAGES = dict(zip(('mass', 'com', 'inertia'), names.STAGES.values(), strict=True))
 """What can be waited for, in message order."""
 
 
