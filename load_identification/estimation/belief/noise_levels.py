@@ -168,8 +168,7 @@ class NoiseLevels:
         block : Block
         """
         kept = float(np.exp(-block.elapsed / MEMORY))
-        mine = np.zeros((2, 1))
-        mine[int(block.rest)] = 1.0
+        mine = np.eye(2)[:, [int(block.rest)]]
         # What is not seen does not fade.
         fade = np.where(mine > 0.0, kept, 1.0)
         return replace(
@@ -184,8 +183,7 @@ class NoiseLevels:
 
     def scattered(self, block: Block, scatter: FloatArray) -> NoiseLevels:
         """Return the levels with the scatter (2,) of a block's samples."""
-        mine = np.zeros((2, 1))
-        mine[int(block.rest)] = 1.0
+        mine = np.eye(2)[:, [int(block.rest)]]
         return replace(
             self,
             scatter=self.scatter + mine * scatter,

@@ -214,13 +214,7 @@ class PathFollower:
     def _elsewhere(self, path: Piece, at: float) -> str:
         """Return in words that the arm is not where the path is at a time [s]."""
         (off,) = self._off(path, np.array([at]))
-        joint = int(np.argmax(off))
-        if off[joint] <= START:
-            return ''
-        return (
-            f'{self._joints[joint]} is {amount(self._robot, joint, off[joint])} from where the '
-            f'plan has it, {amount(self._robot, joint, START)} are allowed'
-        )
+        return self._beyond(off, START, 'from where the plan has it')
 
     def _trouble(self, path: Piece, begin: int) -> str:
         """Return in words why the arm has to stop; empty where it need not."""
@@ -231,13 +225,16 @@ class PathFollower:
         lags = np.linspace(0.0, LAG, 26)
         off = self._off(path, (found[1] - begin) / NS - lags)
         nearest = off[int(np.argmin(np.max(off, axis=1)))]
-        joint = int(np.argmax(nearest))
-        if nearest[joint] <= TRACKING:
+        reason = self._beyond(nearest, TRACKING, 'off its path')
+        return reason and f'{reason}: does the controller follow?'
+
+    def _beyond(self, off: FloatArray, allowed: float, where: str) -> str:
+        """Return in words which joint is farther off (J,) than is allowed; empty for none."""
+        joint = int(np.argmax(off))
+        if off[joint] <= allowed:
             return ''
-        return (
-            f'{self._joints[joint]} is {amount(self._robot, joint, nearest[joint])} off its path, '
-            f'{amount(self._robot, joint, TRACKING)} are allowed: does the controller follow?'
-        )
+        there, most = (amount(self._robot, joint, way) for way in (off[joint], allowed))
+        return f'{self._joints[joint]} is {there} {where}, {most} are allowed'
 
     def _off(self, path: Piece, times: FloatArray) -> FloatArray:
         """Return by how much the arm is away from a path at times (n,), (n, J) [rad, m]."""
