@@ -35,7 +35,7 @@ exit status:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         'identify_load',
-        'Identify the payload on a wrist force/torque sensor from a recording.',
+        'Identify the payload of an arm from a recording: of a wrist sensor, or of joint efforts.',
         EPILOG,
     )
     parser.add_argument(
@@ -67,17 +67,29 @@ def _parser() -> argparse.ArgumentParser:
         help='a parallel machine in place of an arm: joint states with efforts, no wrench',
     )
     parser.add_argument(
+        '--arm-model',
+        metavar='ARM.yaml',
+        type=Path,
+        help='an arm that weighs with its joints, as identify_arm has written it: joint states '
+        'with efforts, no wrench',
+    )
+    parser.add_argument(
         '--gravity',
         metavar=('X', 'Y', 'Z'),
         nargs=3,
         type=float,
         help='in the root frame [m/s²], instead of the parameter gravity',
     )
-    group = parser.add_argument_group('with --static')
-    group.add_argument(
-        '--description', metavar='URDF', type=Path, help='of the arm, for joint positions'
+    parser.add_argument(
+        '--description',
+        metavar='URDF',
+        type=Path,
+        help='of the arm, in place of the parameter or topic robot_description',
     )
-    group.add_argument('--sensor-frame', metavar='LINK', help='link of the sensor in it')
+    parser.add_argument(
+        '--sensor-frame', metavar='LINK', help='of the description, as the parameter sensor_frame'
+    )
+    group = parser.add_argument_group('with --static')
     group.add_argument(
         '--wrench-frame',
         choices=('sensor', 'base'),

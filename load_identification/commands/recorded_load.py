@@ -16,6 +16,7 @@ from rich.table import Table
 
 from load_identification.errors import ParameterError
 from load_identification.estimation.belief.error_budget import budget_words
+from load_identification.estimation.identifiability import HEAVIEST
 from load_identification.estimation.payload_estimate import CalibrationValue
 from load_identification.interface.files import read_description
 from load_identification.interface.messages import NS
@@ -50,6 +51,9 @@ def print_report(
             PARAMETERS, estimate.values, estimate.std, estimate.identified, 'not identified'
         )
     )
+    value, half = estimate.values[0], INTERVAL * estimate.std[0]
+    if not estimate.identified[0] and half < INTERVAL * HEAVIEST:
+        console.print(f'Mass so far {value:.3g} ± {half:.2g} kg', style='bold yellow')
     _print_list(console, 'Not identified', estimate.reasons)
     _print_list(console, 'Note', (*estimate.warnings, *result.remarks))
     happened = by_time(((e.stamp, e.kind.words) for e in result.events), result.start)
@@ -67,7 +71,8 @@ def print_report(
     force, torque = estimate.residual_rms
     whole = 'of all poses' if samples else 'of all samples, slow and fast'
     both = f'{force:.3g} N, {torque:.3g} N·m' if np.isfinite(torque) else f'{force:.3g} N'
-    console.print(f'Residual   {both} rms {whole}')
+    if np.isfinite(force):
+        console.print(f'Residual   {both} rms {whole}')
     if parts := budget_words(estimate.budget[:, 0]):
         console.print(f'Mass ±     {parts} kg')
     if shown := [_error(*item) for item in estimate.calibration.items()]:
@@ -147,11 +152,6 @@ def _parameters(path: Path) -> Parameters:
 
 def _run_static(arguments: argparse.Namespace, parameters: Parameters) -> bool:
     """Identify from poses at rest; return whether the mass is identified."""
-    if arguments.description is not None:
-        text = read_description(arguments.description)
-        parameters = replace(parameters, robot_description=text)
-    if arguments.sensor_frame is not None:
-        parameters = replace(parameters, sensor_frame=arguments.sensor_frame)
     result = identify_poses(arguments.static, parameters, arguments.wrench_frame == 'base')
     console = Console(highlight=False, markup=False)
     console.print(f'{arguments.static}: {result.used} poses\n')
@@ -166,8 +166,13 @@ def run(arguments: argparse.Namespace) -> bool:
     """Do what the command line asks; return whether the mass is identified."""
     if (arguments.recording is None) == (arguments.static is None):
         raise ParameterError('needs a RECORDING, or --static POSES.csv; not both')
-    if arguments.static is not None and (arguments.report or arguments.mechanism):
-        raise ParameterError('--report and --mechanism are for recordings: leave out --static')
+    kinds = arguments.static, arguments.mechanism, arguments.arm_model
+    if sum(kind is not None for kind in kinds) > 1:
+        raise ParameterError('--static, --mechanism and --arm-model go one at a time')
+    if arguments.static is not None and arguments.report:
+        raise ParameterError('--report is for recordings: leave out --static')
+    if arguments.arm_model is not None and arguments.gravity is not None:
+        raise ParameterError('gravity is in the arm model: leave out --gravity')
     check_output('--output', arguments.output)
     recorder = Recorder() if arguments.report is not None else None
     if recorder is not None:
@@ -175,12 +180,17 @@ def run(arguments: argparse.Namespace) -> bool:
     parameters = _parameters(arguments.params) if arguments.params else Parameters()
     if arguments.gravity is not None:
         parameters = replace(parameters, gravity=check('gravity', arguments.gravity))
+    if arguments.description is not None:
+        text = read_description(arguments.description)
+        parameters = replace(parameters, robot_description=text)
+    if arguments.sensor_frame is not None:
+        parameters = replace(parameters, sensor_frame=arguments.sensor_frame)
     if arguments.static is not None:
         return _run_static(arguments, parameters)
     topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
-    if arguments.mechanism is not None:
-        if recorder is not None:
-            raise ParameterError('--report is for arms: leave it out, or --mechanism')
+    if arguments.mechanism is not None and recorder is not None:
+        raise ParameterError('--report is for arms: leave it out, or --mechanism')
+    if arguments.mechanism is not None or arguments.arm_model is not None:
         topics = replace(topics, wrench='')
     begin = time.monotonic()
     with open_recording(arguments.recording, topics) as recording, _progress() as bar:
@@ -194,6 +204,7 @@ def run(arguments: argparse.Namespace) -> bool:
             progress=lambda n: bar.advance(task, n),
             observer=recorder,
             mechanism=arguments.mechanism,
+            arm_model=arguments.arm_model,
         )
         description = ''
         if arguments.mechanism is None:
@@ -204,7 +215,7 @@ def run(arguments: argparse.Namespace) -> bool:
         f'{arguments.recording}: {recording.joint_states} joint states and '
         f'{recording.wrenches} wrenches in {recording.duration:.1f} s, read in {took:.1f} s\n'
     )
-    print_report(console, result, parameters)
+    print_report(console, result, result.parameters)
     if arguments.output is not None:
         write_output('--output', arguments.output, result.estimate_file())
         console.print(f'Written    {arguments.output}')
@@ -213,6 +224,6 @@ def run(arguments: argparse.Namespace) -> bool:
         # Not above: Matplotlib takes half a second to import.
         from load_identification.report.report import write_report
 
-        outcome = _outcome(result, parameters, description, source)
+        outcome = _outcome(result, result.parameters, description, source)
         console.print(f'Written    {write_report(arguments.report, recorder, outcome)}')
     return bool(result.estimate.identified[0])

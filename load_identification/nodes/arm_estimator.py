@@ -26,7 +26,7 @@ from load_identification.nodes.transport.publishers import (
 )
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, run
 from load_identification.numerics.whitening import counting
-from load_identification.pipeline.effort_front import EffortFront, effort_filter
+from load_identification.pipeline.effort_front import EffortFront, behind_joints, effort_filter
 from load_identification.pipeline.samples import Samples
 from load_identification.typing_aliases import FloatArray
 
@@ -140,7 +140,8 @@ class ArmPipeline:
 
     def __init__(self) -> None:
         self._arm = ArmNode()
-        self._estimator = EstimatorNode(self._arm, ArmErrors())
+        arm = self._arm.stage.arm
+        self._estimator = EstimatorNode(self._arm, ArmErrors(), lambda p: behind_joints(p, arm))
         self._listened = False
 
     @property

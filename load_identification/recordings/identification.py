@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from load_identification.arm.payload.errors import ArmErrors
 from load_identification.errors import FrameError, RecordingError
 from load_identification.estimation.events import Event
 from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
@@ -55,6 +56,8 @@ class Identification:
         What happened to the load or the sensor, as far as samples tell; the last ones.
     remarks : tuple of str
         A delay between the streams, and what motion would have helped.
+    parameters : Parameters
+        As they hold behind what weighs.
     """
 
     estimate: PayloadEstimate
@@ -65,6 +68,7 @@ class Identification:
     absent_channels: tuple[str, ...]
     events: tuple[Event, ...] = ()
     remarks: tuple[str, ...] = ()
+    parameters: Parameters = field(default_factory=Parameters)
 
     @property
     def offset(self) -> FloatArray:
@@ -106,12 +110,19 @@ class Identifier(ABC):
     parameters : Parameters
     observer : Observer, optional
         Told of everything that goes through.
+    errors : ArmErrors, optional
+        Of an arm that weighs with its joints.
     """
 
-    def __init__(self, parameters: Parameters, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        parameters: Parameters,
+        observer: Observer | None = None,
+        errors: ArmErrors | None = None,
+    ) -> None:
         self._parameters = parameters
         self._observer = observer
-        self._payload = PayloadStage(parameters, observer=observer)
+        self._payload = PayloadStage(parameters, errors, observer)
         self._counted: Counter[str] = Counter()
         self._joints: set[str] = set()
         self._start = self._newest = 0
@@ -169,6 +180,7 @@ class Identifier(ABC):
             absent_channels=self.absent_channels,
             events=estimator.events.since(0),
             remarks=tuple(filter(None, (warning, estimator.advice()))),
+            parameters=self._parameters,
         )
 
     def _reason(self, dropped: Counter[str]) -> str:
@@ -263,6 +275,7 @@ def identify(
     progress: Callable[[int], None] = lambda messages: None,
     observer: Observer | None = None,
     mechanism: Path | None = None,
+    arm_model: Path | None = None,
 ) -> Identification:
     """Identify the payload in a recording.
 
@@ -278,6 +291,8 @@ def identify(
         Told of everything that goes through.
     mechanism : pathlib.Path, optional
         Geometry file of a parallel machine, in place of an arm with a wrist sensor.
+    arm_model : pathlib.Path, optional
+        File of an identified arm, which weighs with its joints.
 
     Raises
     ------
@@ -285,13 +300,16 @@ def identify(
         If the recording or the robot description cannot be used.
     """
     identifier: Identifier
-    if mechanism is None:
+    if mechanism is None and arm_model is None:
         identifier = WristIdentifier(recording, parameters, observer)
     else:
         # Not above: an arm with a wrist sensor needs nothing of it.
-        from load_identification.recordings.leg_identifier import LegIdentifier
+        from load_identification.recordings import effort_identifier as efforts
 
-        identifier = LegIdentifier(recording, parameters, mechanism)
+        if mechanism is not None:
+            identifier = efforts.leg_identifier(recording, parameters, mechanism)
+        elif arm_model is not None:
+            identifier = efforts.joint_identifier(recording, parameters, arm_model, observer)
     for chunk in recording.chunks(chunk_length):
         identifier.update(chunk)
         progress(len(chunk))
