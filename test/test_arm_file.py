@@ -27,7 +27,7 @@ def identified(drive: DriveModel, seed: int = 1) -> IdentifiedArm:
     """Return an arm with numbers at random, and a covariance of rank two thirds."""
     rng = np.random.default_rng(seed)
     arm = Arm(URDF, (0.5, -0.3, 9.7))
-    size = (10 + len(drive.terms)) * JOINTS
+    size = (11 + len(drive.terms)) * JOINTS
     root = np.zeros((size, size))
     told = rng.permutation(size)[: 2 * size // 3]
     root[told] = rng.normal(size=(len(told), size))
@@ -100,6 +100,7 @@ CASES = [
     (('drive', 'offset'), 'no', r"drive.offset is 'no'; it must be true or false"),
     (('joints',), {}, r'joints is \{\}; it must be a list'),
     (('joints', 1, 'noise'), 0.0, r'noise of joint_1 is 0.0'),
+    (('joints', 1, 'effort_scale'), 0.0, r'effort_scale of joint_1 is 0; it must be another'),
     (('joints', 1, 'parameters', 'm'), 'heavy', r"joint_1.parameters.m is 'heavy'"),
     (('joints', 1, 'parameters', 'Ixx'), -1.0, r'parameters of link_1 are of no body'),
     (('joints', 2, 'drive'), {'coulomb': 1.0}, r'joint_2.drive.viscous\+ is missing'),

@@ -371,6 +371,20 @@ def test_errors_of_the_arm_that_no_residual_shows_widen_the_interval(loaded: Run
     np.testing.assert_allclose(unsure.values, sure.values, rtol=1e-9)
 
 
+def test_a_gain_that_all_drives_share_is_off_by_as_much_as_the_mass(loaded: Run) -> None:
+    arm = exact_arm()
+    # One percent too large: so are then the arm that was identified with it, and the payload.
+    shared = 0.01 * np.append(arm.values, arm.effort_scale)
+    unsure = replace(arm, covariance=np.outer(shared, shared))
+    joints = loaded.measured(1)
+    sure, found = estimate(arm, joints), estimate(unsure, joints)
+    added = np.sqrt(found.std**2 - sure.std**2)
+    assert added[0] == pytest.approx(0.01 * PAYLOAD.mass, rel=0.1)  # a quantile of Student's t
+    np.testing.assert_allclose(added[4:], np.abs(0.01 * TRUTH[4:]), rtol=0.2, atol=1e-4)
+    # It multiplies mass and first moment alike: the centre of mass stays.
+    assert (added[1:4] < 0.1 * sure.std[1:4]).all()
+
+
 def test_a_real_arm_with_nothing_in_its_hand_weighs_nothing(
     shared_data: Path, tmp_path: Path
 ) -> None:

@@ -148,7 +148,7 @@ def identified_arm(
     model, values = estimate.model, estimate.consistent
     if not isinstance(model, ArmModel):
         raise ParameterError('an arm model holds drives, which a sensor under the arm cannot feel')
-    covariance: FloatArray = np.zeros((len(values),) * 2)
+    covariance: FloatArray = np.zeros((len(values) + len(model.arm.joints),) * 2)
     kept = estimate.base.independent
     # One standard deviation along what separates the two: either the estimate has errors beyond
     # its noise, or the consistent links are not those of the arm.

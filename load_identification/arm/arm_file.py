@@ -61,10 +61,11 @@ class IdentifiedArm:
         Standard deviation of each joint's residuals behind the filter [N m, N].
     cutoff : float
         -3 dB frequency of the filter that motion and efforts went through [Hz].
-    covariance : (P, P) array
+    covariance : (P + J, P + J) array
         Of `values`, P = (10 + k) J, as far as torques show them: ``Y covariance Y^T`` is that of
         predicted torques. Of a combination all of it lies with the parameter that is kept. What
-        separates the links that could be built from the estimate is part of it.
+        separates the links that could be built from the estimate is part of it. Then of
+        `effort_scale`, zero where that was given.
     velocities : bool
         Whether published joint velocities are used, or positions alone.
     effort_scale : (J,) array
@@ -92,7 +93,7 @@ class IdentifiedArm:
             'drives': (J, k),
             'noise': (J,),
             'effort_scale': (J,),
-            'covariance': (size, size),
+            'covariance': (size + J, size + J),
         }
         if not J or len(set(self.joints)) < J or len(self.links) != J:
             raise ParameterError(
@@ -105,9 +106,11 @@ class IdentifiedArm:
                 raise ParameterError(f'{name} must be finite numbers of shape {shape}')
         if not 0.0 < self.cutoff < np.inf:
             raise ParameterError(f'cutoff is {self.cutoff}; it must be above 0 Hz')
-        for joint, noise in zip(self.joints, self.noise, strict=True):
+        for joint, noise, scale in zip(self.joints, self.noise, self.effort_scale, strict=True):
             if not noise > 0.0:
                 raise ParameterError(f'noise of {joint} is {noise}; it must be above 0')
+            if scale == 0.0:
+                raise ParameterError(f'effort_scale of {joint} is 0; it must be another number')
         for link, body in zip(self.links, self.parameters, strict=True):
             if not InertialParameters.from_vector(body).is_consistent():
                 raise ParameterError(f'parameters of {link} are of no body that could be built')
@@ -121,8 +124,7 @@ class IdentifiedArm:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of `values`, such as `link_3.mcx` or `joint_2.coulomb+`."""
-        links = tuple(f'{link}.{name}' for link in self.links for name in PARAMETERS)
-        return (*links, *self.drive.names(self.joints))
+        return _names(self.joints, self.links, self.drive)[: self.values.size]
 
     def model(self, urdf: str) -> ArmModel:
         """Return the model of the arm on a robot description: `predict(values, motion)`.
@@ -154,6 +156,7 @@ def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
     """
     fields = asdict(arm.drive)
     told = np.flatnonzero(np.diag(arm.covariance) > 0.0)
+    names = _names(arm.joints, arm.links, arm.drive)
     sections = [
         _block({'version': VERSION, 'gravity': numbers(arm.gravity), 'cutoff': arm.cutoff}),
         _block({'velocities': arm.velocities}),
@@ -161,7 +164,7 @@ def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
         'joints:\n',
         *(f'- {line(_joint(arm, j))}\n' for j in range(len(arm.joints))),
         'covariance:\n',
-        f'  parameters: {line([arm.names[i] for i in told])}\n',
+        f'  parameters: {line([names[i] for i in told])}\n',
         '  matrix:\n',
         *(f'  - {line(numbers(arm.covariance[i, told]))}\n' for i in told),
     ]
@@ -213,7 +216,7 @@ def _identified_arm(content: Any) -> IdentifiedArm:
     )
     bodies = [_by_name(j, 'parameters', n, PARAMETERS) for j, n in rows]
     drives = [_by_name(j, 'drive', n, drive.terms) for j, n in rows]
-    order = [f'{link}.{p}' for link in links for p in PARAMETERS] + list(drive.names(names))
+    order = _names(names, links, drive)
     return IdentifiedArm(
         joints=tuple(names),
         links=tuple(links),
@@ -227,6 +230,12 @@ def _identified_arm(content: Any) -> IdentifiedArm:
         velocities=_switch(content, 'velocities'),
         effort_scale=scale,
     )
+
+
+def _names(joints: Sequence[str], links: Sequence[str], drive: DriveModel) -> tuple[str, ...]:
+    """Return the names of all that a covariance is of: links, drives, scales of the efforts."""
+    of_links = tuple(f'{link}.{name}' for link in links for name in PARAMETERS)
+    return (*of_links, *drive.names(joints), *(f'{joint}.effort_scale' for joint in joints))
 
 
 def _joint(arm: IdentifiedArm, j: int) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def certain(arm: Arm, drive: DriveModel, drives: FloatArray, noise: float) -> Id
         drives=drives,
         noise=np.full(len(arm.joints), noise),
         cutoff=CUTOFF,
-        covariance=np.zeros((arm.nominal.size + drives.size,) * 2),
+        covariance=np.zeros((arm.nominal.size + drives.size + len(arm.joints),) * 2),
         velocities=True,
         effort_scale=np.ones(len(arm.joints)),
     )

@@ -239,7 +239,10 @@ class EffortFilter:
         jacobian = sensor_jacobian(robot, out.position[:, mine])
         found = torque_to_wrench(jacobian, self._variance(out)[:, mine])
         wrench = -np.einsum('nij,nj->ni', found.gain, residual[:, mine])
-        self.sensitivity = found.gain @ (rows[:, mine] @ self._root)
+        # An error of the arm is taken off the efforts, one of their scale multiplies them.
+        size, published = self.arm.values.size, out.wrench / self.arm.effort_scale
+        off = rows @ self._root[:size] - published[:, :, None] * self._root[size:]
+        self.sensitivity = found.gain @ off[:, mine]
         noise = np.broadcast_to(self._noise() ** 2, jacobian[:, 0].shape)
         pose = self._share(torque_to_wrench(jacobian, noise).covariance)
         share = self._share(found.covariance)
