@@ -1,11 +1,13 @@
-"""The experiments of Atkeson, An and Hollerbach 1985 again: a simulated arm over ROS topics.
+"""The experiments of Atkeson, An and Hollerbach 1985 again: simulated arms over ROS topics.
 
     python benchmark/paper.py [--seed 0] [--shifts 0.037 -0.043 -0.021 0.018] [--speed 2]
 
 Printed: tables 1 and 2 of the paper, measured in 1985 beside simulated now, and whether the
 errors now are as small as promised. All that is found comes from the services and topics of a
 pipeline that is started for it. Between two sets of samples nothing is recorded, as in the paper;
-their stamps lie apart. Exit status: 0 if both tables hold, 1 if not, 2 if it could not run.
+their stamps lie apart. Table 2 has three columns: a PUMA that moves all joints, a PUMA in three
+special moves, and a direct drive arm with tachometers. Exit status: 0 if both tables hold, 1 if
+not, 2 if it could not run.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import load_identification  # noqa: F401  (before NumPy: one thread)
@@ -24,18 +27,17 @@ import load_identification  # noqa: F401  (before NumPy: one thread)
 import numpy as np
 import paper_arm
 import paper_table
-import rclpy
-from paper_arm import PaperArm, block, plain_least_squares
+from paper_arm import PaperArm, block, by_tachometers, plain_least_squares
 from paper_table import Dynamic, InertiaRow, MassRow
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from rich.console import Console
 from std_srvs.srv import Trigger
 
 from load_identification.commands.demo_pipeline import (
     DemoError,
     NodeProcess,
+    demo_node,
     look_out,
     refuse_others,
     wait_for_pipeline,
@@ -45,7 +47,6 @@ from load_identification.interface.messages import NS
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.publishers import InputPublisher
-from load_identification.nodes.transport.runtime import NAMESPACE
 from load_identification.simulation.cramer_rao import cramer_rao_bound
 from load_identification.simulation.sensors import Recording, dumbbell
 from load_identification.typing_aliases import FloatArray
@@ -135,8 +136,9 @@ class Laboratory:
             elapsed = int((time.monotonic_ns() - begin) * self._speed)
             due = int(np.searchsorted(stamps, elapsed, side='right'))
             for k in range(published, due):
-                stamp = self._stamp + int(stamps[k])
-                self._inputs.publish(stamp, recording.position[k], recording.wrench[k])
+                stamp, velocity = self._stamp + int(stamps[k]), recording.velocity[k]
+                known = velocity if np.isfinite(velocity).all() else None
+                self._inputs.publish(stamp, recording.position[k], recording.wrench[k], known)
             published = max(published, due)
             if service and answer is None and published and elapsed >= after * 1e9:
                 answer = self._clients[service].call_async(Trigger.Request())
@@ -172,10 +174,10 @@ class Laboratory:
                 newest, since = self._monitor.newest, time.monotonic()
             time.sleep(PERIOD)
 
-    def calibrate(self, arm: PaperArm) -> None:
-        """Calibrate the offset with nothing on the sensor."""
-        empty = arm.hold(paper_arm.POSES[0], LONGEST_HOLD, None)
-        answer = self.play(empty, 'calibrate_offset', 0.2)
+    def calibrate(self, arm: PaperArm, pose: FloatArray) -> None:
+        """Calibrate the offset with nothing on the sensor, in a pose (J,) [rad]."""
+        empty = arm.hold(pose, LONGEST_HOLD, None)
+        answer = self.play(empty, 'calibrate_offset', 1.0)
         if 'offset' not in answer:
             raise DemoError(f'calibrate_offset: {answer["reason"]}')
         self.settle()
@@ -198,11 +200,12 @@ class Laboratory:
         self,
         arm: PaperArm,
         payload: InertialParameters,
-        moves: Sequence[tuple[FloatArray, FloatArray]],
+        moves: Sequence[Sequence[FloatArray]],
+        duration: float = paper_arm.MOVE_TIME,
     ) -> Dynamic:
-        """Identify a payload by moves from start to goal."""
+        """Identify a payload by moves from start to goal, each in a time [s]."""
         self.call('reset')
-        recordings = [arm.move(move, payload) for move in moves]
+        recordings = [arm.move(move, payload, duration) for move in moves]
         for recording in recordings:
             self.play(recording)
         self.settle()
@@ -210,12 +213,18 @@ class Laboratory:
         std = values
         if self._last - LATE_NS <= self._monitor.newest <= self._last:
             values, std = self._monitor.estimate.values, self._monitor.estimate.std
-        noise = np.repeat([paper_arm.SENSORS.force_noise, paper_arm.SENSORS.torque_noise], 3)
+        noise = np.repeat([arm.sensors.force_noise, arm.sensors.torque_noise], 3)
+        if arm.sensors.velocity_noise is None:
+            picked, averaged = (
+                plain_least_squares(arm.robot, recordings, mean) for mean in (False, True)
+            )
+        else:
+            picked, averaged = by_tachometers(arm.robot, recordings), np.full(10, np.nan)
         return Dynamic(
             values=values,
             std=std,
-            picked=plain_least_squares(arm.robot, recordings, averaged=False),
-            averaged=plain_least_squares(arm.robot, recordings, averaged=True),
+            picked=picked,
+            averaged=averaged,
             bound=cramer_rao_bound(
                 [recording.motion for recording in recordings],
                 payload,
@@ -225,39 +234,10 @@ class Laboratory:
         )
 
 
-def repeat_paper(
-    node: Node,
-    seed: int,
-    console: Console,
-    shifts: Sequence[float] = paper_table.SHIFTS,
-    speed: float = SPEED,
-) -> bool:
-    """Run the experiments, print tables 1 and 2, and tell whether ours are as good as promised.
-
-    Parameters
-    ----------
-    node : Node
-        In the namespace of the pipeline.
-    seed : int
-        Of all noise.
-    console : rich.console.Console
-    shifts : sequence of float
-        Of the block along y, of those in table 1 [m].
-    speed : float
-        The stamps run so many times faster than the clock.
-
-    Raises
-    ------
-    LoadIdentificationError
-        If it cannot run.
-    """
-    arm, monitor = PaperArm(seed), Monitor(node)
-    console.print(
-        'The experiments of Atkeson, An and Hollerbach, Rigid body load identification for '
-        f'manipulators (1985), on a simulated PUMA, noise of seed {seed}.\n'
-        f'{paper_arm.NOISE_WORDS}\n',
-        soft_wrap=True,
-    )
+@contextmanager
+def laboratory(node: Node, arm: PaperArm, speed: float, console: Console) -> Iterator[Laboratory]:
+    """Start a pipeline for an arm, and end it; raise LoadIdentificationError if it cannot run."""
+    monitor = Monitor(node)
     with console.status('looking out for robots'):
         look_out(node, monitor, True)
     with NodeProcess() as pipeline:
@@ -270,24 +250,42 @@ def repeat_paper(
             pipeline.check()
 
         inputs.describe(arm.description)
-        laboratory = Laboratory(node, inputs, monitor, check, speed)
+        own = Laboratory(node, inputs, monitor, check, speed)
         try:
-            laboratory.calibrate(arm)
-            masses = []
-            for shift in (0.0, *shifts):
-                with console.status(f'block moved by {1e3 * shift:.0f} mm'):
-                    payload = block(shift)
-                    found = laboratory.weigh(arm, payload)
-                    moved = laboratory.identify(arm, payload, paper_arm.ALL_JOINTS)
-                    masses.append(MassRow(shift, payload, *found, moved))
-            inertias = []
-            for name, moves in paper_arm.MOVES.items():
-                with console.status(f'dumbbell, {name}'):
-                    moved = laboratory.identify(arm, dumbbell(), moves)
-                    inertias.append(InertiaRow(name, dumbbell(), moved))
+            yield own
         finally:
-            laboratory.close()
-    return paper_table.print_tables(console, masses, inertias)
+            own.close()
+
+
+def on_the_puma(
+    node: Node, arguments: argparse.Namespace, console: Console
+) -> tuple[list[MassRow], list[InertiaRow]]:
+    """Run the experiments of section 3.1; return the rows of table 1 and of table 2."""
+    arm, masses, inertias = PaperArm(arguments.seed), [], []
+    with laboratory(node, arm, arguments.speed, console) as own:
+        own.calibrate(arm, paper_arm.POSES[0])
+        for shift in (0.0, *arguments.shifts):
+            with console.status(f'block moved by {1e3 * shift:.0f} mm'):
+                payload = block(shift)
+                found = own.weigh(arm, payload)
+                moved = own.identify(arm, payload, paper_arm.ALL_JOINTS)
+                masses.append(MassRow(shift, payload, *found, moved))
+        for name, moves in paper_arm.MOVES.items():
+            with console.status(f'dumbbell, {name}'):
+                inertias.append(InertiaRow(name, dumbbell(), own.identify(arm, dumbbell(), moves)))
+    return masses, inertias
+
+
+def on_the_direct_drive_arm(
+    node: Node, arguments: argparse.Namespace, console: Console
+) -> InertiaRow:
+    """Run the experiment of section 3.2; return the row of table 2."""
+    arm, move = PaperArm.direct_drive(arguments.seed), paper_arm.DIRECT_DRIVE_MOVE
+    with laboratory(node, arm, arguments.speed, console) as own:
+        own.calibrate(arm, move[0])
+        with console.status('dumbbell, direct drive'):
+            moved = own.identify(arm, dumbbell(), [move], paper_arm.DIRECT_DRIVE_TIME)
+    return InertiaRow(paper_table.DIRECT_DRIVE, dumbbell(), moved)
 
 
 def main() -> int:
@@ -305,18 +303,23 @@ def main() -> int:
     arguments = parser.parse_args()
     # By way of an exception, so that the pipeline is ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-    node = Node('paper', namespace=NAMESPACE, start_parameter_services=False)
     console = Console(highlight=False, markup=False)
+    console.print(
+        'The experiments of Atkeson, An and Hollerbach, Rigid body load identification for '
+        f'manipulators (1985), on simulated arms, noise of seed {arguments.seed}.\n'
+        f'{paper_arm.NOISE_WORDS}\n',
+        soft_wrap=True,
+    )
     try:
-        holds = repeat_paper(node, arguments.seed, console, arguments.shifts, arguments.speed)
-        return 0 if holds else 1
+        with demo_node('paper', []) as node:
+            masses, inertias = on_the_puma(node, arguments, console)
+        # Another node, for nobody is to see the publishers of the first arm any more.
+        with demo_node('paper', []) as node:
+            inertias.append(on_the_direct_drive_arm(node, arguments, console))
     except LoadIdentificationError as error:
         print(f'paper: error: {error}', file=sys.stderr)
         return 2
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown()
+    return 0 if paper_table.print_tables(console, masses, inertias) else 1
 
 
 if __name__ == '__main__':

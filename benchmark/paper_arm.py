@@ -1,7 +1,8 @@
-"""The experiments of Atkeson, An and Hollerbach 1985 on the simulated arm, and its sensors.
+"""The experiments of Atkeson, An and Hollerbach 1985 on simulated arms, and their sensors.
 
-Section 3.1 of the paper. What it does not say is chosen here: the six poses, the mass of the
-dumbbell, and the noise.
+Section 3.1 of the paper, on a PUMA, and 3.2, on a direct drive arm with tachometers. What it does
+not say is chosen here: the six poses, the mass of the dumbbell, the noise, and what the direct
+drive arm looks like.
 """
 
 from __future__ import annotations
@@ -54,11 +55,23 @@ MOVES = {'all joints': ALL_JOINTS, 'special moves': SPECIAL_MOVES}
 MOVE_TIME = 2.0
 """[s]"""
 
+DIRECT_DRIVE_RATE = 240.0
+"""Of its force sensor, to which the rest was down-sampled [Hz]."""
+
+DIRECT_DRIVE_MOVE = tuple(
+    np.deg2rad(posture) for posture in ([280.0, 269.1, -30.0], [80.0, 19.1, 220.0])
+)
+DIRECT_DRIVE_TIME = 1.0
+"""The move of section 3.2.1 and how long it takes [rad, s]."""
+
 MARGIN = 0.06
 """At rest before and after a move: half a window of the filter, so that it loses nothing [s]."""
 
 SENSORS = SensorModel(force_noise=0.3, torque_noise=0.015)
 """Encoders of a PUMA 560, nothing finer and no tachometers; wrench noise chosen."""
+
+TACHOMETERS = replace(SENSORS, encoder_resolution=2.0 * np.pi / 65536.0, velocity_noise=0.01)
+"""The same force sensor behind resolvers of 16 bits and tachometers; their noise is chosen."""
 
 NOISE_WORDS = f"""\
 Simulated noise: joint angles in whole counts of a PUMA 560's encoders (0.004 to 0.009°) at
@@ -85,40 +98,83 @@ def block(y: float) -> InertialParameters:
     )
 
 
+def direct_drive_description() -> str:
+    """Return a three-joint arm: a vertical axis, a horizontal one, and one across the last link.
+
+    The paper refers to another one for the arm's axes and lengths; these are made up.
+    """
+    places = ('0 0 1', '0 0 0', '0.45 0 0')
+    text = '<link name="link_0"/>'
+    for k, (xyz, axis) in enumerate(zip(places, ('0 0 1', '0 1 0', '0 0 1'), strict=True), 1):
+        text += f"""
+  <joint name="joint_{k}" type="revolute">
+    <parent link="link_{k - 1}"/><child link="link_{k}"/>
+    <origin xyz="{xyz}"/><axis xyz="{axis}"/>
+    <limit lower="-7" upper="7" effort="660" velocity="12"/>
+  </joint>
+  <link name="link_{k}"/>"""
+    return f"""<robot name="direct_drive">{text}
+  <joint name="mount" type="fixed">
+    <parent link="link_3"/><child link="{SENSOR_FRAME}"/><origin xyz="0.4 0 0"/>
+  </joint>
+  <link name="{SENSOR_FRAME}"/>
+</robot>"""
+
+
 class PaperArm:
-    """The arm of the experiments; every recording has noise of its own.
+    """An arm of the experiments; every recording has noise of its own.
 
     Parameters
     ----------
     seed : int
         Of all noise.
+    description : str, optional
+        A PUMA's without it.
+    sensors : SensorModel
+    rate : float
+        [Hz].
     """
 
-    def __init__(self, seed: int) -> None:
-        self.description = puma_description()
+    def __init__(
+        self,
+        seed: int,
+        description: str | None = None,
+        sensors: SensorModel = SENSORS,
+        rate: float = RATE,
+    ) -> None:
+        self.description = description or puma_description()
         self.robot = Robot(self.description, SENSOR_FRAME)
+        self.sensors, self.rate = sensors, rate
         self._seeds = iter(np.random.SeedSequence(seed).generate_state(1000))
+
+    @classmethod
+    def direct_drive(cls, seed: int) -> PaperArm:
+        """Return the direct drive arm of section 3.2."""
+        return cls(seed, direct_drive_description(), TACHOMETERS, DIRECT_DRIVE_RATE)
 
     def record(self, segments: Sequence[Move], payload: InertialParameters | None) -> Recording:
         """Return what the sensors say of a motion with a payload, or with none."""
         carried = payload or block(0.0)
-        recording = simulate(self.robot, JointPath(tuple(segments)), carried, SENSORS, RATE, 0)
+        path = JointPath(tuple(segments))
+        recording = simulate(self.robot, path, carried, self.sensors, self.rate, 0)
         if payload is None:
             recording = replace(recording, exact_wrench=np.zeros_like(recording.exact_wrench))
-        return measure(recording, SENSORS, int(next(self._seeds)))
+        return measure(recording, self.sensors, int(next(self._seeds)))
 
     def hold(
         self, pose: FloatArray, duration: float, payload: InertialParameters | None
     ) -> Recording:
         """Stand still in a pose (J,) [rad] for a time [s]."""
         # One sample less: both ends of a recording are in it.
-        return self.record([Move(pose, pose, duration - 1.0 / RATE)], payload)
+        return self.record([Move(pose, pose, duration - 1.0 / self.rate)], payload)
 
-    def move(self, way: tuple[FloatArray, FloatArray], payload: InertialParameters) -> Recording:
-        """Move from start to goal by the paper's polynomial of fifth order."""
+    def move(
+        self, way: Sequence[FloatArray], payload: InertialParameters, duration: float = MOVE_TIME
+    ) -> Recording:
+        """Move from start to goal by the paper's polynomial of fifth order, in a time [s]."""
         start, goal = way
         rests = Move(start, start, MARGIN), Move(goal, goal, MARGIN)
-        return self.record([rests[0], Move(start, goal, MOVE_TIME), rests[1]], payload)
+        return self.record([rests[0], Move(start, goal, duration), rests[1]], payload)
 
 
 def plain_least_squares(
@@ -146,5 +202,25 @@ def plain_least_squares(
         )
         rows.append(-regressor.reshape(-1, regressor.shape[2]))
         wrenches.append(wrench[1:-1].ravel())
+    return _solved(rows, wrenches)
+
+
+def by_tachometers(robot: Robot, recordings: Sequence[Recording]) -> FloatArray:
+    """Return the same (10,) with velocities differenced once, every sample used: section 3.2."""
+    rows, wrenches = [], []
+    for recording in recordings:
+        speed, wrench = recording.velocity, recording.wrench - np.array(TACHOMETERS.offset)
+        acceleration = np.gradient(speed, 1e-9 * recording.stamps, axis=0)
+        motion = robot.motion(recording.position, speed, acceleration)
+        regressor = wrench_regressor(
+            motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
+        )
+        rows.append(-regressor.reshape(-1, regressor.shape[2]))
+        wrenches.append(wrench.ravel())
+    return _solved(rows, wrenches)
+
+
+def _solved(rows: Sequence[FloatArray], wrenches: Sequence[FloatArray]) -> FloatArray:
+    """Return least squares in message order (10,)."""
     parameters = np.linalg.lstsq(np.concatenate(rows), np.concatenate(wrenches), rcond=None)[0]
     return to_message_order(parameters)

@@ -211,10 +211,17 @@ class InputPublisher:
         """Publish the robot description."""
         self._description.publish(String(data=description))
 
-    def publish(self, stamp: int, position: FloatArray, wrench: FloatArray) -> None:
-        """Publish a sample as of a stamp [ns]: positions (J,) and raw wrench (6,)."""
+    def publish(
+        self,
+        stamp: int,
+        position: FloatArray,
+        wrench: FloatArray,
+        velocity: FloatArray | None = None,
+    ) -> None:
+        """Publish a sample as of a stamp [ns]: positions, velocities if any (J,), wrench (6,)."""
         set_stamp(self._joint_state.header, stamp)
         self._joint_state.position = position.tolist()
+        self._joint_state.velocity = [] if velocity is None else velocity.tolist()
         self._joints.publish(self._joint_state)
         set_stamp(self._wrench.header, stamp)
         set_wrench(self._wrench.wrench, wrench)
