@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion, Model, Terms, WrenchModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import identify
-from load_identification.arm.methods.acceleration_free import AccelerationFree, differences
+from load_identification.arm.methods.acceleration_free import (
+    AccelerationFree,
+    differences,
+    low_passed_rows,
+)
 from load_identification.arm.recording import ArmRecording
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError
@@ -228,6 +236,34 @@ def test_what_a_resting_joint_holds_by_stiction_is_not_fitted() -> None:
     # Levels of 6 and 4 N m are one of 5 and an offset of 1, and so on.
     np.testing.assert_allclose(drives[::4], COULOMB.mean(axis=1), atol=0.02)
     np.testing.assert_allclose(drives[3::4], -np.diff(COULOMB)[:, 0] / 2.0, atol=0.02)
+
+
+def test_a_longer_recording_takes_little_more_memory() -> None:
+    arm = Arm(TRUTH)
+    t = np.arange(50_000) / 500.0
+    q, qd, _ = motion(3, t)
+    log = ArmRecording('long', arm.joints, stamps_of(t), q, qd, q)
+    model = model_of(arm, 'base')
+    base = arm_base_parameters(model)
+    tracemalloc.start()
+    try:
+        (rows,) = low_passed_rows([model], base, [replace(log, measured=np.hstack([q, q]))])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # 100 s of 32 rows a second, and the work of a chunk; with the rows of all samples 129 MB.
+    assert rows.matrix.nbytes < 5e6
+    assert peak < 60e6
+
+
+def test_of_a_recording_of_hours_no_more_rows_are_kept_than_of_one() -> None:
+    arm = Arm(TRUTH)
+    t = np.arange(80_000) / 16.0
+    q, qd, _ = motion(3, t)
+    log = ArmRecording('hours', arm.joints, stamps_of(t), q, qd, np.hstack([q, q]))
+    model = model_of(arm, 'base')
+    (rows,) = low_passed_rows([model], arm_base_parameters(model), [log])
+    assert len(rows.values) == 40_000
 
 
 def test_turning_round_often_and_slowly_is_no_rest() -> None:

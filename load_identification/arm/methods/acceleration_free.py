@@ -16,7 +16,7 @@ import scipy.ndimage
 from load_identification.arm.dynamics.base_parameters import BaseParameters
 from load_identification.arm.dynamics.rows import Model, Terms
 from load_identification.arm.methods.least_squares import by_kind, together
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import MOST_OUTPUTS, ArmRecording
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.numerics.weighted_rows import WeightedRows
 from load_identification.signals.low_pass import LowPass
@@ -40,7 +40,7 @@ REST_SHARE = 0.02
 slower time constant of 0.2 s [-]."""
 
 ROWS_PER_BANDWIDTH = 4.0
-"""Rows kept per second, in units of d / 2 pi [-]."""
+"""Rows kept per second, in units of d / 2 pi; of a recording no more than `MOST_OUTPUTS` [-]."""
 
 CHUNK = 2000
 """Samples filtered at once."""
@@ -297,13 +297,16 @@ def _low_passed(
     stamps = recording.stamps
     rate = ROWS_PER_BANDWIDTH * bandwidths[1] / (2.0 * np.pi)
     stride = max(1, int(1e9 / rate / float(np.median(np.diff(stamps)))))
+    stride = max(stride, -(-len(stamps) // MOST_OUTPUTS))
     parts = []
     for first in range(0, len(stamps), CHUNK):
         part = slice(first, first + CHUNK)
-        own = terms(recording.position[part], recording.velocity[part])
-        rows = filters.update(stamps[part], own, recording.measured[part])
+        both = terms(recording.position[part], recording.velocity[part])
+        rows = filters.update(stamps[part], both, recording.measured[part])
         kept = slice(-first % stride, None, stride)
-        parts.append((rows.stamps[kept], rows.matrix[kept], rows.gain[kept], rows.values[kept]))
+        # Copies: views would keep the rows of every sample.
+        own = (rows.stamps, rows.matrix, rows.gain, rows.values)
+        parts.append(tuple(array[kept].copy() for array in own))
     return LowPassedRows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
