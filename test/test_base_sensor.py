@@ -11,6 +11,7 @@ import pytest
 from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.assessment import predict
 from load_identification.arm.description import sensor_placement
+from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.rows import WrenchModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import identify
@@ -29,6 +30,7 @@ from load_identification.simulation.in_mujoco.puma import (
     simulate,
     unknown_arm,
 )
+from load_identification.simulation.robots import puma_description
 from load_identification.typing_aliases import FloatArray
 
 FREE = Settings('acceleration_free')
@@ -67,6 +69,30 @@ def test_the_sensor_does_not_see_what_happens_in_the_joints() -> None:
     torque = arm.joint_torque_regressor(run.q, run.qd, run.qdd) @ phi
     unexplained = (run.torque - torque)[:, :2].std(axis=0) / run.torque[:, :2].std(axis=0)
     assert np.all(unexplained > 0.5)
+
+
+def test_two_joints_without_weight_tell_the_papers_twelve_parameters() -> None:
+    """Liu et al. 1998, section 4, in its order.
+
+    The paper's first frame stands at the shoulder, 0.672 m up, with y downwards; its second is d2
+    away along joint 2. `benchmark/paper_liu.py` holds the sums as the paper writes them.
+    """
+    arm = Arm(puma_description(), joints=('joint_1', 'joint_2'))
+    base = arm_base_parameters(WrenchModel(arm, PLACEMENT, weightless=True))
+    assert set(base.combinations) == {
+        'link_1.mcx',
+        'link_1.mcy + link_2.mcz',
+        'link_2.mcx',
+        'link_2.mcy',
+        'link_1.Ixz',
+        'link_1.Izz + link_2.Ixx',
+        'link_1.Iyz - 0.672 link_2.mcz',
+        'link_2.Ixy',
+        'link_2.Ixz',
+        'link_2.Iyy - link_2.Ixx',
+        'link_2.Iyz',
+        'link_2.Izz',
+    }
 
 
 @pytest.mark.parametrize('with_replay', [False, True], ids=['offset in the state', 'replay'])

@@ -11,7 +11,7 @@ import numpy as np
 
 from load_identification.arm.dynamics.tree import Arm, Placement
 from load_identification.arm.recording import ArmRecording
-from load_identification.motion.joint_path import JointPath, Move
+from load_identification.motion.joint_path import JointPath, Move, Piece
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.simulation.robots import puma_description
@@ -152,9 +152,13 @@ def _model() -> mujoco.MjModel:
 
 @cache
 def simulate(name: str) -> Run:
-    """Let drives with friction, rotors and lag follow the motion of this name."""
+    """Let the arm follow the motion of this name."""
     trajectory = {'identification': identification_motion, 'verification': verification_motion}
-    motion = trajectory[name]()
+    return follow(trajectory[name]())
+
+
+def follow(motion: Piece) -> Run:
+    """Let drives with friction, rotors and lag follow a motion of all six joints."""
     model = _model()
     data, still = mujoco.MjData(model), mujoco.MjData(model)
     count = int(motion.duration / (SAMPLING_NS * 1e-9)) * STEPS_PER_SAMPLE + 1
