@@ -132,6 +132,17 @@ def test_kernels_reproduce_polynomials_on_any_stamps() -> None:
         np.testing.assert_allclose(found, np.broadcast_to(expected, (20, 3)), rtol=0, atol=1e-7)
 
 
+def test_of_degree_two_through_five_samples_it_is_the_filter_of_khosla_and_kanade(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their section 5.1: [-2 f(x - 2T) - f(x - T) + f(x + T) + 2 f(x + 2T)] / (10 T)."""
+    monkeypatch.setattr(f'{Differentiator.__module__}.ORDER', 2)
+    period = 0.002
+    kernels = polynomial_kernels(period * np.arange(-2.0, 3.0)[None], np.ones((1, 5)))
+    expected = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / (10.0 * period)
+    np.testing.assert_allclose(kernels[0, :, 1], expected, rtol=1e-12, atol=1e-9)
+
+
 @pytest.mark.parametrize('derivative', [0, 1, 2])
 def test_dense_kernels_have_the_closed_form_response(derivative: int) -> None:
     x = np.linspace(0.1, 30.0, 100)
