@@ -42,13 +42,6 @@ class SquareRootInformation:
         """Rows behind the triangle, faded ones counted in part."""
         self._triangle: FloatArray = np.zeros((size + 1, size + 1))
 
-    @classmethod
-    def of(cls, rows: FloatArray) -> SquareRootInformation:
-        """Return the memory of some rows [A y], (n, size + 1) with n > size."""
-        memory = cls(rows.shape[1] - 1)
-        memory._triangle, memory.rows = triangle(rows), len(rows)
-        return memory
-
     @property
     def whole(self) -> FloatArray:
         """[R z; 0 r], (size + 1, size + 1)."""
@@ -63,17 +56,6 @@ class SquareRootInformation:
     def right_side(self) -> FloatArray:
         """z, (size,)."""
         return self._triangle[:-1, -1]
-
-    def copy(self) -> SquareRootInformation:
-        """Return an independent copy."""
-        twin = SquareRootInformation(self.size)
-        twin.rows, twin._triangle = self.rows, self._triangle.copy()
-        return twin
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self.rows = 0.0
-        self._triangle[:] = 0.0
 
     def add(self, matrix: FloatArray, values: FloatArray) -> None:
         """Take in rows `values` = `matrix` x + noise, of shapes (n,) and (n, size)."""
@@ -94,10 +76,6 @@ class SquareRootInformation:
         """Return the sum of squared residuals of all rows at `x`, exactly."""
         misfit = self.factor @ x - self.right_side
         return float(misfit @ misfit + self._triangle[-1, -1] ** 2)
-
-    def shift(self, moved: FloatArray) -> None:
-        """Let the unknowns have moved since by known amounts, (size,)."""
-        self._triangle[:-1, -1] += self.factor @ moved
 
     def random_walk(self, columns: IntArray, variance: FloatArray) -> None:
         """Let some unknowns have wandered since.

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from load_identification.numerics.noise import NoiseGroup
-from load_identification.numerics.recursion import (
-    RecursiveLeastSquares,
-)
+from load_identification.numerics.recursion import RecursiveLeastSquares
 from load_identification.parallel.geometry import LEGS, FrictionSettings
 from load_identification.signals.velocity_reversal import share_known
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
@@ -76,11 +73,9 @@ class FrictionTracker:
         """Go back to what is expected."""
         s = self.settings
         self._expected = np.repeat([0.0, s.coulomb, s.viscous], [PARAMETERS, LEGS, LEGS])
-        size = len(self._expected)
         prior = np.repeat([BODY_STD, s.coulomb, max(s.viscous, 1.0)], [PARAMETERS, LEGS, LEGS])
         walk = np.repeat([0.0, s.drift, 0.0], [PARAMETERS, LEGS, LEGS])
-        group = NoiseGroup('leg force', tuple(range(size)), LEGS, FORCE_NOISE)
-        self._least_squares = RecursiveLeastSquares(size, [group], prior, walk, BODY_MEMORY)
+        self._least_squares = RecursiveLeastSquares(LEGS, FORCE_NOISE, prior, walk, BODY_MEMORY)
         self._start: int | None = None
         self._block = 0
         self._moved: int | None = None
@@ -149,7 +144,7 @@ class FrictionTracker:
             self._look_for_rest(stamps[mine & ~slow.all(axis=1)])
             friction[mine] = self.coulomb * sign[mine] + self.viscous * rate[mine]
             known[mine] = self.known
-            self._least_squares.add([(matrix[mine], values[mine])])
+            self._least_squares.add(matrix[mine], values[mine])
         return friction, known
 
     def _look_for_rest(self, moving: IntArray) -> None:
