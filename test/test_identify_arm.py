@@ -201,6 +201,14 @@ def test_links_and_friction_of_a_simulated_arm_are_found(
         np.testing.assert_allclose(terms['viscous-'], [3.0, 3.5, 1.2], atol=0.1)
 
 
+def test_a_ridge_by_option_draws_all_to_the_description(bag: Path, command: Command) -> None:
+    _, out, _ = command(bag, '--cutoff', '10', '--ridge', '1e9')
+    estimate, _, nominal = relative_errors(out)
+    assert estimate == pytest.approx(nominal, rel=1e-3)
+    status, _, error = command(bag, '--ridge', '-1')
+    assert (status, 'ridge is -1.0; it must be 0 or more' in error) == (UNUSABLE, True)
+
+
 def test_without_a_recording_held_out_the_last_third_is_not_fitted(
     folder: Path, command: Command
 ) -> None:
