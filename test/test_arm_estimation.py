@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.signal
 
-from load_identification.arm.arm_estimate import ArmEstimate
+from load_identification.arm.arm_estimate import ArmEstimate, DriveGains
 from load_identification.arm.assessment import relative_error
 from load_identification.arm.dynamics.base_parameters import BaseParameters, arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import identify_motion
-from load_identification.arm.methods.drive_gains import identify_drive_gains
+from load_identification.arm.methods.drive_gains import identify_loaded
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.methods.sequential import joint_stages
 from load_identification.arm.recording import FilteredRecording
@@ -123,34 +124,71 @@ def test_the_transition_velocity_is_found(simulated: Simulated) -> None:
     assert found.model.drive.transition_velocity == 0.05
 
 
-def test_drive_gains_are_found_with_one_known_load(simulated: Simulated) -> None:
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """Signals of a simulated arm without a load and, in another motion, with one."""
+
+    gains: FloatArray
+    load: InertialParameters
+    signals: tuple[FloatArray, FloatArray]
+    motions: tuple[JointMotion, JointMotion]
+    simulated: Simulated
+
+    def identified(self, noise: FloatArray | float = 0.0, mass: float = 5.0) -> ArmEstimate:
+        rng = np.random.default_rng(7)
+        logs = [
+            log_of(motion, signal + noise * rng.normal(size=signal.shape))
+            for motion, signal in zip(self.motions, self.signals, strict=True)
+        ]
+        return identify_loaded([self.simulated.model], self.simulated.base, *logs, mass)
+
+
+@pytest.fixture(scope='module')
+def loaded(simulated: Simulated) -> Loaded:
     rng = np.random.default_rng(6)
     gains = rng.uniform(0.5, 5.0, 7)
     load = InertialParameters.from_center_of_mass(5.0, [0.0, 0.05, 0.1], 0.01 * np.eye(3))
     other = smooth_motion(rng, 7, 1500)
     carrying = simulated.true.copy()
     carrying[10 * LINK_7 : 10 * LINK_7 + 10] += load.to_vector()
-    signals = [simulated.torque / gains, simulated.model.predict(carrying, other) / gains]
-    level = 0.1 * np.sqrt(np.mean(signals[0] ** 2, axis=0))
-    noisy = [s + level * rng.normal(size=s.shape) for s in signals]
-    args = (simulated.model, simulated.base)
-    exact = identify_drive_gains(
-        *args, log_of(simulated.motion, signals[0]), log_of(other, signals[1]), LINK_7, load
-    )
-    np.testing.assert_allclose(exact.gains, gains, rtol=1e-9)
-    np.testing.assert_allclose(exact.values, simulated.values, atol=1e-7)
-    found = identify_drive_gains(
-        *args, log_of(simulated.motion, noisy[0]), log_of(other, noisy[1]), LINK_7, load
-    )
-    assert np.all(np.abs(found.gains - gains) < 3.5 * found.std)
+    signals = (simulated.torque / gains, simulated.model.predict(carrying, other) / gains)
+    return Loaded(gains, load, signals, (simulated.motion, other), simulated)
+
+
+def gains_of(estimate: ArmEstimate) -> DriveGains:
+    assert estimate.gains is not None
+    return estimate.gains
+
+
+def test_drive_gains_are_found_with_one_known_load(loaded: Loaded) -> None:
+    exact = loaded.identified()
+    np.testing.assert_allclose(gains_of(exact).gains, loaded.gains, rtol=1e-9)
+    np.testing.assert_allclose(gains_of(exact).load, loaded.load.to_vector(), atol=1e-7)
+    np.testing.assert_allclose(exact.values, loaded.simulated.values, atol=1e-7)
+    level = 0.1 * np.sqrt(np.mean(loaded.signals[0] ** 2, axis=0))
+    noisy = loaded.identified(level)
+    found = gains_of(noisy)
+    assert np.all(np.abs(found.gains - loaded.gains) < 3.5 * found.std)
     # Least squares would lose the 1 % that noise of a tenth adds to the signals' squares.
-    assert np.all(np.abs(found.gains / gains - 1.0) < 0.006)
-    np.testing.assert_allclose(found.noise, level, rtol=0.1)
-    unmoved = InertialParameters.from_vector(np.zeros(10))
-    with pytest.raises(ParameterError, match='no torque in the recording'):
-        identify_drive_gains(
-            *args, log_of(simulated.motion, noisy[0]), log_of(other, noisy[1]), LINK_7, unmoved
-        )
+    assert np.all(np.abs(found.gains / loaded.gains - 1.0) < 0.006)
+    np.testing.assert_allclose(noisy.noise / found.gains, level, rtol=0.1)
+    bare = replace(loaded, signals=loaded.signals[:1] * 2, motions=loaded.motions[:1] * 2)
+    with pytest.raises(ParameterError, match='the load does not show'):
+        bare.identified(level)
+
+
+def test_gains_and_friction_that_has_changed_with_the_load_are_told_apart(loaded: Loaded) -> None:
+    level = 0.01 * np.sqrt(np.mean(loaded.signals[0] ** 2, axis=0))
+    model = loaded.simulated.model
+    warmer = -0.1 * loaded.simulated.true
+    warmer[model.links] = 0.0
+    change = model.predict(warmer, loaded.motions[1]) / loaded.gains
+    other = replace(loaded, signals=(loaded.signals[0], loaded.signals[1] + change))
+    found = gains_of(other.identified(level))
+    assert np.all(np.abs(found.gains - loaded.gains) < 3.5 * found.std)
+    same = gains_of(loaded.identified(level))
+    # What the drives of the loaded recording are is asked of that alone.
+    np.testing.assert_allclose(found.gains, same.gains, rtol=1e-4)
 
 
 def test_unusable_options_and_arrays_are_named(simulated: Simulated) -> None:

@@ -28,6 +28,32 @@ NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)
+class DriveGains:
+    """What multiplies the signal of each drive to give its torque, and the load that has told it.
+
+    Attributes
+    ----------
+    gains : (J,) array
+        [N m or N per unit of the signal].
+    covariance : (b + J, b + J) array
+        Of the arm's base parameters, then the gains.
+    load, load_std : (10,) arrays
+        Its parameters, about the origin and in the axes of the last link; the standard deviation
+        is zero for the mass, which is known, and infinite for what is not told.
+    """
+
+    gains: FloatArray
+    covariance: FloatArray
+    load: FloatArray
+    load_std: FloatArray
+
+    @property
+    def std(self) -> FloatArray:
+        """Standard deviations of the gains (J,)."""
+        return np.sqrt(np.diag(self.covariance)[-len(self.gains) :])
+
+
+@dataclass(frozen=True, eq=False)
 class ArmEstimate:
     """Parameters of an arm, their combinations, and how sure they are.
 
@@ -56,6 +82,8 @@ class ArmEstimate:
         of no arm.
     singular_values : (b,) array
         Of the weighted rows, columns scaled to length one, largest first [-].
+    gains : DriveGains, optional
+        Where they were identified.
     """
 
     model: Model
@@ -69,6 +97,7 @@ class ArmEstimate:
     weight: float
     misfit: float
     singular_values: FloatArray
+    gains: DriveGains | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,6 +114,11 @@ class ArmEstimate:
         """Condition number of the scaled rows [-]."""
         least = max(float(self.singular_values[-1]), np.finfo(float).tiny)
         return float(self.singular_values[0]) / least
+
+    @property
+    def effort_scale(self) -> FloatArray:
+        """By what measured channels were multiplied to be fitted, (k,)."""
+        return np.ones(len(self.model.channels)) if self.gains is None else self.gains.gains
 
     @property
     def interval(self) -> FloatArray:
@@ -140,7 +174,7 @@ def identified_arm(
         [Hz].
     velocities : bool
     effort_scale : (J,) array, optional
-        By which published efforts were multiplied.
+        By which published efforts were multiplied before.
     excess : float
         Mean square of what is left of data that were not fitted, in units of the noise of the fit:
         by it the covariance is multiplied, for friction changes from one recording to the next.
@@ -148,13 +182,17 @@ def identified_arm(
     model, values = estimate.model, estimate.consistent
     if not isinstance(model, ArmModel):
         raise ParameterError('an arm model holds drives, which a sensor under the arm cannot feel')
-    covariance: FloatArray = np.zeros((len(values) + len(model.arm.joints),) * 2)
+    joints = len(model.arm.joints)
+    covariance: FloatArray = np.zeros((len(values) + joints,) * 2)
     kept = estimate.base.independent
+    told, known = kept, estimate.covariance
+    if estimate.gains is not None:
+        told, known = np.append(kept, len(values) + np.arange(joints)), estimate.gains.covariance
+    covariance[np.ix_(told, told)] = 0.5 * excess * (known + known.T)
     # One standard deviation along what separates the two: either the estimate has errors beyond
     # its noise, or the consistent links are not those of the arm.
     away = estimate.values - estimate.base.to_base(values)
-    both = excess * estimate.covariance + np.outer(away, away)
-    covariance[np.ix_(kept, kept)] = 0.5 * (both + both.T)
+    covariance[np.ix_(kept, kept)] += np.outer(away, away)
     unresolved = kept[~np.isfinite(estimate.std)]
     covariance[unresolved, unresolved] += UNTOLD_STD**2
     # A joint without a row has shown no noise, and must not pass for one that has none.
@@ -171,5 +209,5 @@ def identified_arm(
         cutoff=cutoff,
         covariance=covariance,
         velocities=velocities,
-        effort_scale=np.ones(len(noise)) if effort_scale is None else effort_scale,
+        effort_scale=estimate.effort_scale * (1.0 if effort_scale is None else effort_scale),
     )

@@ -314,11 +314,17 @@ def _cause(estimate: ArmEstimate, shown: FloatArray | None) -> str:
         return f'{known}: is --gravity that in the root frame as the arm is mounted?'
     if LIKELY[0] < share < LIKELY[1]:
         return ''
+    if estimate.gains is not None:
+        return (
+            f'with these gains the arm weighs {share:.2g} times what its description says: is '
+            f'--load-mass, {estimate.gains.load[0]:g} kg, that of the load?'
+        )
     if abs(size / STANDARD_GRAVITY - 1.0) > 0.1:
         return f'{known}; --gravity is {size:.3g} m/s², {1.0 / share:.2g} times as much'
     return (
         f'the efforts are {share:.2g} times the weight of the description: are they motor '
-        'currents, or in another unit than N·m? --effort-scale turns them into N·m'
+        'currents, or in another unit than N·m? --effort-scale turns them into N·m, and --loaded '
+        'finds by how much'
     )
 
 

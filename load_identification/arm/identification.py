@@ -9,16 +9,13 @@ import numpy as np
 
 from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.assessment import Prediction, predict, predict_motion, verdict
-from load_identification.arm.dynamics.base_parameters import (
-    BaseParameters,
-    arm_base_parameters,
-    find_base_parameters,
-    preference,
-)
+from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.rows import ArmModel, Model
+from load_identification.arm.fit import identify_rows
 from load_identification.arm.methods.acceleration_free import (
     low_passed_rows,
 )
+from load_identification.arm.methods.drive_gains import Loaded, identify_loaded
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages
 from load_identification.arm.methods.spectrum import inside, planned_windows, spectrum_stages
@@ -33,21 +30,7 @@ from load_identification.arm.recording import (
 from load_identification.arm.selection import choose
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
-from load_identification.numerics.nearest_links import (
-    PLAIN_WEIGHT,
-    NearestLinks,
-    cross_validated_weight,
-    nearest_links,
-)
 from load_identification.numerics.weighted_rows import WeightedRows
-from load_identification.numerics.weighted_solution import Solution, Solver, noise_levels, solve
-from load_identification.typing_aliases import FloatArray
-
-EXCITATION_TOLERANCE = 1e-6
-"""Share of a column that others leave in a recording, below which it is not told from them."""
-
-CORRELATION_FLOOR = 1e-9
-"""Least eigenvalue of the correlations of estimates that is more than rounding."""
 
 FITTED_SHARE = 2.0 / 3.0
 """Of the data, where there is no held-out recording: what comes first."""
@@ -93,6 +76,7 @@ def identify_and_test(
     recordings: Sequence[ArmRecording],
     held_out: ArmRecording | None,
     settings: Settings,
+    loaded: Loaded | None = None,
 ) -> Session:
     """Identify an arm, and predict what was not fitted.
 
@@ -107,6 +91,9 @@ def identify_and_test(
         Of a plan, one.
     held_out : ArmRecording, optional
     settings : Settings
+    loaded : Loaded, optional
+        Then drive gains are identified too, and efforts are in a unit of each drive's own; of
+        efforts and `least_squares` alone.
 
     Raises
     ------
@@ -118,12 +105,19 @@ def identify_and_test(
     if held_out is None and settings.plan is None:
         fit, test = split(recordings, FITTED_SHARE)
     if settings.cutoffs and not (settings.method == 'acceleration_free' and model.one_sensor):
-        choice = choose(model, fit, settings.cutoffs, settings.bandwidth)
+        known = fit
+        if loaded is not None:
+            # Nothing can be compared before the joints agree on what a newton metre is.
+            scale = identify(model, fit, settings, loaded).effort_scale
+            known = [one.scaled(scale) for one in fit]
+        choice = choose(model, known, settings.cutoffs, settings.bandwidth)
         model = choice.model
         settings = replace(settings, cutoff=choice.cutoff, velocities=choice.velocities)
     if not settings.velocities:
         fit, test = ([one.without_velocities() for one in part] for part in (fit, test))
-    estimate = identify(model, fit, settings)
+        loaded = loaded.without_velocities() if loaded is not None else None
+    estimate = identify(model, fit, settings, loaded)
+    test = [one.scaled(estimate.effort_scale) for one in test]
     if not test and settings.plan is not None:
         source = 'the ways between the experiments'
         between = _between(settings.plan, fit[0], settings.bandwidth)
@@ -134,6 +128,8 @@ def identify_and_test(
     seconds = sum(float(one.seconds[-1] - one.seconds[0]) for one in fit)
     kind = 'joint states' if isinstance(model, ArmModel) else 'wrenches'
     fitted = f'{sum(len(one.stamps) for one in fit)} {kind} in {seconds:.1f} s'
+    if loaded is not None:
+        fitted += f', {loaded.recording.seconds[-1]:.1f} s with {loaded.mass:g} kg'
     if settings.plan is not None:
         fitted = f'{len(settings.plan.experiments)} experiments in {seconds:.1f} s'
     return Session(
@@ -147,7 +143,12 @@ def identify_and_test(
     )
 
 
-def identify(model: Model, recordings: Sequence[ArmRecording], settings: Settings) -> ArmEstimate:
+def identify(
+    model: Model,
+    recordings: Sequence[ArmRecording],
+    settings: Settings,
+    loaded: Loaded | None = None,
+) -> ArmEstimate:
     """Identify an arm.
 
     Parameters
@@ -156,6 +157,8 @@ def identify(model: Model, recordings: Sequence[ArmRecording], settings: Setting
         Its transition velocity is chosen by the residuals.
     recordings : sequence of ArmRecording
     settings : Settings
+    loaded : Loaded, optional
+        As in `identify_and_test`.
 
     Raises
     ------
@@ -178,10 +181,14 @@ def identify(model: Model, recordings: Sequence[ArmRecording], settings: Setting
         return replace(estimate, noise=np.sqrt(power / np.maximum(count, 1)))
     log = filtered(recordings, settings.cutoff)
     log = without_reversals(log, settings.cutoff) if model.feels_friction else log
-    if settings.plan is not None and isinstance(model, ArmModel):
-        arms = [each for each in models if isinstance(each, ArmModel)]
+    arms = [each for each in models if isinstance(each, ArmModel)]
+    if settings.plan is not None and arms:
         stages = spectrum_stages(arms, base, settings.plan, recordings[0], log)
         return identify_rows(models, base, stages, settings.solver)
+    if loaded is not None and arms:
+        carrying = filtered([loaded.recording], settings.cutoff)
+        carrying = without_reversals(carrying, settings.cutoff)
+        return identify_loaded(arms, base, log, carrying, loaded.mass)
     return identify_motion(model, log, settings)
 
 
@@ -218,101 +225,6 @@ def _candidates(model: Model, settings: Settings) -> list[Model]:
     if not isinstance(model, ArmModel) or model.drive.coulomb == 'none' or not velocities:
         return [model]
     return [model.with_transition(velocity) for velocity in velocities]
-
-
-def identify_rows(
-    models: Sequence[Model],
-    base: BaseParameters,
-    stages: Iterator[list[WeightedRows]],
-    solver: Solver,
-) -> ArmEstimate:
-    """Identify an arm from rows: by the model whose residuals are smallest, the likeliest.
-
-    Parameters
-    ----------
-    models : sequence of Model
-        That differ in their drives alone.
-    base : BaseParameters
-        Of each of them.
-    stages : iterator of lists of WeightedRows
-        Of each of them.
-    solver : Solver
-    """
-    start, least = base.to_base(models[0].nominal), np.inf
-    model, chosen = models[0], list[WeightedRows]()
-    for candidate, own in zip(models, stages, strict=True):
-        level = np.log(noise_levels(own, start, solver)).sum() if len(models) > 1 else 0.0
-        if level < least:
-            least, model, chosen = float(level), candidate, own
-    solution = solve(chosen, start, solver)
-    told = ~solution.unknown
-    written, closest = _nearest(model, base, solution)
-    # Joint by joint the stages are the joints, the last first; else the last stage is of all.
-    noise = solution.noise[-1]
-    if len(solution.noise) > 1 and len(noise) == 1:
-        noise = np.concatenate(solution.noise)[::-1]
-    return ArmEstimate(
-        model=model,
-        base=base,
-        excitation=find_base_parameters(
-            solution.factor @ base.matrix, model.names, preference(model), EXCITATION_TOLERANCE
-        ),
-        values=solution.values,
-        std=np.where(told, np.sqrt(np.maximum(np.diag(solution.covariance), 0.0)), np.inf),
-        covariance=solution.covariance,
-        noise=noise,
-        consistent=written.values,
-        weight=written.weight,
-        misfit=_misfit(base.to_base(closest.values) - solution.values, solution),
-        singular_values=solution.singular_values,
-    )
-
-
-def _nearest(
-    model: Model, base: BaseParameters, solution: Solution
-) -> tuple[NearestLinks, NearestLinks]:
-    """Return links that could be built, by a weight that the data choose where they can.
-
-    And those that agree with the data best, whatever the description.
-    """
-    nominal, behind = model.nominal, model.arm.behind
-    if not solution.blocks:
-        # Of what is not told the covariance has rounding errors, whose inverse is huge.
-        root = solution.factor
-        if not solution.unknown.any():
-            length = np.sqrt(np.diag(solution.covariance))
-            correlation = solution.covariance / np.outer(length, length)
-            root = np.linalg.inv(np.linalg.cholesky(correlation)) / length
-        rows = _rows(root, root @ solution.values, base)
-        closest = nearest_links(rows, nominal, behind, positive=model.positive)
-        return closest, closest
-    # Rows correlated in time count for less: by the mean factor that this has on variances.
-    spread = solution.factor @ solution.covariance @ solution.factor.T
-    inflated = np.sqrt(max(float(np.trace(spread)) / max((~solution.unknown).sum(), 1), 1.0))
-    blocks = [_rows(t[:, :-1] / inflated, t[:, -1] / inflated, base) for t in solution.blocks]
-    weight = cross_validated_weight(blocks, nominal, behind)
-    rows = np.vstack(blocks)
-    written, closest = (
-        nearest_links(rows, nominal, behind, each, model.positive)
-        for each in (weight, PLAIN_WEIGHT)
-    )
-    return written, closest
-
-
-def _misfit(away: FloatArray, solution: Solution) -> float:
-    """Return the Mahalanobis distance from what is told, per root of its number."""
-    told = ~solution.unknown
-    length = np.sqrt(np.maximum(np.diag(solution.covariance)[told], np.finfo(float).tiny))
-    correlation = solution.covariance[np.ix_(told, told)] / np.outer(length, length)
-    spread, axes = np.linalg.eigh(correlation)
-    seen = spread > CORRELATION_FLOOR
-    scaled = (axes.T @ (away[told] / length))[seen] / np.sqrt(spread[seen])
-    return float(np.sqrt(np.mean(scaled**2))) if scaled.size else 0.0
-
-
-def _rows(matrix: FloatArray, values: FloatArray, base: BaseParameters) -> FloatArray:
-    """Return rows [A y] in all parameters from rows in the base parameters."""
-    return np.column_stack([matrix @ base.matrix, values])
 
 
 def _between(plan: ExperimentPlan, recording: ArmRecording, bandwidth: float) -> FilteredRecording:

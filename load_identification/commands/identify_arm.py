@@ -70,6 +70,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         '--plan', metavar='YAML', type=Path, help='experiments.yaml of plan_excitation'
     )
+    parser.add_argument(
+        '--loaded',
+        metavar='RECORDING',
+        type=Path,
+        help='the arm again with a load on its last link, for efforts in units of the drives, '
+        'such as amperes: tells what multiplies each',
+    )
+    parser.add_argument(
+        '--load-mass', metavar='KG', type=float, help='of that load; nothing else need be known'
+    )
     group = parser.add_argument_group('written')
     group.add_argument('--output', metavar='URDF', type=Path, help='description as identified')
     group.add_argument(

@@ -23,6 +23,7 @@ from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, WrenchModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import Session, identify_and_test
+from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.planning.plan_file import read_plan
 from load_identification.arm.recording import ArmRecording
 from load_identification.arm.selection import BANDWIDTH, CUTOFFS
@@ -39,8 +40,10 @@ from load_identification.recordings.arm import (
 )
 from load_identification.recordings.reader import RecordingReader, Topics
 from load_identification.report.arm_tables import (
+    center_of_load,
     combination_table,
     error_table,
+    gain_table,
     link_table,
     other_table,
 )
@@ -80,10 +83,36 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ParameterError('--method spectrum takes one recording, that of the whole plan')
     if arguments.cutoff is not None and not 0.0 < arguments.cutoff < np.inf:
         raise ParameterError(f'--cutoff is {arguments.cutoff} Hz; it must be above 0')
+    _check_load(arguments)
     check_output('--output', arguments.output)
     check_output('--model', arguments.model)
     if arguments.report is not None:
         make_folder('--report', arguments.report)
+
+
+def _check_load(arguments: argparse.Namespace) -> None:
+    """Refuse a load of unknown mass, and what does not go with one."""
+    mass = arguments.load_mass
+    if (arguments.loaded is None) != (mass is None):
+        raise ParameterError(
+            '--loaded and --load-mass go together: a recording with a load, and what that weighs'
+        )
+    if mass is None:
+        return
+    if not 0.0 < mass < np.inf:
+        raise ParameterError(f'--load-mass is {mass} kg; it must be above 0')
+    others = {
+        '--sensor base': arguments.sensor == 'base',
+        f'--method {arguments.method}': arguments.method != 'least_squares',
+        '--effort-scale': arguments.effort_scale is not None,
+        '--ridge': arguments.ridge != 0.0,
+    }
+    wrong = [name for name, given in others.items() if given]
+    if wrong:
+        raise ParameterError(
+            f'--loaded tells what efforts of joints are to be multiplied by, by least squares; '
+            f'leave out {wrong[0]}'
+        )
 
 
 def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Session]:
@@ -94,18 +123,20 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
         return read_efforts(recording, moving_joints(urdf))
 
     description, logs = read_all(_paths(arguments), topics, _given(arguments), read)
-    fit, held = _parted(arguments, logs)
+    fit, held, load = _parted(arguments, logs)
     joints, locked = _joints(arguments, description, fit, settings)
     arm = _arm(arguments, description, joints)
     drive = DriveModel('symmetric', 'symmetric', arguments.rotor_inertia, offset=True)
     scale = _scale(arguments.effort_scale, arm.joints)
     recordings = [one.of_joints(arm.joints).scaled(scale) for one in fit]
+    loaded = Loaded(load[0].of_joints(arm.joints), arguments.load_mass) if load else None
     with _working('identifying'):
         session = identify_and_test(
             ArmModel(arm, drive),
             recordings,
             held.of_joints(arm.joints).scaled(scale) if held else None,
             settings,
+            loaded,
         )
     return description, replace(session, warnings=(*session.warnings, *locked))
 
@@ -126,7 +157,7 @@ def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[s
 
     description, logs = read_all(_paths(arguments), topics, _given(arguments), read)
     frame = frames[0]
-    fit, held = _parted(arguments, logs)
+    fit, held, _ = _parted(arguments, logs)
     arm = _arm(arguments, description, arguments.joints)
     if arguments.static:
         _, replays = read_all(arguments.static, topics, description, read)
@@ -147,16 +178,18 @@ def _given(arguments: argparse.Namespace) -> str:
 
 
 def _paths(arguments: argparse.Namespace) -> list[Path]:
-    """Return the recordings, that held out last."""
-    return [*arguments.recordings, *([arguments.held_out] if arguments.held_out else [])]
+    """Return the recordings: those fitted, that held out, that with a load."""
+    others = (arguments.held_out, arguments.loaded)
+    return [*arguments.recordings, *(path for path in others if path is not None)]
 
 
 def _parted(
     arguments: argparse.Namespace, logs: list[ArmRecording]
-) -> tuple[list[ArmRecording], ArmRecording | None]:
-    """Return what is fitted, and what is held out, if anything is."""
+) -> tuple[list[ArmRecording], ArmRecording | None, list[ArmRecording]]:
+    """Return what is fitted, what is held out, if anything is, and what has a load, if any."""
     count = len(arguments.recordings)
-    return logs[:count], logs[count] if arguments.held_out else None
+    held = arguments.held_out is not None
+    return logs[:count], logs[count] if held else None, logs[count + held :]
 
 
 def _arm(arguments: argparse.Namespace, description: str, joints: Sequence[str] | None) -> Arm:
@@ -250,6 +283,14 @@ def print_session(console: Console, session: Session, parameters: bool) -> None:
         f'Written    links that could be built, drawn to the description with weight '
         f'{estimate.weight:g}; the nearest are {estimate.misfit:.2g} standard deviations off'
     )
+    if estimate.gains is not None:
+        console.print('\nDrive gains: torque of an effort of one', style='bold')
+        console.print(gain_table(model, estimate.gains, session.excess))
+        center = center_of_load(estimate.gains, session.excess)
+        console.print(
+            f'Load       {estimate.gains.load[0]:g} kg as given; its centre of mass in '
+            f'{model.arm.bodies[-1]}: {center} m'
+        )
     if not parameters:
         return
     console.print('\nLinks, about the origin and in the axes of their frames', style='bold')

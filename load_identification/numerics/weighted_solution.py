@@ -96,6 +96,22 @@ class Solution:
         values = np.linalg.svd(self.factor / lengths(self.factor), compute_uv=False)
         return np.asarray(values, dtype=np.float64)
 
+    def of_first(self, count: int) -> Solution:
+        """Return what is told of the first unknowns, whatever the others are."""
+        others = np.roll(self.factor, -count, axis=1)
+        fixed = [
+            np.column_stack([t[:, :count], t[:, -1] - t[:, count:-1] @ self.values[count:]])
+            for t in self.blocks
+        ]
+        return Solution(
+            values=self.values[:count],
+            covariance=self.covariance[:count, :count],
+            factor=triangle(others)[-count:, -count:],
+            noise=self.noise,
+            unknown=self.unknown[:count],
+            blocks=tuple(fixed),
+        )
+
 
 def solve(
     stages: Sequence[WeightedRows], start: FloatArray, solver: Solver | None = None

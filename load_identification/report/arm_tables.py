@@ -8,9 +8,10 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from load_identification.arm.arm_estimate import NORMAL_95, ArmEstimate
+from load_identification.arm.arm_estimate import NORMAL_95, ArmEstimate, DriveGains
 from load_identification.arm.assessment import Prediction
 from load_identification.arm.dynamics.base_parameters import IDENTIFIABLE, IN_COMBINATION
+from load_identification.arm.dynamics.rows import Model
 from load_identification.report.tables import decimals
 
 ROUNDING = 1e-9
@@ -54,6 +55,25 @@ def _filled(
             end_section=count % section == 0,
         )
     return table
+
+
+def gain_table(model: Model, gains: DriveGains, excess: float) -> Table:
+    """Make the table of drive gains, their intervals widened as those of the arm model are."""
+    table = _table('joint', ('gain', '± 95 %', '%'))
+    table.add_column('unit', no_wrap=True)
+    half = NORMAL_95 * np.sqrt(excess) * gains.std
+    for joint, gain, own, unit in zip(
+        model.channels, gains.gains, half, model.channel_units, strict=True
+    ):
+        cells = f'{gain:.{decimals(own)}f}', f'{own:.{decimals(own)}f}'
+        table.add_row(joint, *cells, f'{100.0 * own / abs(gain):.2g}', f'{unit} per unit')
+    return table
+
+
+def center_of_load(gains: DriveGains, excess: float) -> str:
+    """Write the centre of mass of the load that has told the gains, each component ± 95 % [m]."""
+    mass, *moment = zip(gains.load[:4], np.sqrt(excess) * gains.load_std[:4], strict=True)
+    return ', '.join(' ± '.join(filter(None, _value(c / mass[0], s / mass[0]))) for c, s in moment)
 
 
 def combination_table(estimate: ArmEstimate) -> Table:

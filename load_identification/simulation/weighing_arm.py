@@ -78,16 +78,20 @@ def friction(velocity: FloatArray) -> FloatArray:
 
 
 def run(
-    duration: float, seed: int, payload: InertialParameters | None = None, rate: float = RATE
+    duration: float,
+    seed: int,
+    payload: InertialParameters | None = None,
+    rate: float = RATE,
+    share: FloatArray | float = 1.0,
 ) -> Run:
-    """Move richly from rest to rest."""
+    """Move richly from rest to rest, with a share of the usual friction."""
     times = np.arange(round(duration * rate) + 1) / rate + 100.0
     reach = np.array([2.2, 1.2, 1.5, 1.1, 2.2, 1.2, 2.8])
     motion = random_sines(
         CENTER, Limits(CENTER - reach, CENTER + reach, np.full(7, 2.2)), duration, seed, 0.7
     )
     q, qd, qdd = motion.sample(times - 100.0)
-    torque = link_torque(q, qd, qdd, payload) + friction(qd)
+    torque = link_torque(q, qd, qdd, payload) + share * friction(qd)
     return Run(times, q, qd, torque)
 
 

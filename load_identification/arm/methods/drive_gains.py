@@ -1,204 +1,256 @@
-"""Drive gains from two recordings, one of them with a load that is known."""
+"""Drive gains from recordings without a load and one with a load whose mass is known."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg
 
+from load_identification.arm.arm_estimate import NORMAL_95, ArmEstimate, DriveGains
 from load_identification.arm.dynamics.base_parameters import BaseParameters
 from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.fit import estimate_of, likeliest
 from load_identification.arm.methods.least_squares import motion_rows
-from load_identification.arm.recording import FilteredRecording
+from load_identification.arm.recording import ArmRecording, FilteredRecording
 from load_identification.errors import ParameterError
-from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.numerics.square_root import triangle
+from load_identification.numerics.weighted_rows import WeightedRows, lengths
+from load_identification.numerics.weighted_solution import Solution, Solver, solve
+from load_identification.typing_aliases import FloatArray
+
+BODY = 10
+
+LASTING = ('.stiffness', '.rotor_inertia')
+"""Ends of the names of what a drive has in every recording alike."""
+
+UNSEEN = 'the load does not show in the recording of --loaded'
+
+ROUNDING = 1e-8
+"""Least noise of a signal as a share of it, for simulated ones without any [-]."""
+
+START_ROUNDS = 10
+"""Of reweighting before the first step."""
 
 ROUNDS = 30
-"""Most rounds of reweighting."""
+"""Most Gauss-Newton steps; two to four are usual."""
 
-SETTLED = 1e-6
-"""Relative change of the gains that ends them."""
+SETTLED = 0.1
+"""Change of the gains that is the last, in their standard deviations."""
+
+EXACT = 1e-10
+"""Relative change that is but rounding, for simulated signals without noise [-]."""
+
+LONGEST_STEP = 0.5
+"""Of the logarithm of a gain [-]."""
+
+MOST_STD = 0.25
+"""Relative standard deviation of a gain up to which it counts as told: twice that is half of the
+gain, and beyond it errors are no longer in proportion [-]."""
 
 
 @dataclass(frozen=True, eq=False)
-class DriveGains:
-    """What multiplies a drive's signal to give its torque, and the arm's parameters.
+class Loaded:
+    """A recording of the arm with a load on its last link, of which only the mass is known.
 
     Attributes
     ----------
-    gains : (J,) array
-        [N m or N per unit of the signal].
-    values : (b,) array
-        Base parameters of the unloaded arm.
-    covariance : (J + b, J + b) array
-        Of the gains, then the base parameters, were the noise white.
-    noise : (J,) array
-        Standard deviation of each joint's signal, in its unit.
+    recording : ArmRecording
+    mass : float
+        [kg].
     """
 
-    gains: FloatArray
-    values: FloatArray
-    covariance: FloatArray
-    noise: FloatArray
+    recording: ArmRecording
+    mass: float
 
-    @property
-    def std(self) -> FloatArray:
-        """Standard deviations of the gains (J,)."""
-        return np.sqrt(np.diag(self.covariance)[: len(self.gains)])
+    def without_velocities(self) -> Loaded:
+        """Return it as if none had been published."""
+        return replace(self, recording=self.recording.without_velocities())
 
 
-def identify_drive_gains(
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """The rows of both recordings: ``gain_j signal_j = (matrix x)_j + known_j``.
+
+    Attributes
+    ----------
+    matrix : (n, J, c) array
+        Columns of the base parameters, of what the drives have changed by in the loaded recording,
+        and of the load's nine unknowns.
+    known : (n, J) array
+        Torque of the known mass at the origin of the last link [N m, N].
+    signal : (n, J) array
+        Of the drives; NaN where nothing was measured.
+    mass : float
+        [kg].
+    """
+
+    matrix: FloatArray
+    known: FloatArray
+    signal: FloatArray
+    mass: float
+
+
+def identify_loaded(
+    models: Sequence[ArmModel],
+    base: BaseParameters,
+    unloaded: FilteredRecording,
+    loaded: FilteredRecording,
+    mass: float,
+) -> ArmEstimate:
+    """Identify the arm, its drive gains and the load in one fit.
+
+    Parameters
+    ----------
+    models : sequence of ArmModel
+        That differ in their drives alone; taken is the likeliest.
+    base : BaseParameters
+        Of each of them.
+    unloaded, loaded : FilteredRecording
+        With the signals of the drives in place of efforts.
+    mass : float
+        Of the load [kg].
+
+    Raises
+    ------
+    ParameterError
+        Where the load does not show.
+    """
+    model, solver = models[0], Solver()
+    rows = loaded_rows(model, base, unloaded, loaded, mass)
+    start = first_gains(rows)
+    if len(models) > 1:
+        scaled = replace(unloaded, measured=start * unloaded.measured)
+        stages = ([each] for each in motion_rows(models, base, scaled))
+        model, _ = likeliest(models, base, stages, solver)
+        rows = loaded_rows(model, base, unloaded, loaded, mass)
+    solution, gains = fit_gains(model, base, rows, start)
+    return replace(estimate_of(model, base, solution), gains=gains)
+
+
+def loaded_rows(
     model: ArmModel,
     base: BaseParameters,
     unloaded: FilteredRecording,
     loaded: FilteredRecording,
-    link: int,
-    load: InertialParameters,
-) -> DriveGains:
-    """Identify drive gains and base parameters by total least squares.
+    mass: float,
+) -> Loads:
+    """Return the rows of a recording without and one with a load on the last link."""
+    rows = [next(motion_rows([model], base, log)) for log in (unloaded, loaded)]
+    # Friction and offsets change from one recording to the next, springs and rotors do not.
+    lasting = [k for k, name in enumerate(model.names) if name.endswith(LASTING)]
+    changing = (base.independent >= model.links.stop) & ~np.isin(base.independent, lasting)
+    body = model.link_rows(*loaded.motion)[..., model.links.stop - BODY : model.links.stop]
+    own = np.concatenate([rows[1].matrix[..., changing], body[..., 1:]], axis=2)
+    none = np.zeros((*rows[0].values.shape, own.shape[2]))
+    without = np.concatenate([rows[0].matrix, none], axis=2)
+    with_load = np.concatenate([rows[1].matrix, own], axis=2)
+    return Loads(
+        np.concatenate([without, with_load]),
+        np.concatenate([none[..., 0], mass * body[..., 0]]),
+        np.concatenate([one.values for one in rows]),
+        mass,
+    )
 
-    ``signal_j gain_j = W_j beta (+ the torque of the known load)``. The noise is in the signals,
-    which stand with the unknowns: least squares would find gains too small. Minimised is
-    the misfit over the noise that the gains make of that of the signals; columns without noise
-    are eliminated first. The load sets the scale.
+
+def first_gains(rows: Loads) -> FloatArray:
+    """Return gains (J,) to begin with, by total least squares.
+
+    The noise is in the signals, which stand with the unknowns: least squares would find gains too
+    small. Columns without noise are eliminated; of what is left the signals leave least in the
+    direction of the gains. The known torque then sets the scale.
+
+    Raises
+    ------
+    ParameterError
+        Where it does not.
+
+    Gautier, Vandanjon and Presse 1994, reference [3] of Vandanjon, Gautier and Desbats 1995.
+    """
+    exact, joints = rows.matrix.shape[2] + 1, rows.signal.shape[1]
+    whole = np.zeros((joints, exact + 1, exact + joints))
+    for joint in range(joints):
+        used = np.isfinite(rows.signal[:, joint])
+        columns = rows.matrix[used, joint], rows.known[used, joint], -rows.signal[used, joint]
+        own = triangle(np.vstack([np.column_stack(columns), np.zeros((exact + 1,) * 2)]))
+        whole[joint][:, [*range(exact), exact + joint]] = own
+    size = lengths(whole.reshape(-1, exact + joints))
+    gains, level = 1.0 / size[exact:], np.ones(joints)
+    for _ in range(START_ROUNDS):
+        stacked = (whole / level[:, None, None]).reshape(-1, exact + joints)
+        clean, noisy = stacked[:, :exact] / size[:exact], stacked[:, exact:] * gains
+        share = np.linalg.lstsq(clean, noisy, rcond=1e-12)[0]
+        direction = np.linalg.svd(noisy - clean @ share, full_matrices=False)[2][-1]
+        found = np.append(-(share @ direction) / size[:exact], gains * direction)
+        found = found / found[exact - 1]
+        gains = found[exact:]
+        if not np.all(np.isfinite(gains) & (gains != 0.0)):
+            raise ParameterError(f'{UNSEEN}: its mass makes no torque that the drives show')
+        level = np.linalg.norm(whole @ found, axis=1)
+        level = np.maximum(level, ROUNDING * np.abs(gains) * size[exact:])
+    return np.asarray(gains)
+
+
+def fit_gains(
+    model: ArmModel, base: BaseParameters, rows: Loads, start: FloatArray
+) -> tuple[Solution, DriveGains]:
+    """Fit base parameters, drive gains and the load together.
+
+    By Gauss-Newton on ``gain signal = torque (1 - relative error of the gain)``: the gain stands
+    with the torque, which has no noise, so that this is total least squares with noise in the
+    signals alone. Weights and covariance are those of `solve`, whatever the colour of the noise.
 
     Parameters
     ----------
     model : ArmModel
     base : BaseParameters
         Of the model.
-    unloaded, loaded : FilteredRecording
-        With the signals of the drives in place of efforts.
-    link : int
-        Link that carries the load, by its place in the arm.
-    load : InertialParameters
-        In the frame of that link.
+    rows : Loads
+    start : (J,) array
+        Gains to begin with.
+
+    Returns
+    -------
+    tuple of Solution and DriveGains
+        The first of the base parameters, all else free.
 
     Raises
     ------
     ParameterError
-        Where the load does not show in the recording.
-
-    Gautier, Vandanjon and Presse 1994, reference [3] of Vandanjon, Gautier and Desbats 1995.
+        Where the load does not show.
     """
-    size = len(base.independent)
-    runs = [(unloaded, np.zeros(10)), (loaded, load.to_vector())]
-    equations = _equations(model, base, runs, link)
-    shown = max(float(e.gram[-2, -2]) for e in equations)
-    if not shown > 0.0:
-        raise ParameterError('the known load makes no torque in the recording: it must be moved')
-    gains, residual = np.ones(len(equations)), np.ones(len(equations))
+    size, (n, joints, count) = len(base.independent), rows.matrix.shape
+    matrix = np.concatenate([rows.matrix, np.zeros((n, joints, joints))], axis=2)
+    first = np.concatenate([base.to_base(model.nominal), np.zeros(count - size + joints)])
+    every, gains = np.arange(joints), np.array(start)
+    torque = gains * np.where(np.isfinite(rows.signal), rows.signal, 0.0)
     for _ in range(ROUNDS):
-        before = gains
-        gains, values = _solved(equations, size, residual, gains)
-        residual = _residual_rms(equations, gains, values)
-        if np.all(np.abs(gains - before) <= SETTLED * np.abs(gains)):
+        matrix[:, every, count + every] = -torque
+        solution = solve([WeightedRows(matrix, gains * rows.signal - rows.known)], first)
+        step = solution.values[count:]
+        std = np.sqrt(np.maximum(np.diag(solution.covariance), 0.0))
+        gains = gains * np.exp(np.clip(step, -LONGEST_STEP, LONGEST_STEP))
+        settled = np.abs(step) <= SETTLED * std[count:] + EXACT
+        if settled.all():
             break
-    noise = residual / np.abs(gains)
-    return DriveGains(gains, values, _covariance(equations, size, gains, values, noise), noise)
-
-
-@dataclass(frozen=True, eq=False)
-class _JointEquations:
-    """The rows [A y] of one joint, as their normal equations [A y]^T [A y].
-
-    Attributes
-    ----------
-    columns : (c,) int array
-        Unknowns involved: base parameters, then the known torque.
-    gram : (c + 1, c + 1) array
-        The signal last.
-    samples : int
-    """
-
-    columns: IntArray
-    gram: FloatArray
-    samples: int
-
-
-def _equations(
-    model: ArmModel,
-    base: BaseParameters,
-    runs: Sequence[tuple[FilteredRecording, FloatArray]],
-    link: int,
-) -> list[_JointEquations]:
-    """Reduce the columns of runs, each with the load it carries (10,)."""
-    known = np.zeros(len(model.names))
-    blocks = []
-    for run, load in runs:
-        known[10 * link : 10 * link + 10] = load
-        (rows,) = motion_rows([model], base, run)
-        torque = model.predict(known, run.motion)
-        blocks.append(np.dstack([rows.matrix, torque, rows.values]))
-    whole = np.concatenate(blocks)
-    out = []
-    for joint in range(whole.shape[1]):
-        own = whole[np.isfinite(whole[:, joint, -1]), joint]
-        used = own[:, :-2].any(axis=0)
-        kept = np.flatnonzero([*used, True, True])
-        out.append(_JointEquations(kept[:-1], own[:, kept].T @ own[:, kept], len(own)))
-    return out
-
-
-def _solved(
-    equations: list[_JointEquations], size: int, residual: FloatArray, gains: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return gains and base parameters for weights by the residuals of the last round."""
-    joints = len(equations)
-    exact, mixed = np.zeros((size + 1, size + 1)), np.zeros((size + 1, joints))
-    square, spread = np.zeros((joints, joints)), np.zeros((joints, joints))
-    for joint, (e, level) in enumerate(zip(equations, residual, strict=True)):
-        exact[np.ix_(e.columns, e.columns)] += e.gram[:-1, :-1] / level**2
-        mixed[e.columns, joint] = e.gram[:-1, -1] / level**2
-        square[joint, joint] = e.gram[-1, -1] / level**2
-        spread[joint, joint] = e.samples / gains[joint] ** 2
-    length = np.sqrt(np.diag(exact))
-    length[length == 0.0] = 1.0
-    share = np.linalg.lstsq(exact / length / length[:, None], mixed / length[:, None], rcond=None)
-    explained = share[0] / length[:, None]
-    left = square - mixed.T @ explained
-    _, vectors = scipy.linalg.eigh(0.5 * (left + left.T), spread)
-    direction = vectors[:, 0]
-    others = explained @ direction
-    return direction / others[-1], others[:-1] / others[-1]
-
-
-def _residual_rms(
-    equations: list[_JointEquations], gains: FloatArray, values: FloatArray
-) -> FloatArray:
-    """Return the root mean square of ``gain signal - torque`` of each joint."""
-    unknowns = np.append(values, 1.0)
-    out = []
-    for e, gain in zip(equations, gains, strict=True):
-        signed = np.append(unknowns[e.columns], -gain)
-        least = 1e-16 * gain**2 * e.gram[-1, -1]  # of simulated data without noise
-        out.append(np.sqrt(max(float(signed @ e.gram @ signed), least) / max(e.samples, 1)))
-    return np.array(out)
-
-
-def _covariance(
-    equations: list[_JointEquations],
-    size: int,
-    gains: FloatArray,
-    values: FloatArray,
-    noise: FloatArray,
-) -> FloatArray:
-    """Return the inverse information of gains and base parameters at the solution.
-
-    ``signal = (W beta + known) / gain + noise``, differentiated by both.
-    """
-    joints, unknowns = len(gains), np.append(values, 1.0)
-    matrix = np.zeros((joints + size, joints + size))
-    for joint, (e, gain, level) in enumerate(zip(equations, gains, noise, strict=True)):
-        own = e.columns[:-1]
-        gram, x = e.gram[:-1, :-1] / (gain * level) ** 2, unknowns[e.columns]
-        place = joints + own
-        matrix[np.ix_(place, place)] += gram[:-1, :-1]
-        matrix[place, joint] = matrix[joint, place] = -(gram @ x)[:-1] / gain
-        matrix[joint, joint] = x @ gram @ x / gain**2
-    scale = 1.0 / np.sqrt(np.diag(matrix))
-    inverse = np.linalg.solve(scale[:, None] * matrix * scale, np.eye(joints + size))
-    return np.asarray(scale[:, None] * inverse * scale, dtype=np.float64)
+        torque = rows.matrix @ solution.values[:count] + rows.known
+    bad = solution.unknown[count:] | ~(std[count:] <= MOST_STD) | ~settled
+    if bad.any():
+        words = [
+            f'{model.arm.joints[j]} to ± {100.0 * NORMAL_95 * std[count + j]:.0f} %'
+            for j in np.flatnonzero(bad)
+        ]
+        raise ParameterError(
+            f'{UNSEEN}: it tells the drive gain of {", ".join(words)}; ± '
+            f'{100.0 * NORMAL_95 * MOST_STD:.0f} % is the most. Take a heavier load, its centre '
+            'of mass off the last axis, and move all joints, elbow and wrist bent'
+        )
+    used = [*range(size), *(count + every)]
+    scale = np.append(np.ones(size), gains)
+    load = slice(count - BODY + 1, count)
+    return solution.of_first(size), DriveGains(
+        gains=gains,
+        covariance=solution.covariance[np.ix_(used, used)] * np.outer(scale, scale),
+        load=np.append(rows.mass, solution.values[load]),
+        load_std=np.append(0.0, np.where(solution.unknown[load], np.inf, std[load])),
+    )

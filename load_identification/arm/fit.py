@@ -1,0 +1,143 @@
+"""Rows of an arm solved, and links that could be built found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from load_identification.arm.arm_estimate import ArmEstimate
+from load_identification.arm.dynamics.base_parameters import (
+    BaseParameters,
+    find_base_parameters,
+    preference,
+)
+from load_identification.arm.dynamics.rows import Model
+from load_identification.numerics.nearest_links import (
+    PLAIN_WEIGHT,
+    NearestLinks,
+    cross_validated_weight,
+    nearest_links,
+)
+from load_identification.numerics.weighted_rows import WeightedRows
+from load_identification.numerics.weighted_solution import Solution, Solver, noise_levels, solve
+from load_identification.typing_aliases import FloatArray
+
+M = TypeVar('M', bound=Model)
+
+EXCITATION_TOLERANCE = 1e-6
+"""Share of a column that others leave in a recording, below which it is not told from them."""
+
+CORRELATION_FLOOR = 1e-9
+"""Least eigenvalue of the correlations of estimates that is more than rounding."""
+
+
+def identify_rows(
+    models: Sequence[Model],
+    base: BaseParameters,
+    stages: Iterator[list[WeightedRows]],
+    solver: Solver,
+) -> ArmEstimate:
+    """Identify an arm from rows: by the model whose residuals are smallest, the likeliest.
+
+    Parameters
+    ----------
+    models : sequence of Model
+        That differ in their drives alone.
+    base : BaseParameters
+        Of each of them.
+    stages : iterator of lists of WeightedRows
+        Of each of them.
+    solver : Solver
+    """
+    model, rows = likeliest(models, base, stages, solver)
+    return estimate_of(model, base, solve(rows, base.to_base(model.nominal), solver))
+
+
+def likeliest(
+    models: Sequence[M],
+    base: BaseParameters,
+    stages: Iterator[list[WeightedRows]],
+    solver: Solver,
+) -> tuple[M, list[WeightedRows]]:
+    """Return the model whose residuals are smallest, and its rows; all as `identify_rows`."""
+    start, least = base.to_base(models[0].nominal), np.inf
+    model, chosen = models[0], list[WeightedRows]()
+    for candidate, own in zip(models, stages, strict=True):
+        level = np.log(noise_levels(own, start, solver)).sum() if len(models) > 1 else 0.0
+        if level < least:
+            least, model, chosen = float(level), candidate, own
+    return model, chosen
+
+
+def estimate_of(model: Model, base: BaseParameters, solution: Solution) -> ArmEstimate:
+    """Return what a solution for the base parameters says of an arm."""
+    told = ~solution.unknown
+    written, closest = _nearest(model, base, solution)
+    # Joint by joint the stages are the joints, the last first; else the last stage is of all.
+    noise = solution.noise[-1]
+    if len(solution.noise) > 1 and len(noise) == 1:
+        noise = np.concatenate(solution.noise)[::-1]
+    return ArmEstimate(
+        model=model,
+        base=base,
+        excitation=find_base_parameters(
+            solution.factor @ base.matrix, model.names, preference(model), EXCITATION_TOLERANCE
+        ),
+        values=solution.values,
+        std=np.where(told, np.sqrt(np.maximum(np.diag(solution.covariance), 0.0)), np.inf),
+        covariance=solution.covariance,
+        noise=noise,
+        consistent=written.values,
+        weight=written.weight,
+        misfit=_misfit(base.to_base(closest.values) - solution.values, solution),
+        singular_values=solution.singular_values,
+    )
+
+
+def _nearest(
+    model: Model, base: BaseParameters, solution: Solution
+) -> tuple[NearestLinks, NearestLinks]:
+    """Return links that could be built, by a weight that the data choose where they can.
+
+    And those that agree with the data best, whatever the description.
+    """
+    nominal, behind = model.nominal, model.arm.behind
+    if not solution.blocks:
+        # Of what is not told the covariance has rounding errors, whose inverse is huge.
+        root = solution.factor
+        if not solution.unknown.any():
+            length = np.sqrt(np.diag(solution.covariance))
+            correlation = solution.covariance / np.outer(length, length)
+            root = np.linalg.inv(np.linalg.cholesky(correlation)) / length
+        rows = _rows(root, root @ solution.values, base)
+        closest = nearest_links(rows, nominal, behind, positive=model.positive)
+        return closest, closest
+    # Rows correlated in time count for less: by the mean factor that this has on variances.
+    spread = solution.factor @ solution.covariance @ solution.factor.T
+    inflated = np.sqrt(max(float(np.trace(spread)) / max((~solution.unknown).sum(), 1), 1.0))
+    blocks = [_rows(t[:, :-1] / inflated, t[:, -1] / inflated, base) for t in solution.blocks]
+    weight = cross_validated_weight(blocks, nominal, behind)
+    rows = np.vstack(blocks)
+    written, closest = (
+        nearest_links(rows, nominal, behind, each, model.positive)
+        for each in (weight, PLAIN_WEIGHT)
+    )
+    return written, closest
+
+
+def _misfit(away: FloatArray, solution: Solution) -> float:
+    """Return the Mahalanobis distance from what is told, per root of its number."""
+    told = ~solution.unknown
+    length = np.sqrt(np.maximum(np.diag(solution.covariance)[told], np.finfo(float).tiny))
+    correlation = solution.covariance[np.ix_(told, told)] / np.outer(length, length)
+    spread, axes = np.linalg.eigh(correlation)
+    seen = spread > CORRELATION_FLOOR
+    scaled = (axes.T @ (away[told] / length))[seen] / np.sqrt(spread[seen])
+    return float(np.sqrt(np.mean(scaled**2))) if scaled.size else 0.0
+
+
+def _rows(matrix: FloatArray, values: FloatArray, base: BaseParameters) -> FloatArray:
+    """Return rows [A y] in all parameters from rows in the base parameters."""
+    return np.column_stack([matrix @ base.matrix, values])

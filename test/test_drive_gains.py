@@ -1,0 +1,176 @@
+"""Drive gains by `identify_arm --loaded`, from recordings of currents to a payload weighed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pytest
+from bags import description, states, write
+
+from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
+from load_identification.arm.payload.effort_filter import EffortFilter
+from load_identification.arm.payload.errors import ArmErrors
+from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE, main
+from load_identification.estimation.payload_estimate import EstimatorSettings, PayloadEstimate
+from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.estimation.systematic_errors import NO_ERRORS
+from load_identification.interface.batches import EffortBatch
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.simulation.robots import SEVEN_JOINTS
+from load_identification.simulation.weighing_arm import (
+    FRAME,
+    JOINTS,
+    MAX_GAP,
+    PAYLOAD,
+    differentiator,
+    run,
+)
+from load_identification.typing_aliases import FloatArray
+
+GAINS = np.array([11.0, 9.0, -8.0, 7.0, 4.0, 3.0, 2.5])
+"""[N m per ampere]."""
+KNOWN = InertialParameters.from_center_of_mass(
+    3.0, np.array([0.05, -0.03, 0.07]), 0.012 * np.eye(3)
+)
+"""Its mass is told, the rest is not."""
+
+
+def currents(seconds: float, seed: int, load: InertialParameters | None = None) -> EffortBatch:
+    joints = run(seconds, seed, load, share=1.0 + 0.05 * seed).measured(seed)
+    return replace(joints, effort=joints.effort / GAINS)
+
+
+@dataclass(frozen=True)
+class Recordings:
+    """Without a load and with one; friction differs by 5 %."""
+
+    empty: Path
+    loaded: Path
+    model: Path
+
+
+@pytest.fixture(scope='module')
+def bags(tmp_path_factory: pytest.TempPathFactory) -> Recordings:
+    folder, first = tmp_path_factory.mktemp('gains'), description(SEVEN_JOINTS.urdf)
+    return Recordings(
+        write(folder / 'empty', [first, *states(currents(24.0, 0))]),
+        write(folder / 'loaded', [first, *states(currents(24.0, 1, KNOWN))]),
+        folder / 'arm.yaml',
+    )
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.setenv('COLUMNS', '300')
+
+    def identify(*arguments: object) -> tuple[int, str, str]:
+        status = main([str(argument) for argument in arguments])
+        return status, *capsys.readouterr()
+
+    return identify
+
+
+def load_in_link(load: InertialParameters) -> FloatArray:
+    """Return the centre of mass of a load at the frame that weighs, in the last link's [m]."""
+    model = pinocchio.buildModelFromXML(SEVEN_JOINTS.urdf)
+    placement = model.frames[model.getFrameId(FRAME)].placement
+    return np.asarray(placement.act(load.center_of_mass))
+
+
+def weighed(arm: IdentifiedArm, joints: EffortBatch) -> PayloadEstimate:
+    stage, errors = EffortFilter(arm, differentiator(arm.cutoff), MAX_GAP), ArmErrors()
+    stage.set_description(SEVEN_JOINTS.urdf, FRAME)
+    settings = EstimatorSettings(force_noise=0.5, torque_noise=0.1, errors=NO_ERRORS)
+    estimator = PayloadEstimator(settings, errors.covariance)
+    samples = stage.update(joints)
+    assert samples is not None
+    errors.add(samples, stage.sensitivity)
+    estimator.update(samples)
+    found = estimator.estimate()
+    assert found is not None
+    return found
+
+
+def test_currents_weigh_a_load_by_gains_that_another_has_told(
+    bags: Recordings, command: Command
+) -> None:
+    options = ('--loaded', bags.loaded, '--load-mass', 3.0, '--cutoff', 10, '--model', bags.model)
+    status, out, _ = command(bags.empty, *options)
+    assert status == IDENTIFIED
+    assert ', 24.0 s with 3 kg' in out
+    # The load that the fit has found besides, about the axes of the last link.
+    (center,) = re.findall('3 kg as given; its centre of mass in left_link_7: (.*) m', out)
+    found_at = np.array([[float(x) for x in each.split(' ± ')] for each in center.split(', ')])
+    where = load_in_link(KNOWN)
+    assert np.all(np.abs(found_at[:, 0] - where) < 1.6 * found_at[:, 1] + 1e-4)
+    arm = read_arm_model(bags.model)
+    rows = [
+        re.search(rf'^ ?{joint} +(-?[\d.]+) +([\d.]+) +([\d.e-]+) +N·m per unit', out, re.M)
+        for joint in JOINTS
+    ]
+    printed = np.array([[float(x) for x in row.groups()] for row in rows if row is not None])
+    np.testing.assert_allclose(printed[:, 0], arm.effort_scale, rtol=1e-3)
+    std = np.sqrt(np.diag(arm.covariance)[-7:])
+    np.testing.assert_allclose(printed[:, 1], 1.96 * std, rtol=0.06)  # two digits are printed
+    assert np.all(np.abs(arm.effort_scale - GAINS) < 3.0 * std)
+    # 0.1 N m in each sample, of 0.8 N m at the last joint and 6 to 30 at the others.
+    assert np.all(std < [*[0.002 * abs(g) for g in GAINS[:6]], 0.006 * GAINS[6]])
+    joints = currents(15.0, 2, PAYLOAD)
+    found = weighed(arm, joints)
+    assert found.identified[0]
+    # Friction differs by 10 % from that of the identification; at 5 % of the mass it ends.
+    assert found.values[0] == pytest.approx(PAYLOAD.mass, rel=0.05)
+    certain = arm.covariance.copy()
+    certain[-7:], certain[:, -7:] = 0.0, 0.0
+    # Gains and links that were told by them are off together: less than if either were alone.
+    assert found.std[0] != pytest.approx(weighed(replace(arm, covariance=certain), joints).std[0])
+
+
+@pytest.mark.parametrize(
+    ('options', 'says'),
+    [
+        (('--load-mass', 3.0), '--loaded and --load-mass go together'),
+        (('--loaded', 'x'), '--loaded and --load-mass go together'),
+        (('--loaded', 'x', '--load-mass', 0), '--load-mass is 0.0 kg; it must be above 0'),
+        (('--loaded', 'x', '--load-mass', 3, '--effort-scale', 2), 'leave out --effort-scale'),
+        (('--loaded', 'x', '--load-mass', 3, '--sensor', 'base'), 'leave out --sensor base'),
+        (('--loaded', 'x', '--load-mass', 3, '--method', 'sequential'), 'leave out --method seq'),
+        (('--loaded', 'x', '--load-mass', 3, '--ridge', 0.1), 'leave out --ridge'),
+        (('--loaded', '/nowhere', '--load-mass', 3), 'recording /nowhere does not exist'),
+    ],
+)
+def test_what_does_not_go_with_a_load_is_said(
+    bags: Recordings, command: Command, options: tuple[object, ...], says: str
+) -> None:
+    status, out, error = command(bags.empty, *options)
+    assert (status, out) == (UNUSABLE, '')
+    assert error.count('\n') == 1
+    assert says in error
+
+
+def test_a_load_that_does_not_show_is_refused_with_what_it_tells(
+    bags: Recordings, command: Command
+) -> None:
+    options = ('--loaded', bags.empty, '--load-mass', 3.0, '--cutoff', 10)
+    status, _, error = command(bags.empty, *options)
+    assert status == UNUSABLE
+    assert 'the load does not show in the recording of --loaded' in error
+    shares = [float(x) for x in re.findall(r'left_\d to ± (\d+) %', error)]
+    assert len(shares) == 7
+    assert min(shares) > 50.0
+
+
+def test_a_load_of_another_mass_than_said_is_asked_for(bags: Recordings, command: Command) -> None:
+    options = ('--loaded', bags.loaded, '--load-mass', 1.0, '--cutoff', 10)
+    status, out, _ = command(bags.empty, *options)
+    assert status == NOT_IDENTIFIED
+    said = ' '.join(out.split())
+    assert 'the arm weighs 0.33 times what its description says: is --load-mass, 1 kg,' in said
