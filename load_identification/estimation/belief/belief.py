@@ -166,27 +166,29 @@ class Belief:
         triangles = tuple(relax(t, places, keep, variance) for t in self.triangles)
         return replace(self, triangles=triangles, scales=scales, unrelaxed=0.0)
 
-    def predicted(self, block: Block, elapsed: float = 0.0, angle: float = 0.0) -> Prediction:
-        """Return what is expected of a block, by the walk of most weight.
+    def predicted(
+        self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
+    ) -> Prediction:
+        """Return what a member of the bank expects of a block, that of most weight unless said.
 
         It may be so much later [s], and so much farther [rad].
         """
+        best = member is None or member == self.best
+        place = self.best if member is None else member
+        found = self.values if best else values(self.triangles[place])
         rows = self.model.rows(block, self.body)[:, :-1]
         moved = np.zeros((6, 6))
         if elapsed:
             keep, variances = self.model.moved(elapsed, angle, self.scales, self.weight)
             moving = rows[:, : len(keep)].copy()
-            moved = moving * variances[self.best] @ moving.T
+            moved = moving * variances[place] @ moving.T
             rows[:, : len(keep)] *= keep
-        return Prediction(rows @ self.values, self.triangle, rows, moved)
+        return Prediction(rows @ found, self.triangles[place], rows, moved)
 
     @property
     def single(self) -> Belief:
         """The belief with the member of most weight alone."""
-        return self.member(self.best)
-
-    def member(self, place: int) -> Belief:
-        """Return the belief with one member of the bank alone."""
+        place = self.best
         start = None if self.start is None else (self.start[place],)
         return replace(
             self,

@@ -207,7 +207,7 @@ class ChangeDetection:
         for place in np.argsort(-start.weight).tolist():
             if start.weight[place] < LIKELY or least < 1.0:
                 break
-            least = min(least, over_gate(start.member(place), mean, elapsed, angle))
+            least = min(least, over_gate(start, mean, elapsed, angle, place))
         return least
 
     def _begin(self, belief: Belief, block: Block) -> Belief:

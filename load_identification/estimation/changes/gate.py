@@ -23,13 +23,20 @@ DOUBT = 1.5
 [-]."""
 
 
-def over_gate(belief: Belief, block: Block, elapsed: float = 0.0, angle: float = 0.0) -> float:
+def over_gate(
+    belief: Belief,
+    block: Block,
+    elapsed: float = 0.0,
+    angle: float = 0.0,
+    member: int | None = None,
+) -> float:
     """Return the normalised innovation squared of a block over its gate; above 1 is an alarm.
 
     The larger of all channels and torque alone; 0 where the deviation is too small to matter. The
-    block may be later than the belief by so much time [s] and an angle travelled [rad].
+    block may be later than the belief by so much time [s] and an angle travelled [rad]. By the
+    member of the bank of most weight, unless another is said.
     """
-    expected = belief.predicted(block, elapsed, angle)
+    expected = belief.predicted(block, elapsed, angle, member)
     innovation = block.wrench - expected.wrench
     live = np.flatnonzero(block.live & (block.count > 0.0))
     deviation = np.where(block.live, innovation, 0.0).reshape(2, 3)
