@@ -29,9 +29,6 @@ SWINGS = (2, 5, 20)
 POINTS = 16
 """Of a period of a swing at which it is looked at: harmonics above the fourth are below 1e-3."""
 
-AVERAGE = 0.1
-"""Averages over so long are what is estimated from [s]."""
-
 UNKNOWNS = 16
 
 
@@ -204,15 +201,6 @@ def _regressor(
     rows[..., :10] = -matrix.reshape(k, n, 6, 10)
     rows[..., 10:] = np.eye(6)
     return rows
-
-
-def _averaged(rows: FloatArray, motions: Sequence[Motion]) -> FloatArray:
-    """Return what averages over `AVERAGE` leave of periodic rows (k, points, 6, 16)."""
-    spectrum = np.fft.rfft(rows, axis=1)
-    turns_in_average = AVERAGE / np.array([m.period for m in motions])
-    kept = np.sinc(turns_in_average[:, None] * np.arange(spectrum.shape[1]))
-    averaged: FloatArray = np.fft.irfft(spectrum * kept[..., None, None], POINTS, axis=1)
-    return averaged
 
 
 def _joined(knowledge: Knowledge, rows: FloatArray, samples: FloatArray) -> FloatArray:
