@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from load_identification.estimation.misfit.trials import Kind
 from load_identification.estimation.misfit.verdict import Verdict
 from load_identification.estimation.payload_estimate import Withheld
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.interface.batches import FilteredBatch, JointBatch
+from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.robot import Robot
@@ -25,7 +24,15 @@ from load_identification.pipeline.compensation import LoadTakenOff
 from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
-from load_identification.simulation.misfits import FAULTS, SOUND, Fault, recorded, rotated
+from load_identification.simulation.misfits import (
+    FAULTS,
+    SOUND,
+    Fault,
+    joint_reversed,
+    joints_exchanged,
+    recorded,
+    rotated,
+)
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import CellErrors
@@ -39,7 +46,6 @@ def worked(
     motion: str,
     seconds: float,
     conditions: Conditions = ORDINARY,
-    published: Callable[[JointBatch], JointBatch] = lambda joints: joints,
 ) -> tuple[PayloadEstimator, list[FilteredBatch]]:
     """Return an estimator, and some seconds of work with 1.5 kg in pieces of 0.1 s."""
     mount = MOUNTS[robot]
@@ -49,7 +55,7 @@ def worked(
     joints, wrenches = recorded(mount, drawn, seconds, load, fault, conditions, 1)
     front = settings.motion_filter(parameters)
     front.set_description(mount.urdf, mount.sensor_frame)
-    samples = settings.synchronizer(parameters).update([published(joints)], [wrenches])
+    samples = settings.synchronizer(parameters).update([joints], [wrenches])
     assert samples is not None
     batch = front.update(samples)
     assert batch is not None
@@ -78,6 +84,9 @@ def judged(
         ('x, y swapped', 'puma', 'rich', 'fx comes as fy, fy comes as fx, tx comes as ty, ty'),
         ('torque x 1000', 'puma', 'rich', 'forces in N, torques in mN·m'),
         ('no weight', 'seven_joints', 'rich', 'switch its payload compensation off'),
+        ('joint 2 reversed', 'seven_joints', 'pauses', 'left_2 turns the other way than it is'),
+        ('joint 5 reversed', 'scara', 'poses', 'tilt turns the other way than it is published'),
+        ('joints 2, 3 exchanged', 'puma', 'rich', 'joint_2 and joint_3 are exchanged'),
     ],
 )
 def test_what_is_wrong_is_named_with_what_to_do(
@@ -193,26 +202,12 @@ def test_while_the_set_up_is_in_doubt_that_is_said() -> None:
     assert status.message.message.startswith('the set-up is in doubt (')
 
 
-def swapped(joints: JointBatch) -> JointBatch:
-    """Exchange the names of first and third, as an alphabet does."""
-    first, second, third, *others = joints.names
-    return replace(joints, names=(third, second, first, *others))
-
-
-def reversed_sign(joints: JointBatch) -> JointBatch:
-    """Reverse the second joint."""
-    sign = np.where(np.arange(len(joints.names)) == 1, -1.0, 1.0)
-    return replace(joints, position=sign * joints.position, velocity=sign * joints.velocity)
-
-
-@pytest.mark.parametrize(
-    ('robot', 'published'),
-    [('puma', swapped), ('puma', reversed_sign), ('seven_joints', reversed_sign)],
-)
-def test_joints_swapped_or_reversed_claim_nothing_and_are_asked_for(
-    robot: str, published: Callable[[JointBatch], JointBatch]
-) -> None:
-    estimator, batches = worked(Fault(None), robot, 'rich', 14.0, published=published)
+@pytest.mark.parametrize('other', [joints_exchanged(2, 4), joint_reversed(2)])
+def test_what_no_single_cause_explains_claims_nothing_and_is_asked_for(other: Fault) -> None:
+    """Two joints wrong at once, as by the description of another robot."""
+    one = joint_reversed(1)
+    fault = replace(one, joints=lambda joints: other.joints(one.joints(joints)))
+    estimator, batches = worked(fault, 'puma', 'rich', 14.0)
     assert not beyond(estimator, batches)
     estimate = estimator.estimate()
     assert estimate is not None

@@ -10,8 +10,10 @@ import numpy as np
 
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
-if TYPE_CHECKING:  # from Python 3.11 on
-    from typing import Self
+if TYPE_CHECKING:
+    from typing import Self  # from Python 3.11 on
+
+    from load_identification.model.robot import Robot
 
 B = TypeVar('B', bound='Batch')
 
@@ -26,7 +28,7 @@ class Batch:
     @classmethod
     def arrays(cls) -> list[str]:
         """Return the names of the arrays."""
-        return [f.name for f in fields(cls) if f.name not in ('names', 'frame')]
+        return [f.name for f in fields(cls) if f.name not in ('names', 'frame', 'robot')]
 
     def select(self, index: slice | IntArray | BoolArray) -> Self:
         """Return some of the samples.
@@ -154,6 +156,11 @@ class FilteredBatch(Batch):
         W with W e equally noisy in the three rows of force, and in those of torque, e being the
         noise of the wrench; zero where the wrench is NaN. No wrench counts more than another where
         it is left out, (n, 0, 0) [-].
+    joint_motion : (n, 3, J) array
+        Positions, velocities and accelerations that all this was computed from [rad, m, per s and
+        s²]; (n, 3, 0) where they are not known.
+    robot : Robot or None
+        By which it was.
     """
 
     frame: str
@@ -168,6 +175,8 @@ class FilteredBatch(Batch):
     gravity_by_joint: FloatArray = field(default_factory=lambda: np.empty((0, 3, 0)))
     gravity_by_tilt: FloatArray = field(default_factory=lambda: np.empty((0, 3, 0)))
     whitening: FloatArray = field(default_factory=lambda: np.empty((0, 0, 0)))
+    joint_motion: FloatArray = field(default_factory=lambda: np.empty((0, 3, 0)))
+    robot: Robot | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         # Arrays of n samples in any case, so that whoever cuts a batch need not know of them.
@@ -178,6 +187,7 @@ class FilteredBatch(Batch):
             ('gravity_by_joint', np.empty((n, 3, 0))),
             ('gravity_by_tilt', np.empty((n, 3, 0))),
             ('whitening', np.empty((n, 0, 0))),
+            ('joint_motion', np.empty((n, 3, 0))),
         ):
             if not len(getattr(self, name)):
                 object.__setattr__(self, name, unknown)

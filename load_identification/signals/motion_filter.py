@@ -180,6 +180,8 @@ class MotionFilter:
             rest=self._rest.rested(out.stamps - half, out.stamps + half),
             gravity_by_joint=motion.gravity_by_joint,
             gravity_by_tilt=motion.gravity_by_tilt,
+            joint_motion=np.stack([out.position, out.velocity, out.acceleration], axis=1),
+            robot=robot,
         )
         return at_rest_without_motion(found)
 

@@ -39,6 +39,8 @@ class Fault:
         Returns what acts on the sensor besides the load, (n, 6) [N, N m].
     steady : bool
         The load stays the same.
+    joints : function of joint states
+        Returns what the robot's driver makes of them.
     """
 
     kind: Kind | None
@@ -47,6 +49,7 @@ class Fault:
     weight: bool = True
     besides: Callable[[Path, FrameMotion, np.random.Generator], FloatArray] | None = None
     steady: bool = True
+    joints: Callable[[JointBatch], JointBatch] = lambda joints: joints
 
 
 def drawn_turn(angle: float, rng: np.random.Generator) -> FloatArray:
@@ -103,6 +106,27 @@ def torque_times(factor: float) -> Fault:
     return Fault(Kind.UNITS, published=lambda path, wrench, rng: factors * wrench)
 
 
+def joint_reversed(joint: int) -> Fault:
+    """Publish a joint with the opposite sign."""
+
+    def publish(joints: JointBatch) -> JointBatch:
+        sign = np.where(np.arange(len(joints.names)) == joint, -1.0, 1.0)
+        return replace(joints, position=sign * joints.position, velocity=sign * joints.velocity)
+
+    return Fault(Kind.JOINTS, joints=publish)
+
+
+def joints_exchanged(first: int, second: int) -> Fault:
+    """Exchange the names of two joints, as an alphabet does."""
+
+    def publish(joints: JointBatch) -> JointBatch:
+        names = list(joints.names)
+        names[first], names[second] = names[second], names[first]
+        return replace(joints, names=tuple(names))
+
+    return Fault(Kind.JOINTS, joints=publish)
+
+
 SAME = (0, 1, 2, 3, 4, 5)
 
 FAULTS: dict[str, Fault] = {
@@ -124,6 +148,9 @@ FAULTS: dict[str, Fault] = {
     'torque x 9.8': torque_times(9.80665),
     'torque x 1000': torque_times(1000.0),
     'no weight': Fault(Kind.WEIGHTLESS, weight=False),
+    'joint 2 reversed': joint_reversed(1),
+    'joint 5 reversed': joint_reversed(4),
+    'joints 2, 3 exchanged': joints_exchanged(1, 2),
 }
 """Each cause at three sizes, or as it comes."""
 
@@ -186,4 +213,5 @@ def recorded(
         return wrench if fault.besides is None else wrench + fault.besides(path, frame, rng)
 
     joints, wrenches = published(path, exerted, conditions, seed)
-    return joints, replace(wrenches, wrench=fault.published(path, wrenches.wrench, rng))
+    published_wrench = fault.published(path, wrenches.wrench, rng)
+    return fault.joints(joints), replace(wrenches, wrench=published_wrench)

@@ -9,7 +9,7 @@ import numpy as np
 from load_identification.estimation.measurement import PARAMETERS, regressor
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.model.regressor import wrench_regressor
-from load_identification.model.robot import tilted
+from load_identification.model.robot import Robot, tilted
 from load_identification.typing_aliases import FloatArray
 
 MOST = 300
@@ -44,6 +44,8 @@ class Evidence:
         (N, 6, 3, 0) where the robot is not known.
     gravity : (N, 3) array
         In S [m/s²].
+    joint_motion : (N, 3, J) array
+        Positions, velocities and accelerations of the joints; (N, 3, 0) where not known.
     """
 
     matrix: FloatArray
@@ -51,6 +53,7 @@ class Evidence:
     wrench: FloatArray
     carried: FloatArray
     gravity: FloatArray
+    joint_motion: FloatArray
 
     @property
     def directions(self) -> int:
@@ -58,16 +61,14 @@ class Evidence:
 
         So many blocks count as independent.
         """
-        unit = self.gravity / np.linalg.norm(self.gravity, axis=1, keepdims=True)
-        left, count = unit @ unit.T, 0
+        left, count = self.gravity / np.linalg.norm(self.gravity, axis=1, keepdims=True), 0
         while len(left):
-            far = left[0] < np.cos(APART)
-            left, count = left[np.ix_(far, far)], count + 1
+            left, count = left[left @ left[0] < np.cos(APART)], count + 1
         return count
 
-    def newest(self, count: int) -> Evidence:
-        """Return that of so many blocks."""
-        return Evidence(*(getattr(self, f.name)[-count:] for f in fields(self)))
+    def select(self, blocks: slice) -> Evidence:
+        """Return that of some blocks."""
+        return Evidence(*(getattr(self, f.name)[blocks] for f in fields(self)))
 
     def followed_by(self, other: Evidence) -> Evidence:
         """Return that of this and then another."""
@@ -92,6 +93,8 @@ class Store:
         """Forget every block."""
         self._new: list[FilteredBatch] = []
         self._kept: Evidence | None = None
+        self.robot: Robot | None = None
+        """That which moves, as far as it is known."""
         self._still = 0
         self._last: FloatArray = np.zeros(3)
 
@@ -102,6 +105,7 @@ class Store:
         """
         if samples.whitening.size:
             return
+        self.robot = samples.robot
         self._still += 1
         read = samples.linear_acceleration[0]
         if np.linalg.norm(read - self._last) > ANOTHER or self._still == STILL:
@@ -115,7 +119,7 @@ class Store:
         if usable:
             new = averages(usable, self._gravity)
             both = new if self._kept is None else self._kept.followed_by(new)
-            self._kept = both.newest(MOST)
+            self._kept = both.select(slice(-MOST, None))
         return self._kept
 
 
@@ -148,6 +152,7 @@ def averages(blocks: list[FilteredBatch], gravity: FloatArray) -> Evidence:
         wrench=mean(samples.wrench),
         carried=mean(carried.reshape(n, 6, 3, root.shape[1])),
         gravity=mean(samples.gravity),
+        joint_motion=mean(samples.joint_motion),
     )
 
 

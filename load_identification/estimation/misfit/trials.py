@@ -36,6 +36,7 @@ class Kind(Enum):
     ROTATED = 'sensor turned against its frame'
     CHANNELS = 'axes of the wrench reversed or swapped'
     UNITS = 'units of torque and force'
+    JOINTS = 'joints reversed or exchanged'
     CHANGED = 'changed'
     DRIFT = 'drift'
 

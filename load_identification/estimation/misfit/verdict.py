@@ -9,8 +9,10 @@ import numpy as np
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import Evidence, Store
 from load_identification.estimation.misfit.fits import least_squares, problem
+from load_identification.estimation.misfit.joints import joint_trial
 from load_identification.estimation.misfit.trials import Kind, trials
 from load_identification.interface.batches import FilteredBatch
+from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray
 
 EVERY_NS, FOR_EACH_NS = 1_000_000_000, 20_000_000
@@ -85,7 +87,11 @@ class Verdict:
 
 
 def judged(
-    evidence: Evidence, noise: FloatArray, field: FloatArray, gravity: FloatArray
+    evidence: Evidence,
+    noise: FloatArray,
+    field: FloatArray,
+    gravity: FloatArray,
+    robot: Robot | None = None,
 ) -> Verdict:
     """Find out why payload and offset do not explain what was measured.
 
@@ -96,6 +102,8 @@ def judged(
         Expected of a sample, and errors tied to the pose; of force and torque [N, N m].
     gravity : (3,) array
         As it is set, in the root [m/s²].
+    robot : Robot, optional
+        That whose joints have moved the sensor.
     """
     count = len(evidence.wrench)
     if count < FEWEST_IN_DOUBT:
@@ -110,7 +118,11 @@ def judged(
         return Verdict(now, Kind.UNITS, words.far(arm))
     if now < WORTH:
         return Verdict(now if enough else np.nan)
-    best, second = (found := sorted(trials(task, evidence, gravity), key=lambda t: t.left))[:2]
+    found = trials(task, evidence, gravity)
+    if robot is not None and enough and min(trial.left for trial in found) > EXPLAINED:
+        # Takes a tenth of a second, and is seldom wrong.
+        found.append(joint_trial(task, evidence, robot))
+    best, second = (found := sorted(found, key=lambda trial: trial.left))[:2]
     doubted = next(trial for trial in found if trial.kind not in ELSEWHERE)
     in_doubt = doubted.left < min(EXPLAINED, now / DOUBTFUL) and not doubted.small
     nothing = Verdict(
@@ -201,7 +213,7 @@ class MisfitMonitor:
             return
         self._seen = evidence
         self._due = stamp + min(EVERY_NS, FOR_EACH_NS * len(evidence.wrench))
-        found = judged(evidence, self._noise, self._field, self._gravity)
+        found = judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
         self._agreed = self._agreed + 1 if agrees else 1
         self._last = found

@@ -139,6 +139,22 @@ def channels(force: FloatArray, torque: FloatArray) -> str:
     return f'axes of the wrench are reversed or swapped: {", ".join(said)}: correct the driver'
 
 
+def joint_reversed(joint: str) -> str:
+    """Say that a joint is published with the opposite sign."""
+    return (
+        f'{joint} turns the other way than it is published: correct its sign in the driver, '
+        'or its axis in the robot description'
+    )
+
+
+def joints_exchanged(first: str, second: str) -> str:
+    """Say that the values of two joints are published under each other's name."""
+    return (
+        f'{first} and {second} are exchanged: correct their order in the driver, or their '
+        'names in the robot description'
+    )
+
+
 def far(arm: float) -> str:
     """Say that a centre of mass so far away [m] means torques in another unit."""
     return (

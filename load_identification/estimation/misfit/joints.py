@@ -1,0 +1,87 @@
+"""A joint of the opposite sign, or two that are exchanged: what that would leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from load_identification.estimation.misfit import words
+from load_identification.estimation.misfit.evidence import Evidence
+from load_identification.estimation.misfit.fits import Problem, problem
+from load_identification.estimation.misfit.trials import NOTHING, Kind, Trial
+from load_identification.model.regressor import wrench_regressor
+from load_identification.model.robot import Robot
+from load_identification.typing_aliases import FloatArray, IntArray
+
+FOR_CHOICE = 60
+"""Blocks by which it is chosen what is then tried on all of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Joints:
+    """Joints as they may be in truth.
+
+    Attributes
+    ----------
+    order : (J,) int array
+        Column of what is published as each.
+    sign : (J,) array
+    words : str
+    """
+
+    order: IntArray
+    sign: FloatArray
+    words: str
+
+    def moved(self, evidence: Evidence, robot: Robot) -> Evidence:
+        """Return the evidence of a sensor that is moved by these joints."""
+        position, velocity, acceleration = np.moveaxis(
+            self.sign * evidence.joint_motion[..., self.order], 1, 0
+        )
+        motion = robot.motion(position, velocity, acceleration)
+        matrix = -wrench_regressor(
+            motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
+        )
+        return replace(evidence, matrix=matrix, by_acceleration=matrix[..., None][..., :0])
+
+
+def _every(robot: Robot) -> Iterator[_Joints]:
+    """List what may be wrong with the joints of a robot."""
+    count = len(robot.joints)
+    for joint, name in enumerate(robot.joints):
+        sign = np.where(np.arange(count) == joint, -1.0, 1.0)
+        yield _Joints(np.arange(count), sign, words.joint_reversed(name))
+    for first, second in combinations(range(count), 2):
+        order = np.arange(count)
+        order[[first, second]] = second, first
+        said = words.joints_exchanged(robot.joints[first], robot.joints[second])
+        yield _Joints(order, np.ones(count), said)
+
+
+def joint_trial(task: Problem, evidence: Evidence, robot: Robot) -> Trial:
+    """Try every joint of the opposite sign, and every two exchanged; those with a mass above zero.
+
+    Parameters
+    ----------
+    task : Problem
+        Of the evidence.
+    evidence : Evidence
+        With the motion of the robot's joints.
+    robot : Robot
+    """
+
+    def left(joints: _Joints, blocks: Evidence) -> float:
+        found, payload = problem(joints.moved(blocks, robot), task.scale, 1.0).alone()
+        return found if payload[0] > 0.0 else np.inf
+
+    few = evidence.select(slice(None, None, max(len(evidence.wrench) // FOR_CHOICE, 1)))
+    best = min(_every(robot), key=lambda joints: left(joints, few))
+
+    def rows() -> tuple[FloatArray, FloatArray]:
+        whole = problem(best.moved(evidence, robot), task.scale, 1.0)
+        return whole.matrix, whole.wrench
+
+    return Trial(Kind.JOINTS, left(best, evidence), NOTHING, lambda _: best.words, rows)
