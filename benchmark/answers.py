@@ -1,15 +1,18 @@
 """How long the pipeline takes to answer a service and to end, in a stream of 1 kHz and idle.
 
-    python benchmark/answers.py [--runs 5]
+    python benchmark/answers.py [--runs 5] [--clients 200]
 
 Printed: the time of `check_mass` at rest (half a second of samples is averaged) and of a reset,
 and the time from SIGINT or SIGTERM to the end of the process: while 1 kHz stream, idle, and before
 its nodes are made. Wall-clock times: on a quiet machine all of them stay within 1.2 s and 1 s.
+With `--clients`: of so many clients, each new on the network and gone after it, the first call of
+`calibrate_offset`, and how many are not answered within 10 s.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import signal
@@ -40,6 +43,9 @@ from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import SensorModel, aluminium_block, simulate
 
 RATE = 1000.0
+LOST = 10.0
+"""An answer that has not come by then is lost [s]."""
+
 STATES = ('in a stream of 1 kHz', 'idle', 'before its nodes are made')
 
 
@@ -91,6 +97,27 @@ class Bench:
         self._node.destroy_client(client)
         return took
 
+    def first_call(self, service: str) -> float:
+        """Return how long a client that is new on the network waits; infinite: over 10 s [s]."""
+        context = rclpy.Context()
+        rclpy.init(args=[], context=context)
+        node = Node('caller', context=context, namespace=NAMESPACE, enable_rosout=False)
+        client = node.create_client(Trigger, service)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        self.stream(client.service_is_ready)
+        answer, end = client.call_async(Trigger.Request()), time.monotonic() + LOST
+
+        def over() -> bool:
+            executor.spin_once(timeout_sec=0.0)
+            return answer.done() or time.monotonic() > end
+
+        took = self.stream(over)
+        executor.shutdown()
+        node.destroy_node()
+        rclpy.try_shutdown(context=context)
+        return took if answer.done() else math.inf
+
     def end(self, state: str, number: signal.Signals) -> float:
         """Return how long a pipeline takes to end in a state [s]."""
         process = self.start()
@@ -118,7 +145,9 @@ def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or '').partition('\n')[0])
     parser.add_argument('--runs', type=int, default=5)
-    runs = parser.parse_args().runs
+    parser.add_argument('--clients', type=int, default=0)
+    arguments = parser.parse_args()
+    runs = arguments.runs
     os.environ.setdefault('ROS_DOMAIN_ID', str(random.randint(1, 101)))
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     table = Table('', title=f'{runs} runs each')
@@ -131,6 +160,9 @@ def main() -> int:
         process = bench.start()
         bench.heard()
         times = {name: [bench.call(name) for _ in range(runs)] for name in ('check_mass', 'reset')}
+        first = [bench.first_call('calibrate_offset') for _ in range(arguments.clients)]
+        if first:
+            times[f'first call of {len(first)} clients'] = first
         process.terminate()
         process.wait()
         for state in STATES:
@@ -139,8 +171,10 @@ def main() -> int:
                 times[name] = [bench.end(state, number) for _ in range(runs)]
         rclpy.try_shutdown()
     for name, values in times.items():
-        table.add_row(name, f'{sorted(values)[runs // 2]:.2f}', f'{max(values):.2f}')
+        table.add_row(name, f'{sorted(values)[len(values) // 2]:.2f}', f'{max(values):.2f}')
     Console().print(table)
+    if first:
+        print(f'not answered within {LOST:g} s: {sum(map(math.isinf, first))} of {len(first)}')
     return 0
 
 
