@@ -84,8 +84,8 @@ def judged(
         ('x, y swapped', 'puma', 'rich', 'fx comes as fy, fy comes as fx, tx comes as ty, ty'),
         ('torque x 1000', 'puma', 'rich', 'forces in N, torques in mN·m'),
         ('no weight', 'seven_joints', 'rich', 'switch its payload compensation off'),
-        ('joint 2 reversed', 'seven_joints', 'pauses', 'left_2 turns the other way than it is'),
-        ('joint 5 reversed', 'scara', 'poses', 'tilt turns the other way than it is published'),
+        ('joint 2 reversed', 'seven_joints', 'pauses', 'left_2 turns the other way than its pos'),
+        ('joint 5 reversed', 'scara', 'poses', 'tilt turns the other way than its positions say'),
         ('joints 2, 3 exchanged', 'puma', 'rich', 'joint_2 and joint_3 are exchanged'),
     ],
 )

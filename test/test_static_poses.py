@@ -144,6 +144,27 @@ def test_wrench_in_the_base_that_is_not_said_is_named(
     assert 'the wrench is expressed in the base frame' in ' '.join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize(
+    ('order', 'sign', 'said'),
+    [
+        ([0, 1, 2, 3, 4, 5], [1, 1, -1, 1, 1, 1], '{2} turns the other way than its positions say'),
+        ([0, 3, 2, 1, 4, 5], [1, 1, 1, 1, 1, 1], '{1} and {3} are exchanged'),
+    ],
+)
+def test_joints_of_another_sign_or_order_are_named(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    order: list[int],
+    sign: list[int],
+    said: str,
+) -> None:
+    position, wrench = poses(GRAVITY, 0)
+    file = with_joints(tmp_path / 'poses.csv', position[:, order] * sign, wrench)
+    assert main(['--static', str(file), *options(tmp_path)]) == 1
+    names = Robot(ARM.urdf, ARM.sensor_frame).joints
+    assert said.format(*names) in ' '.join(capsys.readouterr().out.split())
+
+
 def test_sensor_turned_on_its_mount_is_not_taken_for_gravity(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,7 +45,7 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
         If file or description cannot be used.
     """
     poses = read_poses(path)
-    motion, frame = _motion(path, poses, parameters)
+    motion, robot, position = _motion(path, poses, parameters)
     sign = CONVENTIONS[parameters.wrench_convention]
     wrench, whitening = sign * poses.wrench, _whitening(poses, parameters)
     if in_base:
@@ -58,7 +58,7 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
         whitening = whitening @ np.swapaxes(turn, 1, 2) if whitening.size else whitening
     still = np.zeros((len(wrench), 3))
     batch = FilteredBatch(
-        frame=frame,
+        frame=robot.sensor_frame if robot else parameters.sensor_frame or 'sensor',
         stamps=APART_NS * np.arange(1, 1 + len(wrench)),
         wrench=wrench,
         linear_velocity=still,
@@ -70,6 +70,8 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
         gravity_by_joint=motion.gravity_by_joint,
         gravity_by_tilt=motion.gravity_by_tilt,
         whitening=whitening,
+        joint_motion=np.stack([position, *np.zeros((2, *position.shape))], axis=1),
+        robot=robot,
     )
     # One arm, one load, one sensor: what is wrong with them stays.
     lasting = replace(settings.estimator_settings(parameters), changes=False, error_time=np.inf)
@@ -79,8 +81,10 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
     return _result(estimator, batch, poses, sign, np.array(parameters.gravity))
 
 
-def _motion(path: Path, poses: Poses, parameters: Parameters) -> tuple[FrameMotion, str]:
-    """Return how the sensor lies in each pose, and its frame."""
+def _motion(
+    path: Path, poses: Poses, parameters: Parameters
+) -> tuple[FrameMotion, Robot | None, FloatArray]:
+    """Return how the sensor lies in each pose, and the robot and its joints if they say it."""
     described = parameters.robot_description
     if poses.rotation.size:
         gravity, still = np.array(parameters.gravity), np.zeros((len(poses.lines), 3))
@@ -92,7 +96,7 @@ def _motion(path: Path, poses: Poses, parameters: Parameters) -> tuple[FrameMoti
             gravity_by_tilt=down @ tilted(gravity),
             rotation=poses.rotation,
         )
-        return motion, parameters.sensor_frame or 'sensor'
+        return motion, None, np.empty((len(poses.lines), 0))
     if not described or not parameters.sensor_frame:
         raise ParameterError(
             f'{path} has joint positions: --description URDF and --sensor-frame LINK say how the '
@@ -105,7 +109,7 @@ def _motion(path: Path, poses: Poses, parameters: Parameters) -> tuple[FrameMoti
             f'joints between root and {parameters.sensor_frame} are {", ".join(robot.joints)}'
         )
     position = poses.position[:, [poses.joints.index(name) for name in robot.joints]]
-    return robot.motion(position, *np.zeros((2, *position.shape))), parameters.sensor_frame
+    return robot.motion(position, *np.zeros((2, *position.shape))), robot, position
 
 
 def _whitening(poses: Poses, parameters: Parameters) -> FloatArray:
@@ -169,7 +173,7 @@ def _cause(estimator: PayloadEstimator, batch: FilteredBatch, gravity: FloatArra
     s = estimator.settings
     noise = np.array([s.force_noise, s.torque_noise])
     field = np.array([s.errors.field_force, s.errors.field_torque])
-    return judged(averages(blocks, gravity), noise, field, gravity).words
+    return judged(averages(blocks, gravity), noise, field, gravity, batch.robot).words
 
 
 def _outlier(left: FloatArray, poses: Poses) -> str:

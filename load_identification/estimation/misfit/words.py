@@ -142,7 +142,7 @@ def channels(force: FloatArray, torque: FloatArray) -> str:
 def joint_reversed(joint: str) -> str:
     """Say that a joint is published with the opposite sign."""
     return (
-        f'{joint} turns the other way than it is published: correct its sign in the driver, '
+        f'{joint} turns the other way than its positions say: correct their sign in the driver, '
         'or its axis in the robot description'
     )
 
