@@ -1,7 +1,7 @@
 """A payload weighed by the torques of seven joints: error, and how often the interval holds.
 
     python benchmark/joint_torque.py [--runs N] [--duration S] [--identification S] [--data FOLDER]
-    python benchmark/joint_torque.py --gains [--friction SHARE] [--runs N] ...
+    python benchmark/joint_torque.py --gains [--friction SHARE] [--drag SHARE] [--runs N] ...
 
 Every run draws a motion, and the noise of the torques, anew: 0.1 N m in each sample at 250 Hz,
 encoders of 1e-5 rad, Coulomb friction of 0.4 to 2.4 N m, of another height in each direction; 2 kg
@@ -17,8 +17,9 @@ Where FOLDER holds the recordings of a KUKA LWR4+: what it weighs with nothing i
 With --gains efforts are currents, gains of 2 to 20 N m per ampere drawn anew in every run, some of
 them negative. They are identified with the arm from one recording without a load and one with 3 kg
 known by mass alone; then a load of 2 to 4 kg is weighed. The friction of every joint differs from
-one recording to the next by SHARE (standard deviation). Printed: the errors of gains and mass, and
-how often the 95 % intervals hold.
+one recording to the next by SHARE (standard deviation); --drag is friction as a share of the
+torque, which the model lacks. Printed: the errors of gains and mass, and how often the 95 %
+intervals hold.
 """
 
 from __future__ import annotations
@@ -156,7 +157,9 @@ class GainRun:
     mass_std: float
 
 
-def run_with_gains(seed: int, seconds: float, duration: float, friction: float) -> GainRun:
+def run_with_gains(
+    seed: int, seconds: float, duration: float, friction: float, drag: float
+) -> GainRun:
     """Identify gains and arm, and weigh another load."""
     rng = np.random.default_rng(seed)
     gains = np.exp(rng.uniform(np.log(2.0), np.log(20.0), 7)) * rng.choice([1.0, 1.0, -1.0], 7)
@@ -164,7 +167,9 @@ def run_with_gains(seed: int, seconds: float, duration: float, friction: float) 
     currents = []
     for k, (length, load) in enumerate([(seconds, None), (seconds, known), (duration, other)]):
         share = 1.0 + friction * rng.standard_normal(7)
-        joints = run(length, 3 * seed + k, load, share=share).measured(3 * seed + k)
+        exact = run(length, 3 * seed + k, load, share=share)
+        unknown = drag * np.abs(exact.torque) * np.sign(exact.velocity)
+        joints = replace(exact, torque=exact.torque + unknown).measured(3 * seed + k)
         currents.append(replace(joints, effort=joints.effort / gains))
     logs = [
         ArmRecording('simulated', j.names, j.stamps, j.position, j.velocity, j.effort)
@@ -249,11 +254,18 @@ def main() -> None:
     parser.add_argument('--data', type=Path, help='folder of the recordings of a KUKA LWR4+')
     parser.add_argument('--gains', action='store_true', help='currents with unknown gains')
     parser.add_argument('--friction', type=float, default=0.0, help='change of it, as a share')
+    parser.add_argument('--drag', type=float, default=0.0, help='as a share of the torque')
     arguments = parser.parse_args()
     if arguments.gains:
         console = Console(stderr=True)
         found = [
-            run_with_gains(seed, arguments.identification, arguments.duration, arguments.friction)
+            run_with_gains(
+                seed,
+                arguments.identification,
+                arguments.duration,
+                arguments.friction,
+                arguments.drag,
+            )
             for seed in track(range(1, arguments.runs + 1), 'weighing', console=console)
         ]
         title = f'{arguments.runs} runs, friction changed by {100.0 * arguments.friction:g} %'

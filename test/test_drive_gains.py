@@ -13,14 +13,24 @@ import pytest
 from bags import description, states, write
 
 from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
+from load_identification.arm.description import moving_joints
+from load_identification.arm.dynamics.friction import DriveModel
+from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.tree import Arm
+from load_identification.arm.identification import identify_and_test
+from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.payload.effort_filter import EffortFilter
 from load_identification.arm.payload.errors import ArmErrors
+from load_identification.arm.recording import filtered
+from load_identification.arm.settings import Settings
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE, main
 from load_identification.estimation.payload_estimate import EstimatorSettings, PayloadEstimate
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.systematic_errors import NO_ERRORS
 from load_identification.interface.batches import EffortBatch
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.recordings.arm import read_efforts
+from load_identification.recordings.reader import Topics, open_recording
 from load_identification.simulation.robots import SEVEN_JOINTS
 from load_identification.simulation.weighing_arm import (
     FRAME,
@@ -174,3 +184,47 @@ def test_a_load_of_another_mass_than_said_is_asked_for(bags: Recordings, command
     assert status == NOT_IDENTIFIED
     said = ' '.join(out.split())
     assert 'the arm weighs 0.33 times what its description says: is --load-mass, 1 kg,' in said
+
+
+def test_data_that_were_not_fitted_make_gains_as_poor_as_they_show(
+    bags: Recordings, command: Command, tmp_path: Path
+) -> None:
+    # Efforts in another unit: nothing that was fitted predicts them.
+    other = write(tmp_path / 'torques', states(run(8.0, 3).measured(3)))
+    options = ('--loaded', bags.loaded, '--load-mass', 3.0, '--cutoff', 10)
+    status, out, _ = command(bags.empty, *options, '--held-out', other)
+    assert status == NOT_IDENTIFIED
+    assert re.search(r'the data tell the drive gain of .*left_7 to ± \d+ %; ± 49 %', out)
+
+
+def test_intervals_of_gains_hold_on_a_real_arm(shared_data: Path) -> None:
+    """The torque of a load, computed, is added to one of two real recordings: known gains."""
+    urdf = (shared_data / 'panda' / 'panda.urdf').read_text(encoding='utf-8')
+    logs = []
+    for part in ('part_a', 'part_b'):
+        with open_recording(shared_data / 'panda' / part, Topics(wrench='')) as recording:
+            log = read_efforts(recording, moving_joints(urdf))
+        logs.append(log.of_joints(log.joints[:7]))
+    model = ArmModel(
+        Arm(urdf, joints=logs[0].joints), DriveModel('symmetric', 'symmetric', offset=True)
+    )
+    smooth = filtered(logs[1:], 20.0)
+    last = model.link_rows(*smooth.motion)[..., model.links.stop - 10 : model.links.stop]
+    times = logs[1].seconds
+    inside = np.flatnonzero((times >= smooth.seconds[0]) & (times <= smooth.seconds[-1]))
+    carrying = logs[1].part(slice(inside[0], inside[-1] + 1))
+    added = [np.interp(times[inside], smooth.seconds, own) for own in (last @ KNOWN.to_vector()).T]
+    carrying = replace(carrying, measured=carrying.measured + np.column_stack(added), began=None)
+    session = identify_and_test(
+        model,
+        [logs[0].scaled(1.0 / GAINS)],
+        None,
+        Settings(cutoff=10.0),
+        Loaded(carrying.scaled(1.0 / GAINS), KNOWN.mass),
+    )
+    gains = session.estimate.gains
+    assert gains is not None
+    std = np.sqrt(session.excess) * gains.std
+    # White noise would claim some 0.1 %; recordings of this arm differ by several percent.
+    assert np.all(std > 0.003 * np.abs(GAINS))
+    assert np.all(np.abs(gains.gains - GAINS) < 2.5 * std)

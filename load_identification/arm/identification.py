@@ -15,7 +15,7 @@ from load_identification.arm.fit import identify_rows
 from load_identification.arm.methods.acceleration_free import (
     low_passed_rows,
 )
-from load_identification.arm.methods.drive_gains import Loaded, identify_loaded
+from load_identification.arm.methods.drive_gains import Loaded, identify_loaded, poor_gains
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages
 from load_identification.arm.methods.spectrum import inside, planned_windows, spectrum_stages
@@ -132,7 +132,7 @@ def identify_and_test(
         fitted += f', {loaded.recording.seconds[-1]:.1f} s with {loaded.mass:g} kg'
     if settings.plan is not None:
         fitted = f'{len(settings.plan.experiments)} experiments in {seconds:.1f} s'
-    return Session(
+    session = Session(
         estimate,
         prediction,
         settings,
@@ -141,6 +141,8 @@ def identify_and_test(
         identified,
         tuple(warnings),
     )
+    poor = poor_gains(estimate, session.excess)
+    return replace(session, identified=False, warnings=(poor, *warnings)) if poor else session
 
 
 def identify(

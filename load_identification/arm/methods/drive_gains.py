@@ -9,7 +9,7 @@ import numpy as np
 
 from load_identification.arm.arm_estimate import NORMAL_95, ArmEstimate, DriveGains
 from load_identification.arm.dynamics.base_parameters import BaseParameters
-from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.fit import estimate_of, likeliest
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.recording import ArmRecording, FilteredRecording
@@ -17,7 +17,7 @@ from load_identification.errors import ParameterError
 from load_identification.numerics.square_root import triangle
 from load_identification.numerics.weighted_rows import WeightedRows, lengths
 from load_identification.numerics.weighted_solution import Solution, Solver, solve
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray
 
 BODY = 10
 
@@ -236,15 +236,7 @@ def fit_gains(
         torque = rows.matrix @ solution.values[:count] + rows.known
     bad = solution.unknown[count:] | ~(std[count:] <= MOST_STD) | ~settled
     if bad.any():
-        words = [
-            f'{model.arm.joints[j]} to ± {100.0 * NORMAL_95 * std[count + j]:.0f} %'
-            for j in np.flatnonzero(bad)
-        ]
-        raise ParameterError(
-            f'{UNSEEN}: it tells the drive gain of {", ".join(words)}; ± '
-            f'{100.0 * NORMAL_95 * MOST_STD:.0f} % is the most. Take a heavier load, its centre '
-            'of mass off the last axis, and move all joints, elbow and wrist bent'
-        )
+        raise ParameterError(f'{UNSEEN}: it tells {_poorly_told(model, std[count:], bad)}')
     used = [*range(size), *(count + every)]
     scale = np.append(np.ones(size), gains)
     load = slice(count - BODY + 1, count)
@@ -253,4 +245,32 @@ def fit_gains(
         covariance=solution.covariance[np.ix_(used, used)] * np.outer(scale, scale),
         load=np.append(rows.mass, solution.values[load]),
         load_std=np.append(0.0, np.where(solution.unknown[load], np.inf, std[load])),
+    )
+
+
+def poor_gains(estimate: ArmEstimate, excess: float) -> str:
+    """Say which gains are told too poorly to weigh with, empty for none.
+
+    Parameters
+    ----------
+    estimate : ArmEstimate
+    excess : float
+        By which variances count for more.
+    """
+    if estimate.gains is None:
+        return ''
+    std = np.sqrt(excess) * estimate.gains.std / np.abs(estimate.gains.gains)
+    bad = std > MOST_STD
+    return f'the data tell {_poorly_told(estimate.model, std, bad)}' if bad.any() else ''
+
+
+def _poorly_told(model: Model, std: FloatArray, bad: BoolArray) -> str:
+    """Name the gains that are bad with their intervals, from relative standard deviations (J,)."""
+    words = [
+        f'{model.channels[j]} to ± {100.0 * NORMAL_95 * std[j]:.0f} %' for j in np.flatnonzero(bad)
+    ]
+    return (
+        f'the drive gain of {", ".join(words)}; ± {100.0 * NORMAL_95 * MOST_STD:.0f} % is the '
+        'most. Take a heavier load, its centre of mass off the last axis, and move all joints, '
+        'elbow and wrist bent, for longer'
     )
