@@ -147,7 +147,11 @@ def test_wrench_in_the_base_that_is_not_said_is_named(
 @pytest.mark.parametrize(
     ('order', 'sign', 'said'),
     [
-        ([0, 1, 2, 3, 4, 5], [1, 1, -1, 1, 1, 1], '{2} turns the other way than its positions say'),
+        (
+            [0, 1, 2, 3, 4, 5],
+            [1, 1, -1, 1, 1, 1],
+            '{2} turns the other way than its pos',
+        ),
         ([0, 3, 2, 1, 4, 5], [1, 1, 1, 1, 1, 1], '{1} and {3} are exchanged'),
     ],
 )
