@@ -64,6 +64,11 @@ class EstimatorSettings:
     changes: bool = True
     gravity: tuple[float, ...] = (0.0, 0.0, -9.80665)
 
+    @property
+    def noise(self) -> FloatArray:
+        """Expected of force and torque, (2,)."""
+        return np.array([self.force_noise, self.torque_noise])
+
 
 class Withheld(Enum):
     """Why nothing is claimed."""

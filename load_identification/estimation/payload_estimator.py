@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 
 from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.belief.error_budget import (
-    Knowledge,
-    budget,
-    interval_factor,
+from load_identification.estimation.belief.claim import (
+    Claim,
+    SystematicCovariance,
+    explained,
+    warnings,
 )
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
@@ -22,38 +22,28 @@ from load_identification.estimation.belief.prediction import robust_weights
 from load_identification.estimation.calibration_check import CalibrationCheck
 from load_identification.estimation.changes.detection import ChangeDetection, State
 from load_identification.estimation.events import EventKind, EventQueue
-from load_identification.estimation.excitation import Excitation
 from load_identification.estimation.excitation_monitor import ExcitationMonitor
-from load_identification.estimation.identifiability import Identifiability, judge
 from load_identification.estimation.measurement import (
     PARAMETERS,
-    TORQUE,
     angle_between,
     finite_motion,
     make_block,
-    regressor,
 )
 from load_identification.estimation.misfit.verdict import MisfitMonitor
 from load_identification.estimation.payload_estimate import (
-    CalibrationValue,
     EstimatorSettings,
     PayloadEstimate,
     Withheld,
-    as_wide,
-    in_message_order,
     nothing_claimed,
-    possible,
 )
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.predicted_covariance import information_root
 from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffset
-from load_identification.estimation.systematic_errors import SystematicErrors, error_words
+from load_identification.estimation.systematic_errors import SystematicErrors
 from load_identification.estimation.time_delay import DelayEstimate
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.model.robot import RotationAxis
 from load_identification.typing_aliases import FloatArray
-
-INERTIA = range(4, PARAMETERS)
 
 BLOCK_NS = 100_000_000
 """Length of a block [ns]: a third of the time within which a change is to be noticed."""
@@ -63,13 +53,6 @@ COARSEST = 10.0
 
 IMPLAUSIBLE = 10.0
 """For so long nothing touches what moves all round [s]."""
-
-SHOWN = 0.5
-"""Posterior over prior standard deviation of an error below which motion shows it [-]."""
-
-
-SystematicCovariance: TypeAlias = Callable[[FloatArray], FloatArray]
-"""Covariance (10, 10) of the payload that no residual shows, for a noise of force and torque."""
 
 
 class PayloadEstimator:
@@ -107,9 +90,9 @@ class PayloadEstimator:
         self._walk = walk
         self._excitation = ExcitationMonitor(settings.force_noise, settings.torque_noise)
         self._changes = ChangeDetection(self.events, settings.changes)
-        expected = np.array([settings.force_noise, settings.torque_noise])
-        field = np.array([settings.errors.field_force, settings.errors.field_torque])
-        self.misfit = MisfitMonitor(np.array(settings.gravity), expected, field)
+        self.misfit = MisfitMonitor(
+            np.array(settings.gravity), settings.noise, settings.errors.field
+        )
         """Why no payload explains what is measured, where that is so."""
         self._calibration = CalibrationCheck(self.sensor_offset)
         self._steps = np.zeros(2)
@@ -136,13 +119,9 @@ class PayloadEstimator:
             return
         self._block: int | None = None
         self._start = 0
-        self._begin(0, self._noise_expected())
+        self._begin(0, NoiseLevels.of_expected(self.settings.noise))
         self.newest = 0
         self._frame = ''
-
-    def _noise_expected(self) -> NoiseLevels:
-        s = self.settings
-        return NoiseLevels.of_expected(np.array([s.force_noise, s.torque_noise]))
 
     def _begin(self, stamp: int, noise: NoiseLevels) -> None:
         """Know nothing but noise and a calibrated offset that holds, at a stamp [ns]."""
@@ -152,7 +131,7 @@ class PayloadEstimator:
         self._ended = stamp
         self._direction: FloatArray | None = None
         self._zero: drift.Zero | None = None
-        pose = PoseErrors(np.array([s.errors.field_force, s.errors.field_torque]))
+        pose = PoseErrors(s.errors.field)
         model = Model(
             systematic=SystematicErrors(s.errors, self._joints, self._base),
             pose=pose,
@@ -166,10 +145,8 @@ class PayloadEstimator:
 
     def expect_steps(self, steps: FloatArray) -> None:
         """Take force and torque for no finer than in such steps, (2,) [N, N m]."""
-        s = self.settings
         # The first change that is seen at all may be a grasp.
-        most = COARSEST * np.array([s.force_noise, s.torque_noise])
-        self._steps = np.minimum(steps, most)
+        self._steps = np.minimum(steps, COARSEST * self.settings.noise)
         self._belief = self._belief.in_steps(self._steps)
 
     def set_tool(self, parameters: FloatArray, covariance: FloatArray) -> None:
@@ -233,7 +210,7 @@ class PayloadEstimator:
             self._block, self._start, self._joints = 0, first, joints
             self._base = bool(batch.gravity_by_tilt.shape[2])
             # Only now is it known how long ago a stored offset was measured.
-            self._begin(first, self._noise_expected())
+            self._begin(first, NoiseLevels.of_expected(self.settings.noise))
 
     def _end_block(self) -> None:
         """Predict, test, weight, combine and learn: one block more."""
@@ -251,8 +228,7 @@ class PayloadEstimator:
         if self._changes.state is State.TRACKING and np.isfinite(noise).any():
             robust = robust_weights(samples, body, belief.predicted(block), noise)
             if robust is not None:
-                robust_block = make_block(samples, before, robust)
-                block = replace(robust_block, angle=block.angle)
+                block = replace(make_block(samples, before, robust), angle=block.angle)
         self._direction = block.direction
         number = self.events.newest.number
         self._belief = self._changes.update(belief, block)
@@ -295,56 +271,32 @@ class PayloadEstimator:
     def _claimed(self) -> PayloadEstimate:
         """Work out what may be said of the payload."""
         belief = self._changes.settled(self._belief)
-        found, levels = belief.knowledge, belief.noise
-        noise = levels.overall
         withheld, why = self._withheld()
-        if withheld is not None:
-            # What is in doubt may be an error larger than expected, with its number.
-            warnings = self._warnings(belief) if withheld is Withheld.IN_DOUBT else ()
-            return nothing_claimed(
-                found, self._tool, noise, why, self.newest, self._frame, withheld, warnings
-            )
-        body = slice(PARAMETERS)
-        parameters = found.body - self._tool
-        # Errors of tool and total are taken for independent.
-        covariance = found.covariance.copy()
-        covariance[body, body] += self._tool_covariance
-        if not self._tool.any():
-            # A tool found by this sensor was pulled at as well: the difference is the load's.
-            covariance[body, body] += np.diag(belief.model.pose.like_a_load)
-        if self._systematic_covariance is not None:
-            covariance[body, body] += self._systematic_covariance(noise[1])
-        values, std, parts = self._in_message_order(parameters, covariance[body, body], found)
-        covariance = as_wide(covariance, parameters, std)
-        excitation = self._excitation.excitation(found.body, self._tool)
-        judgement = self._judged(values, std, excitation, levels)
-        warnings, reasons = self._warnings(belief), judgement.reasons
-        if self.misfit.puzzle and not judgement.identified[0]:
-            reasons = (self.misfit.puzzle, *reasons)
-        if judgement.identified[INERTIA].any():
-            values, warning = possible(
-                parameters, values, covariance[body, body], self.settings.bounding_ellipsoid
-            )
-            warnings += warning
-        return PayloadEstimate(
-            stamp=self.newest,
-            frame=self._frame,
-            parameters=parameters,
-            offset=found.offset,
-            covariance=covariance,
-            total=found.body,
-            total_covariance=found.covariance[body, body],
-            values=values,
-            std=std,
-            identified=judgement.identified,
-            reasons=reasons,
-            warnings=warnings,
-            reversed_sign=judgement.reversed_sign,
-            withheld=None,
-            residual_rms=noise[0],
-            noise=noise[1],
-            budget=parts,
-            calibration=shown(belief),
+        if withheld is None:
+            said = warnings(belief, self._zero, self.newest)
+            claim = self._claim(belief)
+            return claim.estimate(self.newest, self._frame, self.misfit.puzzle, said)
+        # What is in doubt may be an error larger than expected, with its number.
+        in_doubt = withheld is Withheld.IN_DOUBT
+        return nothing_claimed(
+            belief.knowledge,
+            self._tool,
+            belief.noise.overall,
+            why,
+            self.newest,
+            self._frame,
+            withheld,
+            warnings(belief, self._zero, self.newest) if in_doubt else (),
+        )
+
+    def _claim(self, belief: Belief) -> Claim:
+        return Claim(
+            belief,
+            self._tool,
+            self._tool_covariance,
+            self._excitation.excitation(belief.knowledge.body, self._tool),
+            self.settings,
+            self._systematic_covariance,
         )
 
     def _withheld(self) -> tuple[Withheld | None, str]:
@@ -356,45 +308,6 @@ class PayloadEstimator:
             puzzle = self.misfit.puzzle if long else ''
             return Withheld.CHANGED, '; '.join(filter(None, (self._changes.why(), puzzle)))
         return (Withheld.IN_DOUBT, self.misfit.doubt) if self.misfit.doubt else (None, '')
-
-    def _in_message_order(
-        self, parameters: FloatArray, covariance: FloatArray, found: Knowledge
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return values (10,), std (10,) and its budget (4, 10), intervals of 95 % at 1.96 std."""
-        parts = [found.noise, found.drift, self._tool_covariance]
-        values, deviations = in_message_order(parameters, np.array([covariance, *parts]))
-        split = budget(*(deviations**2))
-        factor = interval_factor(split, float(found.freedom.min()))
-        return values, factor * deviations[0], factor**2 * split
-
-    def _judged(
-        self, values: FloatArray, std: FloatArray, excitation: Excitation, levels: NoiseLevels
-    ) -> Identifiability:
-        # Without a row of torque nothing is known of its residual.
-        residual = float(np.nan_to_num(levels.overall[0, TORQUE]))
-        return judge(
-            values,
-            std,
-            self.settings.requirements,
-            excitation.inertial_torque,
-            max(residual, excitation.unexplained),
-            excitation.rate,
-        )
-
-    def _warnings(self, belief: Belief) -> tuple[str, ...]:
-        """Say what is more than expected: a drift of the offset, an error of the cell."""
-        found, errors = belief.knowledge, belief.model.systematic
-        words = [
-            error_words(name, float(value), float(std), float(prior))
-            for name, value, std, prior in zip(
-                errors.names, found.errors, found.errors_std, errors.std, strict=True
-            )
-        ]
-        if self._zero is not None and belief.drifts:
-            variance = np.diag(found.covariance)[PARAMETERS:]
-            usual = belief.model.pose.variance
-            words.append(self._zero.words(self.newest, found.offset, variance, usual))
-        return tuple(filter(None, words))
 
     @property
     def delay(self) -> DelayEstimate:
@@ -414,20 +327,15 @@ class PayloadEstimator:
         if self._block is None or self._changes.before is not None or self.misfit.cause:
             return ''
         belief = self._belief
-        found, levels = belief.knowledge, belief.noise
-        parameters = found.body - self._tool
-        covariance = found.covariance[:PARAMETERS, :PARAMETERS] + self._tool_covariance
-        values, std, _ = self._in_message_order(parameters, covariance, found)
-        excitation = self._excitation.excitation(found.body, self._tool)
-        judgement = self._judged(values, std, excitation, levels)
-        if not judgement.lacking:
+        claim = self._claim(belief)
+        if not claim.judgement.lacking:
             return ''
         advice = self._excitation.advice(
-            parameters,
-            information_root(found.covariance),
-            levels.overall[1],
-            max(float(np.nan_to_num(levels.overall[0, TORQUE])), excitation.unexplained),
-            judgement,
+            claim.parameters,
+            information_root(belief.knowledge.covariance),
+            belief.noise.overall[1],
+            claim.unexplained,
+            claim.judgement,
             self.settings.requirements,
             axes,
             self._tool_covariance,
@@ -436,33 +344,7 @@ class PayloadEstimator:
         return advice.text if advice is not None else ''
 
     def explain(self, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:
-        """Split measured wrenches by what is known; changes nothing.
-
-        Returns
-        -------
-        predicted, external : (n, 6) arrays
-            What tool and payload make the sensor read besides its offset, its errors included as
-            far as they are known, and what contact alone would; both as the load exerts them on
-            the sensor [N, N m]. NaN where the motion is not finite. None before the first block.
-        """
-        usable = finite_motion(batch)
-        if self._block is None or not usable.any():
+        """Return `claim.explained` of samples, None before the first block; changes nothing."""
+        if self._block is None:
             return None
-        belief = self._changes.settled(self._belief)
-        offset = belief.knowledge.offset
-        at = make_block(batch.select(usable), int(batch.stamps[0]))
-        read = belief.besides(at) - offset
-        predicted = read - regressor(batch) @ belief.values[belief.model.body]
-        return predicted, batch.wrench - offset - predicted
-
-
-def shown(belief: Belief) -> Mapping[str, CalibrationValue]:
-    """Return the systematic errors of which motion shows at least half."""
-    found, errors = belief.knowledge, belief.model.systematic
-    return {
-        name: CalibrationValue(float(value), float(std))
-        for name, value, std, prior in zip(
-            errors.names, found.errors, found.errors_std, errors.std, strict=True
-        )
-        if std < SHOWN * prior
-    }
+        return explained(self._changes.settled(self._belief), batch)

@@ -55,6 +55,11 @@ class ErrorPriors:
     field_force: float = 0.1
     field_torque: float = 0.004
 
+    @property
+    def field(self) -> FloatArray:
+        """Of force and torque, (2,)."""
+        return np.array([self.field_force, self.field_torque])
+
 
 NO_ERRORS = replace(ErrorPriors(), **{f.name: 0.0 for f in fields(ErrorPriors)})
 """A cell that is exact."""

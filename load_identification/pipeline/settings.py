@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from load_identification.estimation.belief.claim import SystematicCovariance
 from load_identification.estimation.identifiability import Requirements
 from load_identification.estimation.payload_estimate import EstimatorSettings
-from load_identification.estimation.payload_estimator import PayloadEstimator, SystematicCovariance
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.systematic_errors import NO_ERRORS, ErrorPriors
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters

@@ -171,9 +171,7 @@ def _cause(estimator: PayloadEstimator, batch: FilteredBatch, gravity: FloatArra
         return ''
     blocks = [samples.select(slice(k, k + 1)) for k in range(len(samples.stamps))]
     s = estimator.settings
-    noise = np.array([s.force_noise, s.torque_noise])
-    field = np.array([s.errors.field_force, s.errors.field_torque])
-    return judged(averages(blocks, gravity), noise, field, gravity, batch.robot).words
+    return judged(averages(blocks, gravity), s.noise, s.errors.field, gravity, batch.robot).words
 
 
 def _outlier(left: FloatArray, poses: Poses) -> str:
