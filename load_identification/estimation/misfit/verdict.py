@@ -15,9 +15,10 @@ from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray
 
-EVERY_NS, FOR_EACH_NS = 1_000_000_000, 20_000_000
-"""Between two looks at most, and for each block that is known [ns]: they come with a block at
-first, as what is claimed early would be wrong."""
+EVERY_NS, FOR_EACH_NS, LATER_NS = 1_000_000_000, 20_000_000, 10_000_000
+"""Between two looks [ns]: FOR_EACH_NS for each block that is known, up to EVERY_NS, as what is
+claimed early would be wrong; from a hundred blocks on LATER_NS for each: a few new ones change
+little then."""
 
 AGREED = 2
 """Looks in a row that must name the same cause, or none, before that is said."""
@@ -212,7 +213,8 @@ class MisfitMonitor:
         if evidence is None or evidence is self._seen:
             return
         self._seen = evidence
-        self._due = stamp + min(EVERY_NS, FOR_EACH_NS * len(evidence.wrench))
+        blocks = len(evidence.wrench)
+        self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
         found = judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
         self._agreed = self._agreed + 1 if agrees else 1
