@@ -11,8 +11,12 @@ too, the noise is drawn anew for each run.
 Printed for each parameter: root mean square error, mean standard deviation said, and the share of
 the runs in which the 95 % interval holds, of those in which the parameter was identified: with the
 arm known; with the arm identified and its errors carried on, as `arm_estimator_node` does; with
-these left out; and with samples counted or not besides, as over topics to an estimator elsewhere.
-Where FOLDER holds the recordings of a KUKA LWR4+: what it weighs with nothing in its hand.
+these left out; with samples counted or not besides, as over topics to an estimator elsewhere; and
+with an arm that is not as it was identified: 2 to 4 kg, each level and slope of friction 10 to
+30 % higher or lower since, each drive's gain off by 1 to 3 % all the time; with the same, the
+payload grasped after half of the time. Then how soon that is named a change of load.
+Where FOLDER holds the recordings of a KUKA LWR4+ and a Panda (`kuka_lwr4`, `panda`): what they
+weigh with nothing in the hand, by the model of their other recording.
 
 With --gains efforts are currents, gains of 2 to 20 N m per ampere drawn anew in every run, some of
 them negative. They are identified with the arm from one recording without a load and one with 3 kg
@@ -42,33 +46,37 @@ from rich.progress import track
 from rich.table import Table
 
 from load_identification.arm.arm_estimate import identified_arm
-from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
+from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.rows import ArmModel
-from load_identification.arm.dynamics.tree import PARAMETERS, Arm
+from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
-from load_identification.arm.payload.effort_filter import USABLE, EffortFilter
-from load_identification.arm.payload.errors import ArmErrors
+from load_identification.arm.payload.effort_filter import USABLE
 from load_identification.arm.recording import ArmRecording
 from load_identification.arm.settings import Settings
 from load_identification.commands.identify_arm import main as identify_arm
-from load_identification.estimation.payload_estimate import EstimatorSettings, PayloadEstimate
-from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.estimation.systematic_errors import NO_ERRORS
+from load_identification.estimation.events import Event
+from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import EffortBatch
+from load_identification.interface.node_table import BEHIND_JOINTS
+from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.numerics.whitening import counting
-from load_identification.recordings.arm import read_efforts
+from load_identification.pipeline.effort_front import EffortFront, behind_joints, effort_filter
+from load_identification.pipeline.payload_stage import PayloadStage
+from load_identification.pipeline.samples import Samples
+from load_identification.recordings.identification import identify
 from load_identification.recordings.reader import Topics, open_recording
 from load_identification.simulation.robots import SEVEN_JOINTS
 from load_identification.simulation.weighing_arm import (
     DRIVE,
     FRAME,
-    MAX_GAP,
     PAYLOAD,
+    VISCOUS,
     Identifier,
-    differentiator,
+    Run,
     exact_arm,
+    friction,
     run,
 )
 from load_identification.typing_aliases import BoolArray, FloatArray
@@ -76,9 +84,21 @@ from load_identification.typing_aliases import BoolArray, FloatArray
 NAMES = ('m', 'cx', 'cy', 'cz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 UNITS = ('g', 'mm', 'mm', 'mm', *('1e-3 kg m²',) * 6)
 WAYS = ('arm known', 'arm identified', 'its errors left out', 'over topics')
-NORMAL_95 = 1.959963984540054
+OTHERS = ('friction and gains off', 'the same, grasped on the way')
 KNOWN_MASS, GAIN_CUTOFF = 3.0, 10.0
 """[kg]; [Hz]."""
+FRICTION_OFF, GAIN_OFF, MASSES = (0.1, 0.3), (0.01, 0.03), (2.0, 4.0)
+PIECE = 5
+"""Samples at once: a block of the estimator."""
+
+REAL = (
+    ('kuka_lwr4/run_1', 'kuka_lwr4/run_2'),
+    ('kuka_lwr4/run_2', 'kuka_lwr4/run_1'),
+    ('panda/part_a', 'panda/part_b'),
+    ('panda/part_b', 'panda/part_a'),
+)
+"""Recordings to identify an arm by, and to weigh nothing in."""
+NORMAL_95 = 1.959963984540054
 
 
 @dataclass
@@ -89,7 +109,7 @@ class Outcome:
     std: list[FloatArray] = field(default_factory=list)
     identified: list[BoolArray] = field(default_factory=list)
     changes: int = 0
-    """Runs in which noise was taken for a change of load or offset, for a while at least."""
+    """Runs in which a change of load or offset was named."""
 
     def holds(self) -> FloatArray:
         """Return for each parameter how often its interval holds where identified."""
@@ -102,40 +122,56 @@ class Outcome:
 def estimate(
     arm: IdentifiedArm,
     joints: EffortBatch,
-    urdf: str,
-    frame: str,
     carry: bool = True,
     topics: bool = False,
-) -> tuple[PayloadEstimate, bool]:
-    """Estimate the payload of a recording; return whether a change of it was seen, too."""
-    stage = EffortFilter(arm, differentiator(arm.cutoff), MAX_GAP)
-    stage.set_description(urdf, frame)
-    errors, settings = (
-        ArmErrors(),
-        EstimatorSettings(force_noise=0.5, torque_noise=0.1, errors=NO_ERRORS),
-    )
-    estimator = PayloadEstimator(settings, errors.covariance if carry else None)
-    samples = stage.update(joints)
-    if samples is None:
-        raise SystemExit('nothing could be used')
-    samples = counting(samples, USABLE) if topics else samples
-    errors.add(samples, stage.sensitivity)
-    estimator.update(samples)
-    found = estimator.estimate()
-    if found is None:
-        raise SystemExit('no estimate')
-    return found, bool(estimator.events.since(0))
+) -> tuple[PayloadEstimate, list[tuple[Event, int]]]:
+    """Estimate the payload of a simulation as the node does.
+
+    Returns
+    -------
+    PayloadEstimate and list of (Event, int)
+        What was noticed, too, each with the stamp at which it was named [ns].
+    """
+    parameters = Parameters(**BEHIND_JOINTS)
+    stage = effort_filter(arm, parameters)
+    stage.set_description(SEVEN_JOINTS.urdf, FRAME)
+    samples = EffortFront(stage).update(joints)
+    assert samples.filtered is not None
+    filtered = samples.filtered
+    if not carry:
+        left_out = filtered.sensitivity[:, :, :0], filtered.by_gain[:, :0]
+        filtered = replace(filtered, sensitivity=left_out[0], by_gain=left_out[1])
+    if topics:
+        filtered = counting(filtered, USABLE)
+    payload, number = PayloadStage(behind_joints(parameters, arm)), 0
+    named: list[tuple[Event, int]] = []
+    for first in range(0, len(filtered.stamps), PIECE):
+        piece = filtered.select(slice(first, first + PIECE))
+        payload.update(Samples(filtered=piece))
+        events = payload.estimator.events.since(number)
+        number = payload.estimator.events.newest.number
+        named += [(event, int(piece.stamps[-1])) for event in events]
+    found = payload.estimator.estimate()
+    assert found is not None
+    return found, named
 
 
 def weigh(
-    arm: IdentifiedArm, joints: EffortBatch, carry: bool, topics: bool, into: Outcome
-) -> None:
-    """Estimate the payload of a simulation."""
-    found, changed = estimate(arm, joints, SEVEN_JOINTS.urdf, FRAME, carry, topics)
-    into.changes += changed
-    into.errors.append(found.values - to_message_order(PAYLOAD.to_vector()))
+    arm: IdentifiedArm,
+    joints: EffortBatch,
+    into: Outcome,
+    carry: bool = True,
+    topics: bool = False,
+    load: InertialParameters = PAYLOAD,
+) -> float:
+    """Estimate the payload of a simulation; return when another load was named, if ever [s]."""
+    found, events = estimate(arm, joints, carry, topics)
+    into.changes += any(e.kind.changes_load or e.kind.changes_offset for e, _ in events)
+    into.errors.append(found.values - to_message_order(load.to_vector()))
     into.std.append(found.std)
     into.identified.append(found.identified)
+    loads = [stamp for event, stamp in events if event.kind.changes_load]
+    return 1e-9 * min(loads) if loads else np.inf
 
 
 def body(rng: np.random.Generator, mass: float) -> InertialParameters:
@@ -180,7 +216,7 @@ def run_with_gains(
     session = identify_and_test(model, logs[:1], None, settings, Loaded(logs[1], KNOWN_MASS))
     arm = identified_arm(session.estimate, GAIN_CUTOFF, excess=session.excess)
     std = np.sqrt(np.diag(arm.covariance)[-7:]) / np.abs(gains)
-    found, _ = estimate(arm, currents[2], SEVEN_JOINTS.urdf, FRAME)
+    found, _ = estimate(arm, currents[2])
     error = float(found.values[0] - other.mass)
     return GainRun(arm.effort_scale / gains - 1.0, std, other.mass, error, float(found.std[0]))
 
@@ -203,44 +239,52 @@ def show_gains(console: Console, runs: Sequence[GainRun], title: str) -> None:
     console.print(table)
 
 
-def nothing_in_hand(folder: Path) -> tuple[PayloadEstimate, PayloadEstimate]:
-    """Identify a real arm on its run 1, and weigh what it has in its hand in both runs: nothing.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        With `run_1`, `run_2` and `kuka_lwr4.urdf`.
-    """
-    description = folder / 'kuka_lwr4.urdf'
-    urdf = description.read_text(encoding='utf-8')
-    runs = [folder / 'run_1', folder / 'run_2']
-    with tempfile.TemporaryDirectory() as place, contextlib.redirect_stdout(io.StringIO()):
-        model = Path(place) / 'arm.yaml'
-        options = ('--held-out', runs[1], '--description', description, '--model', model)
-        identify_arm([str(option) for option in (runs[0], *options)])
-        arm = read_arm_model(model)
-    found = []
-    for path in runs:
-        with open_recording(path, Topics(wrench='')) as recording:
-            log = read_efforts(recording, arm.joints)
-        joints = EffortBatch(log.joints, log.stamps, log.position, log.velocity, log.measured)
-        found.append(estimate(arm, joints, urdf, arm.links[-1])[0])
-    return found[0], found[1]
+def off(rng: np.random.Generator, limits: tuple[float, float], *shape: int) -> FloatArray:
+    """Draw errors of either sign."""
+    return np.asarray(rng.uniform(*limits, shape) * rng.choice([-1.0, 1.0], shape))
 
 
-def show_nothing_in_hand(console: Console, folder: Path) -> None:
-    """Print the table of `nothing_in_hand`."""
-    table = Table(title='KUKA LWR4+, identified on run 1, nothing in its hand: estimate ± 95 %')
-    for name in ('about S', 'run 1', 'run 2', 'off by std, run 1', 'run 2'):
+def weigh_by_another_arm(
+    unloaded: Run, duration: float, seed: int, outcomes: Sequence[Outcome]
+) -> float:
+    """Weigh with friction and gains off, held and grasped; return how soon that was named [s]."""
+    rng = np.random.default_rng(50_000 + seed)
+    gain, (level, slope) = 1.0 + off(rng, GAIN_OFF, 7), off(rng, FRICTION_OFF, 2, 7)
+    load = InertialParameters.from_vector(
+        PAYLOAD.to_vector() * rng.uniform(*MASSES) / PAYLOAD.mass
+    )
+    arm = Identifier(replace(unloaded, torque=gain * unloaded.torque)).arm(10_000 + seed)
+    held, empty = run(duration, seed, load), run(duration, seed)
+    velocity = held.velocity
+    viscous = VISCOUS * velocity
+    more = level * (friction(velocity) - viscous) + slope * viscous
+    half = len(held.stamps) // 2
+    grasped = np.concatenate([empty.torque[:half], held.torque[half:]])
+    named = np.inf
+    for torque, outcome in zip((held.torque, grasped), outcomes, strict=True):
+        joints = replace(held, torque=gain * (torque + more)).measured(seed)
+        named = weigh(arm, joints, outcome, load=load)
+    return named - float(held.stamps[half])
+
+
+def show_nothing_in_hand(console: Console, data: Path) -> None:
+    """Identify real arms, and weigh what they have in the hand in another recording: nothing."""
+    table = Table(title='nothing in the hand: estimate ± 95 %')
+    for name in ('arm', 'recording', 'mass kg', 'farthest of ten, std', 'load changed, times'):
         table.add_column(name, justify='right')
-    found = nothing_in_hand(folder)
-    std = [np.sqrt(np.diag(each.covariance)[:10]) for each in found]
-    for k, name in enumerate(PARAMETERS):
-        both = [(e.parameters[k], s[k]) for e, s in zip(found, std, strict=True)]
+    for one, other in REAL:
+        with tempfile.TemporaryDirectory() as place, contextlib.redirect_stdout(io.StringIO()):
+            model = Path(place) / 'arm.yaml'
+            options = ('--held-out', data / other, '--model', model)
+            identify_arm([str(option) for option in (data / one, *options)])
+            with open_recording(data / other, Topics(wrench='')) as recording:
+                found = identify(recording, Parameters(**BEHIND_JOINTS), arm_model=model)
+        e = found.estimate
+        std = np.sqrt(np.diag(e.covariance)[:10])
         table.add_row(
-            name,
-            *(f'{value:.3f} ± {NORMAL_95 * own:.3f}' for value, own in both),
-            *(f'{value / own:.1f}' for value, own in both),
+            *(one, other, f'{e.values[0]:.3f} ± {NORMAL_95 * e.std[0]:.3f}'),
+            f'{np.max(np.abs(e.parameters / std)):.1f}',
+            str(sum(event.kind.changes_load for event in found.events)),
         )
     console.print(table)
 
@@ -251,7 +295,7 @@ def main() -> None:
     parser.add_argument('--runs', type=int, default=100, help='0 leaves the simulation out')
     parser.add_argument('--duration', type=float, default=30.0, help='with the payload [s]')
     parser.add_argument('--identification', type=float, default=60.0, help='without it [s]')
-    parser.add_argument('--data', type=Path, help='folder of the recordings of a KUKA LWR4+')
+    parser.add_argument('--data', type=Path, help='folder of real recordings')
     parser.add_argument('--gains', action='store_true', help='currents with unknown gains')
     parser.add_argument('--friction', type=float, default=0.0, help='change of it, as a share')
     parser.add_argument('--drag', type=float, default=0.0, help='as a share of the torque')
@@ -275,15 +319,18 @@ def main() -> None:
         show_nothing_in_hand(Console(width=100), arguments.data)
     if not arguments.runs:
         return
-    identifier = Identifier(run(arguments.identification, 0))
-    outcomes = {way: Outcome() for way in WAYS}
+    unloaded = run(arguments.identification, 0)
+    identifier, named = Identifier(unloaded), list[float]()
+    outcomes = {way: Outcome() for way in (*WAYS, *OTHERS)}
     for seed in track(range(1, arguments.runs + 1), 'weighing', console=Console(stderr=True)):
         joints = run(arguments.duration, seed, PAYLOAD).measured(seed)
         arm = identifier.arm(10_000 + seed)
-        weigh(exact_arm(), joints, carry=False, topics=False, into=outcomes[WAYS[0]])
-        weigh(arm, joints, carry=True, topics=False, into=outcomes[WAYS[1]])
-        weigh(arm, joints, carry=False, topics=False, into=outcomes[WAYS[2]])
-        weigh(arm, joints, carry=False, topics=True, into=outcomes[WAYS[3]])
+        weigh(exact_arm(), joints, outcomes[WAYS[0]])
+        weigh(arm, joints, outcomes[WAYS[1]])
+        weigh(arm, joints, outcomes[WAYS[2]], carry=False)
+        weigh(arm, joints, outcomes[WAYS[3]], carry=False, topics=True)
+        two = [outcomes[way] for way in OTHERS]
+        named.append(weigh_by_another_arm(unloaded, arguments.duration, seed, two))
     console = Console(width=120)
     factor = np.repeat([1e3, 1e3, 1e3], [1, 3, 6])
     for way, outcome in outcomes.items():
@@ -300,8 +347,10 @@ def main() -> None:
                 *(f'{identified[k]:.0f}', f'{100.0 * holds[k]:.0f}'),
             )
         table.add_row('all', '', '', '', '', f'{100.0 * np.nanmean(holds):.1f}')
-        table.caption = f'noise taken for a change, if for a while, in {outcome.changes} runs'
+        table.caption = f'a change of load or offset was named in {outcome.changes} runs'
         console.print(table)
+    late = [f'{share:.0%} {np.quantile(named, share):.1f} s' for share in (0.5, 0.95, 1)]
+    console.print(f'a grasp is named a change of load after: {", ".join(late)}')
 
 
 if __name__ == '__main__':

@@ -20,7 +20,6 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.payload.effort_filter import EffortFilter
-from load_identification.arm.payload.errors import ArmErrors
 from load_identification.arm.recording import filtered
 from load_identification.arm.settings import Settings
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE, main
@@ -96,13 +95,12 @@ def load_in_link(load: InertialParameters) -> FloatArray:
 
 
 def weighed(arm: IdentifiedArm, joints: EffortBatch) -> PayloadEstimate:
-    stage, errors = EffortFilter(arm, differentiator(arm.cutoff), MAX_GAP), ArmErrors()
+    stage = EffortFilter(arm, differentiator(arm.cutoff), MAX_GAP)
     stage.set_description(SEVEN_JOINTS.urdf, FRAME)
     settings = EstimatorSettings(force_noise=0.5, torque_noise=0.1, errors=NO_ERRORS)
-    estimator = PayloadEstimator(settings, errors.covariance)
+    estimator = PayloadEstimator(settings)
     samples = stage.update(joints)
     assert samples is not None
-    errors.add(samples, stage.sensitivity)
     estimator.update(samples)
     found = estimator.estimate()
     assert found is not None

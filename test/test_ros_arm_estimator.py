@@ -31,8 +31,6 @@ from load_identification.simulation.weighing_arm import (
     run,
 )
 
-NOISE = {'force_noise': 0.5, 'torque_noise': 0.1}
-"""As docs/weighing_by_joint_torque.md says [N, N m]."""
 TRUTH = to_message_order(PAYLOAD.to_vector())
 MASS_STD = 0.03
 """By how much the mass of the last link is uncertain [kg]."""
@@ -46,10 +44,11 @@ def joints() -> EffortBatch:
 
 @pytest.fixture(scope='module')
 def arm_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the file of the arm: exact, but for a doubt about its last link."""
+    """Return the file of the arm: exact, its gains too, but for a doubt about its last link."""
     arm = exact_arm()
     doubt = np.zeros_like(arm.covariance)
     doubt[60, 60] = MASS_STD**2
+    doubt[-7:, -7:] = 1e-8 * np.eye(7)
     path = tmp_path_factory.mktemp('arm') / 'arm.yaml'
     write_arm_model(path, replace(arm, covariance=doubt))
     return path
@@ -67,10 +66,14 @@ def messages(joints: EffortBatch, efforts: bool = True) -> list[Message]:
 
 
 def start(
-    group: Group, arm_model: Path, urdf: str = SEVEN_JOINTS.urdf, sensor_frame: str = FRAME
+    group: Group,
+    arm_model: Path,
+    urdf: str = SEVEN_JOINTS.urdf,
+    sensor_frame: str = FRAME,
+    **others: float,
 ) -> NodeProcess:
     publisher = group.publisher(JointState, '/joint_states')
-    parameters = {'arm_model': str(arm_model), 'sensor_frame': sensor_frame} | NOISE
+    parameters = {'arm_model': str(arm_model), 'sensor_frame': sensor_frame} | others
     node = group.start('arm_estimator', parameters)
     group.wait_for(publisher.get_subscription_count, 'a reader of the joint states')
     group.describe(urdf)
@@ -140,6 +143,22 @@ def test_the_payload_is_weighed_by_the_joints(
     assert details(diagnostics)['never_told'] == ''
     assert node.alive
     assert 'unknown parameter' not in node.output
+
+
+def test_what_is_known_stands_in_status_before_it_is_identified(
+    group: Group, joints: EffortBatch, arm_model: Path
+) -> None:
+    pipeline = Pipeline(group)
+    start(group, arm_model, required_mass_std=0.001)
+    group.play(messages(joints.select(slice(0, 1000))), speed=5.0)
+    group.wait_for(lambda: pipeline.used > 300, 'samples to be used')
+    assert pipeline.state == 'estimating', pipeline.words
+    assert not pipeline.inertias
+    values = pipeline.numbers(PARAMETER_KEYS[:4])
+    std = pipeline.numbers(f'{key}.std' for key in PARAMETER_KEYS[:4])
+    assert (np.abs(values - TRUTH[:4]) < 4.0 * std).all(), (values, std)
+    assert MASS_STD < std[0] < 2.0 * MASS_STD
+    assert pipeline.status['mass.identified'] == 'false'
 
 
 def test_joints_that_two_publishers_send_weigh_nothing(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -21,10 +22,14 @@ from load_identification.estimation.payload_estimate import CalibrationValue
 from load_identification.interface.files import read_description
 from load_identification.interface.messages import NS
 from load_identification.interface.names import INTERVAL, in_words
-from load_identification.interface.node_table import NODES, nobodys
+from load_identification.interface.node_table import BEHIND_JOINTS, NODES, nobodys
 from load_identification.interface.output import check_output, write_output
 from load_identification.interface.parameter_file import from_yaml, read_sections
-from load_identification.interface.parameters import CONVENTIONS, Parameters, check
+from load_identification.interface.parameters import (
+    CONVENTIONS,
+    Parameters,
+    check,
+)
 from load_identification.pipeline import settings
 from load_identification.recordings.identification import Identification, identify
 from load_identification.recordings.reader import Topics, open_recording
@@ -137,9 +142,9 @@ def _outcome(
     )
 
 
-def _parameters(path: Path) -> Parameters:
+def _parameters(path: Path, defaults: Mapping[str, Any]) -> Parameters:
     """Read parameters; warn of those that no running node would read there."""
-    parameters = from_yaml(path)
+    parameters = from_yaml(path, defaults)
     sections = [(name, list(values)) for name, values in read_sections(path)]
     for section, names in nobodys(sections):
         print(
@@ -177,7 +182,10 @@ def run(arguments: argparse.Namespace) -> bool:
     recorder = Recorder() if arguments.report is not None else None
     if recorder is not None:
         check_folder(arguments.report)
-    parameters = _parameters(arguments.params) if arguments.params else Parameters()
+    defaults = BEHIND_JOINTS if arguments.arm_model is not None else {}
+    parameters = Parameters(**defaults)
+    if arguments.params is not None:
+        parameters = _parameters(arguments.params, defaults)
     if arguments.gravity is not None:
         parameters = replace(parameters, gravity=check('gravity', arguments.gravity))
     if arguments.description is not None:

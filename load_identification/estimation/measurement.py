@@ -55,6 +55,8 @@ class Block:
         Of gravity in S, a unit vector.
     gravity_by_tilt, gravity_by_joint : (3, 2) or (3, 0), and (3, J) arrays
         Derivatives of gravity in S [m/s² per rad].
+    sensitivity, by_gain : (6, k) and (g, 6, 6) arrays
+        As in `FilteredBatch`.
     root : (6, 6) array or None
         W with W (wrench - expected) as noisy as one sample: in place of `weight`.
     """
@@ -73,6 +75,8 @@ class Block:
     direction: FloatArray
     gravity_by_tilt: FloatArray
     gravity_by_joint: FloatArray
+    sensitivity: FloatArray
+    by_gain: FloatArray
     root: FloatArray | None = None
 
     @property
@@ -135,9 +139,10 @@ def make_block(batch: FilteredBatch, before: int, robust: FloatArray | None = No
     mean = np.einsum('nc,ncp->cp', weight, matrix) / safe[:, None]
     mean[~live] = matrix[:, ~live].mean(axis=0)
     value = (weight * wrench).sum(axis=0) / safe
-    root = None
+    # What is not whitened comes from a sensor, which knows of no arm.
+    root, errors = None, batch.sensitivity.mean(axis=0)
     if batch.whitening.size:
-        mean, value, root = _whitened(batch, matrix, wrench, weight, mean, value)
+        mean, value, errors, root = _whitened(batch, matrix, wrench, weight, mean, value)
     both = np.concatenate([matrix - mean, (wrench - value)[:, :, None]], axis=2)
     both *= weight[:, :, None] ** 0.5
     within = [rows.T @ rows for rows in (both[:, :3].reshape(-1, 11), both[:, 3:].reshape(-1, 11))]
@@ -164,6 +169,8 @@ def make_block(batch: FilteredBatch, before: int, robust: FloatArray | None = No
         direction=_direction(batch),
         gravity_by_tilt=batch.gravity_by_tilt.mean(axis=0),
         gravity_by_joint=batch.gravity_by_joint.mean(axis=0),
+        sensitivity=errors,
+        by_gain=batch.by_gain.mean(axis=0),
         root=root,
     )
 
@@ -189,8 +196,10 @@ def _whitened(
     weight: FloatArray,
     mean: FloatArray,
     value: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return the averages in the metric of each sample's root, and the root of their information.
+
+    Of the regressor, the wrench, and its sensitivity to errors of an arm.
 
     With L_k = W_k^T W_k, torque in `EQUAL` noise: mean = (sum L_k)^-1 sum L_k x_k. Channels
     without a sample stay out.
@@ -201,17 +210,18 @@ def _whitened(
     roots = np.where(used[:, None, :], np.nan_to_num(roots), 0.0) / EQUAL[:, None]
     each = np.einsum('nij,nik->njk', roots, roots)
     whole = each.sum(axis=0)
-    live = np.flatnonzero(np.diag(whole) > 0.0)
+    live, errors = np.flatnonzero(np.diag(whole) > 0.0), np.zeros(batch.sensitivity.shape[1:])
     if live.size:
-        right = np.concatenate([matrix, wrench[..., None]], axis=2)
+        right = np.concatenate([matrix, wrench[..., None], batch.sensitivity], axis=2)
         sums = np.einsum('nij,njk->ik', each, right)[live]
         solved = np.linalg.solve(whole[np.ix_(live, live)], sums)
         mean, value = mean.copy(), value.copy()
-        mean[live], value[live] = solved[:, :-1], solved[:, -1]
+        mean[live], value[live] = solved[:, :PARAMETERS], solved[:, PARAMETERS]
+        errors[live] = solved[:, PARAMETERS + 1 :]
     root = np.zeros((6, 6))
     if live.size:
         root[np.ix_(live, live)] = np.linalg.cholesky(whole[np.ix_(live, live)]).T
-    return mean, value, EQUAL[:, None] * root
+    return mean, value, errors, EQUAL[:, None] * root
 
 
 def merged(first: Block, second: Block) -> Block:
@@ -246,6 +256,8 @@ def merged(first: Block, second: Block) -> Block:
         direction=direction / length if length > 0.0 else second.direction,
         gravity_by_tilt=(first.gravity_by_tilt + second.gravity_by_tilt) / 2.0,
         gravity_by_joint=(first.gravity_by_joint + second.gravity_by_joint) / 2.0,
+        sensitivity=a * first.sensitivity + b * second.sensitivity,
+        by_gain=(first.by_gain + second.by_gain) / 2.0,
         root=root,
     )
 

@@ -12,7 +12,6 @@ from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.claim import (
     Claim,
-    SystematicCovariance,
     explained,
     warnings,
 )
@@ -64,18 +63,10 @@ class PayloadEstimator:
     Parameters
     ----------
     settings : EstimatorSettings
-    systematic_covariance : callable, optional
-        Returns, for the noise of force and torque (2,), a covariance (10, 10) of the payload that
-        no residual shows: that of whoever makes the wrench from something else.
     """
 
-    def __init__(
-        self,
-        settings: EstimatorSettings,
-        systematic_covariance: SystematicCovariance | None = None,
-    ) -> None:
+    def __init__(self, settings: EstimatorSettings) -> None:
         self.settings = settings
-        self._systematic_covariance = systematic_covariance
         self.used = 0
         self.newest = 0
         """Stamp of the newest sample used [ns]."""
@@ -97,6 +88,7 @@ class PayloadEstimator:
         self._calibration = CalibrationCheck(self.sensor_offset)
         self._steps = np.zeros(2)
         self._joints, self._base = 0, False
+        self._arm = (0, 0)
         self._belief: Belief
         self._known: PayloadEstimate | None = None
         self.reset(keep_offset=False)
@@ -133,7 +125,7 @@ class PayloadEstimator:
         self._zero: drift.Zero | None = None
         pose = PoseErrors(s.errors.field)
         model = Model(
-            systematic=SystematicErrors(s.errors, self._joints, self._base),
+            systematic=SystematicErrors(s.errors, self._joints, self._base, *self._arm),
             pose=pose,
             bank=drift.bank(self._walk, pose.used),
             relaxation=s.error_time,
@@ -200,14 +192,16 @@ class PayloadEstimator:
 
     def _start_if_new(self, batch: FilteredBatch) -> None:
         first, joints = int(batch.stamps[0]), batch.gravity_by_joint.shape[2]
+        gains = batch.by_gain.shape[1]
+        arm = gains, batch.sensitivity.shape[2] - gains
         jumped = first <= self.newest
-        other = batch.frame != self._frame or joints != self._joints
+        other = (batch.frame, joints, arm) != (self._frame, self._joints, self._arm)
         if self._block is not None and (jumped or other):
             self.reset(keep_offset=False)
             kind = EventKind.STAMPS_JUMPED_BACK if jumped else EventKind.SENSOR_FRAME_CHANGED
             self.events.add(kind, first)
         if self._block is None:
-            self._block, self._start, self._joints = 0, first, joints
+            self._block, self._start, self._joints, self._arm = 0, first, joints, arm
             self._base = bool(batch.gravity_by_tilt.shape[2])
             # Only now is it known how long ago a stored offset was measured.
             self._begin(first, NoiseLevels.of_expected(self.settings.noise))
@@ -263,8 +257,8 @@ class PayloadEstimator:
         """Return what is known now, or None before the first sample; changes nothing."""
         if self._block is None:
             return None
-        # Until another block ends the stamp alone is new, unless an arm's own errors are learned.
-        if self._known is None or self._systematic_covariance is not None:
+        # Until another block ends the stamp alone is new.
+        if self._known is None:
             self._known = self._claimed()
         return replace(self._known, stamp=self.newest)
 
@@ -296,7 +290,6 @@ class PayloadEstimator:
             self._tool_covariance,
             self._excitation.excitation(belief.knowledge.body, self._tool),
             self.settings,
-            self._systematic_covariance,
         )
 
     def _withheld(self) -> tuple[Withheld | None, str]:

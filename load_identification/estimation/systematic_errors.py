@@ -67,9 +67,18 @@ NO_ERRORS = replace(ErrorPriors(), **{f.name: 0.0 for f in fields(ErrorPriors)})
 LEVER = 0.1
 """At which a torque and a force are taken for equal [m]."""
 
-CLASSES = ('gain_common', 'gain', 'cross_talk', 'mounting', 'base_tilt', 'joint_zero', 'delay')
+OF_AN_ARM = ('drive_gain', 'arm')
+"""Classes of errors of an arm whose joints weigh; their names begin so."""
+
+CLASSES = (
+    *('gain_common', 'gain', 'cross_talk', 'mounting', 'base_tilt', 'joint_zero', 'delay'),
+    *OF_AN_ARM,
+)
 """Those that share a scale; gains of either kind too."""
 
+COARSE = 10.0
+"""No arm weighs to better than a few parts in a thousand: so much of the product of 10 % of the
+load with 2 % of a gain is below what can be told anyway [-]."""
 
 SKEW = np.cross(np.eye(3)[None], np.eye(3)[:, None])
 """Times a vector v: [v x], (3, 3, 3)."""
@@ -85,9 +94,13 @@ class SystematicErrors:
         That carry the sensor; 0 where the robot is not known.
     base : bool
         Whether it is known how the sensor lies against the base.
+    gains, arm : int
+        Numbers g, and k - g, of errors of an arm whose joints weigh: see `FilteredBatch`.
     """
 
-    def __init__(self, priors: ErrorPriors, joints: int, base: bool) -> None:
+    def __init__(
+        self, priors: ErrorPriors, joints: int, base: bool, gains: int = 0, arm: int = 0
+    ) -> None:
         p = priors
         pairs = [(i, j) for i in range(6) for j in range(6) if i != j]
         lever = {(0, 0): p.cross_talk, (1, 1): p.cross_talk}
@@ -104,7 +117,12 @@ class SystematicErrors:
         rows += [(f'base_tilt.{a}', 'base_tilt', tilt) for a in AXES[:2]]
         rows += [(f'joint_zero.{k + 1}', 'joint_zero', p.joint_zero) for k in range(joints)]
         rows += [('delay', 'delay', p.delay)]
+        # What comes with a batch is in units of its standard deviation.
+        rows += [(f'drive_gain.{k + 1}', 'drive_gain', 1.0) for k in range(gains)]
+        rows += [(f'arm.{k + 1}', 'arm', 1.0) for k in range(arm)]
         self._joints = joints
+        self.coarse = COARSE if arm or gains else 1.0
+        """How much worse than behind a sensor the load may be known where it is linearised at."""
         self._used = np.array([std > 0.0 for _, _, std in rows])
         # Gains and cross-talk: which wrench goes where.
         self._into, self._of = np.array([(k, k) for k in range(6)] + pairs).T
@@ -140,10 +158,14 @@ class SystematicErrors:
         whole[:3, turned], whole[3:, turned] = SKEW @ -wrench[:3], SKEW @ -wrench[3:]
         # The load pulls with m g, and with mc x g.
         by_angle = np.hstack([block.gravity_by_tilt, block.gravity_by_joint])
+        delay = turned.stop + len(AXES[:2]) + self._joints
         if by_angle.shape[1]:
-            whole[:3, turned.stop : -1] = body[0] * by_angle
-            whole[3:, turned.stop : -1] = SKEW @ body[1:4] @ by_angle
-        whole[:, -1] = -(block.slope @ body)
+            whole[:3, turned.stop : delay] = body[0] * by_angle
+            whole[3:, turned.stop : delay] = SKEW @ body[1:4] @ by_angle
+        whole[:, delay] = -(block.slope @ body)
+        drives = delay + 1 + len(block.by_gain)
+        whole[:, delay + 1 :] = block.sensitivity
+        whole[:, delay + 1 : drives] += (block.by_gain @ wrench).T
         return np.asarray(whole[:, self._used])
 
 

@@ -161,6 +161,12 @@ class FilteredBatch(Batch):
         s²]; (n, 3, 0) where they are not known.
     robot : Robot or None
         By which it was.
+    sensitivity : (n, 6, k) array
+        Of the wrench to the k independent errors of an identified arm whose joints weigh, each of
+        one standard deviation; k = 0 behind a sensor [N, N m].
+    by_gain : (n, g, 6, 6) array
+        What multiplies the wrench of the load for each of the first g of them, which are of the
+        gains of drives [-].
     """
 
     frame: str
@@ -177,6 +183,8 @@ class FilteredBatch(Batch):
     whitening: FloatArray = field(default_factory=lambda: np.empty((0, 0, 0)))
     joint_motion: FloatArray = field(default_factory=lambda: np.empty((0, 3, 0)))
     robot: Robot | None = field(default=None, kw_only=True)
+    sensitivity: FloatArray = field(default_factory=lambda: np.empty((0, 6, 0)))
+    by_gain: FloatArray = field(default_factory=lambda: np.empty((0, 0, 6, 6)))
 
     def __post_init__(self) -> None:
         # Arrays of n samples in any case, so that whoever cuts a batch need not know of them.
@@ -188,6 +196,8 @@ class FilteredBatch(Batch):
             ('gravity_by_tilt', np.empty((n, 3, 0))),
             ('whitening', np.empty((n, 0, 0))),
             ('joint_motion', np.empty((n, 3, 0))),
+            ('sensitivity', np.empty((n, 6, 0))),
+            ('by_gain', np.empty((n, 0, 6, 6))),
         ):
             if not len(getattr(self, name)):
                 object.__setattr__(self, name, unknown)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from load_identification.interface.parameters import (
     ARM,
@@ -102,6 +103,17 @@ PROGRAMS = {
 What they hand on to one another stays within it.
 """
 
+BEHIND_JOINTS: Mapping[str, Any] = {
+    'force_noise': 0.5,
+    'torque_noise': 0.1,
+    'required_mass_std': 0.1,
+    'required_center_of_mass_std': 0.01,
+    **dict.fromkeys(('gain_common', 'gain', 'cross_talk', 'cross_talk_torque'), 0.0),
+    **dict.fromkeys(('mounting_error', 'field_force', 'field_torque'), 0.0),
+}
+"""Other defaults, of an arm that weighs with its joints: errors of a sensor that it has not are
+none, its own come with the samples."""
+
 
 def describe(program: str) -> str:
     """Return what --help of a program says: its topics, services and parameters."""
@@ -128,7 +140,10 @@ def describe(program: str) -> str:
     ]
     for name, parameter in TABLE.items():
         if roles & set(parameter.metadata['used_by']):
-            lines.append(f'  {name}  (default: {_shown(parameter.default)})')
+            default = parameter.default
+            if ARM in roles:
+                default = BEHIND_JOINTS.get(name, default)
+            lines.append(f'  {name}  (default: {_shown(default)})')
             words = f'{parameter.metadata["description"]}; {allowed(name)}'
             lines += textwrap.wrap(words, WIDTH, initial_indent=' ' * 6, subsequent_indent=' ' * 6)
     return '\n'.join(lines)

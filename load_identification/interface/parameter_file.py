@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,14 @@ def suggestion(name: str) -> str:
     return f'; did you mean {close[0]}?' if close else ''
 
 
-def from_yaml(path: Path) -> Parameters:
+def from_yaml(path: Path, defaults: Mapping[str, Any] | None = None) -> Parameters:
     """Read a ROS 2 parameter file, whichever node or wildcard the values stand under.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    defaults : mapping of str to any, optional
+        Those that are other than in the table.
 
     Raises
     ------
@@ -38,7 +44,8 @@ def from_yaml(path: Path) -> Parameters:
         if name not in TABLE:
             raise ParameterError(f'parameter file {path}: no parameter {name}{suggestion(name)}')
     try:
-        return Parameters(**{name: check(name, value) for name, value in ours.items()})
+        checked = {name: check(name, value) for name, value in ours.items()}
+        return Parameters(**{**(defaults or {}), **checked})
     except ParameterError as error:
         raise ParameterError(f'parameter file {path}: {error}') from error
 

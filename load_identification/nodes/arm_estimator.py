@@ -11,8 +11,8 @@ from rclpy.node import Node
 
 from load_identification.arm.arm_file import read_arm_model
 from load_identification.arm.payload.effort_filter import USABLE, Efforts
-from load_identification.arm.payload.errors import ArmErrors
 from load_identification.errors import ParameterError
+from load_identification.interface.node_table import BEHIND_JOINTS
 from load_identification.interface.parameters import ARM
 from load_identification.model.robot import RotationAxis
 from load_identification.nodes.diagnostics import WARNING, Report, report_regularly
@@ -141,7 +141,7 @@ class ArmPipeline:
     def __init__(self) -> None:
         self._arm = ArmNode()
         arm = self._arm.stage.arm
-        self._estimator = EstimatorNode(self._arm, ArmErrors(), lambda p: behind_joints(p, arm))
+        self._estimator = EstimatorNode(self._arm, lambda p: behind_joints(p, arm), BEHIND_JOINTS)
         self._listened = False
 
     @property

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
-from load_identification.arm.payload.errors import ArmErrors
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.time_delay import delay_warning
 from load_identification.interface.batches import CHANNELS
@@ -55,20 +55,20 @@ class EstimatorNode(Node):
     upstream : Upstream, optional
         What comes before, of which somebody passes samples to `process`; none: read the topics
         between the nodes by `tick`, whoever publishes them.
-    errors : ArmErrors, optional
-        Of an arm that weighs with its joints: they are in the intervals.
     adapt : callable, optional
         Returns the parameters that hold behind what comes before.
+    defaults : mapping of str to any, optional
+        Of parameters that are other behind it.
     """
 
     def __init__(
         self,
         upstream: Upstream | None = None,
-        errors: ArmErrors | None = None,
         adapt: Callable[[Parameters], Parameters] | None = None,
+        defaults: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__('estimator_node', namespace=NAMESPACE)
-        parameters = declare_parameters(self, ESTIMATOR)
+        parameters = declare_parameters(self, ESTIMATOR, defaults)
         if adapt is not None:
             parameters = adapt(parameters)
         self.period = 1.0 / parameters.poll_rate
@@ -76,7 +76,7 @@ class EstimatorNode(Node):
         self.batch_period = min(self._estimate_period, LONGEST_BATCH)
         """How long samples may wait where nobody wants each at once [s]."""
         self._wrench_delay = parameters.wrench_delay
-        self._payload = PayloadStage(parameters, errors)
+        self._payload = PayloadStage(parameters)
         self._topics: TopicUpstream | None = None
         if upstream is None:
             upstream = self._topics = TopicUpstream(self)

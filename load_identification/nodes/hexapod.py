@@ -125,7 +125,7 @@ class HexapodPipeline:
         friction = self._legs.stage.friction is not None
         self._estimator: EstimatorNode | None = None
         if self._legs.with_estimator:
-            self._estimator = EstimatorNode(self._legs, None, lambda p: behind_legs(p, friction))
+            self._estimator = EstimatorNode(self._legs, lambda p: behind_legs(p, friction))
         self.period = self._legs.period
 
     @property

@@ -20,9 +20,6 @@ from load_identification.pipeline.wrist_front import present_axes
 LEG_FORCE_NOISE, LEG_TORQUE_NOISE = 1.0, 0.2
 """What the estimator is to expect behind six legs with friction [N, N m]."""
 
-JOINT_FORCE_NOISE, JOINT_TORQUE_NOISE = 0.5, 0.1
-"""The same behind the joints of an arm [N, N m]."""
-
 
 def effort_filter(arm: IdentifiedArm, parameters: Parameters) -> EffortFilter:
     """Return the filter stage of an arm that weighs with its joints.
@@ -67,15 +64,13 @@ def behind_joints(parameters: Parameters, arm: IdentifiedArm) -> Parameters:
     """Return the parameters of an estimator behind the joints of an arm.
 
     Gravity and cutoff are those of the arm model; the wrench is made here, as what the load exerts
-    on the sensor, noisier than a wrist sensor's.
+    on the sensor. Defaults are `BEHIND_JOINTS`.
     """
     return replace(
         parameters,
         wrench_convention='on_sensor',
         gravity=tuple(arm.gravity.tolist()),
         cutoff_frequency=arm.cutoff,
-        force_noise=max(parameters.force_noise, JOINT_FORCE_NOISE),
-        torque_noise=max(parameters.torque_noise, JOINT_TORQUE_NOISE),
     )
 
 
@@ -98,7 +93,7 @@ class EffortFront:
         if raw is not None and raw.stamps.size:
             self._newest = raw
         joints = robot.joints if robot is not None else ()
-        return Samples(raw, filtered, joints, sensitivity=self.filter.sensitivity)
+        return Samples(raw, filtered, joints)
 
     def axes(self) -> tuple[RotationAxis, ...]:
         """Return the axes of the joints in the present pose, none where it is not known."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from load_identification.arm.payload.errors import ArmErrors
 from load_identification.estimation.events import EventKind
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.interface.parameters import CONVENTIONS, Parameters
@@ -27,28 +26,19 @@ class PayloadStage:
     Parameters
     ----------
     parameters : Parameters
-    errors : ArmErrors, optional
-        Of an arm that weighs with its joints: they are in the intervals.
     observer : Observer, optional
         Told of everything that goes through.
     """
 
-    def __init__(
-        self,
-        parameters: Parameters,
-        errors: ArmErrors | None = None,
-        observer: Observer | None = None,
-    ) -> None:
+    def __init__(self, parameters: Parameters, observer: Observer | None = None) -> None:
         self.sign = CONVENTIONS[parameters.wrench_convention]
         """From the raw wrench to what the load exerts on the sensor, and back."""
-        self.estimator = settings.payload_estimator(
-            parameters, errors.covariance if errors else None
-        )
+        self.estimator = settings.payload_estimator(parameters)
         self.driver = DriverPayload(self.estimator, settings.driver_payload(parameters))
         self.weigher = StaticWeigher(self.estimator, self.sign, self.driver)
         self.newest_raw: SynchronizedBatch | None = None
         """The last raw samples: where the joints are."""
-        self._errors, self._observer = errors, observer
+        self._observer = observer
         self._skip_until = 0
         self._number = 0
         self._raw_start = self._delay = 0
@@ -73,7 +63,7 @@ class PayloadStage:
             if not self.driver.changing:
                 self.driver_payload_changed(held)
         else:
-            self._take_filtered(filtered, samples.sensitivity)
+            self._take_filtered(filtered)
         return filtered
 
     def driver_payload_changed(self, before: FloatArray) -> None:
@@ -96,8 +86,6 @@ class PayloadStage:
             self._skip_until = raw + min(max(raw - filtered, 0), MOST_DELAY_NS)
         self.estimator.reset()
         self.estimator.events.add(kind, filtered)
-        if self._errors is not None:
-            self._errors.reset()
 
     def _take_raw(self, batch: SynchronizedBatch, samples: Samples) -> None:
         alive = batch
@@ -112,7 +100,7 @@ class PayloadStage:
         if self._observer is not None and batch.stamps.size:
             self._observer.add_raw(batch.stamps, self.sign * batch.wrench)
 
-    def _take_filtered(self, batch: FilteredBatch, sensitivity: FloatArray | None) -> None:
+    def _take_filtered(self, batch: FilteredBatch) -> None:
         if batch.stamps.size and not self._raw_start <= self.estimator.newest < batch.stamps[0]:
             # The first sample of a filter is half a window after the first that it was given.
             self._delay = min(max(int(batch.stamps[0]) - self._raw_start, 0), MOST_DELAY_NS)
@@ -125,12 +113,9 @@ class PayloadStage:
         first = int(np.searchsorted(batch.stamps, self._skip_until, 'right'))
         if first:
             batch = batch.select(slice(first, None))
-            sensitivity = None if sensitivity is None else sensitivity[first:]
         for piece in self._pieces(batch) if batch.stamps.size else ():
             self._estimate(piece)
             self._tell(piece)
-        if self._errors is not None and sensitivity is not None:
-            self._errors.add(batch, sensitivity)
 
     def _estimate(self, piece: FilteredBatch) -> None:
         """Update the estimator; it is told how coarse the wrench is by the stamps of raw samples.
@@ -156,8 +141,6 @@ class PayloadStage:
         """Tell of events, and the observer of everything."""
         events = self.estimator.events.since(self._number)
         self._number = self.estimator.events.newest.number
-        if self._errors is not None and any(event.kind.changes_load for event in events):
-            self._errors.reset()
         observer = self._observer
         if observer is None:
             return

@@ -25,15 +25,12 @@ class Samples:
         Those that carry the sensor; empty: not known.
     dead : tuple of bool
         Which channels of the raw wrench are not alive; empty: not known.
-    sensitivity : (n, 6, k) array or None
-        Of the filtered wrench to the errors of an arm that weighs with its joints.
     """
 
     raw: SynchronizedBatch | None = None
     filtered: FilteredBatch | None = None
     joints: tuple[str, ...] = ()
     dead: tuple[bool, ...] = ()
-    sensitivity: FloatArray | None = None
 
 
 class Observer(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from load_identification.estimation.belief.claim import SystematicCovariance
 from load_identification.estimation.identifiability import Requirements
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
@@ -89,8 +88,6 @@ def driver_payload(parameters: Parameters) -> FloatArray:
     return InertialParameters.from_center_of_mass(mass, center, np.zeros((3, 3))).to_vector()
 
 
-def payload_estimator(
-    parameters: Parameters, systematic_covariance: SystematicCovariance | None = None
-) -> PayloadEstimator:
-    """Return the estimator stage; for `systematic_covariance` see `PayloadEstimator`."""
-    return PayloadEstimator(estimator_settings(parameters), systematic_covariance)
+def payload_estimator(parameters: Parameters) -> PayloadEstimator:
+    """Return the estimator stage."""
+    return PayloadEstimator(estimator_settings(parameters))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from load_identification.arm.arm_file import read_arm_model
 from load_identification.arm.payload.effort_filter import EffortFilter
-from load_identification.arm.payload.errors import ArmErrors
 from load_identification.interface.batches import EffortBatch
 from load_identification.interface.cdr import JointStateReader
 from load_identification.interface.parameters import Parameters
@@ -38,7 +37,6 @@ class EffortIdentifier(Identifier):
         From joint states to samples, by the stage.
     joints : sequence of str
         That must be in the recording.
-    errors : ArmErrors, optional
     observer : Observer, optional
         Told of everything that goes through.
     """
@@ -50,10 +48,9 @@ class EffortIdentifier(Identifier):
         stage: EffortFilter | HexapodFilter,
         front: Callable[[EffortBatch], Samples],
         joints: Sequence[str],
-        errors: ArmErrors | None = None,
         observer: Observer | None = None,
     ) -> None:
-        super().__init__(parameters, observer, errors)
+        super().__init__(parameters, observer)
         self._stage, self._front, self._needed = stage, front, joints
         self._reader = JointStateReader(self._counted, recording.decoder(JOINT_STATE))
 
@@ -127,6 +124,5 @@ def joint_identifier(
         stage,
         EffortFront(stage).update,
         arm.joints,
-        ArmErrors(),
         observer,
     )

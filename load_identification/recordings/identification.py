@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from load_identification.arm.payload.errors import ArmErrors
 from load_identification.errors import FrameError, RecordingError
 from load_identification.estimation.events import Event
 from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
@@ -110,19 +109,12 @@ class Identifier(ABC):
     parameters : Parameters
     observer : Observer, optional
         Told of everything that goes through.
-    errors : ArmErrors, optional
-        Of an arm that weighs with its joints.
     """
 
-    def __init__(
-        self,
-        parameters: Parameters,
-        observer: Observer | None = None,
-        errors: ArmErrors | None = None,
-    ) -> None:
+    def __init__(self, parameters: Parameters, observer: Observer | None = None) -> None:
         self._parameters = parameters
         self._observer = observer
-        self._payload = PayloadStage(parameters, errors, observer)
+        self._payload = PayloadStage(parameters, observer)
         self._counted: Counter[str] = Counter()
         self._joints: set[str] = set()
         self._start = self._newest = 0

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import PARAMETERS
+from load_identification.arm.payload.errors import ArmErrors
 from load_identification.arm.payload.joint_wrench import (
     check_visible,
     random_poses,
@@ -99,16 +100,13 @@ class EffortFilter:
         """Parameters of a payload that the torques of this arm never tell."""
         self.efforts: Efforts | None = None
         """Those of the last update, if it has completed any."""
-        self.sensitivity: FloatArray = np.empty((0, 6, 0))
-        """By how much the wrench of each sample of the last update is off for an error of the arm
-        of one standard deviation, in each of its k independent directions, (n, 6, k)."""
         self._differentiator = differentiator
         self._gate = StampGate(round(max_gap * 1e9), 'joint_states', self.dropped)
         self._rest = RestDetector()
         self._monitor = ChannelMonitor(len(arm.joints))
         self._step = step_response(differentiator.delay)
-        self._root = _root(arm.covariance)
         self._model: ArmModel | None = None
+        self._errors: ArmErrors
         self._columns: list[int] = []
         self._usual: FloatArray = np.ones(6)
         self._usable_joints: SynchronizedBatch | None = None
@@ -140,7 +138,7 @@ class EffortFilter:
             )
         check_visible(robot, PARAMETERS)
         self.unseen = unseen_parameters(robot, PARAMETERS)
-        self._model, self.robot = model, robot
+        self._model, self.robot, self._errors = model, robot, ArmErrors.of(self.arm, model)
         self._columns = [self.arm.joints.index(name) for name in robot.joints]
         self._usual = self._usual_variance(robot)
         self.waiting_for = 'the first joint states'
@@ -239,10 +237,6 @@ class EffortFilter:
         jacobian = sensor_jacobian(robot, out.position[:, mine])
         found = torque_to_wrench(jacobian, self._variance(out)[:, mine])
         wrench = -np.einsum('nij,nj->ni', found.gain, residual[:, mine])
-        # An error of the arm is taken off the efforts, one of their scale multiplies them.
-        size, published = self.arm.values.size, out.wrench / self.arm.effort_scale
-        off = rows @ self._root[:size] - published[:, :, None] * self._root[size:]
-        self.sensitivity = found.gain @ off[:, mine]
         noise = np.broadcast_to(self._noise() ** 2, jacobian[:, 0].shape)
         pose = self._share(torque_to_wrench(jacobian, noise).covariance)
         share = self._share(found.covariance)
@@ -269,6 +263,8 @@ class EffortFilter:
             gravity_by_joint=frame_motion.gravity_by_joint,
             whitening=whitening(covariance, self._usual[[0, 3]], LEAST_NOISE),
             gravity_by_tilt=frame_motion.gravity_by_tilt,
+            sensitivity=found.gain @ self._errors.off(rows, predicted)[:, mine],
+            by_gain=np.einsum('nij,nkj,jg->ngik', found.gain, jacobian, self._errors.gain[mine]),
         )
 
     def _share(self, covariance: FloatArray) -> FloatArray:
@@ -314,12 +310,3 @@ class EffortFilter:
         self.dropped[reason] += count
         if count and np.all(bad):
             self._reason = wanted
-
-
-def _root(covariance: FloatArray) -> FloatArray:
-    """Return R (P, k) with ``R R^T`` the covariance, k its rank."""
-    length = np.sqrt(np.diag(covariance))
-    safe = np.where(length > 0.0, length, 1.0)
-    spread, basis = np.linalg.eigh(covariance / safe / safe[:, None])
-    kept = spread > 1e-12 * max(float(spread[-1]), 0.0)
-    return np.asarray(length[:, None] * basis[:, kept] * np.sqrt(spread[kept]))

@@ -1,73 +1,100 @@
-"""What errors of the identified arm make of a payload that its joints weigh."""
+"""What an identified arm may be wrong by: its model, changes of friction, gains of its drives."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from load_identification.interface.batches import FilteredBatch
-from load_identification.model.regressor import wrench_regressor
+from load_identification.arm.arm_file import IdentifiedArm
+from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.payload.joint_wrench import POSES
 from load_identification.typing_aliases import FloatArray
 
-PARAMETERS = 10
-UNKNOWNS = 16
+FRICTION_STD = 0.15
+"""Of the change of each level and slope of friction since the arm was identified, as a share of
+it: with temperature, load and wear [-]."""
+
+GAIN_STD = 0.03
+"""Of the error of each joint's gain, from signal to torque [-]."""
 
 
+@dataclass(frozen=True, eq=False)
 class ArmErrors:
-    """Carries the covariance of the arm's parameters into that of the payload.
+    """The k independent errors of an arm, each of one standard deviation; g of gains first.
 
-    Errors of the arm are the same in every sample, so no residual shows all of them and no number
-    of samples averages them out. With ``w = -A phi + offset + E z`` and z of covariance one, least
-    squares is off by ``H^-1 sum(X^T E / noise^2) z``, X = [-A, 1] and H = sum(X^T X / noise^2):
-    sums of fixed size, kept apart for force and torque, whose noise is learned later.
+    They are the same in every sample, so no number of samples averages them out: the estimator
+    finds them with the load, as far as motion shows them.
+
+    Attributes
+    ----------
+    root : (P, k) array
+        What they are in `IdentifiedArm.values`.
+    gain : (J, g) array
+        What those of gains are in the relative error of each scale.
     """
 
-    def __init__(self) -> None:
-        self.reset()
+    root: FloatArray
+    gain: FloatArray
 
-    def reset(self) -> None:
-        """Forget every sample."""
-        self._information: FloatArray = np.zeros((2, UNKNOWNS, UNKNOWNS))
-        self._pull: FloatArray = np.zeros((2, UNKNOWNS, 0))
+    @classmethod
+    def of(cls, arm: IdentifiedArm, model: ArmModel) -> ArmErrors:
+        """Return those of an arm with its model on a robot description."""
+        size, joints = arm.values.size, len(arm.joints)
+        root = _root(arm.covariance)
+        # Turned so that the first alone are of gains.
+        turned = root @ np.linalg.qr(root[size:].T, mode='complete')[0]
+        told = np.any(turned[size:] != 0.0, axis=1)
+        first = min(joints, turned.shape[1]) if told.any() else 0
+        given = GAIN_STD * np.eye(joints)[:, ~told]
+        gain = np.hstack([turned[size:, :first] / arm.effort_scale[:, None], given])
+        terms = [k for k, n in enumerate(arm.drive.terms) if n.startswith(('coulomb', 'viscous'))]
+        change = np.zeros_like(arm.drives)
+        change[:, terms] = FRICTION_STD * arm.drives[:, terms]
+        friction = np.diag(np.concatenate([np.zeros(arm.parameters.size), change.ravel()]))
+        friction = friction[:, np.any(friction, axis=0)]
+        absorbed = _absorbed(arm, model) @ given
+        parts = turned[:size, :first], absorbed, turned[:size, first:], friction
+        return cls(np.hstack(parts), gain)
 
-    def add(self, batch: FilteredBatch, sensitivity: FloatArray) -> None:
-        """Take in samples with `EffortFilter.sensitivity`, (n, 6, k)."""
-        if self._pull.shape[2] != sensitivity.shape[2]:
-            self._pull = np.zeros((2, UNKNOWNS, sensitivity.shape[2]))
-        used = np.isfinite(batch.wrench).all(axis=1)
-        count = int(np.sum(used))
-        if not count:
-            return
-        rows = np.zeros((count, 6, UNKNOWNS))
-        rows[:, :, :PARAMETERS] = -wrench_regressor(
-            batch.linear_acceleration[used],
-            batch.angular_velocity[used],
-            batch.angular_acceleration[used],
-        )
-        rows[:, :, PARAMETERS:] = np.eye(6)
-        error = sensitivity[used]
-        if batch.whitening.size:
-            root = batch.whitening[used]
-            rows, error = root @ rows, root @ error
-        for group, channels in enumerate((slice(0, 3), slice(3, 6))):
-            x = rows[:, channels].reshape(-1, UNKNOWNS)
-            self._information[group] += x.T @ x
-            self._pull[group] += x.T @ error[:, channels].reshape(len(x), -1)
+    def off(self, rows: FloatArray, predicted: FloatArray) -> FloatArray:
+        """Return by how much efforts are off for each error, (n, J, k), but for the load's part.
 
-    def covariance(self, noise: FloatArray) -> FloatArray:
-        """Return the (10, 10) covariance that the arm's errors add to that of the payload.
+        An error of the arm is taken off the efforts, one of their scale multiplies them. Measured
+        ones would bring their noise along, by which a gain seems known that nothing shows.
 
         Parameters
         ----------
-        noise : (2,) array
-            Of force and torque, by which the estimator has weighted them [N, N m].
+        rows : (n, J, P) array
+            Of the arm's model.
+        predicted : (n, J) array
+            Efforts of the arm alone [N m, N].
         """
-        weight = 1.0 / np.asarray(noise, dtype=np.float64)[:, None, None] ** 2
-        information = np.sum(self._information * weight, axis=0)
-        pull = np.sum(self._pull * weight, axis=0)
-        length = np.sqrt(np.diag(information))
-        length[length == 0.0] = 1.0
-        # What the samples do not tell yet is wide open anyway, by the estimator's own interval.
-        scaled = information / length / length[:, None]
-        error = np.linalg.lstsq(scaled, pull / length[:, None], rcond=1e-10)[0] / length[:, None]
-        body = error[:PARAMETERS]
-        return np.asarray(body @ body.T)
+        off: FloatArray = rows @ self.root
+        off[:, :, : self.gain.shape[1]] -= predicted[:, :, None] * self.gain
+        return off
+
+
+def _absorbed(arm: IdentifiedArm, model: ArmModel) -> FloatArray:
+    """Return what of `IdentifiedArm.values` an error of each gain has changed, (P, J).
+
+    The arm was identified with the same scales, wrong or not: least squares, in random motion.
+    """
+    rng = np.random.default_rng(0)
+    q = rng.uniform(-np.pi, np.pi, (POSES, len(arm.joints)))
+    rows = model.regressor(q, *rng.normal(0.0, 1.0, (2, *q.shape))) / arm.noise[:, None]
+    each = (rows @ arm.values)[:, :, None] * np.eye(len(arm.joints))
+    flat = rows.reshape(-1, arm.values.size)
+    length = np.linalg.norm(flat, axis=0)
+    length[length == 0.0] = 1.0
+    found = np.linalg.lstsq(flat / length, each.reshape(len(flat), -1), rcond=1e-8)[0]
+    return np.asarray(found / length[:, None])
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """Return R (P, k) with ``R R^T`` the covariance, k its rank."""
+    length = np.sqrt(np.diag(covariance))
+    safe = np.where(length > 0.0, length, 1.0)
+    spread, basis = np.linalg.eigh(covariance / safe / safe[:, None])
+    kept = spread > 1e-12 * max(float(spread[-1]), 0.0)
+    return np.asarray(length[:, None] * basis[:, kept] * np.sqrt(spread[kept]))

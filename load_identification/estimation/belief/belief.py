@@ -259,7 +259,7 @@ class Belief:
         body, std, part = self.values[self.model.body], self.body_std(), told(later.held)
         if has_moved(body, self.body, std, noise.each / assumed, part):
             later = later._evaluated_at(body)
-        if self.age >= SETTLING and is_known(body, std, part):
+        if self.age >= SETTLING and is_known(body, std / self.model.systematic.coarse, part):
             settled = later._evaluated_at(body)
             later = replace(settled, start=None, start_scores=None, held=(), held_noise=None)
         return later

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from load_identification.estimation.payload_estimate import (
     in_message_order,
     possible,
 )
-from load_identification.estimation.systematic_errors import error_words
+from load_identification.estimation.systematic_errors import OF_AN_ARM, error_words
 from load_identification.interface.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray
 
@@ -39,9 +38,6 @@ BODY = slice(PARAMETERS)
 
 SHOWN = 0.5
 """Posterior over prior standard deviation of an error below which motion shows it [-]."""
-
-SystematicCovariance: TypeAlias = Callable[[FloatArray], FloatArray]
-"""Covariance (10, 10) of the payload that no residual shows, for a noise of force and torque."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +52,6 @@ class Claim:
     excitation : Excitation
         By the load with the tool.
     settings : EstimatorSettings
-    besides : SystematicCovariance, optional
     """
 
     belief: Belief
@@ -64,7 +59,6 @@ class Claim:
     tool_covariance: FloatArray
     excitation: Excitation
     settings: EstimatorSettings
-    besides: SystematicCovariance | None = None
 
     @property
     def parameters(self) -> FloatArray:
@@ -80,8 +74,6 @@ class Claim:
         if not self.tool.any():
             # A tool found by this sensor was pulled at as well: the difference is the load's.
             covariance[BODY, BODY] += np.diag(self.belief.model.pose.like_a_load)
-        if self.besides is not None:
-            covariance[BODY, BODY] += self.besides(self.belief.noise.overall[1])
         return covariance
 
     @cached_property
@@ -194,6 +186,7 @@ def warnings(belief: Belief, zero: drift.Zero | None, stamp: int) -> tuple[str, 
         for name, value, std, prior in zip(
             errors.names, found.errors, found.errors_std, errors.std, strict=True
         )
+        if not name.startswith(OF_AN_ARM)
     ]
     if zero is not None and belief.drifts:
         variance = np.diag(found.covariance)[PARAMETERS:]
@@ -202,12 +195,12 @@ def warnings(belief: Belief, zero: drift.Zero | None, stamp: int) -> tuple[str, 
 
 
 def shown(belief: Belief) -> Mapping[str, CalibrationValue]:
-    """Return the systematic errors of which motion shows at least half."""
+    """Return the errors of the cell of which motion shows at least half."""
     found, errors = belief.knowledge, belief.model.systematic
     return {
         name: CalibrationValue(float(value), float(std))
         for name, value, std, prior in zip(
             errors.names, found.errors, found.errors_std, errors.std, strict=True
         )
-        if std < SHOWN * prior
+        if std < SHOWN * prior and not name.startswith(OF_AN_ARM)
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from load_identification.estimation.belief.model import FIELD, Model
+from load_identification.estimation.systematic_errors import CLASSES, OF_AN_ARM
 from load_identification.numerics.triangle import root_covariance
 from load_identification.typing_aliases import FloatArray
 
@@ -13,6 +14,10 @@ SCALE_PRIOR = 4.0
 
 LEAST_SCALE = 0.7
 """However small the errors look, there may be others of their kind [-]."""
+
+LEAST = np.where(np.isin([*CLASSES, ''], OF_AN_ARM), 1.0, LEAST_SCALE)
+"""Of each class: what is shown of an arm, as the difference of two gains, says little of what is
+not."""
 
 
 def learned_scales(
@@ -47,4 +52,4 @@ def learned_scales(
         found[place] = np.sqrt(
             (SCALE_PRIOR + square[mine].sum()) / (SCALE_PRIOR + shown[mine].sum())
         )
-    return np.maximum(found, LEAST_SCALE)
+    return np.maximum(found, LEAST)

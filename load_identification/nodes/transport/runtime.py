@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -49,8 +49,17 @@ _unknown: set[str] = set()
 """Parameters of no meaning that have been warned of: nodes in one process all get them."""
 
 
-def declare_parameters(node: Node, role: str) -> Parameters:
+def declare_parameters(
+    node: Node, role: str, defaults: Mapping[str, Any] | None = None
+) -> Parameters:
     """Declare the parameters that a node of this role uses, and return their values.
+
+    Parameters
+    ----------
+    node : Node
+    role : str
+    defaults : mapping of str to any, optional
+        Those that are other than in the table.
 
     Raises
     ------
@@ -74,7 +83,7 @@ def declare_parameters(node: Node, role: str) -> Parameters:
             low, high = info['limits']
             descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
         given = node._parameter_overrides.get(name)
-        default = parameter.default
+        default = (defaults or {}).get(name, parameter.default)
         value = check(name, given.value if given is not None else default)
         plain = list(value) if isinstance(value, tuple) else value
         node.declare_parameter(name, plain, descriptor, ignore_override=True)
