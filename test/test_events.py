@@ -313,7 +313,6 @@ def test_a_grasp_before_the_first_motion_is_not_stuck_and_not_taken_back(
     estimator = stage()
     for piece in pieces(batch):
         estimator.update(piece)
-        estimator.estimate()
     assert EventKind.UNCHANGED not in kinds(estimator)
     estimate = estimator.estimate()
     assert estimate is not None

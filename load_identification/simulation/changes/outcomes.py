@@ -77,10 +77,7 @@ def outcome(run: Run) -> Outcome:
     due = DUE[run.kind]
     for piece in pieces(run.batch):
         stage.update(piece)
-        estimate = stage.estimate()
-        if estimate is None:
-            continue
-        now = estimate.stamp * 1e-9 + run.delay
+        now = stage.newest * 1e-9 + run.delay
         event = stage.events.newest
         kind = event.kind
         if event.number and now < run.changed:
@@ -91,7 +88,8 @@ def outcome(run: Run) -> Outcome:
         if kind is run.change.truth and np.isnan(told):
             told = now - run.moved
         wrong |= now < run.moved + 3.0 and kind in CLAIMS and kind is not run.change.truth
-        if run.changed + due < now <= run.moved + 3.0 + STEP:
+        estimate = stage.estimate() if run.changed + due < now <= run.moved + 3.0 + STEP else None
+        if estimate is not None:
             now_held, now_claimed = judged(estimate, run.change.load[1])
             held, claimed = held + now_held, claimed + now_claimed
             error = float(estimate.values[0] - run.change.load[1].mass)
