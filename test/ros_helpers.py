@@ -79,6 +79,13 @@ WITH_ESTIMATOR = ('load_identification', 'estimator', 'hexapod', 'arm_estimator'
 """Modules whose process holds an estimator."""
 
 
+def catches(process: int, number: signal.Signals) -> bool:
+    """Tell whether a process handles a signal itself, by its ID."""
+    status = Path(f'/proc/{process}/status').read_text(encoding='utf-8')
+    caught = next(line for line in status.splitlines() if line.startswith('SigCgt:'))
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
 class NodeProcess:
     """An executable of the package in a process of its own.
 
@@ -133,9 +140,7 @@ class NodeProcess:
 
     def catches(self, number: signal.Signals) -> bool:
         """Whether it has got as far as to handle a signal itself."""
-        status = Path(f'/proc/{self._process.pid}/status').read_text(encoding='utf-8')
-        caught = next(line for line in status.splitlines() if line.startswith('SigCgt:'))
-        return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+        return catches(self._process.pid, number)
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal."""

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from ros_helpers import CODE, DEADLINE
+from ros_helpers import CODE, DEADLINE, catches
 
 from load_identification.nodes.transport import entry
 
@@ -61,13 +61,6 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.0005)
 
 
-def catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
-    """Tell whether a process handles a signal itself."""
-    status = Path(f'/proc/{process.pid}/status').read_text(encoding='utf-8')
-    caught = next(line for line in status.splitlines() if line.startswith('SigCgt:'))
-    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
-
-
 def has_loaded(process: subprocess.Popen[str], library: str) -> bool:
     """Tell whether a process has a library in its memory."""
     return library in Path(f'/proc/{process.pid}/maps').read_text(encoding='utf-8')
@@ -81,7 +74,7 @@ def test_a_signal_among_the_imports_ends_it_with_status_0(
     executable = EXECUTABLES[IMPORTED.index(library)]
     with started(executable) as process:
         # Python starts with a handler of SIGINT, none of SIGTERM: that is ours.
-        wait_for(functools.partial(catches, process, signal.SIGTERM))
+        wait_for(functools.partial(catches, process.pid, signal.SIGTERM))
         wait_for(functools.partial(has_loaded, process, library))
         process.send_signal(number)
         output, _ = process.communicate(timeout=DEADLINE)
