@@ -116,11 +116,11 @@ class SystematicErrors:
         tilt = p.base_tilt if base else 0.0
         rows += [(f'base_tilt.{a}', 'base_tilt', tilt) for a in AXES[:2]]
         rows += [(f'joint_zero.{k + 1}', 'joint_zero', p.joint_zero) for k in range(joints)]
+        self._delay = len(rows)
         rows += [('delay', 'delay', p.delay)]
         # What comes with a batch is in units of its standard deviation.
         rows += [(f'drive_gain.{k + 1}', 'drive_gain', 1.0) for k in range(gains)]
         rows += [(f'arm.{k + 1}', 'arm', 1.0) for k in range(arm)]
-        self._joints = joints
         self.coarse = COARSE if arm or gains else 1.0
         """How much worse than behind a sensor the load may be known where it is linearised at."""
         self._used = np.array([std > 0.0 for _, _, std in rows])
@@ -158,14 +158,13 @@ class SystematicErrors:
         whole[:3, turned], whole[3:, turned] = SKEW @ -wrench[:3], SKEW @ -wrench[3:]
         # The load pulls with m g, and with mc x g.
         by_angle = np.hstack([block.gravity_by_tilt, block.gravity_by_joint])
-        delay = turned.stop + len(AXES[:2]) + self._joints
+        angles, of_arm = slice(turned.stop, self._delay), self._delay + 1
         if by_angle.shape[1]:
-            whole[:3, turned.stop : delay] = body[0] * by_angle
-            whole[3:, turned.stop : delay] = SKEW @ body[1:4] @ by_angle
-        whole[:, delay] = -(block.slope @ body)
-        drives = delay + 1 + len(block.by_gain)
-        whole[:, delay + 1 :] = block.sensitivity
-        whole[:, delay + 1 : drives] += (block.by_gain @ wrench).T
+            whole[:3, angles] = body[0] * by_angle
+            whole[3:, angles] = SKEW @ body[1:4] @ by_angle
+        whole[:, self._delay] = -(block.slope @ body)
+        whole[:, of_arm:] = block.sensitivity
+        whole[:, of_arm : of_arm + len(block.by_gain)] += (block.by_gain @ wrench).T
         return np.asarray(whole[:, self._used])
 
 

@@ -173,9 +173,8 @@ class Belief:
 
         It may be so much later [s], and so much farther [rad].
         """
-        best = member is None or member == self.best
         place = self.best if member is None else member
-        found = self.values if best else values(self.triangles[place])
+        found = self.values if place == self.best else values(self.triangles[place])
         rows = self.model.rows(block, self.body)[:, :-1]
         moved = np.zeros((6, 6))
         if elapsed:

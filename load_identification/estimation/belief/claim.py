@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -180,15 +180,9 @@ def warnings(belief: Belief, zero: drift.Zero | None, stamp: int) -> tuple[str, 
     stamp : int
         Of now [ns].
     """
-    found, errors = belief.knowledge, belief.model.systematic
-    words = [
-        error_words(name, float(value), float(std), float(prior))
-        for name, value, std, prior in zip(
-            errors.names, found.errors, found.errors_std, errors.std, strict=True
-        )
-        if not name.startswith(OF_AN_ARM)
-    ]
+    words = [error_words(*error) for error in _errors_of_the_cell(belief)]
     if zero is not None and belief.drifts:
+        found = belief.knowledge
         variance = np.diag(found.covariance)[PARAMETERS:]
         words.append(zero.words(stamp, found.offset, variance, belief.model.pose.variance))
     return tuple(filter(None, words))
@@ -196,11 +190,17 @@ def warnings(belief: Belief, zero: drift.Zero | None, stamp: int) -> tuple[str, 
 
 def shown(belief: Belief) -> Mapping[str, CalibrationValue]:
     """Return the errors of the cell of which motion shows at least half."""
-    found, errors = belief.knowledge, belief.model.systematic
     return {
-        name: CalibrationValue(float(value), float(std))
-        for name, value, std, prior in zip(
-            errors.names, found.errors, found.errors_std, errors.std, strict=True
-        )
-        if std < SHOWN * prior and not name.startswith(OF_AN_ARM)
+        name: CalibrationValue(value, std)
+        for name, value, std, prior in _errors_of_the_cell(belief)
+        if std < SHOWN * prior
     }
+
+
+def _errors_of_the_cell(belief: Belief) -> Iterator[tuple[str, float, float, float]]:
+    """Yield names, values, standard deviations and those expected; none of an arm that weighs."""
+    found, errors = belief.knowledge, belief.model.systematic
+    numbers = np.column_stack([found.errors, found.errors_std, errors.std]).tolist()
+    for name, (value, std, prior) in zip(errors.names, numbers, strict=True):
+        if not name.startswith(OF_AN_ARM):
+            yield name, value, std, prior
