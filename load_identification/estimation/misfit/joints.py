@@ -73,15 +73,17 @@ def joint_trial(task: Problem, evidence: Evidence, robot: Robot) -> Trial:
     robot : Robot
     """
 
-    def left(joints: _Joints, blocks: Evidence) -> float:
-        found, payload = problem(joints.moved(blocks, robot), task.scale, 1.0).alone()
-        return found if payload[0] > 0.0 else np.inf
+    def moved(joints: _Joints, blocks: Evidence) -> Problem:
+        return problem(joints.moved(blocks, robot), task.scale, 1.0)
 
     few = evidence.select(slice(None, None, max(len(evidence.wrench) // FOR_CHOICE, 1)))
-    best = min(_every(robot), key=lambda joints: left(joints, few))
+    best = min(_every(robot), key=lambda joints: _left(moved(joints, few)))
+    whole = moved(best, evidence)
+    rows = whole.matrix, whole.wrench
+    return Trial(Kind.JOINTS, _left(whole), NOTHING, lambda _: best.words, lambda: rows)
 
-    def rows() -> tuple[FloatArray, FloatArray]:
-        whole = problem(best.moved(evidence, robot), task.scale, 1.0)
-        return whole.matrix, whole.wrench
 
-    return Trial(Kind.JOINTS, left(best, evidence), NOTHING, lambda _: best.words, rows)
+def _left(task: Problem) -> float:
+    """Return the mean square that payload and offset leave; infinite with a mass below zero."""
+    found, payload = task.alone()
+    return found if payload[0] > 0.0 else np.inf

@@ -121,7 +121,7 @@ def judged(
         return Verdict(now if enough else np.nan)
     found = trials(task, evidence, gravity)
     if robot is not None and enough and min(trial.left for trial in found) > EXPLAINED:
-        # Takes a tenth of a second, and is seldom wrong.
+        # Joints are seldom wrong, and to try them takes a tenth of a second.
         found.append(joint_trial(task, evidence, robot))
     best, second = (found := sorted(found, key=lambda trial: trial.left))[:2]
     doubted = next(trial for trial in found if trial.kind not in ELSEWHERE)
