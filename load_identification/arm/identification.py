@@ -12,9 +12,7 @@ from load_identification.arm.assessment import Prediction, predict, predict_moti
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.fit import identify_rows
-from load_identification.arm.methods.acceleration_free import (
-    low_passed_rows,
-)
+from load_identification.arm.methods.acceleration_free import low_passed_rows
 from load_identification.arm.methods.drive_gains import Loaded, identify_loaded, poor_gains
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages

@@ -25,11 +25,7 @@ from load_identification.interface.names import INTERVAL, in_words
 from load_identification.interface.node_table import BEHIND_JOINTS, NODES, nobodys
 from load_identification.interface.output import check_output, write_output
 from load_identification.interface.parameter_file import from_yaml, read_sections
-from load_identification.interface.parameters import (
-    CONVENTIONS,
-    Parameters,
-    check,
-)
+from load_identification.interface.parameters import CONVENTIONS, Parameters, check
 from load_identification.pipeline import settings
 from load_identification.recordings.identification import Identification, identify
 from load_identification.recordings.reader import Topics, open_recording
@@ -142,7 +138,38 @@ def _outcome(
     )
 
 
-def _parameters(path: Path, defaults: Mapping[str, Any]) -> Parameters:
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what does not go together, before anything is made."""
+    if (arguments.recording is None) == (arguments.static is None):
+        raise ParameterError('needs a RECORDING, or --static POSES.csv; not both')
+    kinds = arguments.static, arguments.mechanism, arguments.arm_model
+    if sum(kind is not None for kind in kinds) > 1:
+        raise ParameterError('--static, --mechanism and --arm-model go one at a time')
+    if arguments.static is not None and arguments.report:
+        raise ParameterError('--report is for recordings: leave out --static')
+    if arguments.mechanism is not None and arguments.report:
+        raise ParameterError('--report is for arms: leave it out, or --mechanism')
+    if arguments.arm_model is not None and arguments.gravity is not None:
+        raise ParameterError('gravity is in the arm model: leave out --gravity')
+
+
+def _parameters(arguments: argparse.Namespace) -> Parameters:
+    """Return the parameters of the file, with what the command line says besides."""
+    defaults = BEHIND_JOINTS if arguments.arm_model is not None else {}
+    parameters = Parameters(**defaults)
+    if arguments.params is not None:
+        parameters = _from_file(arguments.params, defaults)
+    if arguments.gravity is not None:
+        parameters = replace(parameters, gravity=check('gravity', arguments.gravity))
+    if arguments.description is not None:
+        text = read_description(arguments.description)
+        parameters = replace(parameters, robot_description=text)
+    if arguments.sensor_frame is not None:
+        parameters = replace(parameters, sensor_frame=arguments.sensor_frame)
+    return parameters
+
+
+def _from_file(path: Path, defaults: Mapping[str, Any]) -> Parameters:
     """Read parameters; warn of those that no running node would read there."""
     parameters = from_yaml(path, defaults)
     sections = [(name, list(values)) for name, values in read_sections(path)]
@@ -169,35 +196,15 @@ def _run_static(arguments: argparse.Namespace, parameters: Parameters) -> bool:
 
 def run(arguments: argparse.Namespace) -> bool:
     """Do what the command line asks; return whether the mass is identified."""
-    if (arguments.recording is None) == (arguments.static is None):
-        raise ParameterError('needs a RECORDING, or --static POSES.csv; not both')
-    kinds = arguments.static, arguments.mechanism, arguments.arm_model
-    if sum(kind is not None for kind in kinds) > 1:
-        raise ParameterError('--static, --mechanism and --arm-model go one at a time')
-    if arguments.static is not None and arguments.report:
-        raise ParameterError('--report is for recordings: leave out --static')
-    if arguments.arm_model is not None and arguments.gravity is not None:
-        raise ParameterError('gravity is in the arm model: leave out --gravity')
+    _check(arguments)
     check_output('--output', arguments.output)
     recorder = Recorder() if arguments.report is not None else None
     if recorder is not None:
         check_folder(arguments.report)
-    defaults = BEHIND_JOINTS if arguments.arm_model is not None else {}
-    parameters = Parameters(**defaults)
-    if arguments.params is not None:
-        parameters = _parameters(arguments.params, defaults)
-    if arguments.gravity is not None:
-        parameters = replace(parameters, gravity=check('gravity', arguments.gravity))
-    if arguments.description is not None:
-        text = read_description(arguments.description)
-        parameters = replace(parameters, robot_description=text)
-    if arguments.sensor_frame is not None:
-        parameters = replace(parameters, sensor_frame=arguments.sensor_frame)
+    parameters = _parameters(arguments)
     if arguments.static is not None:
         return _run_static(arguments, parameters)
     topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
-    if arguments.mechanism is not None and recorder is not None:
-        raise ParameterError('--report is for arms: leave it out, or --mechanism')
     if arguments.mechanism is not None or arguments.arm_model is not None:
         topics = replace(topics, wrench='')
     begin = time.monotonic()
