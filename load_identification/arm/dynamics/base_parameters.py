@@ -181,12 +181,15 @@ def preference(model: Model) -> IntArray:
 
 
 def random_motion(
-    joints: int, samples: int, seed: int = 0
+    joints: int, samples: int, seed: int = 0, rate: float = 3.0
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return positions all around, velocities and accelerations (samples, joints), at random."""
+    """Return positions all around, velocities and accelerations (samples, joints), at random.
+
+    Those have a standard deviation of `rate` [rad/s, m/s, and per s].
+    """
     rng = np.random.default_rng(seed)
     q = rng.uniform(-np.pi, np.pi, (samples, joints))
-    qd, qdd = rng.normal(0.0, 3.0, (2, samples, joints))
+    qd, qdd = rng.normal(0.0, rate, (2, samples, joints))
     return q, qd, qdd
 
 

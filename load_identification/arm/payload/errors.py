@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.arm.arm_file import IdentifiedArm
+from load_identification.arm.dynamics.base_parameters import random_motion
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.payload.joint_wrench import POSES
 from load_identification.typing_aliases import FloatArray
@@ -80,9 +81,7 @@ def _absorbed(arm: IdentifiedArm, model: ArmModel) -> FloatArray:
 
     The arm was identified with the same scales, wrong or not: least squares, in random motion.
     """
-    rng = np.random.default_rng(0)
-    q = rng.uniform(-np.pi, np.pi, (POSES, len(arm.joints)))
-    rows = model.regressor(q, *rng.normal(0.0, 1.0, (2, *q.shape))) / arm.noise[:, None]
+    rows = model.regressor(*random_motion(len(arm.joints), POSES, rate=1.0)) / arm.noise[:, None]
     each = (rows @ arm.values)[:, :, None] * np.eye(len(arm.joints))
     flat = rows.reshape(-1, arm.values.size)
     length = np.linalg.norm(flat, axis=0)
