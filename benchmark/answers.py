@@ -158,13 +158,16 @@ def main() -> int:
         rclpy.init(args=[])
         bench = Bench(Node('answers', namespace=NAMESPACE, start_parameter_services=False))
         process = bench.start()
-        bench.heard()
-        times = {name: [bench.call(name) for _ in range(runs)] for name in ('check_mass', 'reset')}
-        first = [bench.first_call('calibrate_offset') for _ in range(arguments.clients)]
-        if first:
-            times[f'first call of {len(first)} clients'] = first
-        process.terminate()
-        process.wait()
+        try:
+            bench.heard()
+            called = ('check_mass', 'reset')
+            times = {name: [bench.call(name) for _ in range(runs)] for name in called}
+            first = [bench.first_call('calibrate_offset') for _ in range(arguments.clients)]
+            if first:
+                times[f'first call of {len(first)} clients'] = first
+        finally:
+            process.terminate()
+            process.wait()
         for state in STATES:
             for number in (signal.SIGINT, signal.SIGTERM):
                 name = f'{number.name} {state}'
