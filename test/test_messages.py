@@ -124,7 +124,7 @@ def test_joint_states_become_batches_of_one_layout_each() -> None:
         joints(2, ('b', 'a')),
         joints(3, ('c',)),
     ]
-    batches = list(read_joint_states(messages, dropped))
+    batches = list(read_joint_states(messages, dropped, JointBatch))
     assert [batch.names for batch in batches] == [('a', 'b'), ('b', 'a'), ('c',)]
     np.testing.assert_array_equal(batches[0].position, [[0.0, 1.0], [10.0, 11.0]])
     np.testing.assert_array_equal(batches[0].velocity, [[0.5, 1.5], [np.nan, np.nan]])
@@ -150,7 +150,7 @@ def test_a_joint_state_that_contradicts_itself_is_dropped_and_counted(
     dropped: Counter[str] = Counter()
     messages = [joints(0), joints(2)]
     messages.insert(place, bad)
-    (batch,) = read_joint_states(messages, dropped)
+    (batch,) = read_joint_states(messages, dropped, JointBatch)
     assert batch.stamps.tolist() == [START, START + 2]
     assert dropped == {reason: 1}
 
@@ -216,7 +216,7 @@ def test_messages_of_a_recording_are_read_like_those_of_rclpy() -> None:
         (
             joints(4, effort=[1.0, 2.0]),
             'sensor_msgs/msg/JointState',
-            lambda m: read_joint_states([m], Counter()),
+            lambda m: read_joint_states([m], Counter(), JointBatch),
         ),
     ):
         recorded = store.deserialize_cdr(serialize_message(message), kind)
@@ -254,7 +254,7 @@ def test_bytes_are_read_as_rclpy_reads_them_whatever_the_layout() -> None:
     messages += [bad for bad, _ in BAD_JOINT_STATES]
     plain: Counter[str] = Counter()
     fast: Counter[str] = Counter()
-    expected = sorted(flat(read_joint_states(messages, plain)))
+    expected = sorted(flat(read_joint_states(messages, plain, JointBatch)))
     reader = JointStateReader(fast, decoder(JointState))
     raws = [serialize_message(message) for message in messages]
     got = [s for part in (raws[:7], raws[7:500], raws[500:]) for s in flat(reader.read(part))]

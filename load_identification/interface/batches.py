@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from load_identification.model.robot import Robot
 
 B = TypeVar('B', bound='Batch')
+
+_nothing: Callable[[], Any] = partial(np.empty, 0)
 
 CHANNELS = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 """Names of the six channels of a wrench, in the order of every wrench array."""
@@ -123,6 +126,13 @@ class SynchronizedBatch(Batch):
     wrench: FloatArray
 
 
+LEFT_OUT = {
+    'gravity': (3,), 'rest': (), 'gravity_by_joint': (3, 0), 'gravity_by_tilt': (3, 0),
+    'whitening': (0, 0), 'joint_motion': (3, 0), 'sensitivity': (6, 0), 'by_gain': (0, 6, 6),
+}  # fmt: skip
+"""The arrays that a filtered batch may be made without, with the shape of a sample's part."""
+
+
 @dataclass(frozen=True)
 class FilteredBatch(Batch):
     """What the estimator needs to know of the motion and the wrench; all vectors in S.
@@ -176,30 +186,21 @@ class FilteredBatch(Batch):
     angular_velocity: FloatArray
     linear_acceleration: FloatArray
     angular_acceleration: FloatArray
-    gravity: FloatArray = field(default_factory=lambda: np.empty((0, 3)))
-    rest: BoolArray = field(default_factory=lambda: np.empty(0, dtype=bool))
-    gravity_by_joint: FloatArray = field(default_factory=lambda: np.empty((0, 3, 0)))
-    gravity_by_tilt: FloatArray = field(default_factory=lambda: np.empty((0, 3, 0)))
-    whitening: FloatArray = field(default_factory=lambda: np.empty((0, 0, 0)))
-    joint_motion: FloatArray = field(default_factory=lambda: np.empty((0, 3, 0)))
+    gravity: FloatArray = field(default_factory=_nothing)
+    rest: BoolArray = field(default_factory=_nothing)
+    gravity_by_joint: FloatArray = field(default_factory=_nothing)
+    gravity_by_tilt: FloatArray = field(default_factory=_nothing)
+    whitening: FloatArray = field(default_factory=_nothing)
+    joint_motion: FloatArray = field(default_factory=_nothing)
     robot: Robot | None = field(default=None, kw_only=True)
-    sensitivity: FloatArray = field(default_factory=lambda: np.empty((0, 6, 0)))
-    by_gain: FloatArray = field(default_factory=lambda: np.empty((0, 0, 6, 6)))
+    sensitivity: FloatArray = field(default_factory=_nothing)
+    by_gain: FloatArray = field(default_factory=_nothing)
 
     def __post_init__(self) -> None:
         # Arrays of n samples in any case, so that whoever cuts a batch need not know of them.
-        n = len(self.stamps)
-        for name, unknown in (
-            ('gravity', np.full((n, 3), np.nan)),
-            ('rest', np.zeros(n, dtype=bool)),
-            ('gravity_by_joint', np.empty((n, 3, 0))),
-            ('gravity_by_tilt', np.empty((n, 3, 0))),
-            ('whitening', np.empty((n, 0, 0))),
-            ('joint_motion', np.empty((n, 3, 0))),
-            ('sensitivity', np.empty((n, 6, 0))),
-            ('by_gain', np.empty((n, 0, 6, 6))),
-        ):
+        for name, shape in LEFT_OUT.items():
             if not len(getattr(self, name)):
+                unknown = np.full((len(self.stamps), *shape), False if name == 'rest' else np.nan)
                 object.__setattr__(self, name, unknown)
 
 

@@ -19,9 +19,10 @@ import numpy as np
 from load_identification.interface.batches import EffortBatch, JointBatch, WrenchBatch
 from load_identification.interface.messages import (
     NS,
-    read_efforts,
+    J,
     read_joint_states,
     read_wrenches,
+    wrench_of,
 )
 
 Decoder: TypeAlias = Callable[[bytes], Any]
@@ -206,27 +207,19 @@ class SerializedReader:
         stamp = message.header.stamp
         same = (record['sec'], record['nanosec']) == (stamp.sec, stamp.nanosec)
         for field in set(layout.record.names or ()) - {'sec', 'nanosec'}:
-            same &= np.array_equal(record[field], _numbers(message, field), equal_nan=True)
+            numbers = wrench_of(message) if field == 'wrench' else getattr(message, field)
+            same &= np.array_equal(record[field], np.array(numbers), equal_nan=True)
         if not same:
             return None
         self._layouts = [layout, *self._layouts[: MOST_LAYOUTS - 1]]
         return layout
 
 
-def _numbers(message: Any, field: str) -> Any:
-    """Return a field of a message as an array."""
-    value = getattr(message, field)
-    if field != 'wrench':
-        return np.array(value)
-    force, torque = value.force, value.torque
-    return np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
-
-
 def _stamps(records: Any) -> Any:
     return records['sec'].astype(np.int64) * NS + records['nanosec']
 
 
-class WrenchReader:
+class WrenchReader(SerializedReader):
     """Turns serialized geometry_msgs/WrenchStamped messages into batches.
 
     Parameters
@@ -239,19 +232,19 @@ class WrenchReader:
     """
 
     def __init__(self, frame: str, dropped: Counter[str], decode: Decoder) -> None:
+        super().__init__(decode, wrench_layout, dropped, 'wrench_malformed')
         self._frame = frame
-        self._reader = SerializedReader(decode, wrench_layout, dropped, 'wrench_malformed')
 
     def read(self, raws: Sequence[bytes]) -> Iterator[WrenchBatch]:
         """Yield a batch for each frame."""
-        records, messages = self._reader.sort(raws)
+        records, messages = self.sort(raws)
         for layout, values in records:
             frame = self._frame or layout.label[0]
             yield WrenchBatch(frame, _stamps(values), values['wrench'].copy())
         yield from read_wrenches(messages, self._frame)
 
 
-class JointStateReader:
+class JointStateReader(SerializedReader):
     """Turns serialized sensor_msgs/JointState messages into batches.
 
     Parameters
@@ -262,31 +255,26 @@ class JointStateReader:
     """
 
     def __init__(self, dropped: Counter[str], decode: Decoder) -> None:
-        self._dropped = dropped
-        self._reader = SerializedReader(
-            decode, joint_state_layout, dropped, 'joint_state_malformed'
-        )
-        self.joints = self._reader.label
-        """Returns the joints of a serialized message like others that have been read."""
+        super().__init__(decode, joint_state_layout, dropped, 'joint_state_malformed')
 
     def read(self, raws: Sequence[bytes]) -> Iterator[JointBatch]:
         """Yield a batch for each layout."""
-        records, messages = self._reader.sort(raws)
-        for layout, values in records:
-            position, velocity = values['position'].copy(), _or_nan(values, 'velocity')
-            yield JointBatch(layout.label, _stamps(values), position, velocity)
-        yield from read_joint_states(messages, self._dropped)
+        return self._read(raws, JointBatch)
 
     def read_efforts(self, raws: Sequence[bytes]) -> Iterator[EffortBatch]:
         """Yield a batch for each layout, efforts included."""
-        records, messages = self._reader.sort(raws)
+        return self._read(raws, EffortBatch)
+
+    def _read(self, raws: Sequence[bytes], kind: type[J]) -> Iterator[J]:
+        records, messages = self.sort(raws)
+        fields = kind.arrays()[1:]
         for layout, values in records:
-            if values['effort'].shape[1] not in (0, len(layout.label)):
+            if any(values[field].shape[1] not in (0, len(layout.label)) for field in fields):
                 self._dropped['joint_state_length'] += len(values)
-                continue
-            rest = (_or_nan(values, field) for field in ('velocity', 'effort'))
-            yield EffortBatch(layout.label, _stamps(values), values['position'].copy(), *rest)
-        yield from read_efforts(messages, self._dropped)
+            else:
+                columns = (_or_nan(values, field) for field in fields)
+                yield kind(layout.label, _stamps(values), *columns)
+        yield from read_joint_states(messages, self._dropped, kind)
 
 
 def _or_nan(records: Any, field: str) -> Any:

@@ -7,21 +7,23 @@ alike. Writing fills a message that the caller has made.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio
 
 from load_identification.interface.batches import (
-    EffortBatch,
     FilteredBatch,
     JointBatch,
     SynchronizedBatch,
     WrenchBatch,
 )
+from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.typing_aliases import FloatArray, IntArray
+
+J = TypeVar('J', bound=JointBatch)
 
 NS = 1_000_000_000
 
@@ -40,6 +42,11 @@ def set_stamp(header: Any, stamp: int) -> None:
 def vector(v: Any) -> tuple[float, float, float]:
     """Return a geometry_msgs/Vector3 as a tuple."""
     return v.x, v.y, v.z
+
+
+def wrench_of(message: Any) -> tuple[float, ...]:
+    """Return force and torque of a geometry_msgs/WrenchStamped [N, N m]."""
+    return vector(message.wrench.force) + vector(message.wrench.torque)
 
 
 def set_vector(v: Any, values: FloatArray) -> None:
@@ -69,14 +76,14 @@ def set_inertia(inertia: Any, values: FloatArray) -> None:
     """
     inertia.m = float(values[0])
     set_vector(inertia.com, values[1:4])
-    for name, value in zip(('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), values[4:], strict=True):
+    for name, value in zip(PARAMETER_KEYS[4:], values[4:], strict=True):
         setattr(inertia, name, float(value))
 
 
 def read_inertia(inertia: Any) -> FloatArray:
     """Return a geometry_msgs/Inertia as `set_inertia` takes it, (10,)."""
-    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-    return np.array([inertia.m, *vector(inertia.com), *(getattr(inertia, n) for n in names)])
+    moments = (getattr(inertia, name) for name in PARAMETER_KEYS[4:])
+    return np.array([inertia.m, *vector(inertia.com), *moments])
 
 
 def read_wrenches(messages: Iterable[Any], frame: str) -> Iterator[WrenchBatch]:
@@ -88,23 +95,14 @@ def read_wrenches(messages: Iterable[Any], frame: str) -> Iterator[WrenchBatch]:
     frame : str
         Overrides what the messages say, unless empty.
     """
-    rows: list[tuple[float, ...]] = []
-    stamps: list[int] = []
-    current = frame
-    for message in messages:
-        its_frame = frame or message.header.frame_id.lstrip('/')
-        if its_frame != current and rows:
-            yield WrenchBatch(current, np.array(stamps), np.array(rows))
-            rows, stamps = [], []
-        current = its_frame
-        stamps.append(stamp_of(message))
-        force, torque = message.wrench.force, message.wrench.torque
-        rows.append((force.x, force.y, force.z, torque.x, torque.y, torque.z))
-    if rows:
-        yield WrenchBatch(current, np.array(stamps), np.array(rows))
+    for name, group in groupby(messages, lambda m: frame or m.header.frame_id.lstrip('/')):
+        some = list(group)
+        yield WrenchBatch(name, _stamps(some), np.array([wrench_of(m) for m in some]))
 
 
-def read_joint_states(messages: Iterable[Any], dropped: Counter[str]) -> Iterator[JointBatch]:
+def read_joint_states(
+    messages: Iterable[Any], dropped: Counter[str], kind: type[J]
+) -> Iterator[J]:
     """Turn sensor_msgs/JointState messages into batches of one layout each.
 
     Parameters
@@ -112,29 +110,17 @@ def read_joint_states(messages: Iterable[Any], dropped: Counter[str]) -> Iterato
     messages : iterable of messages
     dropped : collections.Counter
         Where messages that contradict themselves are counted, by reason.
+    kind : type
+        Of the batches: with efforts or without.
     """
-    for names, group in _by_layout(messages, dropped, ('velocity',)):
-        columns = (_columns(group, field) for field in ('position', 'velocity'))
-        yield JointBatch(names, _stamps(group), *columns)
-
-
-def read_efforts(messages: Iterable[Any], dropped: Counter[str]) -> Iterator[EffortBatch]:
-    """Turn sensor_msgs/JointState messages into batches with efforts; see `read_joint_states`."""
-    for names, group in _by_layout(messages, dropped, ('velocity', 'effort')):
-        columns = (_columns(group, field) for field in ('position', 'velocity', 'effort'))
-        yield EffortBatch(names, _stamps(group), *columns)
-
-
-def _by_layout(
-    messages: Iterable[Any], dropped: Counter[str], optional: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
-    """Yield joint names, and the messages with these that do not contradict themselves."""
-    consistent = (message for message in messages if _consistent(message, dropped, optional))
+    fields = kind.arrays()[1:]
+    consistent = (m for m in messages if _consistent(m, dropped, fields[1:]))
     for names, group in groupby(consistent, lambda message: tuple(message.name)):
-        yield names, list(group)
+        some = list(group)
+        yield kind(names, _stamps(some), *(_columns(some, field) for field in fields))
 
 
-def _consistent(message: Any, dropped: Counter[str], optional: tuple[str, ...]) -> bool:
+def _consistent(message: Any, dropped: Counter[str], optional: Sequence[str]) -> bool:
     """Tell whether a joint state does not contradict itself."""
     count = len(message.name)
     lengths = (len(getattr(message, field)) for field in optional)
@@ -173,19 +159,10 @@ def read_synchronized(
     dropped : collections.Counter
         Where pairs that contradict themselves are counted, by reason.
     """
-
-    run, last = 0, 0
-
-    def layout(pair: tuple[Any, Any]) -> tuple[Any, ...]:
-        nonlocal run, last
-        before, last = last, stamp_of(pair[1])
-        run += last <= before
-        return tuple(pair[0].name), pair[1].header.frame_id, run
-
     consistent = (pair for pair in pairs if _consistent(pair[0], dropped, ('velocity',)))
-    for _, group in groupby(consistent, layout):
+    for group in _in_runs(consistent, lambda p: (tuple(p[0].name), p[1].header.frame_id)):
         states, wrenches = zip(*group, strict=True)
-        joints = next(read_joint_states(states, dropped))
+        joints = next(read_joint_states(states, dropped, JointBatch))
         batch = next(read_wrenches(wrenches, frame))
         yield SynchronizedBatch(
             names=joints.names,
@@ -202,30 +179,29 @@ def read_filtered(triples: Iterable[tuple[Any, Any, Any]]) -> Iterator[FilteredB
 
     Each is of one frame, its stamps increasing.
     """
-    rows: list[tuple[float, ...]] = []
-    stamps: list[int] = []
-    current = ''
+    for group in _in_runs(triples, lambda triple: triple[0].header.frame_id.lstrip('/')):
+        wrenches, twists, accels = zip(*group, strict=True)
+        (batch,) = read_wrenches(wrenches, '')
+        motions = [
+            vector(part)
+            for m, n in zip(twists, accels, strict=True)
+            for part in (m.twist.linear, m.twist.angular, n.accel.linear, n.accel.angular)
+        ]
+        vectors = np.array(motions, dtype=float).reshape(-1, 4, 3).transpose(1, 0, 2)
+        yield FilteredBatch(batch.frame, batch.stamps, batch.wrench, *vectors)
 
-    def batch() -> FilteredBatch:
-        values = np.array(rows, dtype=float)
-        vectors = np.split(values[:, 6:], 4, axis=1)
-        return FilteredBatch(current, np.array(stamps), values[:, :6], *vectors)
 
-    for wrench, twist, accel in triples:
-        frame = wrench.header.frame_id.lstrip('/')
-        stamp = stamp_of(wrench)
-        if rows and (frame != current or stamp <= stamps[-1]):
-            yield batch()
-            rows, stamps = [], []
-        current = frame
-        stamps.append(stamp)
-        rows.append(
-            vector(wrench.wrench.force)
-            + vector(wrench.wrench.torque)
-            + vector(twist.twist.linear)
-            + vector(twist.twist.angular)
-            + vector(accel.accel.linear)
-            + vector(accel.accel.angular)
-        )
-    if rows:
-        yield batch()
+def _in_runs(
+    samples: Iterable[tuple[Any, ...]], layout: Callable[[Any], object]
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Cut samples, messages of one stamp each, where their layout changes or the stamp falls."""
+    run = last = 0
+
+    def key(sample: tuple[Any, ...]) -> object:
+        nonlocal run, last
+        before, last = last, stamp_of(sample[-1])
+        run += last <= before
+        return layout(sample), run
+
+    for _, group in groupby(samples, key):
+        yield list(group)

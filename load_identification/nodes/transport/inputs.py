@@ -87,7 +87,7 @@ class JointInput(_Input):
     def __init__(self, node: Node, dropped: Counter[str]) -> None:
         self._dropped = dropped
         self._reader = JointStateReader(dropped, decoder(JointState))
-        super().__init__(node, JointState, '/joint_states', self._reader.joints)
+        super().__init__(node, JointState, '/joint_states', self._reader.label)
 
     def read(self) -> Iterator[JointBatch]:
         """Return the joint states that wait."""
