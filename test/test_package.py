@@ -261,7 +261,7 @@ def reasons_of(node: ast.AST) -> list[str]:
     match ast.unparse(node.func):
         case 'self._count':
             return texts(node.args[0])
-        case 'SerializedReader':
+        case 'super().__init__' if len(node.args) > 3:  # of a SerializedReader
             return texts(node.args[3])
         case 'self._drop':
             streams = ('joint_states', 'wrench')
