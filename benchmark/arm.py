@@ -47,6 +47,7 @@ from load_identification.simulation.khosla_kanade import (
     CMU_DD_ARM_II,
     CYLINDRICAL,
     PaperArm,
+    nearest,
     paper_motion,
 )
 from load_identification.simulation.random_arms import smooth_motion
@@ -179,7 +180,7 @@ def show_table(console: Console, paper: PaperArm, title: str) -> None:
     (own,) = motion_rows([model], base, log)
     told = solve(joint_stages(own), start, Solver(truncation=1e-8))
     # The estimate about the paper's frames, and with it the combinations there.
-    full = np.linalg.solve(carried, base.to_standard(told.values, carried @ initial))
+    full = np.linalg.solve(carried, nearest(base, told.values, carried @ initial))
     acting = sum(c != NOT_IDENTIFIABLE for c in found.classes)
     table = Table('parameter or combination', 'initial', 'true', 'estimated', title=title)
     for row, text in zip(found.matrix, found.combinations, strict=True):
@@ -207,7 +208,7 @@ def show_real_arm(console: Console, folder: Path) -> None:
     for name, predicted in (
         ('description', nominal),
         ('base parameters', found.predict(motion)),
-        ('links that could be built', found.predict_consistent(motion)),
+        ('links that could be built', found.model.predict(found.consistent, motion)),
     ):
         table.add_row(name, f'{100.0 * relative_error(effort, predicted):.2f}')
     console.print(table)

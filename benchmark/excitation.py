@@ -28,16 +28,16 @@ from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.methods.spectrum import spectral_rows
 from load_identification.arm.planning.criteria import CONDITION, ideal_blocks
 from load_identification.arm.planning.experiments import (
-    MotionSettings,
     feasible_experiments,
     locked_postures,
 )
-from load_identification.arm.planning.optimal_design import exhaustive, optimal_design
+from load_identification.arm.planning.optimal_design import optimal_design
 from load_identification.numerics.weighted_solution import solve
 from load_identification.simulation.excited_arm import (
     Case,
     Recording,
     case,
+    exhaustive,
     friction,
     planned,
     record,
@@ -126,7 +126,7 @@ def choice_table() -> Table:
     for joints, levels, size in GRIDS:
         arm = case(joints)
         postures = locked_postures(arm.limits, levels, seed=0)
-        experiments = feasible_experiments(arm.limits, MotionSettings(), postures)
+        experiments = feasible_experiments(arm.limits, postures)
         blocks = ideal_blocks(arm.regressor, experiments, np.ones(joints))
         begin = time.perf_counter()
         best = exhaustive(blocks, size)

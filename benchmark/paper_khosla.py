@@ -42,7 +42,7 @@ from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages
 from load_identification.arm.recording import ArmRecording, FilteredRecording, filtered
 from load_identification.numerics.weighted_solution import Solver, solve
-from load_identification.simulation.khosla_kanade import CMU_DD_ARM_II, PaperArm, Row
+from load_identification.simulation.khosla_kanade import CMU_DD_ARM_II, PaperArm, Row, nearest
 from load_identification.simulation.random_arms import smooth_motion
 from load_identification.typing_aliases import FloatArray
 
@@ -203,7 +203,7 @@ def main() -> int:
         ):
             start = base.to_base(carried @ first)
             values = solve(stages, start, Solver(truncation=least)).values
-            full = base.to_standard(values, carried @ first)
+            full = nearest(base, values, carried @ first)
             found.setdefault(name, []).append(told.matrix @ np.linalg.solve(carried, full))
             error = relative_error(efforts[2], model.predict(full, motions[2]))
             errors.setdefault(name, []).append(error)

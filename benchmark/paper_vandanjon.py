@@ -42,7 +42,6 @@ from load_identification.arm.planning.experiments import (
     COUPLING,
     INERTIAL,
     Experiment,
-    MotionSettings,
     exciting_motion,
     locked_postures,
 )
@@ -92,7 +91,7 @@ def mixed(posture: FloatArray, limits: Limits) -> list[Experiment] | None:
     """Return the five readings of a swing of joint 1, joints 2 and 3 moving a little, in phase."""
     swings = []
     for joint in (1, 2):
-        one = exciting_motion(CENTRIFUGAL, 0, joint, posture, limits, MotionSettings())
+        one = exciting_motion(CENTRIFUGAL, 0, joint, posture, limits)
         if one is None or not isinstance(one.motion, Oscillation):
             return None
         swings.append(one.motion)
@@ -108,7 +107,7 @@ def candidates(limits: Limits) -> list[list[Experiment]]:
     out: list[list[Experiment]] = []
     for posture in locked_postures(limits, LEVELS, seed=0):
         for joint in (1, 2):
-            one = exciting_motion(INERTIAL, joint, joint, posture, limits, MotionSettings())
+            one = exciting_motion(INERTIAL, joint, joint, posture, limits)
             if one is not None:
                 out.append([one])
         five = mixed(posture, limits)

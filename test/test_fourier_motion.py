@@ -159,19 +159,3 @@ def test_a_workspace_out_of_reach_is_refused_with_its_corners(arm: Case) -> None
     far = inside(Box(np.full(3, 2.0), np.full(3, 2.5)))
     with pytest.raises(ParameterError, match=r'edge of the workspace from \[2. 2. 2.\]'):
         optimise(arm, replace(SETTINGS, iterations=2), far)
-
-
-@pytest.mark.parametrize(
-    ('settings', 'message'),
-    [
-        ({'duration': 0.0}, r'duration is 0\.0 s'),
-        ({'period': float('nan')}, 'period is nan s'),
-        ({'harmonics': 2}, 'harmonics is 2'),
-        ({'draws': 0}, 'draws is 0'),
-    ],
-)
-def test_settings_that_cannot_be_used_are_refused(
-    settings: dict[str, float], message: str
-) -> None:
-    with pytest.raises(ParameterError, match=message):
-        FourierSettings(**settings)

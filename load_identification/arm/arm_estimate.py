@@ -152,10 +152,6 @@ class ArmEstimate:
         rows = self.model.regressor(*motion)[:, :, self.base.independent]
         return np.asarray(rows @ self.values)
 
-    def predict_consistent(self, motion: JointMotion) -> FloatArray:
-        """Return what (n, k) the consistent parameters predict of a motion [N m, N]."""
-        return self.model.predict(self.consistent, motion)
-
 
 def identified_arm(
     estimate: ArmEstimate,

@@ -177,7 +177,6 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _request(options: argparse.Namespace) -> Request:
-    from load_identification.arm.planning.experiments import MotionSettings
     from load_identification.arm.planning.planner import Request
 
     return Request(
@@ -192,7 +191,7 @@ def _request(options: argparse.Namespace) -> Request:
         levels=options.levels,
         experiments=options.experiments,
         criterion=options.criterion,
-        settings=MotionSettings(periods=options.periods),
+        periods=options.periods,
         seed=options.seed,
     )
 

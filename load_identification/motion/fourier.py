@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
-from load_identification.errors import ParameterError
 from load_identification.motion.joint_path import JointMotion
 from load_identification.motion.limits import Limits
 from load_identification.typing_aliases import FloatArray
@@ -47,17 +46,6 @@ class FourierSettings:
     descents: int = 3
     iterations: int = 100
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        for name in ('duration', 'period'):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0.0):
-                raise ParameterError(f'{name} is {value} s; it must be > 0')
-        for name, least in (('harmonics', 3), ('draws', 1), ('descents', 1), ('iterations', 0)):
-            value = getattr(self, name)
-            if value < least:
-                raise ParameterError(f'{name} is {value}; it must be at least {least}')
 
 
 @dataclass(frozen=True, eq=False)

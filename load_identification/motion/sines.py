@@ -14,6 +14,9 @@ from load_identification.typing_aliases import FloatArray
 FADE_PERIODS = 2
 """Periods in which an oscillation swells, and in which it dies down."""
 
+WAVES = 5
+"""Sines of each joint in a rich motion."""
+
 FADE_ROOM = 1.05
 """An oscillation takes at most this many times its steady acceleration while it swells [-]."""
 
@@ -72,7 +75,6 @@ def random_sines(
     duration: float,
     seed: int,
     highest_frequency: float = 1.0,
-    waves: int = 5,
 ) -> Sines:
     """Draw a rich motion about the middle of a range, as large as range and velocity allow.
 
@@ -91,8 +93,6 @@ def random_sines(
         Of the frequencies and phases.
     highest_frequency : float
         The lowest is a tenth of it [Hz].
-    waves : int
-        Sines per joint.
     """
     lower, upper, center = limits.lower, limits.upper, limits.center
     if not np.all((lower <= start) & (start <= upper) & np.isfinite(upper - lower)):
@@ -105,7 +105,7 @@ def random_sines(
     if not duration >= 2.0 * fade:
         raise ParameterError(f'duration is {duration} s; it must be at least {2.0 * fade:.2f} s')
     rng = np.random.default_rng(seed)
-    omega = 2.0 * np.pi * highest_frequency * rng.uniform(0.1, 1.0, (len(start), waves))
+    omega = 2.0 * np.pi * highest_frequency * rng.uniform(0.1, 1.0, (len(start), WAVES))
     phase = rng.uniform(0.0, 2.0 * np.pi, omega.shape)
     unscaled = Sines(start, center, duration, fade, 1.0 / omega, omega, phase)
 

@@ -15,25 +15,18 @@ from load_identification.typing_aliases import FloatArray, IntArray
 BLOCK = 16
 """Width of the panels of LAPACK's tpqrt: the fastest at 60 to 200 columns."""
 
-REGULAR = 1e-13
-"""Least diagonal entry of R, as a part of the largest, that counts as information."""
 
-
-def prior_triangle(std: FloatArray, mean: FloatArray | None = None) -> FloatArray:
-    """Return the triangle of independent unknowns, (n + 1, n + 1).
+def prior_triangle(std: FloatArray) -> FloatArray:
+    """Return the triangle of independent unknowns of mean zero, (n + 1, n + 1).
 
     Parameters
     ----------
     std : (n,) array
         Standard deviations, above zero.
-    mean : (n,) array, optional
-        Zero unless said.
     """
     size = len(std)
     triangle = np.zeros((size + 1, size + 1), order='F')
     np.fill_diagonal(triangle[:size, :size], 1.0 / std)
-    if mean is not None:
-        triangle[:size, size] = mean / std
     return triangle
 
 

@@ -17,6 +17,10 @@ from load_identification.parallel.mechanism import (
 from load_identification.typing_aliases import FloatArray
 
 CHECKS_PER_PERIOD = 100
+
+FADE = 2.0
+"""Time of fading in, and of fading out [s]."""
+
 MARGIN = 0.98
 """Share of stroke and rate limits that a plan uses: what lies between the checks, and tracking."""
 
@@ -88,7 +92,6 @@ def plan_sines(
     frequency: FloatArray,
     duration: float,
     phase: FloatArray | None = None,
-    fade: float = 2.0,
 ) -> OrientationSines:
     """Plan sinusoids on the orientation angles about home, as large as the machine allows.
 
@@ -102,8 +105,8 @@ def plan_sines(
         Wished amplitude [rad], frequency [Hz] and phase [rad, 0 by default] of roll, pitch, yaw.
         With three different frequencies whose ratios are not those of small numbers the platform
         turns about every axis.
-    duration, fade : float
-        Whole time, and that of fading in and of fading out [s].
+    duration : float
+        Whole time, `FADE` of fading in and of fading out included [s].
 
     Raises
     ------
@@ -114,10 +117,10 @@ def plan_sines(
     for name, value in (('amplitude', amplitude), ('frequency', frequency)):
         if np.shape(value) != (3,) or not np.all(np.asarray(value) > 0.0):
             raise ParameterError(f'{name} is {value}; it must be three numbers > 0')
-    if not duration >= 2.0 * fade > 0.0:
-        raise ParameterError(f'duration is {duration} s; it must be at least {2.0 * fade:g} s')
+    if not duration >= 2.0 * FADE:
+        raise ParameterError(f'duration is {duration} s; it must be at least {2.0 * FADE:g} s')
     columns = (array[:, None] for array in (amplitude, 2.0 * np.pi * frequency, phase))
-    angles = Sines(np.zeros(3), np.zeros(3), duration, fade, *columns)
+    angles = Sines(np.zeros(3), np.zeros(3), duration, FADE, *columns)
     wished = OrientationSines(mechanism.geometry.home, angles)
     if not is_allowed(mechanism, wished.scaled(0.0)):
         raise ParameterError(

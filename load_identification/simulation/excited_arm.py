@@ -6,6 +6,7 @@ All numbers are made up. The torques are Pinocchio's RNEA, so they owe nothing t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations, islice
 
 import numpy as np
 import pinocchio
@@ -19,13 +20,12 @@ from load_identification.arm.dynamics.base_parameters import (
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
-from load_identification.arm.planning.criteria import CONDITION, ideal_blocks
+from load_identification.arm.planning.criteria import CONDITION, ideal_blocks, judged
 from load_identification.arm.planning.experiments import (
-    MotionSettings,
     feasible_experiments,
     locked_postures,
 )
-from load_identification.arm.planning.optimal_design import optimal_design
+from load_identification.arm.planning.optimal_design import Design, design, optimal_design
 from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
 from load_identification.motion.joint_path import JointMotion
 from load_identification.motion.limits import Limits, arm_limits
@@ -101,14 +101,30 @@ def case(joints: int) -> Case:
     return Case(arm, limits, base, base_regressor(model, base), truth)
 
 
+AT_ONCE = 4096
+"""Choices judged together."""
+
+
 def planned(found: Case, size: int, periods: int = 6) -> ExperimentPlan:
     """Choose experiments on a grid."""
     postures = locked_postures(found.limits, (1, 3, 3), seed=0)
-    settings = MotionSettings(periods=periods)
-    experiments = feasible_experiments(found.limits, settings, postures)
+    experiments = feasible_experiments(found.limits, postures, periods=periods)
     blocks = ideal_blocks(found.regressor, experiments, np.ones(len(found.arm.joints)))
     chosen = optimal_design(blocks, size, 0, CONDITION, starts=2).chosen
     return plan_path(found.arm.joints, [experiments[k] for k in chosen], found.limits)
+
+
+def exhaustive(blocks: FloatArray, size: int) -> Design:
+    """Choose the experiments of least Frobenius condition number by trying every choice."""
+    single = np.einsum('nri,nrj->nij', blocks, blocks)
+    choices, least, chosen = combinations(range(len(blocks)), size), np.inf, np.arange(size)
+    while batch := list(islice(choices, AT_ONCE)):
+        places = np.array(batch)
+        condition, _ = judged(sum((single[column] for column in places.T), 0.0 * single[:1]))
+        best = int(np.argmin(condition))
+        if condition[best] < least:
+            least, chosen = float(condition[best]), places[best]
+    return design(blocks, chosen)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from load_identification.arm.dynamics.base_parameters import BaseParameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion
 from load_identification.arm.dynamics.tree import PARAMETERS, Arm
@@ -96,6 +97,11 @@ def _carried(row: Row) -> FloatArray:
         for unit in np.eye(10)
     ]
     return np.array(columns).T
+
+
+def nearest(base: BaseParameters, values: FloatArray, near: FloatArray) -> FloatArray:
+    """Return the parameters (P,) of given combinations (b,) that lie nearest to others (P,)."""
+    return np.asarray(near + np.linalg.pinv(base.matrix) @ (values - base.to_base(near)))
 
 
 def paper_motion(joints: int) -> JointMotion:

@@ -70,26 +70,6 @@ class BaseParameters:
         """Return the combinations beta (b,) of parameters (P,)."""
         return self.matrix @ parameters
 
-    def to_standard(
-        self, base: FloatArray, near: FloatArray, scale: FloatArray | None = None
-    ) -> FloatArray:
-        """Return the parameters of given combinations that lie nearest to others.
-
-        ``min ||(phi - near) / scale||`` with ``matrix phi = base``
-
-        Parameters
-        ----------
-        base : (b,) array
-            The combinations beta.
-        near : (P,) array
-            Such as the nominal parameters; zeros for the smallest.
-        scale : (P,) array, optional
-            How far each may sensibly move, 1 by default. One with 0 does not move.
-        """
-        weight = np.ones_like(near) if scale is None else scale
-        step = np.linalg.lstsq(self.matrix * weight, base - self.matrix @ near, rcond=None)[0]
-        return near + weight * step
-
     def _rows(self) -> list[tuple[FloatArray, int]]:
         return [(row, int(i)) for row, i in zip(self.matrix, self.independent, strict=True)]
 

@@ -35,35 +35,14 @@ CLEAR = 0.01
 MOST_POSTURES = 400
 """Of a grid; out of a larger one as many are drawn."""
 
+LOW_VELOCITY = 0.5
+"""Peak velocity of a joint driven for its acceleration, in parts of its limit [-]."""
 
-@dataclass(frozen=True)
-class MotionSettings:
-    """How the motions use the limits.
+SMALL_VELOCITY = 0.1
+"""Of a joint that moves only so as not to stick, and of the slow motion [-]."""
 
-    Attributes
-    ----------
-    low_velocity : float
-        Peak velocity of a joint driven for its acceleration, in parts of its limit [-].
-    small_velocity : float
-        Of a joint that moves only so as not to stick, and of the slow motion [-].
-    periods : int
-        Of full amplitude.
-    """
-
-    low_velocity: float = 0.5
-    small_velocity: float = 0.1
-    periods: int = 6
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        for name in ('low_velocity', 'small_velocity'):
-            value = getattr(self, name)
-            if not 0.0 < value <= 1.0:
-                raise ParameterError(f'{name} is {value}; it must be > 0 and at most 1')
-        if self.periods < LEAST_PERIODS:
-            raise ParameterError(
-                f'periods are {self.periods}; it must be at least {LEAST_PERIODS}'
-            )
+PERIODS = 6
+"""Of full amplitude."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +107,7 @@ def exciting_motion(
     measured: int,
     posture: FloatArray,
     limits: Limits,
-    settings: MotionSettings,
+    periods: int = PERIODS,
 ) -> Experiment | None:
     """Design a motion about a posture, or return None where the limits leave no room for it.
 
@@ -150,12 +129,13 @@ def exciting_motion(
         Where the others are locked and these swing about; a gravity motion of joint k covers all
         of its range [rad, m].
     limits : Limits
-    settings : MotionSettings
+    periods : int
+        Of full amplitude.
     """
     if kind == GRAVITY:
-        return _slow_motion(driven, posture, limits, settings)
+        return _slow_motion(driven, posture, limits)
     room = np.minimum(posture - limits.lower, limits.upper - posture)
-    share = 1.0 if kind == CENTRIFUGAL else settings.low_velocity
+    share = 1.0 if kind == CENTRIFUGAL else LOW_VELOCITY
     acceleration = limits.acceleration[driven] / FADE_ROOM
     amplitude = np.zeros(len(posture))
     velocity = share * limits.velocity[driven]
@@ -166,7 +146,7 @@ def exciting_motion(
     phase = np.zeros(len(posture))
     if measured != driven:
         amplitude[measured] = min(
-            settings.small_velocity * limits.velocity[measured] / omega,
+            SMALL_VELOCITY * limits.velocity[measured] / omega,
             limits.acceleration[measured] / FADE_ROOM / omega**2,
             room[measured],
         )
@@ -174,18 +154,16 @@ def exciting_motion(
             return None
         phase[measured] = np.pi / 4.0 if kind == CENTRIFUGAL else 0.0
     frequency = omega / (2.0 * np.pi)
-    swing = Oscillation(posture, amplitude, phase, frequency, settings.periods)
+    swing = Oscillation(posture, amplitude, phase, frequency, periods)
     return Experiment(kind, driven, measured, swing)
 
 
-def _slow_motion(
-    joint: int, posture: FloatArray, limits: Limits, settings: MotionSettings
-) -> Experiment | None:
+def _slow_motion(joint: int, posture: FloatArray, limits: Limits) -> Experiment | None:
     """Design the motion at constant velocity over all of a joint's range, eq. 12."""
     start, goal = posture.copy(), posture.copy()
     start[joint], goal[joint] = limits.lower[joint], limits.upper[joint]
     way = goal[joint] - start[joint]
-    speed = settings.small_velocity * limits.velocity[joint]
+    speed = SMALL_VELOCITY * limits.velocity[joint]
     # 15/8: the steepest slope of the smooth step. A tenth of the way at most goes by at each end.
     ramp = max(0.2, 1.875 * speed / limits.acceleration[joint])
     speed = min(speed, 0.2 * way / ramp)
@@ -195,10 +173,7 @@ def _slow_motion(
 
 
 def exciting_motions(
-    posture: FloatArray,
-    limits: Limits,
-    settings: MotionSettings,
-    kinds: Sequence[str] = KINDS,
+    posture: FloatArray, limits: Limits, periods: int = PERIODS
 ) -> Iterator[Experiment]:
     """Yield the motions of every joint k, and of every pair l > k, at one posture.
 
@@ -207,26 +182,20 @@ def exciting_motions(
     posture : (J,) array
         [rad, m].
     limits : Limits
-    settings : MotionSettings
-    kinds : sequence of str
-        Those wanted.
+    periods : int
+        Of full amplitude.
     """
-    unknown = [kind for kind in kinds if kind not in KINDS]
-    if unknown:
-        raise ParameterError(f'kind of motion {unknown[0]!r} is unknown; allowed: {KINDS}')
     joints = range(len(posture))
-    for kind in kinds:
+    for kind in KINDS:
         pair = kind in (CENTRIFUGAL, COUPLING)
         pairs = [(k, l) for k in joints for l in joints if (l > k if pair else l == k)]
         for k, l in pairs:
-            found = exciting_motion(kind, k, l, posture, limits, settings)
+            found = exciting_motion(kind, k, l, posture, limits, periods)
             if found is not None:
                 yield found
 
 
-def locked_postures(
-    limits: Limits, levels: int | Sequence[int], seed: int, most: int = MOST_POSTURES
-) -> FloatArray:
+def locked_postures(limits: Limits, levels: int | Sequence[int], seed: int) -> FloatArray:
     """Return a grid of postures (g, J), the centres of equal parts of each joint's range.
 
     Parameters
@@ -235,16 +204,16 @@ def locked_postures(
     levels : int or sequence of J int
         Parts of each range.
     seed : int
-        Of the draw from a grid of more than `most` postures.
-    most : int
+        Of the draw from a grid of more than `MOST_POSTURES`.
     """
     counts = np.broadcast_to(np.asarray(levels, dtype=np.int64), limits.lower.shape)
     if not (counts >= 1).all():
         raise ParameterError(f'levels of the grid are {levels}; they must be >= 1')
     total = int(np.prod(counts))
     chosen = np.arange(total)
-    if total > most:
-        chosen = np.sort(np.random.default_rng(seed).choice(total, most, replace=False))
+    if total > MOST_POSTURES:
+        rng = np.random.default_rng(seed)
+        chosen = np.sort(rng.choice(total, MOST_POSTURES, replace=False))
     places = np.stack(np.unravel_index(chosen, tuple(counts)), axis=1)
     share = (places + 0.5) / counts
     return np.asarray(limits.lower + share * (limits.upper - limits.lower))
@@ -252,10 +221,9 @@ def locked_postures(
 
 def feasible_experiments(
     limits: Limits,
-    settings: MotionSettings,
     postures: FloatArray,
     clearance: Clearance | None = None,
-    kinds: Sequence[str] = KINDS,
+    periods: int = PERIODS,
 ) -> list[Experiment]:
     """Return every exciting motion at every posture that the limits and the clearance allow.
 
@@ -265,21 +233,21 @@ def feasible_experiments(
     Parameters
     ----------
     limits : Limits
-    settings : MotionSettings
     postures : (g, J) array
         [rad, m].
     clearance : Clearance, optional
-    kinds : sequence of str
+    periods : int
+        Of full amplitude.
     """
     if clearance is not None:
         # Every motion at a posture goes through it.
         postures = postures[clearance.distance(postures) > CLEAR]
     found: dict[tuple[object, ...], Experiment] = {}
     for posture in postures:
-        for experiment in exciting_motions(posture, limits, settings, kinds):
+        for experiment in exciting_motions(posture, limits, periods):
             if clearance is not None and experiment.kind == GRAVITY:
                 free = _free_range(posture, experiment.driven, limits, clearance)
-                shorter = _slow_motion(experiment.driven, posture, free, settings)
+                shorter = _slow_motion(experiment.driven, posture, free)
                 if shorter is None:
                     continue
                 experiment = shorter

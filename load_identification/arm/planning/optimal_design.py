@@ -5,10 +5,8 @@ Vandanjon, Gautier and Desbats 1995, section 3.3, after Mitchell 1974 and Fedoro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations, islice
-from math import comb
 
 import numpy as np
 import scipy.linalg
@@ -32,13 +30,8 @@ RIDGE = 1e-9
 GAIN = 1e-9
 """Smallest relative gain for which an experiment is exchanged: rounding errors gain less."""
 
-MOST_SUBSETS = 5_000_000
-"""That the exhaustive search takes on."""
-
 MOST_ROUNDS = 50
 """Through all experiments chosen; some five are usual, but a ridge could go round in a ring."""
-
-BATCH = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +81,11 @@ def optimal_design(
     ParameterError
         Where the candidates, or so few of them, cannot determine all p parameters.
     """
-    _check(blocks, size)
+    if not 1 <= size <= len(blocks):
+        raise ParameterError(
+            f'{size} experiments are to be chosen out of {len(blocks)}; it must be 1 to '
+            f'{len(blocks)}'
+        )
     rng = np.random.default_rng(seed)
     best: Design | None = None
     for start in range(starts):
@@ -126,64 +123,11 @@ def as_they_come(blocks: FloatArray, size: int, seed: int) -> Design:
     return found or design(blocks, order)
 
 
-def exhaustive(blocks: FloatArray, size: int) -> Design:
-    """Choose the experiments of least Frobenius condition number by trying every choice.
-
-    Parameters
-    ----------
-    blocks : (N, r, p) array
-    size : int
-
-    Raises
-    ------
-    ParameterError
-        Where there are too many choices, or none that determines all parameters.
-    """
-    _check(blocks, size)
-    choices = comb(len(blocks), size)
-    if choices > MOST_SUBSETS:
-        raise ParameterError(
-            f'{size} of {len(blocks)} experiments can be chosen in {choices} ways; at most '
-            f'{MOST_SUBSETS} are tried'
-        )
-    single = np.einsum('nri,nrj->nij', blocks, blocks)
-    least, chosen = np.inf, np.arange(size)
-    for batch in _batches(len(blocks), size):
-        information = np.zeros((len(batch), *single.shape[1:]))
-        for column in batch.T:
-            information += single[column]
-        condition, _ = judged(information)
-        place = int(np.argmin(condition))
-        if condition[place] < least:
-            least, chosen = float(condition[place]), batch[place]
-    if not np.isfinite(least):
-        raise ParameterError(
-            f'no {size} of the {len(blocks)} experiments determine all {blocks.shape[2]} '
-            'parameters'
-        )
-    return design(blocks, chosen)
-
-
 def design(blocks: FloatArray, chosen: IntArray) -> Design:
     """Judge a choice of experiments."""
     condition, log_determinant = judged(_information(blocks[chosen]))
     places = np.sort(np.asarray(chosen, dtype=np.int64))
     return Design(float(condition), float(log_determinant), places)
-
-
-def _check(blocks: FloatArray, size: int) -> None:
-    if not 1 <= size <= len(blocks):
-        raise ParameterError(
-            f'{size} experiments are to be chosen out of {len(blocks)}; it must be 1 to '
-            f'{len(blocks)}'
-        )
-
-
-def _batches(candidates: int, size: int) -> Iterator[IntArray]:
-    """Yield all choices in arrays (b, size)."""
-    choices = combinations(range(candidates), size)
-    while batch := list(islice(choices, BATCH)):
-        yield np.array(batch, dtype=np.int64)
 
 
 def _information(blocks: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pinocchio
@@ -26,8 +26,9 @@ from load_identification.arm.planning.criteria import (
     torque_noise,
 )
 from load_identification.arm.planning.experiments import (
+    LEAST_PERIODS,
+    PERIODS,
     Experiment,
-    MotionSettings,
     feasible_experiments,
     locked_postures,
 )
@@ -86,7 +87,8 @@ class Request:
         To choose.
     criterion : str
         One of `criteria.CRITERIA`.
-    settings : MotionSettings
+    periods : int
+        Of full amplitude, of an oscillation.
     seed : int
     """
 
@@ -101,7 +103,7 @@ class Request:
     levels: int = 3
     experiments: int | None = None
     criterion: str = DETERMINANT
-    settings: MotionSettings = field(default_factory=MotionSettings)
+    periods: int = PERIODS
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -115,6 +117,10 @@ class Request:
             raise ParameterError(f'--duration is {self.duration} s; it must be > 0')
         if self.experiments is not None and self.experiments < 1:
             raise ParameterError(f'--experiments is {self.experiments}; it must be >= 1')
+        if self.periods < LEAST_PERIODS:
+            raise ParameterError(
+                f'periods are {self.periods}; it must be at least {LEAST_PERIODS}'
+            )
 
 
 def load_arm(urdf: str, tip: str | None, gravity: Sequence[float]) -> Arm:
@@ -212,7 +218,7 @@ def _plan_experiments(
     postures = locked_postures(limits, request.levels, request.seed)
     roadmap = Roadmap(clearance, postures)
     progress(f'moving at {len(roadmap.postures)} postures')
-    feasible = feasible_experiments(limits, request.settings, roadmap.postures, clearance)
+    feasible = feasible_experiments(limits, roadmap.postures, clearance, request.periods)
     if not feasible:
         raise ParameterError(
             f'no motion at any of {len(postures)} postures is within the limits and clear of the '
@@ -236,7 +242,7 @@ def _plan_experiments(
         raise ParameterError(
             f'{len(plan.experiments)} experiments take {plan.path.duration:.0f} s, more than the '
             f'{request.duration:g} s of --duration; allow more, or fewer --periods (now '
-            f'{request.settings.periods})'
+            f'{request.periods})'
         )
     return _planned(
         arm,
