@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from exact_hexapod import BASE, exact_legs
 
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
@@ -18,13 +19,7 @@ from load_identification.parallel.geometry import Geometry
 from load_identification.parallel.leg_filter import MOST, HexapodFilter
 from load_identification.parallel.mechanism import Mechanism, rotation_exponential
 from load_identification.signals.differentiator import Differentiator
-from load_identification.simulation.hexapod import (
-    AMPLITUDE,
-    BASE,
-    FREQUENCY,
-    GEOMETRY,
-    exact_legs,
-)
+from load_identification.simulation.hexapod import AMPLITUDE, FREQUENCY, GEOMETRY
 from load_identification.typing_aliases import FloatArray
 
 IDEAL = replace(GEOMETRY, friction=None)

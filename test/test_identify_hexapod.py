@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from bags import states, write
+from exact_hexapod import exact_legs
 
 from load_identification.commands import identify_load as identify
 from load_identification.interface.batches import EffortBatch
@@ -17,7 +18,7 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.recordings.identification import identify as run_identification
 from load_identification.recordings.reader import Topics, open_recording
-from load_identification.simulation.hexapod import GEOMETRY, GEOMETRY_FILE, exact_legs
+from load_identification.simulation.hexapod import GEOMETRY, GEOMETRY_FILE
 
 BODY = InertialParameters.from_center_of_mass(31.26, [0.02, -0.01, 0.0], np.diag([0.4, 0.5, 0.8]))
 

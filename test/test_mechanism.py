@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from exact_hexapod import random_motion, random_poses
 
 from load_identification.errors import ParameterError
 from load_identification.parallel.excitation import is_allowed, plan_sines
@@ -17,14 +18,7 @@ from load_identification.parallel.mechanism import (
     PlatformPose,
     rotation_exponential,
 )
-from load_identification.simulation.hexapod import (
-    AMPLITUDE,
-    FREQUENCY,
-    GEOMETRY,
-    GEOMETRY_FILE,
-    random_motion,
-    random_poses,
-)
+from load_identification.simulation.hexapod import AMPLITUDE, FREQUENCY, GEOMETRY, GEOMETRY_FILE
 from load_identification.typing_aliases import FloatArray
 
 MECHANISM = Mechanism(GEOMETRY)

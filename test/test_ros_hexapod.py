@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
+from exact_hexapod import exact_legs
 from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
 from ros_helpers import CODE, RELIABLE, Group, Pipeline, assert_refused_from_two
 from ros_messages import NAMESPACE, NS, Message, stamped
@@ -27,12 +28,7 @@ from load_identification.interface.batches import EffortBatch
 from load_identification.interface.messages import stamp_of
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.mechanism import Mechanism
-from load_identification.simulation.hexapod import (
-    GEOMETRY,
-    GEOMETRY_FILE,
-    PLATFORM,
-    exact_legs,
-)
+from load_identification.simulation.hexapod import GEOMETRY, GEOMETRY_FILE, PLATFORM
 
 BODY = InertialParameters.from_center_of_mass(31.26, [0.02, -0.01, 0.0], np.diag([0.4, 0.5, 0.8]))
 LOAD = BODY - PLATFORM

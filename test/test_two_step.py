@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from exact_hexapod import BASE, exact_samples, random_motion, random_poses
 
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
@@ -19,16 +20,7 @@ from load_identification.parallel.two_step import (
     first_step,
     second_step,
 )
-from load_identification.simulation.hexapod import (
-    AMPLITUDE,
-    BASE,
-    FREQUENCY,
-    GEOMETRY,
-    PLATFORM,
-    exact_samples,
-    random_motion,
-    random_poses,
-)
+from load_identification.simulation.hexapod import AMPLITUDE, FREQUENCY, GEOMETRY, PLATFORM
 from load_identification.typing_aliases import FloatArray
 
 MECHANISM = Mechanism(GEOMETRY)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
+from recording_faults import dead, frozen, limited
 from ros_arm import CALIBRATION, NOTHING, Arm
 from ros_helpers import Group, NodeProcess, Pipeline
 from ros_messages import (
@@ -24,7 +25,6 @@ from ros_messages import (
 )
 
 from load_identification.interface.batches import CHANNELS
-from load_identification.simulation.faults import dead, frozen, limited
 
 ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
 

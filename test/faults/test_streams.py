@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
+from recording_faults import glitch, poses, restamped, wrapped
 from ros_helpers import RELIABLE, Group, NodeProcess, Pipeline, state_of
 from ros_messages import (
     FRAME,
@@ -22,8 +23,6 @@ from ros_messages import (
     wrench_message,
 )
 from sensor_msgs.msg import JointState
-
-from load_identification.simulation.faults import glitch, poses, restamped, wrapped
 
 ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
 Live = tuple[Pipeline, list[NodeProcess]]
