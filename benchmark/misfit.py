@@ -18,7 +18,7 @@ from load_identification.estimation.misfit.trials import Kind
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.pipeline import settings
-from load_identification.simulation.cells import Conditions
+from load_identification.simulation.cells import Conditions, filtered
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.misfits import FAULTS, SOUND, Fault, recorded
@@ -83,12 +83,7 @@ def run(
     rng = np.random.default_rng([seed, 1])
     load = drawn_load(rng, float(np.exp(rng.uniform(np.log(0.5), np.log(3.0)))))
     streams = recorded(mount, drawn, seconds, load, fault, conditions, seed)
-    front = settings.motion_filter(parameters)
-    front.set_description(mount.urdf, mount.sensor_frame)
-    samples = settings.synchronizer(parameters).update([streams[0]], [streams[1]])
-    batch = None if samples is None else front.update(samples)
-    if batch is None:
-        raise RuntimeError('the recording is too short')
+    batch, _ = filtered(mount, *streams, parameters)
     truth = to_message_order(load.to_vector())[:4]
     estimator = settings.payload_estimator(parameters)
     named: list[tuple[Kind, float]] = []

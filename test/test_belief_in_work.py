@@ -21,7 +21,7 @@ from load_identification.motion.joint_path import JointPath, Move
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.wrist_front import WristFront
-from load_identification.simulation.cells import Conditions, record, sample
+from load_identification.simulation.cells import Conditions, filtered, record, sample
 from load_identification.simulation.changes import scenarios
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
@@ -62,12 +62,7 @@ def worked(
     path = sample(mount, drawn, first or seconds, 500.0)
     load = drawn_load(np.random.default_rng([seed, 1]), MASS)
     joints, wrenches = record(path, load, conditions, seed)
-    front = settings.motion_filter(parameters)
-    front.set_description(mount.urdf, mount.sensor_frame)
-    samples = settings.synchronizer(parameters).update([joints], [wrenches])
-    assert samples is not None
-    batch = front.update(samples)
-    assert batch is not None
+    batch, _ = filtered(mount, joints, wrenches, parameters)
     estimator = settings.payload_estimator(parameters)
     if calibrated is not None:
         noise = np.array([WRIST_SENSOR.force_noise, WRIST_SENSOR.torque_noise])

@@ -21,7 +21,7 @@ from load_identification.model.robot import Robot
 from load_identification.nodes.status import StatusMessage
 from load_identification.pipeline import settings
 from load_identification.pipeline.compensation import LoadTakenOff
-from load_identification.simulation.cells import Conditions
+from load_identification.simulation.cells import Conditions, filtered
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.misfits import (
@@ -53,12 +53,7 @@ def worked(
     drawn = MOTIONS[motion](mount, seconds, np.random.default_rng([1, 0]))
     load = drawn_load(np.random.default_rng([1, 1]), 1.5)
     joints, wrenches = recorded(mount, drawn, seconds, load, fault, conditions, 1)
-    front = settings.motion_filter(parameters)
-    front.set_description(mount.urdf, mount.sensor_frame)
-    samples = settings.synchronizer(parameters).update([joints], [wrenches])
-    assert samples is not None
-    batch = front.update(samples)
-    assert batch is not None
+    batch, _ = filtered(mount, joints, wrenches, parameters)
     return settings.payload_estimator(parameters), pieces(batch)
 
 

@@ -8,10 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from load_identification.interface.batches import JointBatch, WrenchBatch
+from load_identification.interface.batches import FilteredBatch, JointBatch, WrenchBatch
+from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointMotion
+from load_identification.pipeline import settings
 from load_identification.simulation.motions import Motion
 from load_identification.simulation.robots import Mount
 from load_identification.simulation.sensor_errors import (
@@ -26,7 +28,7 @@ from load_identification.simulation.sensor_errors import (
     smooth_field,
     sway,
 )
-from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel, load_wrench
+from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel, load_wrench, rounded
 from load_identification.typing_aliases import FloatArray, IntArray
 
 TIED = ('smooth', 'rough', 'path', 'hysteresis', 'cables')
@@ -170,7 +172,7 @@ def published(
     if s.velocity_noise is not None:
         white = for_joints.standard_normal(velocity.shape)
         velocity = path.joints[1] + s.velocity_noise * white
-    position = _rounded(path.joints[0], np.atleast_1d(s.encoder_resolution))
+    position = rounded(path.joints[0], np.atleast_1d(s.encoder_resolution))
     joints = JointBatch(path.robot.joints, path.stamps, position, velocity)
     if conditions.jitter:
         joints = _jittered(joints, conditions.jitter, for_joints)
@@ -188,9 +190,22 @@ def published(
         WrenchBatch(
             path.robot.sensor_frame,
             path.stamps,
-            _rounded(wrench, np.repeat([s.force_step, s.torque_step], 3)),
+            rounded(wrench, np.repeat([s.force_step, s.torque_step], 3)),
         ),
     )
+
+
+def filtered(
+    mount: Mount, joints: JointBatch, wrenches: WrenchBatch, parameters: Parameters
+) -> tuple[FilteredBatch, float]:
+    """Return what the filter makes of all that is published, and its delay [s]."""
+    stage = settings.motion_filter(replace(parameters, gravity=mount.gravity))
+    stage.set_description(mount.urdf, mount.sensor_frame)
+    samples = settings.synchronizer(parameters).update([joints], [wrenches])
+    batch = None if samples is None else stage.update(samples)
+    if batch is None:
+        raise RuntimeError(f'nothing is left of {len(wrenches.stamps)} samples: too short')
+    return batch, stage.delay
 
 
 def _jittered(joints: JointBatch, jitter: float, rng: np.random.Generator) -> JointBatch:
@@ -227,9 +242,3 @@ def _drift(frame: FrameMotion, size: float) -> FloatArray:
     axis = np.mean((part - 0.5) * frame.gravity, axis=0)
     axis /= np.linalg.norm(axis)
     return np.asarray(size * part * np.concatenate([axis, 0.02 * np.roll(axis, 1)]))
-
-
-def _rounded(values: FloatArray, step: FloatArray) -> FloatArray:
-    """Round to multiples of the steps, one per column; a step of 0 rounds nothing."""
-    safe = np.where(step > 0.0, step, 1.0)
-    return np.asarray(np.where(step > 0.0, np.round(values / safe) * safe, values))

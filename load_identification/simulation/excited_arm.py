@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 
 import numpy as np
-import pinocchio
 
 from load_identification.arm.dynamics.base_parameters import (
     BaseParameters,
@@ -29,6 +28,7 @@ from load_identification.arm.planning.optimal_design import Design, design, opti
 from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
 from load_identification.motion.joint_path import JointMotion
 from load_identification.motion.limits import Limits, arm_limits
+from load_identification.simulation.random_arms import PinocchioArm
 from load_identification.typing_aliases import FloatArray
 
 
@@ -141,9 +141,6 @@ def record(plan: ExperimentPlan, rate: float, lead: float = 0.0) -> Recording:
     """Carry out a plan, after a rest of `lead` seconds; encoders have steps of 2e-5 rad."""
     times = np.arange(0.0, lead + plan.path.duration + 1.0, 1.0 / rate)
     motion = plan.path.sample(times - lead)
-    model = pinocchio.buildModelFromXML(description(len(plan.joints)))
-    model.gravity.linear = np.array([0.0, 0.0, -9.80665])
-    data = model.createData()
-    torque = [pinocchio.rnea(model, data, *sample) for sample in zip(*motion, strict=True)]
+    arm = PinocchioArm(description(len(plan.joints)), np.array([0.0, 0.0, -9.80665]))
     steps = 2e-5 * np.round(motion.position / 2e-5)
-    return Recording(times, motion, steps, np.array(torque))
+    return Recording(times, motion, steps, arm.torque(motion))

@@ -18,6 +18,7 @@ from load_identification.motion.joint_path import JointPath
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
+from load_identification.simulation.cells import filtered
 from load_identification.simulation.cramer_rao import cramer_rao_covariance, message_bound
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensors import (
@@ -138,23 +139,13 @@ class Case:
         RuntimeError
             If the recording is too short for the filter.
         """
-        mount = MOUNTS[self.mount]
-        synchronizer, stage = (
-            settings.synchronizer(self.parameters),
-            settings.motion_filter(self.parameters),
-        )
-        stage.set_description(mount.urdf, mount.sensor_frame)
         joints, wrenches = recording.joints(), recording.wrenches()
         late = round(abs(lag) * 1e9)
         if lag > 0.0:
             wrenches = replace(wrenches, stamps=wrenches.stamps + late)
         else:
             joints = replace(joints, stamps=joints.stamps + late)
-        synchronized = synchronizer.update([joints], [wrenches])
-        batch = stage.update(synchronized) if synchronized else None
-        if batch is None:
-            raise RuntimeError(f'nothing filtered of {len(recording.stamps)} samples')
-        return batch
+        return filtered(MOUNTS[self.mount], joints, wrenches, self.parameters)[0]
 
 
 @dataclass(frozen=True)
@@ -223,9 +214,9 @@ def identify(
         synchronized = synchronizer.update(
             [joints.select(slice(start, end))], [wrenches.select(slice(start, end))]
         )
-        filtered = motion_filter.update(synchronized) if synchronized else None
-        if filtered:
-            estimator.update(filtered)
+        batch = motion_filter.update(synchronized) if synchronized else None
+        if batch:
+            estimator.update(batch)
         estimate = estimator.estimate()
         if estimate is not None:
             estimates.append(estimate)

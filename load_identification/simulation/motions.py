@@ -84,22 +84,12 @@ def little(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
 
 def pauses(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
     """Draw moves from pose to pose, swift as in handling, with pauses of 0.3 to 1 s."""
-    lower, upper, _ = _limits(mount)
-
-    def draw(pose: FloatArray) -> FloatArray:
-        return rng.uniform(lower, upper)
-
-    return _pose_by_pose(mount, draw, (0.3, 1.0), duration, rng)
+    return _pose_by_pose(mount, None, (0.3, 1.0), duration, rng)
 
 
 def poses(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
     """Draw poses all over the range, held for 1.5 s each: how sensors are calibrated."""
-    lower, upper, _ = _limits(mount)
-
-    def draw(pose: FloatArray) -> FloatArray:
-        return rng.uniform(lower, upper)
-
-    return _pose_by_pose(mount, draw, (HOLD, HOLD), duration, rng)
+    return _pose_by_pose(mount, None, (HOLD, HOLD), duration, rng)
 
 
 def trend(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
@@ -182,13 +172,13 @@ def _limits(mount: Mount) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def _pose_by_pose(
     mount: Mount,
-    draw: Callable[[FloatArray], FloatArray],
+    draw: Callable[[FloatArray], FloatArray] | None,
     rest: tuple[float, float],
     duration: float,
     rng: np.random.Generator,
     start: FloatArray | None = None,
 ) -> Motion:
-    """Rest, move to the next pose, and so on until a duration is full [s]."""
+    """Rest, move to the next pose, drawn or anywhere, and so on until a duration is full [s]."""
     lower, upper, fastest = _limits(mount)
     pose = rng.uniform(lower, upper) if start is None else start
     segments: list[Sines | Move] = []
@@ -198,7 +188,7 @@ def _pose_by_pose(
         held = rng.uniform(*rest)
         segments.append(Move(pose, pose, held))
         holds.append(time + held)
-        goal = draw(pose)
+        goal = rng.uniform(lower, upper) if draw is None else draw(pose)
         needed = float(np.max(np.abs(goal - pose) / fastest)) * QUINTIC_PEAK
         move = max(SHORTEST_MOVE, needed)
         segments.append(Move(pose, goal, move))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from load_identification.typing_aliases import FloatArray
 
@@ -119,20 +120,12 @@ def draw_cell(
     size[:3, 3:] = errors.moment_arm / 0.1**2
     mixed = size * mixed
     mixed[np.diag_indices(6)] = errors.common_gain * common + errors.gain * gains
-    turned = np.kron(np.eye(2), rotation(turn))
+    turned = np.kron(np.eye(2), Rotation.from_rotvec(turn).as_matrix())
     vertical = gravity / np.linalg.norm(gravity)
     tilt = tilt - vertical * (vertical @ tilt)
-    return Cell((np.eye(6) + mixed) @ turned, rotation(tilt) @ gravity, zeros, float(lag))
-
-
-def rotation(vector: FloatArray) -> FloatArray:
-    """Return the matrix of a rotation vector (3,), by Rodrigues' formula [rad]."""
-    angle = float(np.linalg.norm(vector))
-    if angle == 0.0:
-        return np.eye(3)
-    x, y, z = vector / angle
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.asarray(np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross)
+    return Cell(
+        (np.eye(6) + mixed) @ turned, Rotation.from_rotvec(tilt).apply(gravity), zeros, float(lag)
+    )
 
 
 def smooth_field(direction: FloatArray, rng: np.random.Generator) -> FloatArray:

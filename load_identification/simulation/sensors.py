@@ -139,10 +139,10 @@ class Recording:
         return WrenchBatch(self.frame, self.stamps, self.wrench)
 
 
-def _quantized(values: FloatArray, step: FloatArray) -> FloatArray:
-    """Round to multiples of the steps (one per column); a step of 0 rounds nothing."""
+def rounded(values: FloatArray, step: FloatArray) -> FloatArray:
+    """Round to multiples of the steps, one per column; a step of 0 rounds nothing."""
     safe = np.where(step > 0.0, step, 1.0)
-    return np.where(step > 0.0, np.round(values / safe) * safe, values)
+    return np.asarray(np.where(step > 0.0, np.round(values / safe) * safe, values))
 
 
 def measure(recording: Recording, sensors: SensorModel, seed: int) -> Recording:
@@ -163,9 +163,9 @@ def measure(recording: Recording, sensors: SensorModel, seed: int) -> Recording:
         velocity = qd + sensors.velocity_noise * for_velocity.standard_normal(qd.shape)
     return replace(
         recording,
-        position=_quantized(q, resolution),
+        position=rounded(q, resolution),
         velocity=velocity,
-        wrench=_quantized(wrench, np.repeat([sensors.force_step, sensors.torque_step], 3)),
+        wrench=rounded(wrench, np.repeat([sensors.force_step, sensors.torque_step], 3)),
     )
 
 

@@ -24,6 +24,7 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
+from load_identification.simulation.random_arms import PinocchioArm
 from load_identification.simulation.robots import SEVEN_JOINTS
 from load_identification.typing_aliases import FloatArray
 
@@ -99,19 +100,15 @@ def link_torque(
     q: FloatArray, qd: FloatArray, qdd: FloatArray, payload: InertialParameters | None
 ) -> FloatArray:
     """Return the torque (n, 7) of links and payload."""
-    whole = pinocchio.buildModelFromXML(SEVEN_JOINTS.urdf)
-    locked = [k for k in range(1, whole.njoints) if whole.names[k] not in JOINTS]
-    model = pinocchio.buildReducedModel(whole, locked, pinocchio.neutral(whole))
-    model.gravity.linear = np.array([0.0, 0.0, -9.80665])
+    arm = PinocchioArm(SEVEN_JOINTS.urdf, np.array([0.0, 0.0, -9.80665]), JOINTS)
     if payload is not None:
-        frame = model.frames[model.getFrameId(FRAME)]
+        frame = arm.model.frames[arm.model.getFrameId(FRAME)]
         body = pinocchio.Inertia(
             payload.mass, payload.center_of_mass, payload.inertia_about_center_of_mass
         )
-        model.appendBodyToJoint(frame.parentJoint, body, frame.placement)
-    data = model.createData()
-    samples = zip(q, qd, qdd, strict=True)
-    return np.array([pinocchio.rnea(model, data, *sample) for sample in samples])
+        arm.model.appendBodyToJoint(frame.parentJoint, body, frame.placement)
+        arm.data = arm.model.createData()
+    return arm.torque((q, qd, qdd))
 
 
 def differentiator(cutoff: float = CUTOFF) -> Differentiator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from load_identification.simulation.sensors import (
     WRIST_SENSOR,
 )
 from load_identification.typing_aliases import FloatArray
+
+OFFSET = np.array(WRIST_SENSOR.offset)
+"""Of the sensor before anything happens to it [N, N m]."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +66,11 @@ def unit(rng: np.random.Generator) -> FloatArray:
     return np.asarray(direction / np.linalg.norm(direction), dtype=float)
 
 
-def grasp(rng: np.random.Generator) -> Change:
-    """Pick something up: the load grows by 0.1 to 2 kg."""
+def grasp(rng: np.random.Generator, mass: float | None = None) -> Change:
+    """Pick something up: the load grows by 0.1 to 2 kg, or by so much."""
     held = drawn_load(rng, rng.uniform(0.5, 1.5))
-    offset = np.array(WRIST_SENSOR.offset)
-    more = held + drawn_load(rng, rng.uniform(0.1, 2.0))
-    return Change((held, more), (offset, offset), EventKind.LOAD_CHANGED)
+    more = held + drawn_load(rng, rng.uniform(0.1, 2.0) if mass is None else mass)
+    return Change((held, more), (OFFSET, OFFSET), EventKind.LOAD_CHANGED)
 
 
 def release(rng: np.random.Generator) -> Change:
@@ -81,16 +84,14 @@ def small_change(rng: np.random.Generator) -> Change:
     held = drawn_load(rng, rng.uniform(0.5, 3.0))
     sign = rng.choice([-1.0, 1.0])
     other = InertialParameters.from_vector(held.to_vector() * (1.0 + 0.05 * sign))
-    offset = np.array(WRIST_SENSOR.offset)
-    return Change((held, other), (offset, offset), EventKind.LOAD_CHANGED)
+    return Change((held, other), (OFFSET, OFFSET), EventKind.LOAD_CHANGED)
 
 
 def rezero(rng: np.random.Generator) -> Change:
     """Step the offset by 1 to 10 N and 0.03 to 0.3 N m."""
     held = drawn_load(rng, rng.uniform(0.5, 2.0))
-    offset = np.array(WRIST_SENSOR.offset)
     step = np.concatenate([unit(rng) * rng.uniform(1, 10), unit(rng) * rng.uniform(0.03, 0.3)])
-    return Change((held, held), (offset, offset + step), EventKind.OFFSET_CHANGED)
+    return Change((held, held), (OFFSET, OFFSET + step), EventKind.OFFSET_CHANGED)
 
 
 def slowly(draw: Callable[[np.random.Generator], Change]) -> Callable[..., Change]:
@@ -101,7 +102,6 @@ def slowly(draw: Callable[[np.random.Generator], Change]) -> Callable[..., Chang
 def push_in_world(rng: np.random.Generator) -> Change:
     """Push with 20 N for 2 s in one direction of the world, at a point of the tool."""
     held = drawn_load(rng, rng.uniform(0.5, 2.0))
-    offset = np.array(WRIST_SENSOR.offset)
     direction, point = 20.0 * unit(rng), rng.uniform(-0.1, 0.1, 3)
 
     def push(motion: FrameMotion) -> FloatArray:
@@ -112,7 +112,7 @@ def push_in_world(rng: np.random.Generator) -> Change:
         force = direction[0] * down + direction[1] * side + direction[2] * np.cross(down, side)
         return np.hstack([force, np.cross(point, force)])
 
-    return Change((held, held), (offset, offset), EventKind.UNCHANGED, push, 2.0)
+    return Change((held, held), (OFFSET, OFFSET), EventKind.UNCHANGED, push, 2.0)
 
 
 def push_on_tool(rng: np.random.Generator) -> Change:
@@ -124,14 +124,7 @@ def push_on_tool(rng: np.random.Generator) -> Change:
 
 def grasp_of(mass: float) -> Callable[[np.random.Generator], Change]:
     """Pick up so much [kg]."""
-
-    def draw(rng: np.random.Generator) -> Change:
-        held = drawn_load(rng, rng.uniform(0.5, 1.5))
-        offset = np.array(WRIST_SENSOR.offset)
-        more = held + drawn_load(rng, mass)
-        return Change((held, more), (offset, offset), EventKind.LOAD_CHANGED)
-
-    return draw
+    return partial(grasp, mass=mass)
 
 
 def slip(distance: float) -> Callable[[np.random.Generator], Change]:
@@ -144,8 +137,7 @@ def slip(distance: float) -> Callable[[np.random.Generator], Change]:
             held.center_of_mass + distance * unit(rng),
             held.inertia_about_center_of_mass,
         )
-        offset = np.array(WRIST_SENSOR.offset)
-        return Change((held, slipped), (offset, offset), EventKind.LOAD_CHANGED)
+        return Change((held, slipped), (OFFSET, OFFSET), EventKind.LOAD_CHANGED)
 
     return draw
 
@@ -153,8 +145,7 @@ def slip(distance: float) -> Callable[[np.random.Generator], Change]:
 def rezero_to_zero(rng: np.random.Generator) -> Change:
     """Zero the sensor under load: it reads nothing from then on, in this pose."""
     held = drawn_load(rng, rng.uniform(0.5, 2.0))
-    offset = np.array(WRIST_SENSOR.offset)
-    return Change((held, held), (offset, offset), EventKind.OFFSET_CHANGED, zeroed=True)
+    return Change((held, held), (OFFSET, OFFSET), EventKind.OFFSET_CHANGED, zeroed=True)
 
 
 def long_push(rng: np.random.Generator) -> Change:
@@ -171,7 +162,6 @@ def long_push(rng: np.random.Generator) -> Change:
 def vertical_push(rng: np.random.Generator) -> Change:
     """Push down or lift with 5 to 20 N for 5 s, at a point of the tool: as a weight there."""
     held = drawn_load(rng, rng.uniform(0.5, 2.0))
-    offset = np.array(WRIST_SENSOR.offset)
     size = rng.uniform(5.0, 20.0) * rng.choice([-1.0, 1.0]) / 9.80665
     point = rng.uniform(-0.1, 0.1, 3)
 
@@ -179,4 +169,4 @@ def vertical_push(rng: np.random.Generator) -> Change:
         force = size * motion.gravity
         return np.hstack([force, np.cross(point, force)])
 
-    return Change((held, held), (offset, offset), EventKind.UNCHANGED, push, 5.0)
+    return Change((held, held), (OFFSET, OFFSET), EventKind.UNCHANGED, push, 5.0)

@@ -14,7 +14,7 @@ from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
-from load_identification.pipeline import settings
+from load_identification.simulation import cells
 from load_identification.simulation.changes.draws import (
     Change,
     grasp,
@@ -25,7 +25,7 @@ from load_identification.simulation.changes.draws import (
     slowly,
     small_change,
 )
-from load_identification.simulation.robots import puma_description
+from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensors import (
     WRIST_SENSOR,
     Recording,
@@ -35,12 +35,10 @@ from load_identification.simulation.sensors import (
 )
 from load_identification.typing_aliases import FloatArray
 
-URDF = puma_description()
-FRAME = 'ft_sensor'
+PUMA = MOUNTS['puma']
+URDF, FRAME = PUMA.urdf, PUMA.sensor_frame
 RATE = 500.0
-LOWER = np.array([-1.5, -1.5, -1.0, -2.0, -1.5, -2.5])
-UPPER = np.array([1.5, 0.5, 1.5, 2.0, 1.5, 2.5])
-FASTEST = np.array([1.4, 0.9, 2.2, 3.5, 3.5, 4.5])
+LOWER, UPPER, FASTEST = map(np.array, (PUMA.lower, PUMA.upper, PUMA.velocity_limit))
 
 MOVING = 12.0
 """Duration of the motion in the course of which something happens [s]; it fades in and out."""
@@ -124,14 +122,7 @@ class Run:
 
 def filtered(recording: Recording) -> tuple[FilteredBatch, float]:
     """Return what the filter makes of a recording, and its delay [s]."""
-    parameters = Parameters()
-    synchronizer, stage = settings.synchronizer(parameters), settings.motion_filter(parameters)
-    stage.set_description(URDF, FRAME)
-    samples = synchronizer.update([recording.joints()], [recording.wrenches()])
-    batch = None if samples is None else stage.update(samples)
-    if batch is None:
-        raise RuntimeError('the recording is too short')
-    return batch, stage.delay
+    return cells.filtered(PUMA, recording.joints(), recording.wrenches(), Parameters())
 
 
 def recorded(scenario: str, seed: int) -> Run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.robot import FrameMotion
 from load_identification.pipeline import settings
-from load_identification.simulation.cells import Conditions, Path, published, sample
+from load_identification.simulation.cells import Conditions, Path, filtered, published, sample
 from load_identification.simulation.changes.draws import (
     Change,
     grasp_of,
@@ -154,14 +154,8 @@ def run(scenario: Scenario, seed: int, conditions: Conditions | None = None) -> 
         seed,
         zeroed=changed if change.zeroed else np.inf,
     )
-    parameters = replace(Parameters(), gravity=mount.gravity)
-    stage = settings.motion_filter(parameters)
-    stage.set_description(mount.urdf, mount.sensor_frame)
-    samples = settings.synchronizer(parameters).update([joints], [wrenches])
-    batch = None if samples is None else stage.update(samples)
-    if batch is None:
-        raise RuntimeError('the recording is too short')
-    return _judged(batch, stage.delay, change, changed, goes_on)
+    batch, delay = filtered(mount, joints, wrenches, Parameters())
+    return _judged(batch, delay, change, changed, goes_on)
 
 
 def _judged(

@@ -189,7 +189,7 @@ def model_xml(mechanism: Mechanism, body: InertialParameters) -> str:
     geometry = mechanism.geometry
     center, inertia = body.center_of_mass, body.inertia_about_center_of_mass
     full = [inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-    legs, closures, actuators = [], [], []
+    legs, closures = [], []
     for k in range(6):
         base, joint = geometry.base[k], geometry.platform[k]
         top = geometry.home + joint
@@ -213,10 +213,8 @@ def model_xml(mechanism: Mechanism, body: InertialParameters) -> str:
             f'<connect body1="rod{k}" body2="platform" anchor="0 0 0" '
             'solref="0.001 1" solimp="0.9999 0.99999 0.001"/>'
         )
-        actuators.append(k)
-    gains = [f'<position joint="slide{k}" kp="{STIFFNESS}"/>' for k in actuators] + [
-        f'<velocity joint="slide{k}" kv="{DAMPING}"/>' for k in actuators
-    ]
+    gains = [f'<position joint="slide{k}" kp="{STIFFNESS}"/>' for k in range(6)]
+    gains += [f'<velocity joint="slide{k}" kv="{DAMPING}"/>' for k in range(6)]
     return f"""<mujoco>
   <compiler angle="radian" autolimits="true"/>
   <option timestep="{STEP}" integrator="implicitfast" gravity="0 0 -9.80665"
