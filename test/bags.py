@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ from load_identification.recordings.reader import (
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import Recording
 
+CODE = Path(__file__).resolve().parents[1]
 URDF = puma_description()
 STORE = get_typestore(Stores.ROS2_JAZZY)
 START = 1_700_000_000_000_000_000
@@ -128,6 +132,26 @@ def recorded(folder: Path, sim: Recording, *others: Recorded, urdf: str = URDF, 
     """Write a simulated recording, with arrays `of` it replaced and other messages beside it."""
     sim = replace(sim, **of)
     return write(folder / 'bag', [description(urdf), *joint_states(sim), *wrenches(sim), *others])
+
+
+Command = Callable[..., tuple[int, str, str]]
+"""From arguments to exit status, output and errors."""
+
+
+def in_a_shell(
+    program: str, *arguments: object, code: str = '', **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program, or code that takes its arguments, in a process of its own."""
+    start = ['-c', code] if code else ['-m', f'load_identification.commands.{program}']
+    return subprocess.run(
+        [sys.executable, *start, *map(str, arguments)],
+        cwd=CODE,
+        env={**os.environ, 'COLUMNS': '', **environment},
+        capture_output=True,
+        text=True,
+        encoding='utf-8',
+        timeout=600,
+    )
 
 
 def run(path: Path, parameters: Parameters | None = None, chunk: float = CHUNK) -> Identification:

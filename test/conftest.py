@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,15 @@ collect_ignore = [
 ]
 
 
+LONGEST = ('test_ros_recording', 'test_real_arms', 'test_events', 'test_hexapod_mujoco')
+"""Modules begun first: of what is begun late one worker alone would be left with these."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest modules; where they are shared out, in this order."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
+
+
 def pytest_report_header() -> str:
     """Say which modules are left out."""
     return f'left out without rosbags or MuJoCo: {", ".join(collect_ignore) or "none"}'
@@ -58,6 +67,7 @@ def pytest_unconfigure() -> None:
 
 
 # Only now what imports NumPy.
+from load_identification.commands.identify_arm import main as identify_arm  # noqa: E402
 from load_identification.model.robot import Robot  # noqa: E402
 from load_identification.motion.joint_path import JointPath, Move  # noqa: E402
 from load_identification.simulation.puma import PAPER_START, puma_trajectory  # noqa: E402
@@ -86,6 +96,20 @@ def group() -> Iterator[Any]:
 
     with Group() as group:
         yield group
+
+
+@pytest.fixture
+def command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
+    """Return `identify_arm`, from arguments to exit status, output and errors."""
+    monkeypatch.setenv('COLUMNS', '300')
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        status = identify_arm([str(argument) for argument in arguments])
+        return status, *capsys.readouterr()
+
+    return run
 
 
 # Recordings that several modules read

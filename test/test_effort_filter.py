@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pinocchio
 import pytest
+from weighing import weighed
 
-from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
+from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.payload.effort_filter import USABLE, EffortFilter
 from load_identification.arm.payload.joint_wrench import (
     check_visible,
@@ -19,18 +19,12 @@ from load_identification.arm.payload.joint_wrench import (
     unseen_parameters,
     visible_components,
 )
-from load_identification.commands.identify_arm import main as identify_arm
 from load_identification.errors import DescriptionError
-from load_identification.estimation.payload_estimate import EstimatorSettings, PayloadEstimate
-from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.estimation.systematic_errors import NO_ERRORS
 from load_identification.interface.batches import EffortBatch, FilteredBatch
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
 from load_identification.numerics.whitening import counting
-from load_identification.recordings.arm import read_efforts
-from load_identification.recordings.reader import Topics, open_recording
 from load_identification.simulation.robots import SCARA, SEVEN_JOINTS, SIX_JOINTS, Arm
 from load_identification.simulation.weighing_arm import (
     FRAME,
@@ -326,35 +320,10 @@ def test_a_frame_that_a_joint_without_a_model_moves_is_refused() -> None:
     assert filtering.robot.sensor_frame == 'left_link_7'
 
 
-def estimate(
-    arm: IdentifiedArm,
-    joints: EffortBatch,
-    urdf: str = SEVEN_JOINTS.urdf,
-    frame: str = FRAME,
-    exact_gains: bool = True,
-) -> PayloadEstimate:
-    """Weigh as the node does; without drives whose gains may be off, unless they may."""
-    filtering = EffortFilter(arm, differentiator(arm.cutoff), MAX_GAP)
-    filtering.set_description(urdf, frame)
-    # The errors of the arm stand in place of those of a sensor.
-    settings = EstimatorSettings(force_noise=0.5, torque_noise=0.1, errors=NO_ERRORS)
-    estimator = PayloadEstimator(settings)
-    samples = filtering.update(joints)
-    assert samples is not None
-    if exact_gains:
-        gains = samples.by_gain.shape[1]
-        others = samples.sensitivity[:, :, gains:]
-        samples = replace(samples, by_gain=samples.by_gain[:, :0], sensitivity=others)
-    estimator.update(samples)
-    found = estimator.estimate()
-    assert found is not None
-    return found
-
-
 def test_intervals_of_a_payload_weighed_by_an_identified_arm_hold(loaded: Run) -> None:
     # The table of benchmark/joint_torque.py, small: six arms, ten parameters each.
     identifier = Identifier(run(25.0, 0))
-    found = [estimate(identifier.arm(seed), loaded.measured(100 + seed)) for seed in range(6)]
+    found = [weighed(identifier.arm(seed), loaded.measured(100 + seed)) for seed in range(6)]
     scores = np.array([(e.values - TRUTH) / e.std for e in found])
     assert all(e.identified[:4].all() for e in found)
     # 95 % of 60, correlated: 85 % and more; and as wide as they need be, not wider than thrice.
@@ -370,7 +339,7 @@ def test_errors_of_the_arm_that_no_residual_shows_widen_the_interval(loaded: Run
     mass = 6 * 10
     doubt[mass, mass] = 0.03**2
     joints = loaded.measured(1)
-    sure, unsure = estimate(arm, joints), estimate(replace(arm, covariance=doubt), joints)
+    sure, unsure = weighed(arm, joints), weighed(replace(arm, covariance=doubt), joints)
     added = np.sqrt(unsure.std[0] ** 2 - sure.std[0] ** 2)
     # Times the quantile of Student's t that makes 1.96 of it 95 %.
     assert added == pytest.approx(0.03, rel=0.1)
@@ -383,30 +352,9 @@ def test_a_gain_that_all_drives_share_is_off_by_as_much_as_the_mass(loaded: Run)
     shared = 0.01 * np.append(arm.values, arm.effort_scale)
     unsure = replace(arm, covariance=np.outer(shared, shared))
     joints = loaded.measured(1)
-    sure, found = estimate(arm, joints), estimate(unsure, joints, exact_gains=False)
+    sure, found = weighed(arm, joints), weighed(unsure, joints, exact_gains=False)
     added = np.sqrt(found.std**2 - sure.std**2)
     assert added[0] == pytest.approx(0.01 * PAYLOAD.mass, rel=0.1)  # a quantile of Student's t
     np.testing.assert_allclose(added[4:], np.abs(0.01 * TRUTH[4:]), rtol=0.2, atol=1e-4)
     # It multiplies mass and first moment alike: the centre of mass stays.
     assert (added[1:4] < 0.1 * sure.std[1:4]).all()
-
-
-def test_a_real_arm_with_nothing_in_its_hand_weighs_nothing(
-    shared_data: Path, tmp_path: Path
-) -> None:
-    data = shared_data / 'kuka_lwr4'
-    description, model = data / 'kuka_lwr4.urdf', tmp_path / 'arm.yaml'
-    runs = [data / 'run_1', data / 'run_2']
-    options = ('--held-out', runs[1], '--description', description, '--model', model)
-    assert identify_arm([str(option) for option in (runs[0], *options)]) == 0
-    arm = read_arm_model(model)
-    for path, most in zip(runs, (2.0, 3.0), strict=True):
-        with open_recording(path, Topics(wrench='')) as recording:
-            log = read_efforts(recording, arm.joints)
-        joints = EffortBatch(log.joints, log.stamps, log.position, log.velocity, log.measured)
-        found = estimate(arm, joints, description.read_text(encoding='utf-8'), arm.links[-1])
-        scores = found.parameters / np.sqrt(np.diag(found.covariance)[:10])
-        # What cannot be built of the estimate counts; what friction does from run to run is more
-        # than noise, but all in the mass.
-        assert (np.abs(scores[1:]) < 2.0).all()
-        assert abs(scores[0]) < most

@@ -1,77 +1,36 @@
-"""The command `identify_arm`: what it finds, predicts and writes, of simulated and real arms."""
+"""The command `identify_arm`: what it finds, predicts and writes, of simulated arms."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import mujoco
 import numpy as np
 import pinocchio
 import pytest
-from bags import START, STORE, Recorded, description, forces, states, write
-from rosbags.highlevel import AnyReader
+from arm_bags import GRAVITY, JOINTS, NOMINAL, RATE, TRUTH, efforts, relative_errors
+from bags import START, Command, description, states, write
 
 from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
 from load_identification.arm.description import with_bodies
-from load_identification.arm.dynamics.rows import JointMotion
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.planning.plan_file import write_plan
 from load_identification.arm.recording import ArmRecording, filtered
 from load_identification.arm.settings import METHODS
 from load_identification.commands import identify_arm
-from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE, main
+from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
 from load_identification.errors import DescriptionError
-from load_identification.interface.batches import EffortBatch, WrenchBatch
+from load_identification.interface.batches import EffortBatch
 from load_identification.recordings.arm import read_efforts
-from load_identification.recordings.reader import JOINT_STATE, Topics, open_recording
+from load_identification.recordings.reader import Topics, open_recording
 from load_identification.simulation.excited_arm import case as arm_case
-from load_identification.simulation.excited_arm import description as three_joints
 from load_identification.simulation.excited_arm import friction, planned, record
 from load_identification.simulation.random_arms import PinocchioArm, random_samples, smooth_motion
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import FloatArray
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT.parent / 'shared' / 'data' / 'kuka_lwr4'
-PANDA = ROOT.parent / 'shared' / 'data' / 'panda'
-RATE = 200.0
-GRAVITY = np.array([0.0, 0.0, -9.80665])
-BASE_OFFSET = np.array([3.0, -2.0, 5.0, 0.4, 0.2, -0.3])
-TRUTH = three_joints(3)
-JOINTS = ('joint_1', 'joint_2', 'joint_3')
-SENSOR = (
-    '<link name="under"/><joint name="on_sensor" type="fixed"><parent link="base"/>'
-    '<child link="under"/><origin xyz="0.02 -0.03 -0.1" rpy="0.3 -0.2 0.5"/></joint>'
-)
-
-
-def nominal_urdf(urdf: str) -> str:
-    """Return the description with links that are wrong by a quarter, buildable ones."""
-    arm = Arm(urdf)
-    return with_bodies(urdf, arm, arm.nominal * np.array([[0.75], [1.25], [0.8]]))
-
-
-NOMINAL = nominal_urdf(TRUTH)
-
-
-def efforts(
-    times: FloatArray, position: FloatArray, velocity: FloatArray | None, effort: FloatArray
-) -> Iterator[Recorded]:
-    """Yield joint states; without velocities or efforts where there are none."""
-    nothing = np.full_like(position, np.nan)
-    velocity = nothing if velocity is None else velocity
-    effort = effort if len(effort) else nothing
-    return states(EffortBatch(JOINTS, stamps_of(times), position, velocity, effort))
-
-
-def stamps_of(times: FloatArray) -> IntArray:
-    return START + np.rint(1e9 * times).astype(np.int64)
 
 
 def moved(seed: int, seconds: float, noise: float = 0.02) -> tuple[FloatArray, ...]:
@@ -142,27 +101,6 @@ def test_the_filter_takes_no_more_memory_for_a_longer_recording() -> None:
     assert len(behind.seconds) == pytest.approx(40_000, rel=0.01)
     # What comes out is 6 MB; all at once was 850 MB each.
     assert peak < 60e6
-
-
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.setenv('COLUMNS', '200')
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        status = main([str(argument) for argument in arguments])
-        return status, *capsys.readouterr()
-
-    return run
-
-
-def relative_errors(out: str) -> list[float]:
-    """Return what the last line of the table of errors says: estimate, buildable, nominal."""
-    (line,) = re.findall(r'relative, all.*', out)
-    written, estimate, nominal = (float(x) for x in re.findall(r'([\d.]+) %', line))
-    return [estimate, written, nominal]
 
 
 def torque_error(arm: IdentifiedArm, urdf: str) -> float:
@@ -374,7 +312,7 @@ def test_figures_are_drawn(bag: Path, other: Path, tmp_path: Path, command: Comm
 def test_planned_experiments_are_identified_by_spectrum(
     folder: Path, tmp_path: Path, command: Command
 ) -> None:
-    plan = planned(arm_case(3), 24, periods=3)
+    plan = planned(arm_case(3), 16, periods=3)
     write_plan(folder / 'experiments.yaml', plan)
     run = record(plan, 100.0, lead=1.3)
     effort = run.frictionless + friction(run.motion.velocity)
@@ -388,127 +326,6 @@ def test_planned_experiments_are_identified_by_spectrum(
     # Mostly of turning round, as above, in oscillations that do little else.
     assert relative_errors(out)[0] < 15.0
     assert torque_error(read_arm_model(model), NOMINAL) < 0.02
-
-
-def on_a_base_sensor(
-    path: Path, motion: JointMotion, rate: float, seed: int, offset: FloatArray
-) -> Path:
-    """Write a recording of the arm on a sensor that is not where the root is."""
-    model = pinocchio.buildModelFromXML(TRUTH.replace('</robot>', f'{SENSOR}</robot>'))
-    placement = model.frames[model.getFrameId('under')].placement
-    root = pinocchio.Force(np.zeros(6))
-    felt = []
-    for vector in PinocchioArm(TRUTH, GRAVITY).base_wrench(motion):
-        root.vector = vector
-        felt.append(-placement.actInv(root).vector)
-    wrench = np.array(felt) + offset
-    wrench += np.random.default_rng(seed).normal(0.0, 0.02, wrench.shape)
-    times = np.arange(len(wrench)) / rate
-    q, qd, _ = motion
-    urdf = NOMINAL.replace('</robot>', f'{SENSOR}</robot>')
-    messages = [
-        *efforts(times, q, qd, np.empty(0)),
-        *forces(WrenchBatch('under', stamps_of(times), wrench)),
-    ]
-    return write(path, [description(urdf), *messages])
-
-
-def largest_share(out: str) -> float:
-    """Return the largest error of a channel in per cent of its range."""
-    shares = [float(s) for s in re.findall(r'^ ?[ft][xyz] .*?([\d.]+) %', out, re.M)]
-    assert len(shares) == 6
-    return max(shares)
-
-
-def part_of(motion: JointMotion, samples: slice) -> JointMotion:
-    q, qd, qdd = (array[samples] for array in motion)
-    return q, qd, qdd
-
-
-@pytest.mark.parametrize('method', ['acceleration_free', 'ls', 'static replay'])
-def test_a_sensor_under_the_arm_tells_the_links_whatever_the_friction(
-    folder: Path, tmp_path: Path, command: Command, method: str
-) -> None:
-    motion = smooth_motion(np.random.default_rng(7), 3, 4000, 1.0 / RATE)
-    path = on_a_base_sensor(folder / f'base_{method}', motion, RATE, 7, BASE_OFFSET)
-    output = tmp_path / 'identified.urdf'
-    options = ('--method', method)
-    if method == 'static replay':
-        # Ten times as slow; that it stands still makes no difference that the test could see.
-        still = (motion[0], 0.0 * motion[1], 0.0 * motion[2])
-        options = ('--static', on_a_base_sensor(folder / 'slow', still, 20.0, 8, BASE_OFFSET))
-    _, out, _ = command(path, '--sensor', 'base', *options, '--output', output, '--parameters')
-    assert 'sensor at under' in out
-    assert ('offset.fx' in out) == (method != 'static replay')
-    # Noise of 0.02 N, N m behind the filter, of ranges of 20 and more; an offset of the sensor.
-    assert largest_share(out) < 1.0
-    own = PinocchioArm(output.read_text(), GRAVITY).torque(motion)
-    truth = PinocchioArm(TRUTH, GRAVITY).torque(motion)
-    assert np.linalg.norm(own - truth) < 0.05 * np.linalg.norm(truth)
-
-
-def test_a_sensor_under_the_arm_of_the_opposite_sign_is_not_called_identified(
-    folder: Path, command: Command
-) -> None:
-    motion = smooth_motion(np.random.default_rng(7), 3, 4000, 1.0 / RATE)
-    path = on_a_base_sensor(folder / 'convention', motion, RATE, 7, BASE_OFFSET)
-    _, out, _ = command(path, '--sensor', 'base')
-    assert 'reversed' not in out
-    status, out, _ = command(path, '--sensor', 'base', '--wrench-convention', 'on_load')
-    assert status == NOT_IDENTIFIED
-    assert largest_share(out) > 10.0
-    assert 'no links that could be built explain the data' in out
-
-
-@pytest.mark.parametrize(
-    ('change', 'says'),
-    [
-        (
-            lambda q: q[:1] + 0.0 * q[:40],
-            'still: a static replay needs two stops or more, with a wrench each; ',
-        ),
-        (lambda q: q + 0.3, '0.02 are allowed; replay the same motion'),
-    ],
-)
-def test_a_replay_of_another_motion_says_what_is_wrong(
-    folder: Path,
-    tmp_path: Path,
-    command: Command,
-    change: Callable[[FloatArray], FloatArray],
-    says: str,
-) -> None:
-    motion = smooth_motion(np.random.default_rng(7), 3, 1600, 1.0 / RATE)
-    path = on_a_base_sensor(tmp_path / 'moved', motion, RATE, 7, BASE_OFFSET)
-    position = change(motion[0])
-    rest = np.zeros_like(position)
-    still = on_a_base_sensor(tmp_path / 'still', (position, rest, rest), 20.0, 8, BASE_OFFSET)
-    status, _, error = command(path, '--sensor', 'base', '--static', still)
-    assert status == UNUSABLE
-    assert says in error
-
-
-def test_of_several_recordings_on_a_base_sensor_the_last_third_is_not_fitted(
-    folder: Path, command: Command
-) -> None:
-    motion = smooth_motion(np.random.default_rng(7), 3, 6000, 1.0 / RATE)
-    pieces = [slice(0, 3500), slice(3500, 5500), slice(5500, 6000)]
-    # Whoever fits the last third sees that the sensor reads otherwise there.
-    paths = [
-        on_a_base_sensor(folder / f'piece_{k}', part_of(motion, piece), RATE, k, offset)
-        for k, (piece, offset) in enumerate(
-            zip(pieces, (BASE_OFFSET, BASE_OFFSET, BASE_OFFSET + 10.0), strict=True)
-        )
-    ]
-    _, out, _ = command(*paths, '--sensor', 'base')
-    assert 'Fitted     4000 wrenches in 20.0 s' in out
-    assert 'not fitted: the last third of the data' in out
-    (row,) = re.findall(r'^ ?fx .*', out[out.index('Prediction') :], re.M)
-    # 500 of the 2000 samples tested read 10 N more, less what the filters take to settle.
-    assert float(row.split()[2]) == pytest.approx(5.0, abs=1.0)
-    _, out, _ = command(*paths[:2], '--held-out', paths[2], '--sensor', 'base')
-    assert 'Fitted     5500 wrenches in 27.5 s' in out
-    (row,) = re.findall(r'^ ?fx .*', out[out.index('Prediction') :], re.M)
-    assert float(row.split()[2]) == pytest.approx(10.0, abs=1.0)
 
 
 @pytest.mark.parametrize(
@@ -557,100 +374,3 @@ def test_joint_states_without_efforts_are_named(folder: Path, command: Command) 
     assert status == UNUSABLE
     assert 'no joint state of' in error
     assert 'dropped: no_effort 200; joints with efforts: none' in error
-
-
-@pytest.mark.skipif(not DATA.exists(), reason='the recordings of the real arm are not here')
-def test_a_real_arm_is_predicted_to_two_percent(tmp_path: Path) -> None:
-    urdf, model = tmp_path / 'identified.urdf', tmp_path / 'arm.yaml'
-    # A process of its own, as from a shell.
-    done = subprocess.run(
-        [
-            *(sys.executable, '-m', 'load_identification.commands.identify_arm', DATA / 'run_1'),
-            *('--held-out', DATA / 'run_2', '--output', urdf, '--model', model, '--parameters'),
-        ],
-        env={**os.environ, 'COLUMNS': '200'},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        encoding='utf-8',
-        timeout=600,
-    )
-    assert (done.returncode, done.stderr) == (IDENTIFIED, '')
-    error, buildable, nominal = relative_errors(done.stdout)
-    # The least that is expected: plain least squares of others reaches 2.0 %.
-    assert error <= 2.0
-    assert buildable <= 2.0
-    assert 'up to 10 Hz' in done.stdout
-    assert nominal > 9.0
-    # A slope, a level, a spring and an offset of each of seven joints.
-    assert len(re.findall(r'lwr_\d_joint\.\S+ .* identifiable', done.stdout)) == 28
-    assert mujoco.MjModel.from_xml_path(str(urdf)).nv == 7
-    assert pinocchio.buildModelFromUrdf(str(urdf)).nv == 7
-    assert len(read_arm_model(model).joints) == 7
-
-
-@pytest.mark.skipif(not DATA.exists(), reason='the recordings of the real arm are not here')
-def test_a_real_arm_with_efforts_of_the_opposite_sign_is_not_called_identified(
-    tmp_path: Path, command: Command
-) -> None:
-    messages = []
-    with AnyReader([DATA / 'run_1'], default_typestore=STORE) as reader:
-        for connection, time, raw in reader.messages():
-            message = reader.deserialize(raw, connection.msgtype)
-            if connection.msgtype == JOINT_STATE:
-                message = replace(message, effort=-message.effort)
-            messages.append(Recorded(connection.topic, connection.msgtype, time, message))
-    status, out, _ = command(write(tmp_path / 'reversed', messages))
-    assert status == NOT_IDENTIFIED
-    assert 'no links that could be built explain the data' in out
-    assert 'is the sign of the efforts reversed?' in out
-
-
-@pytest.mark.skipif(not PANDA.exists(), reason='the recordings of the real arm are not here')
-def test_a_real_arm_with_a_locked_hand_is_predicted_to_one_and_a_half_percent(
-    tmp_path: Path, command: Command
-) -> None:
-    urdf = tmp_path / 'identified.urdf'
-    recordings = (PANDA / 'part_a', '--held-out', PANDA / 'part_b')
-    status, out, _ = command(*recordings, '--output', urdf, '--model', tmp_path / 'arm.yaml')
-    assert status == IDENTIFIED
-    _, written, nominal = relative_errors(out)
-    assert written <= 1.5
-    assert nominal > 15.0
-    assert 'up to 10 Hz' in out
-    assert 'heavier than' not in out
-    # What is not told comes only if asked for, and the verdict first.
-    assert out.startswith('Identified')
-    assert len(out.splitlines()) < 30
-    drives = read_arm_model(tmp_path / 'arm.yaml')
-    assert (drives.drives[:, list(drives.drive.friction)] >= 0.0).all()
-    # Its meshes are not here.
-    bare = re.sub(r'(?s)<(visual|collision)>.*?</\1>', '', urdf.read_text())
-    assert mujoco.MjModel.from_xml_string(bare).nv == 9
-    assert pinocchio.buildModelFromUrdf(str(urdf)).nv == 9
-
-
-@pytest.mark.parametrize(
-    ('options', 'says'),
-    [
-        (
-            ('--gravity', 0, 0, 9.80665),
-            'is --gravity, that in the root frame as mounted, reversed',
-        ),
-        (('--gravity', 0, 0, -4.903), '--gravity is 4.9 m/s², 0.5'),
-        (('--gravity', 9.81, 0, 0), 'is --gravity that in the root frame as the arm is mounted?'),
-        (('--effort-scale', -1.0), 'is the sign of the efforts reversed?'),
-        (('--effort-scale', 10, 20, 8, 14, 3, 4, 2.5), 'are they motor currents'),
-    ],
-)
-@pytest.mark.parametrize('arm', [PANDA, DATA], ids=['panda', 'kuka'])
-def test_what_contradicts_the_description_of_a_real_arm_is_named(
-    command: Command, arm: Path, options: tuple[object, ...], says: str
-) -> None:
-    if not arm.exists():
-        pytest.skip('the recordings of the real arm are not here')
-    first, second = sorted(path for path in arm.iterdir() if path.is_dir())
-    status, out, _ = command(first, '--held-out', second, *options)
-    assert status == NOT_IDENTIFIED
-    cause, _, _ = out.partition('Prediction of data')
-    assert says in ' '.join(cause.split())

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,14 @@ import numpy as np
 import pytest
 import yaml
 from bags import (
+    CODE,
     MCAP,
     SQLITE3,
     URDF,
+    Recorded,
     description,
     error_of,
+    in_a_shell,
     joint_states,
     recorded,
     wrenches,
@@ -41,55 +45,11 @@ from load_identification.simulation.sensors import (
     aluminium_block,
 )
 
-ROOT = Path(__file__).resolve().parents[1]
-
-
-def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own."""
-    return subprocess.run(
-        [sys.executable, '-m', 'load_identification.commands.identify_load', *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, 'COLUMNS': '', **environment},
-        capture_output=True,
-        text=True,
-        encoding='utf-8',
-        timeout=600,
-    )
-
 
 def parameter_file(folder: Path, **values: Any) -> Path:
     path = folder / 'parameters.yaml'
     path.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}))
     return path
-
-
-# The real recording
-
-
-def test_real_recording_gives_the_known_load_and_offset(shared_data: Path, tmp_path: Path) -> None:
-    recording = shared_data / 'yumi_gravity' / 'bag'
-    if not recording.is_dir():
-        pytest.skip(f'no recording {recording}')
-    done = command(recording, '--output', tmp_path / 'estimate.yaml')
-    assert (done.returncode, done.stderr) == (0, '')
-    estimate = yaml.safe_load((tmp_path / 'estimate.yaml').read_text())
-    # As a batch least squares on the same recording finds them; the mass as its author says.
-    assert estimate['frame'] == 'ft_sensor'
-    assert estimate['mass']['value'] == pytest.approx(0.2205, rel=0.025)
-    com = np.array(estimate['center_of_mass']['value'])
-    assert np.linalg.norm(com - [-5.9e-3, 5.3e-3, 27.7e-3]) < 1.5e-3
-    offset = np.array(estimate['offset']['value'])
-    np.testing.assert_allclose(offset[:3], [-1.08, -2.98, 6.78], atol=0.1)
-    np.testing.assert_allclose(offset[3:], [-0.059, 0.148, -0.015], atol=0.01)
-    # The log kept no sample of any acceleration.
-    assert estimate['inertia_about_center_of_mass']['value'] == [None] * 6
-    assert estimate['inertia_about_center_of_mass']['identified'] == [False] * 6
-    words = ' '.join(done.stdout.split())
-    assert 'the sensor cannot see it' in words
-    # One load throughout: what gears and cables do now and then is no other one.
-    assert 'load changed' not in words.replace('load or offset changed', '')
-    assert 1.96 * estimate['mass']['std'] < 0.04 * 0.2205
-    assert abs(estimate['mass']['value'] - 0.2205) < 1.96 * estimate['mass']['std']
 
 
 def test_real_recording_without_wrench_says_so(
@@ -104,13 +64,9 @@ def test_real_recording_without_wrench_says_so(
 # What comes out
 
 
-@pytest.mark.parametrize('storage', [MCAP, SQLITE3])
-def test_simulated_payload_and_offset_are_found(
-    sim: Recording, tmp_path: Path, storage: StoragePlugin
-) -> None:
-    path = write(tmp_path / 'bag', [description(), *joint_states(sim), *wrenches(sim)], storage)
+def test_simulated_payload_and_offset_are_found(bag: Path, tmp_path: Path) -> None:
     output = tmp_path / 'estimate.yaml'
-    assert main([str(path), '--output', str(output)]) == 0
+    assert main([str(bag), '--output', str(output)]) == 0
     estimate = yaml.safe_load(output.read_text())
     truth = to_message_order(aluminium_block().to_vector())
     sections = ['mass', 'center_of_mass', 'inertia_about_center_of_mass']
@@ -168,7 +124,7 @@ def test_parameters_under_a_name_that_no_node_has_are_warned_of(
 
 
 def test_piped_output_is_plain_and_fits_80_columns(bag: Path) -> None:
-    done = command(bag)
+    done = in_a_shell('identify_load', bag)
     assert (done.returncode, done.stderr) == (0, '')
     assert '\x1b' not in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -177,15 +133,11 @@ def test_piped_output_is_plain_and_fits_80_columns(bag: Path) -> None:
     assert re.search(r'^ force x +2\.[34]\d* ', done.stdout, re.MULTILINE)
 
 
-def test_a_locale_without_the_signs_is_no_reason_to_fail(bag: Path) -> None:
-    assert command(bag, PYTHONIOENCODING='ascii').returncode == 0
-
-
 def test_terminal_shows_a_progress_bar(bag: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, '-m', 'load_identification.commands.identify_load', str(bag)],
-        cwd=ROOT,
+        cwd=CODE,
         env={**os.environ, 'TERM': 'xterm', 'COLUMNS': '100'},
         stdout=subprocess.PIPE,
         stderr=theirs,
@@ -271,20 +223,16 @@ def test_table_says_whether_the_truth_lies_in_the_interval() -> None:
     assert list(table.columns[-1].cells) == ['no', 'yes'] * 5
 
 
-def test_nothing_of_ros_is_imported(bag: Path) -> None:
+def test_nothing_of_ros_is_imported_and_a_locale_without_the_signs_is_no_reason_to_fail(
+    bag: Path,
+) -> None:
     program = (
         'import sys; from load_identification.commands.identify_load import main; '
         'status = main(sys.argv[1:]); '
         'print(sorted({m.partition(".")[0] for m in sys.modules}), file=sys.stderr); '
         'sys.exit(status)'
     )
-    done = subprocess.run(
-        [sys.executable, '-c', program, str(bag)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    done = in_a_shell('identify_load', bag, code=program, PYTHONIOENCODING='ascii')
     assert done.returncode == 0
     assert 'rosbags' in done.stderr
     assert not re.search(r"'(rclpy|rosidl\w*|builtin_interfaces|\w+_msgs)'", done.stderr)
@@ -316,93 +264,69 @@ def test_missing_topics_are_named_with_those_of_their_type(
     assert 'or set the parameter robot_description' in error
 
 
-def test_recording_without_any_wrench_says_none(
-    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write(tmp_path / 'bag', [description(), *joint_states(short)])
-    error = error_of(capsys, path)
-    assert f'of type {WRENCH} it has: none; identify_arm' in error
-
-
 @pytest.mark.parametrize('storage', [MCAP, SQLITE3])
 def test_topic_without_messages_is_named(
-    short: Recording,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    storage: StoragePlugin,
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str], storage: StoragePlugin
 ) -> None:
     messages = [description(), *joint_states(short)]
     path = write(tmp_path / 'bag', messages, storage, empty=[('/wrench', WRENCH)])
     assert 'topic /wrench of the recording has no messages' in error_of(capsys, path)
 
 
-def test_topic_of_another_type_is_named(
-    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    messages = [
-        description(),
-        *joint_states(short),
-        *joint_states(short, '/wrench'),
-        *wrenches(short, '/ft'),
-    ]
-    error = error_of(capsys, write(tmp_path / 'bag', messages))
-    assert f'topic /wrench is of type {JOINT_STATE}' in error
-    assert f'of type {WRENCH} it has: /ft' in error
+def whole(sim: Recording, urdf: str = URDF, **of_wrench: str) -> list[Recorded]:
+    return [description(urdf), *joint_states(sim), *wrenches(sim, **of_wrench)]
 
 
-def test_two_descriptions_are_not_chosen_between(
-    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = recorded(tmp_path, short, description(), description(URDF + '\n'))
-    assert '/robot_description has 2 different descriptions' in error_of(capsys, path)
+NAMES = ['joint_1', 'a', 'joint_3', 'b', 'joint_5', 'joint_6']
+FIELDS = ('stamps', 'position', 'velocity', 'wrench')
 
 
 @pytest.mark.parametrize(
-    ('urdf', 'frame', 'expected'),
+    ('messages', 'words'),
     [
-        (URDF, 'ft_sensr', "'ft_sensr' is not a link"),
-        (URDF, '', 'set the parameter sensor_frame'),
-        ('<robot', 'ft_sensor', 'no valid URDF'),
-        ('', 'ft_sensor', 'no valid URDF'),
+        (
+            lambda sim: whole(sim)[: 1 + len(sim.stamps)],
+            f'of type {WRENCH} it has: none; identify_arm',
+        ),
+        (
+            lambda sim: [*whole(sim, topic='/ft'), *joint_states(sim, '/wrench')],
+            f'topic /wrench is of type {JOINT_STATE}.*of type {WRENCH} it has: /ft',
+        ),
+        (
+            lambda sim: [*whole(sim), description(URDF + '\n')],
+            '/robot_description has 2 different descriptions',
+        ),
+        (lambda sim: whole(sim, frame='ft_sensr'), "'ft_sensr' is not a link"),
+        (lambda sim: whole(sim, frame=''), 'set the parameter sensor_frame'),
+        (lambda sim: whole(sim, '<robot'), 'no valid URDF'),
+        (lambda sim: whole(sim, ''), 'no valid URDF'),
+        (
+            lambda sim: [description(), *joint_states(sim, names=NAMES), *wrenches(sim)],
+            'the joint states lack joint_2, joint_4; they have a, b, joint_1',
+        ),
+        (
+            lambda sim: [
+                *whole(replace(sim, stamps=sim.stamps + 60_000_000_000))[: 1 + len(sim.stamps)],
+                *wrenches(sim),
+            ],
+            r'no sample could be used: dropped joint_state_\w+ \d+',
+        ),
+        (
+            lambda sim: whole(replace(sim, **{name: getattr(sim, name)[:10] for name in FIELDS})),
+            'as long as the filter',
+        ),
     ],
+    ids=lambda case: case if isinstance(case, str) else '',
 )
-def test_unusable_frame_or_description_is_named(
+def test_a_recording_that_cannot_be_used_is_named(
     short: Recording,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    urdf: str,
-    frame: str,
-    expected: str,
+    messages: Callable[[Recording], list[Recorded]],
+    words: str,
 ) -> None:
-    messages = [description(urdf), *joint_states(short), *wrenches(short, frame=frame)]
-    assert expected in error_of(capsys, write(tmp_path / 'bag', messages))
-
-
-def test_joints_that_never_come_are_named(
-    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    names = ['joint_1', 'a', 'joint_3', 'b', 'joint_5', 'joint_6']
-    messages = [description(), *joint_states(short, names=names), *wrenches(short)]
-    error = error_of(capsys, write(tmp_path / 'bag', messages))
-    assert 'the joint states lack joint_2, joint_4; they have a, b, joint_1' in error
-
-
-def test_stamps_that_never_meet_are_told_by_their_counts(
-    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    later = replace(short, stamps=short.stamps + 60_000_000_000)
-    messages = [description(), *joint_states(later), *wrenches(short)]
-    error = error_of(capsys, write(tmp_path / 'bag', messages))
-    assert re.search(r'no sample could be used: dropped joint_state_\w+ \d+', error)
-
-
-def test_recording_shorter_than_the_filter_says_so(
-    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fields = ('stamps', 'position', 'velocity', 'wrench')
-    brief = {name: getattr(short, name)[:10] for name in fields}
-    error = error_of(capsys, recorded(tmp_path, short, **brief))
-    assert 'as long as the filter' in error
+    path = write(tmp_path / 'bag', messages(short))
+    assert re.search(words, error_of(capsys, path))
 
 
 def test_paths_that_are_no_recording_are_named(
@@ -456,7 +380,7 @@ def test_output_that_cannot_be_written_is_refused_before_the_work(
 
 
 def test_error_from_the_command_line_is_status_2_and_plain(tmp_path: Path) -> None:
-    done = command(tmp_path / 'nowhere')
+    done = in_a_shell('identify_load', tmp_path / 'nowhere')
     assert (done.returncode, done.stdout) == (2, '')
     assert done.stderr == f'identify_load: error: recording {tmp_path}/nowhere does not exist\n'
 

@@ -11,7 +11,6 @@ import yaml
 from bags import description, error_of, states, write
 
 from load_identification.arm.arm_file import write_arm_model
-from load_identification.commands.identify_arm import main as identify_arm
 from load_identification.commands.identify_load import IDENTIFIED, main
 from load_identification.interface.batches import EffortBatch
 from load_identification.model.inertial_parameters import to_message_order
@@ -95,19 +94,3 @@ def test_what_cannot_be_used_is_said_in_a_line(
     assert 'the joint states lack left_6, left_7' in error_of(capsys, bag, *model)
     bag = write(tmp_path / 'other', [description(), *states(joints.select(slice(0, 50)))])
     assert 'left_1' in error_of(capsys, bag, *model)
-
-
-def test_a_real_arm_with_nothing_in_its_hand_weighs_nothing_by_its_other_recording(
-    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = [shared_data / 'kuka_lwr4' / name for name in ('run_1', 'run_2')]
-    model, output = tmp_path / 'arm.yaml', tmp_path / 'estimate.yaml'
-    assert identify_arm([str(runs[0]), '--held-out', str(runs[1]), '--model', str(model)]) == 0
-    capsys.readouterr()
-    options = ['--arm-model', str(model), '--output', str(output)]
-    assert main([str(runs[1]), *options]) == IDENTIFIED
-    said = capsys.readouterr().out
-    assert 'nothing is held' in said
-    assert 'Events' not in said
-    mass = yaml.safe_load(output.read_text(encoding='utf-8'))['mass']
-    assert abs(mass['value']) < 1.96 * mass['std'] < 0.2

@@ -1,0 +1,145 @@
+"""The command `identify_arm --sensor base`: the links, told by a sensor under the arm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pytest
+from arm_bags import GRAVITY, NOMINAL, RATE, TRUTH, efforts, stamps_of
+from bags import Command, description, forces, write
+
+from load_identification.arm.dynamics.rows import JointMotion
+from load_identification.commands.identify_arm import NOT_IDENTIFIED, UNUSABLE
+from load_identification.interface.batches import WrenchBatch
+from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
+from load_identification.typing_aliases import FloatArray
+
+BASE_OFFSET = np.array([3.0, -2.0, 5.0, 0.4, 0.2, -0.3])
+SENSOR = (
+    '<link name="under"/><joint name="on_sensor" type="fixed"><parent link="base"/>'
+    '<child link="under"/><origin xyz="0.02 -0.03 -0.1" rpy="0.3 -0.2 0.5"/></joint>'
+)
+
+
+def on_a_base_sensor(
+    path: Path, motion: JointMotion, rate: float, seed: int, offset: FloatArray
+) -> Path:
+    """Write a recording of the arm on a sensor that is not where the root is."""
+    model = pinocchio.buildModelFromXML(TRUTH.replace('</robot>', f'{SENSOR}</robot>'))
+    placement = model.frames[model.getFrameId('under')].placement
+    root = pinocchio.Force(np.zeros(6))
+    felt = []
+    for vector in PinocchioArm(TRUTH, GRAVITY).base_wrench(motion):
+        root.vector = vector
+        felt.append(-placement.actInv(root).vector)
+    wrench = np.array(felt) + offset
+    wrench += np.random.default_rng(seed).normal(0.0, 0.02, wrench.shape)
+    times = np.arange(len(wrench)) / rate
+    q, qd, _ = motion
+    urdf = NOMINAL.replace('</robot>', f'{SENSOR}</robot>')
+    messages = [
+        *efforts(times, q, qd, np.empty(0)),
+        *forces(WrenchBatch('under', stamps_of(times), wrench)),
+    ]
+    return write(path, [description(urdf), *messages])
+
+
+def largest_share(out: str) -> float:
+    """Return the largest error of a channel in per cent of its range."""
+    shares = [float(s) for s in re.findall(r'^ ?[ft][xyz] .*?([\d.]+) %', out, re.M)]
+    assert len(shares) == 6
+    return max(shares)
+
+
+def part_of(motion: JointMotion, samples: slice) -> JointMotion:
+    q, qd, qdd = (array[samples] for array in motion)
+    return q, qd, qdd
+
+
+@pytest.mark.parametrize('method', ['acceleration_free', 'ls', 'static replay'])
+def test_a_sensor_under_the_arm_tells_the_links_whatever_the_friction(
+    tmp_path: Path, command: Command, method: str
+) -> None:
+    motion = smooth_motion(np.random.default_rng(7), 3, 4000, 1.0 / RATE)
+    path = on_a_base_sensor(tmp_path / f'base_{method}', motion, RATE, 7, BASE_OFFSET)
+    output = tmp_path / 'identified.urdf'
+    options = ('--method', method)
+    if method == 'static replay':
+        # Ten times as slow; that it stands still makes no difference that the test could see.
+        still = (motion[0], 0.0 * motion[1], 0.0 * motion[2])
+        options = ('--static', on_a_base_sensor(tmp_path / 'slow', still, 20.0, 8, BASE_OFFSET))
+    _, out, _ = command(path, '--sensor', 'base', *options, '--output', output, '--parameters')
+    assert 'sensor at under' in out
+    assert ('offset.fx' in out) == (method != 'static replay')
+    # Noise of 0.02 N, N m behind the filter, of ranges of 20 and more; an offset of the sensor.
+    assert largest_share(out) < 1.0
+    own = PinocchioArm(output.read_text(), GRAVITY).torque(motion)
+    truth = PinocchioArm(TRUTH, GRAVITY).torque(motion)
+    assert np.linalg.norm(own - truth) < 0.05 * np.linalg.norm(truth)
+
+
+def test_a_sensor_under_the_arm_of_the_opposite_sign_is_not_called_identified(
+    tmp_path: Path, command: Command
+) -> None:
+    motion = smooth_motion(np.random.default_rng(7), 3, 4000, 1.0 / RATE)
+    path = on_a_base_sensor(tmp_path / 'convention', motion, RATE, 7, BASE_OFFSET)
+    _, out, _ = command(path, '--sensor', 'base')
+    assert 'reversed' not in out
+    status, out, _ = command(path, '--sensor', 'base', '--wrench-convention', 'on_load')
+    assert status == NOT_IDENTIFIED
+    assert largest_share(out) > 10.0
+    assert 'no links that could be built explain the data' in out
+
+
+@pytest.mark.parametrize(
+    ('change', 'says'),
+    [
+        (
+            lambda q: q[:1] + 0.0 * q[:40],
+            'still: a static replay needs two stops or more, with a wrench each; ',
+        ),
+        (lambda q: q + 0.3, '0.02 are allowed; replay the same motion'),
+    ],
+)
+def test_a_replay_of_another_motion_says_what_is_wrong(
+    tmp_path: Path,
+    command: Command,
+    change: Callable[[FloatArray], FloatArray],
+    says: str,
+) -> None:
+    motion = smooth_motion(np.random.default_rng(7), 3, 1600, 1.0 / RATE)
+    path = on_a_base_sensor(tmp_path / 'moved', motion, RATE, 7, BASE_OFFSET)
+    position = change(motion[0])
+    rest = np.zeros_like(position)
+    still = on_a_base_sensor(tmp_path / 'still', (position, rest, rest), 20.0, 8, BASE_OFFSET)
+    status, _, error = command(path, '--sensor', 'base', '--static', still)
+    assert status == UNUSABLE
+    assert says in error
+
+
+def test_of_several_recordings_on_a_base_sensor_the_last_third_is_not_fitted(
+    tmp_path: Path, command: Command
+) -> None:
+    motion = smooth_motion(np.random.default_rng(7), 3, 6000, 1.0 / RATE)
+    pieces = [slice(0, 3500), slice(3500, 5500), slice(5500, 6000)]
+    # Whoever fits the last third sees that the sensor reads otherwise there.
+    paths = [
+        on_a_base_sensor(tmp_path / f'piece_{k}', part_of(motion, piece), RATE, k, offset)
+        for k, (piece, offset) in enumerate(
+            zip(pieces, (BASE_OFFSET, BASE_OFFSET, BASE_OFFSET + 10.0), strict=True)
+        )
+    ]
+    _, out, _ = command(*paths, '--sensor', 'base')
+    assert 'Fitted     4000 wrenches in 20.0 s' in out
+    assert 'not fitted: the last third of the data' in out
+    (row,) = re.findall(r'^ ?fx .*', out[out.index('Prediction') :], re.M)
+    # 500 of the 2000 samples tested read 10 N more, less what the filters take to settle.
+    assert float(row.split()[2]) == pytest.approx(5.0, abs=1.0)
+    _, out, _ = command(*paths[:2], '--held-out', paths[2], '--sensor', 'base')
+    assert 'Fitted     5500 wrenches in 27.5 s' in out
+    (row,) = re.findall(r'^ ?fx .*', out[out.index('Prediction') :], re.M)
+    assert float(row.split()[2]) == pytest.approx(10.0, abs=1.0)
