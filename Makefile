@@ -59,7 +59,7 @@ demo: $(prefix)/.demo-stamp $(prefix)/.package-stamp
 
 test: $(prefix)/.test-stamp $(prefix)/.package-stamp
 	$(lint)
-	$(bin)/pytest --numprocesses 4 --dist loadfile $(TESTS)
+	$(bin)/pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 clean:
 	if [ -f $(prefix)/pyvenv.cfg ]; then rm -rf $(prefix); fi
