@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bags import URDF, description, joint_states, wrenches, write
 from PIL import Image
 
 from load_identification.commands.identify_load import main
@@ -295,25 +294,6 @@ def test_time_begins_with_the_first_raw_sample_and_again_after_a_jump_back() -> 
     assert recorder.samples.seconds[0] == pytest.approx(0.1)
 
 
-def test_events_are_listed_in_the_order_of_time(rich: Recorder, tmp_path: Path) -> None:
-    recorder = copy.deepcopy(rich)
-    # What a change was is told after what it took away, at the stamp at which it was noticed.
-    recorder.add_event(START + 7_100_000_000, 'load or offset changed')
-    recorder.add_event(START + 7_200_000_000, 'mass no longer identified')
-    recorder.add_event(START + 7_100_000_000, 'load changed')
-    text = Page(write_report(tmp_path, recorder, outcome()).read_text('utf-8')).text
-    assert text.index('7.10load or offset changed; load changed') < text.index(
-        '7.20mass no longer'
-    )
-
-
-def test_notes_are_on_the_page(rich: Recorder, tmp_path: Path) -> None:
-    noted = replace(outcome(), notes=('wrench is < 15 ms older', 'turn joint_6'))
-    text = Page(write_report(tmp_path, rich, noted).read_text('utf-8')).text
-    assert 'Note:wrench is < 15 ms older' in text
-    assert 'turn joint_6' in text
-
-
 def test_unusable_motion_is_left_out() -> None:
     batch = constant(START + 20_000_000 * np.arange(50, dtype=np.int64), OFFSET)
     batch.angular_velocity[7] = np.nan
@@ -392,22 +372,41 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_report_is_a_page_that_needs_no_other_file(rich: Recorder, tmp_path: Path) -> None:
-    path = write_report(tmp_path, rich, outcome())
-    page = Page(path.read_text(encoding='utf-8'))
+@pytest.fixture(scope='module')
+def report(rich: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the report of rich motion, with notes, and with events besides; return its page."""
+    recorder = copy.deepcopy(rich)
+    # What a change was is told after what it took away, at the stamp at which it was noticed.
+    recorder.add_event(START + 7_100_000_000, 'load or offset changed')
+    recorder.add_event(START + 7_200_000_000, 'mass no longer identified')
+    recorder.add_event(START + 7_100_000_000, 'load changed')
+    noted = replace(outcome(), notes=('wrench is < 15 ms older', 'turn joint_6'))
+    return write_report(tmp_path_factory.mktemp('report'), recorder, noted)
+
+
+def test_report_is_a_page_that_needs_no_other_file(report: Path) -> None:
+    page = Page(report.read_text(encoding='utf-8'))
     assert len(page.sources) == len(PICTURES)
     assert all(source.startswith('data:image/png;base64,') for source in page.sources)
-    assert sorted(f.stem for f in tmp_path.glob('*.png')) == sorted(PICTURES)
+    assert sorted(f.stem for f in report.parent.glob('*.png')) == sorted(PICTURES)
     for words in ('a test & more', 'mass identified', 'Condition number', 'stuck 3', 'yes'):
         assert words in page.text
     assert 'Refused' not in page.text
     assert 'not identified' not in page.text
 
 
+def test_notes_are_on_the_page_and_events_in_the_order_of_time(report: Path) -> None:
+    text = Page(report.read_text('utf-8')).text
+    assert 'Note:wrench is < 15 ms older' in text
+    assert 'turn joint_6' in text
+    changed = text.index('7.10load or offset changed; load changed')
+    assert changed < text.index('7.20mass no longer')
+
+
 def test_the_page_shows_the_inertia_and_every_error_in_standard_deviations(
-    rich: Recorder, tmp_path: Path
+    rich: Recorder, report: Path
 ) -> None:
-    page = write_report(tmp_path, rich, outcome()).read_text('utf-8')
+    page = report.read_text('utf-8')
     (card,) = re.findall(r'<div class="card"><b>inertia</b><span>(.*?)</span>', page)
     assert re.fullmatch(r'\((−?[\d.]+, ){5}−?[\d.]+\) ± [\d.]+ kg·m², [\d.]+ % of the .*', card)
     assert 'error [std]' in page
@@ -415,10 +414,9 @@ def test_the_page_shows_the_inertia_and_every_error_in_standard_deviations(
     assert f'>{(last.values[0] - TRUTH[0]) / last.std[0]:.1f}<'.replace('-', '−') in page
 
 
-def test_a_heat_map_keeps_its_shades_and_lines_have_few(rich: Recorder, tmp_path: Path) -> None:
-    write_report(tmp_path, rich, outcome())
+def test_a_heat_map_keeps_its_shades_and_lines_have_few(report: Path) -> None:
     levels = {
-        name: len(set(Image.open(tmp_path / f'{name}.png').getchannel('R').getdata()))
+        name: len(set(Image.open(report.with_name(f'{name}.png')).getchannel('R').getdata()))
         for name in ('excitation', 'identified')
     }
     assert levels['identified'] <= 16
@@ -489,18 +487,13 @@ def test_folder_that_cannot_be_made_is_named_before_the_work(
 
 
 def test_command_writes_the_report_of_a_recording(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    robot = Robot(URDF, 'ft_sensor')
-    center = np.zeros(len(robot.joints))
-    motion = random_sines(center, Limits(center - 1.2, center + 1.2, np.full(6, 2.0)), 9.0, 0)
-    sim = simulate(robot, motion, PAYLOAD, SensorModel(), 250.0, 0)
-    bag = write(tmp_path / 'bag', [description(), *joint_states(sim), *wrenches(sim)])
     folder = tmp_path / 'new' / 'report'
     assert main([str(bag), '--report', str(folder)]) == 0
     assert f'Written    {folder / "report.html"}' in capsys.readouterr().out.replace('\n', '')
     page = Page((folder / 'report.html').read_text('utf-8'))
-    assert 'bag, 9.0 s' in page.text
+    assert 'whole, 11.0 s' in page.text
     assert 'mass identified' in page.text
     # The spectrum is that of raw samples, up to half of their rate.
     assert (folder / 'spectrum.png').exists()
