@@ -110,14 +110,14 @@ def test_intervals_hold_the_truth() -> None:
     """Of what is told alone, over draws of the noise: both filters correlate the rows."""
     run = simulate('identification')
     inside: list[FloatArray] = []
-    for seed in range(15):
+    for seed in range(8):
         estimate = identified(unknown_arm(), record(run, seed)[0])
         links = estimate.base.independent < estimate.model.links.stop
         told = np.isfinite(estimate.std) & links
         assert told.sum() >= 5
         deviation = (estimate.values - true_values(estimate))[told] / estimate.std[told]
         inside.append(np.abs(deviation) < 1.96)
-    # Some 120 intervals, those of a draw depending on one another: 95 % but for 4 %.
+    # Some 60 intervals, those of a draw depending on one another: 95 % but for 4 %.
     assert np.mean(inside) > 0.85
 
 

@@ -117,8 +117,7 @@ def test_a_sensor_without_path_errors_is_believed_for_it() -> None:
     assert estimate.identified.all()
 
 
-@pytest.mark.parametrize('reset', [False, True])
-@pytest.mark.parametrize('seed', [0, 1, 2])
+@pytest.mark.parametrize(('reset', 'seed'), [(False, 0), (True, 1), (False, 2)])
 def test_a_sensor_zeroed_before_any_motion_is_begun_anew(reset: bool, seed: int) -> None:
     """Load and offset were not told apart: taken for a load, nothing was claimed for 14 s."""
     robot, load = Robot(puma_description(), 'ft_sensor'), aluminium_block()
@@ -172,8 +171,7 @@ def test_an_offset_that_holds_is_not_contradicted(
     assert [event.kind for event in estimator.events.since(0)] == []
 
 
-@pytest.mark.parametrize('seed', [2, 3])
-@pytest.mark.parametrize('work', ['tool down', 'with pauses'])
+@pytest.mark.parametrize(('work', 'seed'), [('tool down', 2), ('with pauses', 3)])
 def test_a_push_of_five_seconds_in_work_is_neither_load_nor_offset(work: str, seed: int) -> None:
     result = scenarios.run(scenarios.SCENARIOS[f'push 5 s, {work}'], seed)
     assert result.noticed <= scenarios.NOTICED

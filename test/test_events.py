@@ -23,7 +23,7 @@ from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.hours import drifting, nominal
-from load_identification.simulation.changes.outcomes import CLAIMS, DUE, Outcome, outcome
+from load_identification.simulation.changes.outcomes import CLAIMS, DUE, outcome
 from load_identification.simulation.changes.runs import (
     FASTEST,
     FRAME,
@@ -41,16 +41,6 @@ from load_identification.simulation.changes.runs import (
 from load_identification.simulation.sensors import WRIST_SENSOR, load_wrench, measure, simulate
 from load_identification.typing_aliases import FloatArray
 
-RUNS = 5
-"""Of each scenario; benchmark/events.py has a hundred and more."""
-
-CHANGES = [name for name in SCENARIOS if not name.startswith('push')]
-
-
-@cache
-def outcomes(scenario: str) -> tuple[Outcome, ...]:
-    return tuple(outcome(recorded(scenario, 500 + seed)) for seed in range(RUNS))
-
 
 def stage() -> PayloadEstimator:
     return settings.payload_estimator(Parameters())
@@ -61,47 +51,29 @@ def kinds(estimator: PayloadEstimator) -> list[EventKind]:
 
 
 @pytest.mark.parametrize('scenario', SCENARIOS)
-def test_a_change_is_noticed_in_time_and_not_before(scenario: str) -> None:
+def test_a_change_is_noticed_and_told_rightly_in_time_and_intervals_hold(scenario: str) -> None:
+    """One run of each: benchmark/events.py has a hundred and more."""
     draw, kind = SCENARIOS[scenario]
+    found = outcome(recorded(scenario, 500))
     # What changes slowly may be noticed as late after it has changed.
-    due = DUE[kind] + draw(np.random.default_rng(0)).takes
-    missed = sum(not o.noticed <= due for o in outcomes(scenario))
-    assert missed == 0, outcomes(scenario)
-    assert not any(o.early for o in outcomes(scenario))
-
-
-@pytest.mark.parametrize('scenario', CHANGES)
-def test_what_has_changed_is_told_rightly(scenario: str) -> None:
-    found = outcomes(scenario)
-    assert not any(o.wrong for o in found)
-    # What the issue asks for: 95 % within 2 s of motion; of five, all but one at most.
-    assert sum(o.told <= 2.0 for o in found) >= RUNS - 1, [o.told for o in found]
-    # 5 % of 0.5 kg are 0.25 N, twice what errors tied to the pose may be: those take longer.
-    late = scenario.startswith('5 %')
-    assert sum(o.told <= 2.5 for o in found) >= RUNS - late, [o.told for o in found]
-
-
-@pytest.mark.parametrize('scenario', SCENARIOS)
-def test_intervals_hold_after_the_change_and_nothing_else_is_claimed_before(scenario: str) -> None:
-    found = outcomes(scenario)
-    held, claimed = sum(o.held for o in found), sum(o.claimed for o in found)
-    # All of a run are correlated: their share spreads by 0.1 from run to run, with a long tail;
-    # four standard errors of the mean of five below 95 %.
-    assert held >= 0.77 * claimed
-    since, looks = sum(o.held_since for o in found), sum(o.claimed_since for o in found)
-    assert since >= 0.77 * looks
-    if scenario in CHANGES:
-        assert claimed >= 3 * RUNS
-
-
-def test_a_push_leaves_what_was_known() -> None:
-    found = outcomes('push 20 N, 2 s, fixed in the world')
-    assert all(o.told <= 3.2 for o in found), [o.told for o in found]
-    assert all(abs(o.mass_error) < 4.0 * o.mass_std for o in found)
+    assert found.noticed <= DUE[kind] + draw(np.random.default_rng(0)).takes
+    assert not found.early
+    # All of a run are correlated: their share spreads by 0.1 from run to run, with a long tail.
+    assert found.held >= 0.77 * found.claimed
+    assert found.held_since >= 0.77 * found.claimed_since
+    if scenario.startswith('push'):
+        assert found.told <= 3.2
+        assert abs(found.mass_error) < 4.0 * found.mass_std
+    else:
+        assert not found.wrong
+        # What the issue asks for in 95 % of all runs.
+        assert found.told <= 2.0
+        assert found.claimed >= 3
 
 
 def test_a_constant_load_and_offset_raise_no_alarm() -> None:
-    events, error = nominal(2)
+    """A minute of poses with rests; in motion there is none before any change above."""
+    events, error = nominal(1)
     assert events == []
     # A gram: what two minutes at 0.1 N leave is a hundredth of that.
     assert abs(error) < 1e-3
@@ -301,13 +273,12 @@ def lively(seed: int, duration: float = 12.0) -> JointPath:
     return JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), duration, seed),))
 
 
-@pytest.mark.parametrize('seed', range(3))
-@pytest.mark.parametrize('slowness', [4.0, 20.0])
+@pytest.mark.parametrize(('seed', 'slowness'), [(0, 4.0), (1, 4.0), (2, 20.0)])
 def test_a_grasp_before_the_first_motion_is_not_stuck_and_not_taken_back(
     seed: int, slowness: float
 ) -> None:
     """What is known at rest, in one pose, fits everything in others: that is no return."""
-    p = moves(seed)
+    p = moves(seed)[3:]
     path = [Move(p[0], p[0], 15.0), *(Move(a, b, slowness) for a, b in pairwise(p))]
     batch, load = grasped(JointPath(tuple(path)), seed, 10.0)
     estimator = stage()
@@ -334,9 +305,9 @@ def test_a_change_is_told_without_some_channels(absent: tuple[int, ...]) -> None
     assert 'nan' not in ' '.join(estimate.reasons)
 
 
-@pytest.mark.parametrize('seed', range(3))
-def test_slow_noise_does_not_hide_a_large_step(seed: int) -> None:
+def test_slow_noise_does_not_hide_a_large_step() -> None:
     """Force noise of 0.1 N that lasts seconds, and a step of 40 N: each sample weighs little."""
+    seed = 1
     rng = np.random.default_rng(seed)
     load, motion = drawn_load(rng, 1.0), lively(seed, 18.0)
     base = simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, seed)

@@ -384,13 +384,13 @@ def test_after_reset_another_payload_is_identified_sooner_than_without_the_offse
 
 
 def test_inertia_after_a_reset_needs_no_more_motion_for_what_came_before() -> None:
-    """Ten minutes at rest before the reset do not dilute the excitation that follows it."""
+    """Two minutes at rest before the reset do not dilute the excitation that follows it."""
     estimator = PayloadEstimator(EXACT)
     slow = EstimatorSettings().requirements
     estimator.settings = replace(estimator.settings, requirements=replace(slow, excitation=8.0))
     motion = samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=2, start=700.0)
     assert estimate_of(motion, settings=estimator.settings).identified.all()
-    estimator.update(samples(PUMA, poses(PUMA, 6, 100.0), noise_seed=1))
+    estimator.update(samples(PUMA, poses(PUMA, 6, 20.0), noise_seed=1))
     estimator.reset()
     estimator.update(motion)
     estimate = estimator.estimate()

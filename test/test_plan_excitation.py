@@ -20,7 +20,6 @@ from load_identification.interface.program import TRAJECTORY
 from load_identification.motion.joint_path import JointMotion, Sampled
 from load_identification.recordings.joint_trajectory import MESSAGE
 from load_identification.simulation.excited_arm import description
-from load_identification.simulation.robots import SIX_JOINTS
 from load_identification.typing_aliases import FloatArray
 
 ROOT = Path(__file__).parents[1]
@@ -142,20 +141,18 @@ def test_picture_is_drawn(postures: Path) -> None:
 
 
 def test_fourier_motion_is_planned_for_the_joints_before_a_link(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    urdf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / 'six.urdf'
-    file.write_text(SIX_JOINTS.urdf, encoding='utf-8')
     output = tmp_path / 'motion.yaml'
-    options = ('--tip', 'lower', '--duration', '10', '--yaml', str(output), '--approach', '2')
-    assert main([str(file), *options]) == PLANNED
+    options = ('--tip', 'link_2', '--duration', '10', '--yaml', str(output), '--approach', '2')
+    assert main([str(urdf), *options]) == PLANNED
     message = loaded(output)
-    assert message['joint_names'] == list(SIX_JOINTS.joints[:3])
+    assert message['joint_names'] == ['joint_1', 'joint_2']
     assert seconds(message['points'][0]['time_from_start']) == 2.0
     assert seconds(message['points'][-1]['time_from_start']) == pytest.approx(12.0)
     printed = capsys.readouterr().out
     assert 'Frobenius condition number' in printed
-    assert all(joint in printed for joint in SIX_JOINTS.joints[:3])
+    assert all(joint in printed for joint in message['joint_names'])
 
 
 def test_spectrum_takes_experiments_as_they_come_and_postures_choose_better_ones(
@@ -178,8 +175,8 @@ def test_spectrum_takes_experiments_as_they_come_and_postures_choose_better_ones
         ('postures', r'start 1 of 3, 0 places'),
     ],
 )
-def test_planning_tells_how_far_it_has_come(urdf: Path, method: str, words: str) -> None:
-    text = urdf.read_text()
+def test_planning_tells_how_far_it_has_come(method: str, words: str) -> None:
+    text = description(2)
     told: list[str] = []
     request = Request(method, duration=8.0 if method == 'fourier' else None, experiments=16)
     plan_motion(load_arm(text, 'link_2', (0.0, 0.0, -9.80665)), text, request, told.append)

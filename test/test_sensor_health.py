@@ -258,7 +258,7 @@ def troubled_recording(seed: int) -> tuple[FloatArray, FloatArray]:
     return position, wrench
 
 
-@pytest.mark.parametrize('seed', range(6))
+@pytest.mark.parametrize('seed', range(3))
 def test_the_verdict_does_not_depend_on_the_cut_but_for_marking_back(seed: int) -> None:
     position, wrench = troubled_recording(seed)
     single = feed(position, wrench, range(1, len(wrench)))
@@ -308,8 +308,7 @@ def judged(
     )
 
 
-@pytest.mark.parametrize('size', [1, 10, 300])
-@pytest.mark.parametrize('before', [motion, rest, stop_and_go])
+@pytest.mark.parametrize(('before', 'size'), [(motion, 10), (rest, 300), (stop_and_go, 1)])
 def test_a_sensor_with_noise_that_repeats_itself_at_rest_is_frozen(before, size: int) -> None:  # type: ignore[no-untyped-def]
     moved = before(4.0)
     position = np.vstack([moved, np.repeat(moved[-1:], 4 * RATE, axis=0)])
@@ -343,8 +342,7 @@ def test_a_simulator_without_noise_repeats_itself_by_right() -> None:
     assert health.words == ''
 
 
-@pytest.mark.parametrize('size', [1, 10, 300])
-@pytest.mark.parametrize('before', [0.0, 6.0])
+@pytest.mark.parametrize(('before', 'size'), [(0.0, 1), (0.0, 300), (6.0, 10), (6.0, 300)])
 def test_a_simulator_without_noise_that_turns_about_the_vertical_is_believed(
     before: float, size: int
 ) -> None:
@@ -372,8 +370,9 @@ def test_a_channel_of_a_simulator_without_noise_may_stop_changing() -> None:
     assert judged(position, wrench + noise(len(wrench)) * (np.arange(6) == 0))[1][-1, 1]
 
 
-@pytest.mark.parametrize('ratio', [0.1, 0.25, 0.5, 1.0])
-@pytest.mark.parametrize('live', [1, 3, 6])
+@pytest.mark.parametrize(
+    ('ratio', 'live'), [(0.1, 1), (0.1, 6), (0.25, 1), (0.25, 3), (0.5, 6), (1.0, 3)]
+)
 def test_a_coarse_quantiser_repeats_itself_by_right(ratio: float, live: int) -> None:
     """Where the noise is below its step, at rest for as long as one likes."""
     position = np.vstack([stop_and_go(20.0), np.repeat(stop_and_go(20.0)[-1:], 20 * RATE, axis=0)])
@@ -383,11 +382,12 @@ def test_a_coarse_quantiser_repeats_itself_by_right(ratio: float, live: int) -> 
     assert stuck.mean() < 0.005
 
 
-@pytest.mark.parametrize('size', [1, 10, 300])
-@pytest.mark.parametrize('how', [motion, rest, stop_and_go])
+@pytest.mark.parametrize(
+    ('how', 'size'), [(motion, 10), (motion, 300), (rest, 10), (rest, 300), (stop_and_go, 1)]
+)
 def test_channels_that_are_constant_by_right_are_believed(how: Motion, size: int) -> None:
     """A simulator without noise moves an arm in a plane; a coarse quantiser sees only a part."""
-    position = how(30.0)
+    position = how(12.0 if size == 1 else 30.0)
     planar = signal(position)
     planar[:, [2, 3, 4]] = [5.0, 0.1, 0.2]
     health, stuck = judged(position, planar, size)
