@@ -311,26 +311,19 @@ def test_legs_that_two_publishers_send_are_not_believed(group: Group, legs: Effo
     assert int(details(diagnostics)['samples.dropped.joint_state_two_publishers']) > 100
 
 
-@pytest.mark.parametrize(
-    ('make', 'words'),
-    [
-        (lambda folder: folder / 'none.yaml', 'No such file'),
-        (lambda folder: _write(folder, {'legs': 3}), 'it must be a mapping'),
-    ],
-)
-def test_an_unusable_geometry_ends_the_node_with_status_2(
-    group: Group, tmp_path: Path, make: Any, words: str
+def test_an_unusable_geometry_or_none_ends_the_node_with_status_2(
+    group: Group, tmp_path: Path
 ) -> None:
-    node = group.start('hexapod', {'mechanism': str(make(tmp_path))})
-    assert node.wait() == 2
-    assert words in node.output
-    assert 'Traceback' not in node.output
-
-
-def test_without_a_geometry_the_node_says_what_it_needs(group: Group) -> None:
-    node = group.start('hexapod')
-    assert node.wait() == 2
-    assert "parameter mechanism is ''; it must name a geometry file" in node.output
+    cases = {
+        '': "parameter mechanism is ''; it must name a geometry file",
+        str(tmp_path / 'none.yaml'): 'No such file',
+        str(_write(tmp_path, {'legs': 3})): 'it must be a mapping',
+    }
+    nodes = [group.start('hexapod', {'mechanism': path}) for path in cases]
+    for node, words in zip(nodes, cases.values(), strict=True):
+        assert node.wait() == 2
+        assert words in node.output
+        assert 'Traceback' not in node.output
 
 
 def _write(folder: Path, document: Any) -> Path:

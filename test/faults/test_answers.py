@@ -89,7 +89,10 @@ SHORT = ('silence', 'stamps that jump back')
 """Of these something is to be seen in every run of the tests."""
 
 
-@pytest.fixture(scope='module', params=[ONE, THREE], ids=['one process', 'three'])
+PROCESSES = [ONE, pytest.param(THREE, marks=pytest.mark.matrix)]
+
+
+@pytest.fixture(scope='module', params=PROCESSES, ids=['one process', 'three'])
 def arm(request: pytest.FixtureRequest) -> Iterator[Arm]:
     """Yield an arm that feeds the pipeline; its processes live through all these tests."""
     with Group() as group:

@@ -171,7 +171,10 @@ class Heard:
         self.statuses.append((self.now, status))
 
 
-@pytest.fixture(scope='module', params=[ONE, THREE], ids=['one', 'three'])
+PROCESSES = [ONE, pytest.param(THREE, marks=pytest.mark.matrix)]
+
+
+@pytest.fixture(scope='module', params=PROCESSES, ids=['one', 'three'])
 def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Heard]]:
     """Yield what the pipeline says; its processes live through all faults."""
     with Group() as group:
