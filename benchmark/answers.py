@@ -66,7 +66,8 @@ class Bench:
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start a pipeline."""
-        command = [sys.executable, '-m', 'load_identification.nodes.load_identification']
+        module = 'load_identification.nodes.transport.entry'
+        command = [sys.executable, '-m', module, 'load_identification']
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def stream(self, until: Callable[[], bool]) -> float:

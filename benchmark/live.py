@@ -64,6 +64,7 @@ RATE = 1000.0
 WARM_UP = 3.0
 NAMESPACE = '/load_identification'
 WATCHED = '/watched/load_identification'
+PIPELINE = ('-m', 'load_identification.nodes.transport.entry', 'load_identification')
 
 EVERYTHING = {
     'synchronized/joint_states': JointState,
@@ -166,7 +167,7 @@ def measure(seconds: float, extra: Sequence[str]) -> bool:
     """Run the three processes and print the table; return whether nothing was lost."""
     me = str(Path(__file__))
     empty = start(me, '--role', 'empty')
-    pipeline = start('-m', 'load_identification.nodes.load_identification', *extra)
+    pipeline = start(*PIPELINE, *extra)
     feeder = start(me, '--role', 'feed', '--seconds', str(seconds + WARM_UP + 3.0))
     rclpy.init()
     listener = Listener()
@@ -235,10 +236,9 @@ def watch(reliable: bool) -> None:
 def measure_watched(seconds: float, reliable: bool, extra: Sequence[str]) -> bool:
     """Run a pipeline that is watched beside one that is not; return whether it is cheap."""
     me = str(Path(__file__))
-    module = 'load_identification.nodes.load_identification'
     watcher = start(me, '--role', 'watch', *(['--reliable'] if reliable else []))
-    alone = start('-m', module, *extra)
-    watched = start('-m', module, *(extra or ['--ros-args']), '-r', f'__ns:={WATCHED}')
+    alone = start(*PIPELINE, *extra)
+    watched = start(*PIPELINE, *(extra or ['--ros-args']), '-r', f'__ns:={WATCHED}')
     feeder = start(me, '--role', 'feed', '--seconds', str(seconds + 2 * WARM_UP))
     rclpy.init()
     listener = Listener()

@@ -109,11 +109,12 @@ class NodeProcess:
     ) -> None:
         self.module = module
         self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close`
-        name = f'load_identification.nodes.{module}'
-        code = f'{before}\nfrom {name} import main\nraise SystemExit(main())'
-        command = [sys.executable, *(('-c', code) if before else ('-m', name))]
+        program = module if module == 'load_identification' else f'{module}_node'
+        entry = 'load_identification.nodes.transport.entry'
+        code = f'{before}\nfrom {entry} import {program} as main\nraise SystemExit(main())'
+        command = ('-c', code) if before else ('-m', entry, program)
         self._process = subprocess.Popen(
-            [*command, '--ros-args', *ros_arguments],
+            [sys.executable, *command, '--ros-args', *ros_arguments],
             cwd=CODE,
             env=dict(environment),
             stdin=subprocess.DEVNULL,

@@ -57,25 +57,25 @@ class NodeProcess:
 
     Parameters
     ----------
-    module : str
-        Under load_identification.nodes.
+    program : str
+        Console script of the package.
     parameters : mapping
         Of ROS parameters.
     """
 
     def __init__(
         self,
-        module: str = 'load_identification',
+        program: str = 'load_identification',
         parameters: Mapping[str, object] | None = None,
     ) -> None:
-        self._module = module
+        self._program = program
         arguments = [part for k, v in (parameters or {}).items() for part in ('-p', f'{k}:={v}')]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed in __exit__
         # Offset and tool of a real robot are not to be read, nor written over.
         self._home = tempfile.TemporaryDirectory(prefix='load_demo-')
         self._process = subprocess.Popen(
             [
-                *(sys.executable, '-m', f'load_identification.nodes.{module}'),
+                *(sys.executable, '-m', 'load_identification.nodes.transport.entry', program),
                 *('--ros-args', *arguments),
             ],
             stdin=subprocess.DEVNULL,
@@ -113,7 +113,7 @@ class NodeProcess:
         status = self._process.poll()
         if status is not None:
             raise DemoError(
-                f'{self._module} has ended with status {status}; it wrote:\n{self.output()}'
+                f'{self._program} has ended with status {status}; it wrote:\n{self.output()}'
             )
 
 

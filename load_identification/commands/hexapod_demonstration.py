@@ -167,7 +167,7 @@ def demonstrate(
         'with_estimator': 'true',
         'systematic_errors': 'none',
     }
-    with NodeProcess('hexapod', settings) as process:
+    with NodeProcess('hexapod_node', settings) as process:
         machine = Machine(node, monitor, process, speed)
         with console.status('waiting for the nodes'):
             wait_for_pipeline(node, machine, monitor, process)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from rclpy.node import Node
 
 from load_identification.arm.arm_file import read_arm_model
 from load_identification.arm.payload.effort_filter import USABLE, Efforts
@@ -15,17 +15,11 @@ from load_identification.errors import ParameterError
 from load_identification.interface.node_table import BEHIND_JOINTS
 from load_identification.interface.parameters import ARM
 from load_identification.model.robot import RotationAxis
-from load_identification.nodes.diagnostics import WARNING, Report, report_regularly
+from load_identification.nodes.diagnostics import WARNING, report_regularly
+from load_identification.nodes.efforts import EffortNode, EffortPipeline
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.description import DescriptionReader
-from load_identification.nodes.transport.inputs import JointInput
-from load_identification.nodes.transport.publishers import (
-    FilteredPublisher,
-    JointStatePublisher,
-    SynchronizedPublisher,
-)
-from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, run
-from load_identification.numerics.whitening import counting
+from load_identification.nodes.transport.publishers import JointStatePublisher
 from load_identification.pipeline.effort_front import EffortFront, behind_joints, effort_filter
 from load_identification.pipeline.samples import Samples
 from load_identification.typing_aliases import FloatArray
@@ -34,7 +28,7 @@ RECENT = 50
 """Filtered samples whose residual efforts are summed up in the diagnostics."""
 
 
-class ArmNode(Node):
+class ArmNode(EffortNode):
     """Turns /joint_states, efforts included, into filtered motion and wrench.
 
     Raises
@@ -46,8 +40,8 @@ class ArmNode(Node):
     """
 
     def __init__(self) -> None:
-        super().__init__('arm_estimator_node', namespace=NAMESPACE)
-        parameters = declare_parameters(self, ARM)
+        super().__init__('arm_estimator_node', ARM, USABLE)
+        parameters = self.declared
         if not parameters.arm_model:
             raise ParameterError(
                 "parameter arm_model is ''; it must name a file that identify_arm has written"
@@ -56,18 +50,10 @@ class ArmNode(Node):
         self.stage = effort_filter(arm, parameters)
         self._front = EffortFront(self.stage)
         self._description = DescriptionReader(self, self.stage, parameters)
-        self._counted: Counter[str] = Counter()
-        self._input = JointInput(self, self._counted)
         self._residual: FloatArray = np.empty((0, len(arm.joints)))
-        self._make_outputs()
-        self.period = 1.0 / parameters.poll_rate
-        report_regularly(self, self)
-
-    def _make_outputs(self) -> None:
-        self._publisher = FilteredPublisher(self)
-        self._raw_publisher = SynchronizedPublisher(self)
         self._predicted_publisher = JointStatePublisher(self, 'effort_predicted')
         self._residual_publisher = JointStatePublisher(self, 'effort_residual')
+        report_regularly(self)
 
     def read(self) -> Iterator[Samples]:
         """Yield what the messages that wait complete, and publish their efforts."""
@@ -77,23 +63,12 @@ class ArmNode(Node):
             if self.stage.efforts is not None:
                 self._tell(self.stage.efforts)
 
-    def publish(self, samples: Samples) -> None:
-        """Publish samples on those of the topics that have a listener."""
-        if samples.filtered is not None and self._publisher.wanted:
-            self._publisher.publish(counting(samples.filtered, USABLE))
-        if samples.raw is not None:
-            self._raw_publisher.publish(samples.raw)
-
     @property
     def listened(self) -> bool:
         """Whether anybody listens to a topic of every sample."""
         publishers = (self._predicted_publisher, self._residual_publisher)
         topics = (self._publisher, self._raw_publisher, *publishers)
         return any(topic.wanted for topic in topics)
-
-    def report(self) -> Report:
-        """Return what the node says of itself."""
-        return Report.of(self)
 
     def axes(self) -> Sequence[RotationAxis]:
         """Return the axes of the joints in the present pose, none where it is not known."""
@@ -135,40 +110,8 @@ class ArmNode(Node):
         return details
 
 
-class ArmPipeline:
-    """Drives both nodes in turn, samples handed on with their weights."""
-
-    def __init__(self) -> None:
-        self._arm = ArmNode()
-        arm = self._arm.stage.arm
-        self._estimator = EstimatorNode(self._arm, lambda p: behind_joints(p, arm), BEHIND_JOINTS)
-        self._listened = False
-
-    @property
-    def nodes(self) -> Sequence[Node]:
-        """The nodes to be served."""
-        return self._arm, self._estimator
-
-    @property
-    def period(self) -> float:
-        """Time between two ticks, that of the estimates where nobody wants every sample [s]."""
-        poll = self._arm.period
-        return poll if self._listened else max(poll, self._estimator.batch_period)
-
-    def tick(self) -> None:
-        """Carry what has come through both stages, and publish it."""
-        self._listened = self._arm.listened or self._estimator.listened
-        for samples in self._arm.read():
-            self._estimator.process(samples)
-            if self._listened:
-                self._arm.publish(samples)
-        self._estimator.publish_if_due()
-
-
-def main(args: list[str] | None = None) -> int:
-    """Run the arm's node and the estimator in one process."""
-    return run(ArmPipeline, args)
-
-
-if __name__ == '__main__':
-    raise SystemExit(main())
+def arm_pipeline() -> EffortPipeline:
+    """Return the arm's node and the estimator."""
+    node = ArmNode()
+    adapt = partial(behind_joints, arm=node.stage.arm)
+    return EffortPipeline(node, EstimatorNode(node, adapt, BEHIND_JOINTS))

@@ -12,12 +12,12 @@ from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.names import COMPENSATED
 from load_identification.interface.parameters import COMPENSATION, CONVENTIONS, Parameters
 from load_identification.model.robot import Robot
-from load_identification.nodes.diagnostics import report_regularly
+from load_identification.nodes.diagnostics import PipelineNode, report_regularly
 from load_identification.nodes.transport.description import DescriptionReader
 from load_identification.nodes.transport.inputs import RawInputs
 from load_identification.nodes.transport.publishers import SixNumberPublisher
 from load_identification.nodes.transport.readers import LoadReader
-from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, run
+from load_identification.nodes.transport.runtime import every
 from load_identification.pipeline.compensation import Compensation, LoadTakenOff
 from load_identification.signals.described_robot import DescribedRobot
 from load_identification.signals.sensor_health import HealthNow
@@ -69,7 +69,7 @@ class _Sources:
         return self._health.dead(wrenches, position, robot.down)
 
 
-class CompensationNode(Node):
+class CompensationNode(PipelineNode):
     """Publishes `wrench_compensated`.
 
     Parameters
@@ -85,23 +85,16 @@ class CompensationNode(Node):
     """
 
     def __init__(self, standalone: bool = True) -> None:
-        super().__init__('compensation_node', namespace=NAMESPACE)
-        parameters = declare_parameters(self, COMPENSATION)
-        self.stage = Compensation(parameters)
+        super().__init__('compensation_node', COMPENSATION)
+        self.stage = Compensation(self.declared)
         self.publisher = SixNumberPublisher(self, WrenchStamped, 'wrench_compensated')
-        self._poll = 1.0 / parameters.poll_rate
-        self._sources = _Sources(self, parameters) if standalone else None
-        report_regularly(self, self)
-
-    @property
-    def nodes(self) -> Sequence[Node]:
-        """The node itself, to be served."""
-        return (self,)
+        self._sources = _Sources(self, self.declared) if standalone else None
+        report_regularly(self)
 
     @property
     def period(self) -> float:
         """Time between two ticks [s]."""
-        return self._poll if self.publisher.wanted else max(self._poll, IDLE)
+        return self.poll_period if self.publisher.wanted else max(self.poll_period, IDLE)
 
     def tick(self) -> None:
         """Compensate what has come for whoever listens; what nobody wants is not read."""
@@ -143,12 +136,3 @@ class CompensationNode(Node):
     def details(self) -> Mapping[str, str]:
         """Return how many wrenches have been compensated."""
         return {COMPENSATED: str(self.stage.given)}
-
-
-def main(args: list[str] | None = None) -> int:
-    """Run the compensation node."""
-    return run(CompensationNode, args)
-
-
-if __name__ == '__main__':
-    raise SystemExit(main())

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -15,7 +15,12 @@ from rclpy.node import Node
 
 from load_identification.interface.names import DROPPED, HEALTH
 from load_identification.model.robot import RotationAxis
-from load_identification.nodes.transport.runtime import every, guard
+from load_identification.nodes.transport.runtime import (
+    NAMESPACE,
+    declare_parameters,
+    every,
+    guard,
+)
 
 WAITING_FOR, WARNING = 'waiting_for', 'warning'
 
@@ -59,19 +64,6 @@ class Starvation:
         self.lately = dropped - self._before if starving else None
 
 
-class Reporting(Protocol):
-    """A node that can say how it is."""
-
-    def reason(self) -> str:
-        """Return what is wrong or waited for, in words; empty when all is well."""
-
-    def counts(self) -> Counter[str]:
-        """Return the samples dropped, by reason."""
-
-    def details(self) -> Mapping[str, str]:
-        """Return further keys and values; `warning`: what is wrong though samples go on."""
-
-
 @dataclass(frozen=True)
 class Report:
     """What a stage says of itself.
@@ -94,7 +86,7 @@ class Report:
     health: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def of(stage: Reporting) -> Report:
+    def of(stage: PipelineNode) -> Report:
         """Return what a node of this process says."""
         details = stage.details()
         return Report(
@@ -140,15 +132,58 @@ def _starting(prefix: str, values: Mapping[str, str]) -> dict[str, str]:
     return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
 
 
-def report_regularly(node: Node, reporting: Reporting, prompt: bool = True) -> None:
+class PipelineNode(Node):
+    """A node of the pipeline, with the parameters of its role, that can say how it is.
+
+    Parameters
+    ----------
+    name : str
+    role : str
+    defaults : mapping of str to any, optional
+        Of parameters that are other than in the table.
+    """
+
+    def __init__(self, name: str, role: str, defaults: Mapping[str, Any] | None = None) -> None:
+        super().__init__(name, namespace=NAMESPACE)
+        self.declared = declare_parameters(self, role, defaults)
+        self.poll_period = 1.0 / self.declared.poll_rate
+        """How often the queues are drained [s]."""
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The node itself, to be served."""
+        return (self,)
+
+    @property
+    def period(self) -> float:
+        """Time between two ticks [s]."""
+        return self.poll_period
+
+    def reason(self) -> str:
+        """Return what is wrong or waited for, in words; empty when all is well."""
+        raise NotImplementedError
+
+    def counts(self) -> Counter[str]:
+        """Return the samples dropped, by reason."""
+        raise NotImplementedError
+
+    def details(self) -> Mapping[str, str]:
+        """Return further keys and values; `warning`: what is wrong though samples go on."""
+        raise NotImplementedError
+
+    def report(self) -> Report:
+        """Return what the node says of itself."""
+        return Report.of(self)
+
+
+def report_regularly(node: PipelineNode, prompt: bool = True) -> None:
     """Publish the status of a node on /diagnostics at 1 Hz, and at once where it is another.
 
     What is wrong is logged when it begins, and when it is another; at most once a second.
 
     Parameters
     ----------
-    node : Node
-    reporting : Reporting
+    node : PipelineNode
     prompt : bool
         False: it can wait, and is not logged, for others have said it.
     """
@@ -157,7 +192,7 @@ def report_regularly(node: Node, reporting: Reporting, prompt: bool = True) -> N
 
     def look() -> None:
         nonlocal published, logged, due, may_log
-        now, reason, details = time.monotonic(), reporting.reason(), reporting.details()
+        now, reason, details = time.monotonic(), node.reason(), node.details()
         caught = f'{guard.count} internal errors, the last {guard.words}' if guard.count else ''
         message = '; '.join(filter(None, (reason, details.get(WARNING, ''), caught)))
         # That it has lasted longer is nothing new.
@@ -172,7 +207,7 @@ def report_regularly(node: Node, reporting: Reporting, prompt: bool = True) -> N
         values = {WAITING_FOR: reason, **details}
         if not values.get(WARNING):
             values.pop(WARNING, None)
-        for name, count in sorted(reporting.counts().items()):
+        for name, count in sorted(node.counts().items()):
             if count:
                 values[DROPPED + name] = str(count)
         status = DiagnosticStatus(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.node import Node
 
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.time_delay import delay_warning
@@ -18,6 +17,7 @@ from load_identification.interface.messages import NS
 from load_identification.interface.parameters import ESTIMATOR, Parameters
 from load_identification.nodes.diagnostics import (
     LOOK,
+    PipelineNode,
     Report,
     Starvation,
     Upstream,
@@ -28,7 +28,7 @@ from load_identification.nodes.rviz import RvizOutput
 from load_identification.nodes.services import Services
 from load_identification.nodes.status import StatusMessage
 from load_identification.nodes.transport.readers import TopicUpstream
-from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, run
+from load_identification.nodes.transport.runtime import every
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS
 from load_identification.pipeline.compensation import LoadTakenOff
 from load_identification.pipeline.payload_stage import PayloadStage
@@ -47,7 +47,7 @@ LONGEST_BATCH = 0.1
 """Samples wait no longer than this to be processed [s]: queues and services do not wait longer."""
 
 
-class EstimatorNode(Node):
+class EstimatorNode(PipelineNode):
     """Identifies the payload, and says what is known of it.
 
     Parameters
@@ -67,11 +67,8 @@ class EstimatorNode(Node):
         adapt: Callable[[Parameters], Parameters] | None = None,
         defaults: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__('estimator_node', namespace=NAMESPACE)
-        parameters = declare_parameters(self, ESTIMATOR, defaults)
-        if adapt is not None:
-            parameters = adapt(parameters)
-        self.period = 1.0 / parameters.poll_rate
+        super().__init__('estimator_node', ESTIMATOR, defaults)
+        parameters = self.declared if adapt is None else adapt(self.declared)
         self._estimate_period = 1.0 / parameters.publish_rate
         self.batch_period = min(self._estimate_period, LONGEST_BATCH)
         """How long samples may wait where nobody wants each at once [s]."""
@@ -93,7 +90,7 @@ class EstimatorNode(Node):
         self._published_stamp = self._logged = 0
         self._status = StatusMessage(self.get_fully_qualified_name().lstrip('/'))
         self._status_publisher = self.create_publisher(DiagnosticStatus, 'status', LATCHED_QOS)
-        self._outputs = Outputs(self, self._payload, self.load)
+        self.outputs = Outputs(self, self._payload, self.load)
         LoadParameters(self, self.load, self._payload.sign)
         self._rviz = RvizOutput(self, self._estimate_period)
         self._requests = Services(self, self._payload, parameters, lambda: self._report)
@@ -101,17 +98,7 @@ class EstimatorNode(Node):
         # At every tick, and with a guard of its own: whatever else fails, requests are answered.
         every(self, 0.0, self._requests.tick)
         every(self, LOOK, self._look)
-        report_regularly(self, self, prompt=False)
-
-    @property
-    def nodes(self) -> Sequence[Node]:
-        """The node itself, to be served."""
-        return (self,)
-
-    @property
-    def listened(self) -> bool:
-        """Whether anybody listens to a topic of every sample."""
-        return self._outputs.listened
+        report_regularly(self, prompt=False)
 
     def tick(self) -> None:
         """Carry what has come through the stage."""
@@ -131,7 +118,7 @@ class EstimatorNode(Node):
             finite = np.isfinite(filtered.wrench).any(axis=0)
             self._heard[finite] = self._last_sample
             self._rviz.take(filtered)
-            self._outputs.publish_samples(filtered)
+            self.outputs.publish_samples(filtered)
 
     def _look(self) -> None:
         estimator = self._payload.estimator
@@ -147,7 +134,7 @@ class EstimatorNode(Node):
         self._due = max(self._due + self._estimate_period, now - self._estimate_period)
         estimator = self._payload.estimator
         estimate = estimator.estimate()
-        self._requests.note(estimate)
+        self._requests.require.note(estimate)
         self.load.update(estimate, estimator.tool[0])
         self.load.by_driver = self._payload.driver.taken_off
         self._log_events()
@@ -166,14 +153,16 @@ class EstimatorNode(Node):
             waiting = upstream.waiting_for or self._silence(now)
         if estimate is not None and estimate.stamp != self._published_stamp and not waiting:
             self._published_stamp = estimate.stamp
-            self._outputs.publish(estimate)
+            self.outputs.publish(estimate)
         warnings = (
             '' if waiting else upstream.warning,
-            self._tool_warning(estimate),
+            tool_taken_off(
+                estimate is not None and estimate.reversed_sign, float(estimator.tool[0][0])
+            ),
             self._units.words,
-            self._delay_warning(),
+            delay_warning(estimator.delay, self._wrench_delay),
         )
-        notes = self._requests.problem, self._advice_on(estimate, streaming, now)
+        notes = self._requests.persistence.problem, self._advice_on(estimate, streaming, now)
         self._status.update(
             estimate,
             self._payload.sign,
@@ -200,13 +189,6 @@ class EstimatorNode(Node):
                 self._advice = self._payload.estimator.advice(self._upstream.axes())
         return self._advice
 
-    def _tool_warning(self, estimate: PayloadEstimate | None) -> str:
-        tool = float(self._payload.estimator.tool[0][0])
-        return tool_taken_off(estimate is not None and estimate.reversed_sign, tool)
-
-    def _delay_warning(self) -> str:
-        return delay_warning(self._payload.estimator.delay, self._wrench_delay)
-
     def _health(self, upstream: Report) -> Mapping[str, str]:
         """Return what each channel is worth: where nobody has said, whether it has been heard
         lately. A source that leaves out all of them, as standing legs do, is not dead."""
@@ -232,7 +214,7 @@ class EstimatorNode(Node):
         """Finish what is being stored, then end."""
         # From Kilted on a context ends all its nodes, also one whose making has failed.
         if hasattr(self, '_requests'):
-            self._requests.close()
+            self._requests.persistence.close()
         super().destroy_node()
 
     def reason(self) -> str:
@@ -254,12 +236,3 @@ class EstimatorNode(Node):
             'wrench_lag_std': f'{delay.std_s:.5f}' if delay.known else 'nan',
             **self._requests.details(),
         }
-
-
-def main(args: list[str] | None = None) -> int:
-    """Run the estimator node."""
-    return run(EstimatorNode, args)
-
-
-if __name__ == '__main__':
-    raise SystemExit(main())

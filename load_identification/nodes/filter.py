@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from geometry_msgs.msg import WrenchStamped
-from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.messages import read_synchronized
 from load_identification.interface.names import HEALTH
 from load_identification.interface.parameters import FILTER
-from load_identification.nodes.diagnostics import LOOK, WARNING, Starvation, report_regularly
+from load_identification.nodes.diagnostics import (
+    LOOK,
+    WARNING,
+    PipelineNode,
+    Starvation,
+    report_regularly,
+)
 from load_identification.nodes.transport.description import DescriptionReader
 from load_identification.nodes.transport.publishers import FilteredPublisher
 from load_identification.nodes.transport.readers import StampMatcher
-from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, run
+from load_identification.nodes.transport.runtime import every
 from load_identification.nodes.transport.subscriptions import StreamSubscription
 from load_identification.pipeline import settings
 
 
-class FilterNode(Node):
+class FilterNode(PipelineNode):
     """Turns synchronized/* into filtered/*.
 
     Parameters
@@ -37,17 +42,14 @@ class FilterNode(Node):
     """
 
     def __init__(self, standalone: bool = True) -> None:
-        super().__init__('filter_node', namespace=NAMESPACE)
-        parameters = declare_parameters(self, FILTER)
-        self.stage = settings.motion_filter(parameters)
+        super().__init__('filter_node', FILTER)
+        self.stage = settings.motion_filter(self.declared)
         self._counted: Counter[str] = Counter()
-        self._sensor_frame = parameters.sensor_frame
-        self.description = DescriptionReader(self, self.stage, parameters)
+        self.description = DescriptionReader(self, self.stage, self.declared)
         self.publisher = FilteredPublisher(self)
-        self.period = 1.0 / parameters.poll_rate
         self._starvation = Starvation(patience=0.9, least=10)
         every(self, LOOK, self._look)
-        report_regularly(self, self)
+        report_regularly(self)
         if standalone:
             self._inputs = (
                 StreamSubscription(self, JointState, 'synchronized/joint_states'),
@@ -55,15 +57,10 @@ class FilterNode(Node):
             )
             self._matcher = StampMatcher(2)
 
-    @property
-    def nodes(self) -> Sequence[Node]:
-        """The node itself, to be served."""
-        return (self,)
-
     def tick(self) -> None:
         """Carry what has come through the stage."""
         pairs = self._matcher.update([topic.take() for topic in self._inputs])
-        for batch in read_synchronized(pairs, self._sensor_frame, self._counted):
+        for batch in read_synchronized(pairs, self.declared.sensor_frame, self._counted):
             self.description.look_for_frame()
             result = self.stage.update(batch)
             if result is not None:
@@ -101,12 +98,3 @@ class FilterNode(Node):
             WARNING: '; '.join(filter(None, (self.stage.health.words, self.stage.implausible))),
             **{HEALTH + channel: state for channel, state in health},
         }
-
-
-def main(args: list[str] | None = None) -> int:
-    """Run the filter node."""
-    return run(FilterNode, args)
-
-
-if __name__ == '__main__':
-    raise SystemExit(main())

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.node import Node
 
 from load_identification.errors import ParameterError
 from load_identification.estimation.events import NOTHING, Event, EventKind
 from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.interface.parameters import HEXAPOD
-from load_identification.model.robot import RotationAxis
-from load_identification.nodes.diagnostics import WARNING, Report, report_regularly
+from load_identification.nodes.diagnostics import WARNING, report_regularly
+from load_identification.nodes.efforts import EffortNode, EffortPipeline
 from load_identification.nodes.estimator import EstimatorNode
-from load_identification.nodes.transport.inputs import JointInput
-from load_identification.nodes.transport.publishers import (
-    FilteredPublisher,
-    SynchronizedPublisher,
-)
-from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, run
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS, DrainedSubscription
-from load_identification.numerics.whitening import counting
 from load_identification.parallel.leg_filter import MOST
 from load_identification.parallel.two_step import TwoStepEstimator
 from load_identification.pipeline.effort_front import behind_legs, hexapod_filter
 from load_identification.pipeline.samples import Samples
 
 
-class HexapodNode(Node):
+class HexapodNode(EffortNode):
     """Turns /joint_states, efforts included, into filtered/*: fusion and filter in one.
 
     Raises
@@ -43,21 +36,16 @@ class HexapodNode(Node):
     """
 
     def __init__(self) -> None:
-        super().__init__('hexapod_node', namespace=NAMESPACE)
-        parameters = declare_parameters(self, HEXAPOD)
+        super().__init__('hexapod_node', HEXAPOD, MOST)
+        parameters = self.declared
         if not parameters.mechanism:
             raise ParameterError("parameter mechanism is ''; it must name a geometry file")
         self.stage = hexapod_filter(Path(parameters.mechanism), parameters)
-        self._counted: Counter[str] = Counter()
-        self._input = JointInput(self, self._counted)
-        self._publisher = FilteredPublisher(self)
-        self._raw_publisher = SynchronizedPublisher(self)
         self._status = DrainedSubscription(self, DiagnosticStatus, 'status', LATCHED_QOS)
         self._event = NOTHING
         self._two_step = TwoStepEstimator(parameters.forgetting_time or np.inf)
         self.with_estimator = parameters.with_estimator
-        self.period = 1.0 / parameters.poll_rate
-        report_regularly(self, self)
+        report_regularly(self)
 
     def read(self) -> Iterator[Samples]:
         """Yield what the messages that wait complete."""
@@ -68,21 +56,6 @@ class HexapodNode(Node):
                 self._two_step.update(filtered)
             wanted = self.with_estimator or self._raw_publisher.wanted
             yield Samples(self.stage.raw() if wanted else None, filtered)
-
-    def publish(self, samples: Samples) -> None:
-        """Publish samples: the services want to see legs at rest or moving."""
-        if samples.raw is not None:
-            self._raw_publisher.publish(samples.raw)
-        if samples.filtered is not None and self._publisher.wanted:
-            self._publisher.publish(counting(samples.filtered, MOST))
-
-    def report(self) -> Report:
-        """Return what the node says of itself."""
-        return Report.of(self)
-
-    def axes(self) -> Sequence[RotationAxis]:
-        """Return the axes that the platform can be turned about: not known."""
-        return ()
 
     def _look_for_reset(self) -> None:
         """Forget the estimate in two steps when the estimator has forgotten its own."""
@@ -117,36 +90,9 @@ class HexapodNode(Node):
         return details
 
 
-class HexapodPipeline:
-    """Drives the node, and where asked the estimator, to which it hands whitened samples."""
-
-    def __init__(self) -> None:
-        self._legs = HexapodNode()
-        friction = self._legs.stage.friction is not None
-        self._estimator: EstimatorNode | None = None
-        if self._legs.with_estimator:
-            self._estimator = EstimatorNode(self._legs, lambda p: behind_legs(p, friction))
-        self.period = self._legs.period
-
-    @property
-    def nodes(self) -> Sequence[Node]:
-        """The nodes to be served."""
-        return (self._legs,) if self._estimator is None else (self._legs, self._estimator)
-
-    def tick(self) -> None:
-        """Carry what has come through all stages, and publish it."""
-        for samples in self._legs.read():
-            if self._estimator is not None:
-                self._estimator.process(samples)
-            self._legs.publish(samples)
-        if self._estimator is not None:
-            self._estimator.publish_if_due()
-
-
-def main(args: list[str] | None = None) -> int:
-    """Run the hexapod node."""
-    return run(HexapodPipeline, args)
-
-
-if __name__ == '__main__':
-    raise SystemExit(main())
+def hexapod_pipeline() -> EffortPipeline:
+    """Return the node, with the estimator where it is asked for."""
+    legs = HexapodNode()
+    friction = legs.stage.friction is not None
+    adapt = partial(behind_legs, friction=friction)
+    return EffortPipeline(legs, EstimatorNode(legs, adapt) if legs.with_estimator else None)

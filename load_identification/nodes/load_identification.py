@@ -14,34 +14,18 @@ from load_identification.nodes.diagnostics import Report
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.filter import FilterNode
 from load_identification.nodes.fusion import FusionNode
-from load_identification.nodes.transport.runtime import guard, run
+from load_identification.nodes.transport.runtime import guard
 from load_identification.pipeline.wrist_front import WristFront
 
 
-class Front:
-    """The fusion and the filter node with their stages, as what comes before the estimator."""
-
-    def __init__(self) -> None:
-        self.fusion = FusionNode()
-        self.filter = FilterNode(standalone=False)
-        self.stages = WristFront(self.fusion.stage, self.filter.stage)
-
-    def report(self) -> Report:
-        """Return what both nodes say of themselves."""
-        return Report.of(self.fusion) + Report.of(self.filter)
-
-    def axes(self) -> Sequence[RotationAxis]:
-        """Return the axes of the joints in the present pose, none where it is not known."""
-        return self.stages.axes()
-
-
 class Pipeline:
-    """Drives the four nodes in turn."""
+    """Drives the four nodes in turn; fusion and filter are what comes before the estimator."""
 
     def __init__(self) -> None:
-        self._front = Front()
+        self._fusion, self._filter = FusionNode(), FilterNode(standalone=False)
+        self._stages = WristFront(self._fusion.stage, self._filter.stage)
         self._compensation = CompensationNode(standalone=False)
-        self._estimator = EstimatorNode(self._front)
+        self._estimator = EstimatorNode(self)
         self._listened = self._compensate = False
         self._joints: list[JointBatch] = []
         self._wrenches: list[WrenchBatch] = []
@@ -50,7 +34,15 @@ class Pipeline:
     @property
     def nodes(self) -> Sequence[Node]:
         """The nodes to be served."""
-        return self._front.fusion, self._front.filter, self._estimator, self._compensation
+        return self._fusion, self._filter, self._estimator, self._compensation
+
+    def report(self) -> Report:
+        """Return what the nodes of fusion and filter say of themselves."""
+        return self._fusion.report() + self._filter.report()
+
+    def axes(self) -> Sequence[RotationAxis]:
+        """Return the axes of the joints in the present pose, none where it is not known."""
+        return self._stages.axes()
 
     @property
     def period(self) -> float:
@@ -58,7 +50,7 @@ class Pipeline:
 
         Where nobody listens to a stream, samples are processed once per estimate.
         """
-        poll, often = self._front.fusion.period, self._listened or self._compensate
+        poll, often = self._fusion.period, self._listened or self._compensate
         return poll if often else max(poll, self._estimator.batch_period)
 
     def tick(self) -> None:
@@ -67,43 +59,30 @@ class Pipeline:
         All is published in one go: the first message after a pause wakes whoever listens, which
         costs as much as ten more.
         """
-        synchronized, filtered = self._front.fusion.publisher, self._front.filter.publisher
-        self._listened = synchronized.wanted or filtered.wanted or self._estimator.listened
+        synchronized, filtered = self._fusion.publisher, self._filter.publisher
+        self._listened = synchronized.wanted or filtered.wanted or self._estimator.outputs.listened
         self._compensate = self._compensation.publisher.wanted
-        self._front.filter.description.look_for_frame()
-        read = self._front.fusion.read()
+        self._filter.description.look_for_frame()
+        read = self._fusion.inputs.read()
         joints, wrenches = list(read[0]), list(read[1])
         self._joints += joints
         self._wrenches += wrenches
         if self._compensate:
             # Before all else, for somebody controls a force by it; the rest can wait.
             with guard:
-                self._compensated(joints, wrenches)
+                robot, health = self._filter.stage.robot, self._filter.stage.health
+                load = self._estimator.load
+                self._compensation.process(joints, wrenches, robot, load, health.dead)
             now = time.monotonic()
             if not self._listened and now < self._due:
                 return
-            self._due = now + self._estimator.batch_period - 0.5 * self._front.fusion.period
+            self._due = now + self._estimator.batch_period - 0.5 * self._fusion.period
         joints, self._joints = self._joints, []
         wrenches, self._wrenches = self._wrenches, []
-        samples = self._front.stages.update(joints, wrenches)
+        samples = self._stages.update(joints, wrenches)
         self._estimator.process(samples)
         if self._listened and samples.raw is not None:
             synchronized.publish(samples.raw)
         if self._listened and samples.filtered is not None:
             filtered.publish(samples.filtered)
         self._estimator.publish_if_due()
-
-    def _compensated(self, joints: list[JointBatch], wrenches: list[WrenchBatch]) -> None:
-        front = self._front.stages.motion_filter
-        self._compensation.process(
-            joints, wrenches, front.robot, self._estimator.load, front.health.dead
-        )
-
-
-def main(args: list[str] | None = None) -> int:
-    """Run fusion, filter, estimator and compensation in one process."""
-    return run(Pipeline, args)
-
-
-if __name__ == '__main__':
-    raise SystemExit(main())

@@ -20,7 +20,7 @@ from std_srvs.srv import Trigger
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.identifiability import center_words, mass_words
 from load_identification.estimation.measurement import PARAMETERS
-from load_identification.estimation.payload_estimate import PayloadEstimate, in_message_order
+from load_identification.estimation.payload_estimate import in_message_order
 from load_identification.interface.names import INTERVAL
 from load_identification.interface.parameters import Parameters, check
 from load_identification.nodes import service_responses as answers
@@ -84,13 +84,14 @@ class Services:
     ) -> None:
         self._node, self._payload, self._parameters = node, payload, parameters
         self._weigher, self._estimator = payload.weigher, payload.estimator
-        self._require = Conditions(self._weigher, upstream, self._estimator.estimate)
+        self.require = Conditions(self._weigher, upstream, self._estimator.estimate)
+        """To be told of every estimate as it is published."""
         self._objects: tuple[KnownObject, ...] = ()
         if parameters.catalogue:
             self._objects = load_catalogue(Path(parameters.catalogue))
-        self._persistence = Persistence(node)
+        self.persistence = Persistence(node)
         self._use_stored()
-        self._handover = Handover(node, payload, parameters, self._require, self._keep_driver)
+        self._handover = Handover(node, payload, parameters, self.require, self._keep_driver)
         self._work: Mapping[str, Callable[[], Job]] = {
             'calibrate_offset': self._calibrate_offset,
             'check_mass': self._check_mass,
@@ -104,7 +105,7 @@ class Services:
         self._jobs: dict[str, tuple[Any, Job, float]] = {}
 
     def _use_stored(self) -> None:
-        stored = self._persistence.stored
+        stored = self.persistence.stored
         if stored.tool is not None:
             self._weigher.set_tool(stored.tool.value, stored.tool.covariance)
         if stored.offset is not None:
@@ -118,15 +119,10 @@ class Services:
                     f'of {held:.4g} kg last; call apply_payload or clear_payload to tell it again'
                 )
 
-    @property
-    def problem(self) -> str:
-        """What is wrong with what should have survived a restart, in words."""
-        return self._persistence.problem
-
     def tick(self) -> None:
         """Take requests, look after the jobs, answer those that are done."""
         with guard:
-            self._require.watch()
+            self.require.watch()
             self._handover.tick()
         for name, service in self._services.items():
             with guard:
@@ -166,18 +162,10 @@ class Services:
             return answers.response(name, Refusal(f'not done within {DEADLINE} s: {answer}'))
         return None
 
-    def note(self, estimate: PayloadEstimate | None) -> None:
-        """Take note of an estimate, as it is published."""
-        self._require.note(estimate)
-
-    def close(self) -> None:
-        """Finish what is being stored."""
-        self._persistence.close()
-
     def details(self) -> dict[str, str]:
         """Return offset calibration and tool in words, for /diagnostics."""
         calibrated = 'true' if self._weigher.sensor_offset.holds else 'false'
-        tool = self._persistence.stored.tool
+        tool = self.persistence.stored.tool
         words = 'none'
         if tool is not None:
             error = INTERVAL * np.sqrt(tool.covariance[0, 0])
@@ -187,11 +175,11 @@ class Services:
         return {'offset_calibrated': calibrated, 'tool': words, 'driver_payload': holds}
 
     def _keep_driver(self, driver: DriverState) -> Future[None]:
-        return self._persistence.keep(replace(self._persistence.stored, driver=driver))
+        return self.persistence.keep(replace(self.persistence.stored, driver=driver))
 
     def _save(self, stored: Stored) -> Iterator[str]:
         """Keep and store; yields until it is on the disk."""
-        future = self._persistence.keep(stored)
+        future = self.persistence.keep(stored)
         while not future.done():
             yield 'done, but not on the disk yet'
         error = future.exception()
@@ -201,12 +189,12 @@ class Services:
     # calibrate_offset
 
     def _calibrate_offset(self) -> Job:
-        called, begin = time.monotonic(), self._require.fresh()
+        called, begin = time.monotonic(), self.require.fresh()
         wanted = self._parameters.calibration_samples
         monitor = self._weigher.monitor
-        self._require.rest(begin)
-        self._require.no_channel_stuck()
-        self._require.nothing_held()
+        self.require.rest(begin)
+        self.require.no_channel_stuck()
+        self.require.nothing_held()
         while (count := monitor.count_since(begin)) < wanted:
             if time.monotonic() - called > CALIBRATE_DEADLINE:
                 if count >= LEAST_SAMPLES:
@@ -216,21 +204,21 @@ class Services:
                 )
             yield f'{count} of {wanted} samples'
             try:
-                if self._require.fresh() < begin:
+                if self.require.fresh() < begin:
                     raise Refusal('the stamps have jumped back')
-                self._require.rest(begin)
-                self._require.no_channel_stuck()
+                self.require.rest(begin)
+                self.require.no_channel_stuck()
             except Refusal as why:
                 raise Refusal(f'cancelled after {count} of {wanted} samples: {why}') from why
         rest = self._weigher.average(begin)
-        doubt = self._require.doubt()
+        doubt = self.require.doubt()
         gravity = self._weigher.gravity(rest.start, rest.end)
         offset = self._weigher.offset_from(rest, gravity)
         last = self._weigher.sensor_offset.calibrated
         self._weigher.set_calibrated(offset)
         self._payload.forget_payload(EventKind.CALIBRATE_OFFSET)
-        self._require.told_empty(False)
-        yield from self._save(replace(self._persistence.stored, offset=offset))
+        self.require.told_empty(False)
+        yield from self._save(replace(self.persistence.stored, offset=offset))
         few = ''
         if rest.samples < wanted:
             few = f'{rest.samples} of {wanted} samples, those of {CALIBRATE_DEADLINE:g} s'
@@ -241,10 +229,10 @@ class Services:
 
     def _check_mass(self) -> Job:
         called = time.monotonic()
-        begin = self._require.fresh()
+        begin = self.require.fresh()
         monitor = self._weigher.monitor
         while True:
-            newest = self._require.fresh()
+            newest = self.require.fresh()
             if monitor.moving_now():
                 raise Refusal(monitor.motion())
             late = time.monotonic() - called > CHECK_DEADLINE
@@ -290,10 +278,10 @@ class Services:
 
     def _save_tool(self) -> Job:
         estimate = self._estimator.estimate()
-        self._require.fresh()
+        self.require.fresh()
         if estimate is None:
             raise Refusal('no estimate yet')
-        self._require.nothing_in_doubt('save_tool')
+        self.require.nothing_in_doubt('save_tool')
         values, std = in_message_order(estimate.total, estimate.total_covariance)
         required = self._weigher.requirements
         allowed = max(required.mass, 0.02 * abs(values[0]))
@@ -312,20 +300,20 @@ class Services:
         self._weigher.set_tool(estimate.total, estimate.total_covariance)
         self._estimator.events.add(EventKind.SAVE_TOOL, self._estimator.newest)
         tool = Gaussian(estimate.total, estimate.total_covariance, estimate.stamp)
-        yield from self._save(replace(self._persistence.stored, tool=tool))
+        yield from self._save(replace(self.persistence.stored, tool=tool))
         yield answers.tool(values, std)
 
     def _clear_tool(self) -> Job:
-        had = self._persistence.stored.tool
+        had = self.persistence.stored.tool
         self._weigher.set_tool(np.zeros(PARAMETERS), np.zeros((PARAMETERS, PARAMETERS)))
         self._estimator.events.add(EventKind.CLEAR_TOOL, self._estimator.newest)
-        yield from self._save(replace(self._persistence.stored, tool=None))
+        yield from self._save(replace(self.persistence.stored, tool=None))
         yield {'cleared': None if had is None else answers.number(had.value[0])}
 
     def _reset(self) -> Job:
         self._payload.forget_payload(EventKind.RESET)
         self._weigher.forget()
-        self._require.told_empty(True)
+        self.require.told_empty(True)
         yield {'reset': 'payload forgotten, tool and offset kept'}
 
 

@@ -14,8 +14,8 @@ from load_identification.interface.program import without_ros_arguments
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def _run(program: str) -> int:
-    """Run the main function of a program's module beside this one; return the exit status.
+def _run(program: str, kind: str) -> int:
+    """Run what a program's module, above this one, has under a name; return the exit status.
 
     Importing rclpy and Pinocchio takes half a second and more. There is nothing to clean up yet,
     so a signal ends the process at once; `runtime.run` puts its own handlers in the place of
@@ -33,15 +33,19 @@ def _run(program: str) -> int:
 
         print(describe(program))
         return 0
-    module = program.removesuffix('_node')
-    status: int = importlib.import_module(f'load_identification.nodes.{module}').main()
-    return status
+    from load_identification.nodes.transport import runtime
+
+    module = importlib.import_module(f'load_identification.nodes.{program.removesuffix("_node")}')
+    return runtime.run(getattr(module, kind))
 
 
-load_identification = functools.partial(_run, 'load_identification')
-fusion_node = functools.partial(_run, 'fusion_node')
-filter_node = functools.partial(_run, 'filter_node')
-estimator_node = functools.partial(_run, 'estimator_node')
-compensation_node = functools.partial(_run, 'compensation_node')
-hexapod_node = functools.partial(_run, 'hexapod_node')
-arm_estimator_node = functools.partial(_run, 'arm_estimator_node')
+load_identification = functools.partial(_run, 'load_identification', 'Pipeline')
+fusion_node = functools.partial(_run, 'fusion_node', 'FusionNode')
+filter_node = functools.partial(_run, 'filter_node', 'FilterNode')
+estimator_node = functools.partial(_run, 'estimator_node', 'EstimatorNode')
+compensation_node = functools.partial(_run, 'compensation_node', 'CompensationNode')
+hexapod_node = functools.partial(_run, 'hexapod_node', 'hexapod_pipeline')
+arm_estimator_node = functools.partial(_run, 'arm_estimator_node', 'arm_pipeline')
+
+if __name__ == '__main__':
+    raise SystemExit(globals()[sys.argv[1]]())

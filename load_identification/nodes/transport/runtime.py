@@ -214,7 +214,7 @@ class Program(Protocol):
         """Drain the queues and do what is to be done."""
 
 
-def run(make: Callable[[], Program], args: list[str] | None = None) -> int:
+def run(make: Callable[[], Program]) -> int:
     """Run a program until Ctrl-C or SIGTERM; return the exit status.
 
     Parameters
@@ -225,10 +225,10 @@ def run(make: Callable[[], Program], args: list[str] | None = None) -> int:
     ended = _told_to_end()
     program: Program | None = None
     try:
-        _initialize(args)
+        _initialize()
         if not ended():
             program = make()
-            _warn_of_misplaced(program.nodes, sys.argv[1:] if args is None else args)
+            _warn_of_misplaced(program.nodes, sys.argv[1:])
             _loop(program, ended)
     except (LoadIdentificationError, ParameterException, UnknownROSArgsError) as error:
         if isinstance(error, UnknownROSArgsError):
@@ -273,7 +273,7 @@ def _told_to_end() -> Callable[[], bool]:
     return lambda: bool(received)
 
 
-def _initialize(args: list[str] | None) -> None:
+def _initialize() -> None:
     """Initialize rclpy.
 
     Raises
@@ -285,7 +285,7 @@ def _initialize(args: list[str] | None) -> None:
     variable, name = FAST_DDS_PROFILES[_fast_dds_version()]
     os.environ.setdefault(variable, str(Path(__file__).with_name(name)))
     try:
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     except RCLError as error:
         raise ParameterError(str(error)) from error
 

@@ -1,0 +1,96 @@
+"""What weighs by its own joints or legs: a node that reads efforts, and its pipeline."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rclpy.node import Node
+
+from load_identification.model.robot import RotationAxis
+from load_identification.nodes.diagnostics import PipelineNode
+from load_identification.nodes.estimator import EstimatorNode
+from load_identification.nodes.transport.inputs import JointInput
+from load_identification.nodes.transport.publishers import FilteredPublisher, SynchronizedPublisher
+from load_identification.numerics.whitening import counting
+from load_identification.pipeline.samples import Samples
+
+
+class EffortNode(PipelineNode):
+    """Turns /joint_states, efforts included, into filtered motion and wrench.
+
+    Parameters
+    ----------
+    name, role : str
+    most : float
+        Largest variance of a sample that is published, in units of the usual one [-].
+    """
+
+    def __init__(self, name: str, role: str, most: float) -> None:
+        super().__init__(name, role)
+        self._most = most
+        self._counted: Counter[str] = Counter()
+        self._input = JointInput(self, self._counted)
+        self._publisher = FilteredPublisher(self)
+        self._raw_publisher = SynchronizedPublisher(self)
+
+    @property
+    def listened(self) -> bool:
+        """Whether samples are wanted as they come rather than once per estimate."""
+        return True
+
+    def read(self) -> Iterator[Samples]:
+        """Yield what the messages that wait complete."""
+        raise NotImplementedError
+
+    def axes(self) -> Sequence[RotationAxis]:
+        """Return the axes that the sensor can be turned about: not known."""
+        return ()
+
+    def publish(self, samples: Samples) -> None:
+        """Publish samples on those of the topics that have a listener.
+
+        The raw ones too: the services want to see joints at rest or moving.
+        """
+        if samples.raw is not None:
+            self._raw_publisher.publish(samples.raw)
+        if samples.filtered is not None and self._publisher.wanted:
+            self._publisher.publish(counting(samples.filtered, self._most))
+
+
+class EffortPipeline:
+    """Drives such a node, and the estimator where there is one: samples come with their weights.
+
+    Parameters
+    ----------
+    front : EffortNode
+    estimator : EstimatorNode or None
+    """
+
+    def __init__(self, front: EffortNode, estimator: EstimatorNode | None) -> None:
+        self._front, self._estimator = front, estimator
+        self._listened = False
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes to be served."""
+        return (self._front,) if self._estimator is None else (self._front, self._estimator)
+
+    @property
+    def period(self) -> float:
+        """Time between two ticks, that of the estimates where nobody wants every sample [s]."""
+        batch = 0.0 if self._listened or not self._estimator else self._estimator.batch_period
+        return max(self._front.period, batch)
+
+    def tick(self) -> None:
+        """Carry what has come through all stages, and publish it."""
+        estimator = self._estimator
+        wanted = estimator is not None and estimator.outputs.listened
+        self._listened = wanted or self._front.listened
+        for samples in self._front.read():
+            if estimator is not None:
+                estimator.process(samples)
+            if self._listened:
+                self._front.publish(samples)
+        if estimator is not None:
+            estimator.publish_if_due()
