@@ -164,28 +164,6 @@ def test_moments_of_the_aluminium_block_are_those_of_a_box() -> None:
     # "0.00238 kg m^2 in the largest principal moment", section 3.1.2, to the digits given there.
     assert principal.moments[0] == pytest.approx(0.00238, abs=5e-6)
     assert principal.moments[2] == pytest.approx(1.106 * 8.0 * inch**2 / 12.0)
-    assert not principal.distinct
-
-
-def with_moments(*moments: float) -> InertialParameters:
-    return InertialParameters.from_center_of_mass(1.0, np.ones(3), np.diag(moments))
-
-
-def test_axes_mean_something_only_where_moments_differ() -> None:
-    assert with_moments(3.0, 2.0, 1.5).principal().distinct
-    assert not with_moments(2.0, 2.0, 2.0).principal().distinct
-    assert not with_moments(2.0, 2.0, 1.0).principal().distinct
-    assert not with_moments(2.0, 1.0, 1.001).principal().distinct
-
-
-def test_gap_of_moments_is_judged_by_their_uncertainty_where_known() -> None:
-    body = with_moments(2.0, 1.99, 1.0)
-    assert not body.principal().distinct
-    assert body.principal(moment_std=0.002).distinct
-    assert not body.principal(moment_std=0.003).distinct
-    assert not body.principal(moment_std=[0.002, 0.003, 0.002]).distinct
-    assert body.principal(moment_std=[0.002, 0.002, 0.2]).distinct
-    assert not body.principal(moment_std=np.nan).distinct
 
 
 def test_pseudo_inertia_sums_the_outer_products_of_the_points() -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pinocchio
 import pytest
 
+from load_identification.model.inertial_parameters import MATRIX
 from load_identification.model.payload_export import (
-    UPPER,
     Payload,
     PayloadCommand,
     payload_commands,
@@ -75,7 +75,7 @@ def test_mujoco_reads_the_same_body(payload: Payload) -> None:
     mujoco.mju_quat2Mat(axes, model.body_iquat[1])
     axes = axes.reshape(3, 3)
     inertia = axes @ np.diag(model.body_inertia[1]) @ axes.T
-    np.testing.assert_allclose(inertia, VALUES[4:][UPPER], atol=ROUNDED * STD[4])
+    np.testing.assert_allclose(inertia, VALUES[4:][MATRIX], atol=ROUNDED * STD[4])
 
 
 def test_pinocchio_reads_the_same_body_from_urdf(payload: Payload) -> None:
@@ -88,7 +88,7 @@ def test_pinocchio_reads_the_same_body_from_urdf(payload: Payload) -> None:
     body = pinocchio.buildModelFromXML(urdf).inertias[1]
     assert body.mass == pytest.approx(VALUES[0], abs=ROUNDED * STD[0])
     np.testing.assert_allclose(body.lever, VALUES[1:4], atol=ROUNDED * STD[1])
-    np.testing.assert_allclose(body.inertia, VALUES[4:][UPPER], atol=ROUNDED * STD[4])
+    np.testing.assert_allclose(body.inertia, VALUES[4:][MATRIX], atol=ROUNDED * STD[4])
 
 
 def test_urscript_has_the_diagonal_first(payload: Payload) -> None:
@@ -103,7 +103,7 @@ def test_franka_has_the_whole_matrix_by_columns(payload: Payload) -> None:
     found = numbers(text)
     matrix = found[4:].reshape(3, 3, order='F')
     np.testing.assert_allclose(found[:4], VALUES[:4], atol=ROUNDED * STD[0])
-    np.testing.assert_allclose(matrix, VALUES[4:][UPPER], atol=ROUNDED * STD[4])
+    np.testing.assert_allclose(matrix, VALUES[4:][MATRIX], atol=ROUNDED * STD[4])
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,13 @@ def test_numbers_are_in_the_flange_where_the_description_places_it(
 ) -> None:
     command = commands(payload, arm(link))[target]
     assert command.frame == f'in {link}'
-    body = SENSOR_IN_FLANGE.act(pinocchio.Inertia(VALUES[0], VALUES[1:4], VALUES[4:][UPPER]))
+    body = SENSOR_IN_FLANGE.act(pinocchio.Inertia(VALUES[0], VALUES[1:4], VALUES[4:][MATRIX]))
     found = numbers(command.text)
     np.testing.assert_allclose(found[1:4], body.lever, atol=ROUNDED * STD[1])
     inertia = (
         found[4:].reshape(3, 3)
         if target.startswith('Franka')
-        else (found[4:][[0, 3, 4, 1, 5, 2]][UPPER])
+        else (found[4:][[0, 3, 4, 1, 5, 2]][MATRIX])
     )
     np.testing.assert_allclose(inertia, body.inertia, atol=ROUNDED * STD[4])
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from load_identification.errors import ParameterError
-from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.model.payload_export import LINK8, TOOL0, UPPER
-from load_identification.typing_aliases import FloatArray
-
-MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-"""Fields of an inertia, in our order."""
+from load_identification.model.inertial_parameters import (
+    MATRIX,
+    InertialParameters,
+    to_message_order,
+)
+from load_identification.model.payload_export import LINK8, MOMENTS, TOOL0
 
 DURATION = 'builtin_interfaces/Duration'
 
@@ -90,7 +90,7 @@ def request_fields(
         'mass': mass,
         'center_of_gravity': center,
         'center_of_mass': list(center.values()),
-        'load_inertia': _by_columns(values),
+        'load_inertia': values[4:][MATRIX].ravel(order='F').tolist(),
         'payload': {'m': mass, 'com': center, **moments},
         'transition_time': 0.0,
         **moments,
@@ -102,9 +102,3 @@ def request_fields(
     if strange or len(place) != 1 or ('payload' in place) == ('mass' in fields):
         raise ParameterError(f'it has the fields {", ".join(fields)}, a form not known here')
     return {name: known[name] for name in fields}
-
-
-def _by_columns(values: FloatArray) -> list[float]:
-    """Return the inertia of ten values in message order as nine numbers, column by column."""
-    columns: list[float] = values[4:][UPPER].ravel(order='F').tolist()
-    return columns

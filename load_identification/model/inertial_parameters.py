@@ -19,18 +19,18 @@ import numpy.typing as npt
 from load_identification.errors import ParameterError
 from load_identification.typing_aliases import FloatArray
 
-RELATIVE_GAP = 0.01
-"""Least gap of distinct principal moments, as a share of the largest. The bar of table 2 (0.0244
-and 0.0242 kg m^2) is below it: moments are seldom estimated better than to one per cent."""
-
 GAP_STANDARD_DEVIATIONS = 3.0
-"""Least gap of distinct principal moments, in standard deviations of the gap."""
+"""Least gap of distinct principal moments, in standard deviations of the gap. Where moments lie
+closer the axes do not mean anything, section 4.3."""
 
 SYMMETRY_TOLERANCE = 1e-9
 """Largest asymmetry of an inertia, as a share of its largest entry: above rounding, below data."""
 
 ROTATION_TOLERANCE = 1e-6
 """Largest departure from orthonormality: quaternions are written with few digits."""
+
+MATRIX = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
+"""Where each entry of an inertia matrix stands among xx, xy, xz, yy, yz, zz, eq. 11."""
 
 # Rows and columns of xx, xy, xz, yy, yz, zz.
 _UPPER = np.triu_indices(3)
@@ -57,12 +57,10 @@ class PrincipalInertia:
     ----------
     moments : (3,) principal moments about the centre of mass, largest first [kg m^2].
     axes : (3, 3) right-handed rotation; column k is the axis of moment k in the frame [-].
-    distinct : whether the moments lie far enough apart for the axes to mean anything, section 4.3.
     """
 
     moments: FloatArray
     axes: FloatArray
-    distinct: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +94,7 @@ class InertialParameters:
     def from_vector(cls, phi: npt.ArrayLike) -> InertialParameters:
         """Make a body from its parameter vector phi (10,)."""
         phi = _checked('parameter vector', phi, (10,))
-        return cls(float(phi[0]), phi[1:4], _matrix_from_six(phi[4:]))
+        return cls(float(phi[0]), phi[1:4], phi[4:][MATRIX])
 
     @classmethod
     def from_center_of_mass(
@@ -123,7 +121,7 @@ class InertialParameters:
     def from_message_order(cls, values: npt.ArrayLike) -> InertialParameters:
         """Make a body from its numbers in message order (10,), eq. 16 and 17 backwards."""
         values = _checked('numbers of a message', values, (10,))
-        return cls.from_center_of_mass(float(values[0]), values[1:4], _matrix_from_six(values[4:]))
+        return cls.from_center_of_mass(float(values[0]), values[1:4], values[4:][MATRIX])
 
     def to_vector(self) -> FloatArray:
         """Return phi (10,)."""
@@ -151,16 +149,10 @@ class InertialParameters:
         """
         return self.inertia - self.mass * _steiner(self.center_of_mass)
 
-    def principal(self, moment_std: npt.ArrayLike | None = None) -> PrincipalInertia:
+    def principal(self) -> PrincipalInertia:
         """Diagonalise the inertia about the centre of mass.
 
         ``I_c = R diag(I1, I2, I3) R^T``, eq. 18.
-
-        Parameters
-        ----------
-        moment_std : standard deviation of the moments, one for all or (3,) largest moment first
-            [kg m^2]. Moments are distinct where each gap exceeds three standard deviations of it,
-            or, without this, one per cent of the largest moment.
 
         Raises
         ------
@@ -170,14 +162,7 @@ class InertialParameters:
         moments = smallest_first[::-1].copy()
         x, y = eigenvectors[:, 2], eigenvectors[:, 1]
         x, y = (axis if axis @ _SIGN_DIRECTION > 0.0 else -axis for axis in (x, y))
-
-        if moment_std is None:
-            least_gap = RELATIVE_GAP * np.abs(moments).max()
-        else:
-            std = np.broadcast_to(np.asarray(moment_std, dtype=np.float64), 3)
-            least_gap = GAP_STANDARD_DEVIATIONS * np.hypot(std[:-1], std[1:])
-        distinct = bool((moments[:-1] - moments[1:] > least_gap).all())
-        return PrincipalInertia(moments, np.column_stack((x, y, np.cross(x, y))), distinct)
+        return PrincipalInertia(moments, np.column_stack((x, y, np.cross(x, y))))
 
     def transformed(
         self, rotation: npt.ArrayLike, translation: npt.ArrayLike
@@ -208,9 +193,7 @@ class InertialParameters:
         pseudo_inertia = transform @ self.pseudo_inertia() @ transform.T
         second_moment = pseudo_inertia[:3, :3]
         inertia = np.trace(second_moment) * np.eye(3) - second_moment
-        return InertialParameters(
-            self.mass, pseudo_inertia[:3, 3], _matrix_from_six(inertia[_UPPER])
-        )
+        return InertialParameters(self.mass, pseudo_inertia[:3, 3], inertia[_UPPER][MATRIX])
 
     def __add__(self, other: InertialParameters) -> InertialParameters:
         """Join two bodies given in the same frame."""
@@ -306,14 +289,6 @@ def _center(mass: float, first_moment: FloatArray) -> FloatArray:
 def _steiner(offset: FloatArray) -> FloatArray:
     """Return ``c.c 1 - c c^T``, the parallel axis term per mass, eq. 7."""
     return (offset @ offset) * np.eye(3) - np.outer(offset, offset)
-
-
-def _matrix_from_six(six: FloatArray) -> FloatArray:
-    """Spread xx, xy, xz, yy, yz, zz over a symmetric matrix, eq. 11."""
-    matrix = np.empty((3, 3))
-    matrix[_UPPER] = six
-    matrix.T[_UPPER] = six
-    return matrix
 
 
 def _checked(name: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:

@@ -29,11 +29,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.model.frames import FixedFrame, find_fixed_frame
-from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.model.inertial_parameters import (
+    MATRIX,
+    InertialParameters,
+    to_message_order,
+)
 from load_identification.typing_aliases import BoolArray, FloatArray
 
-UPPER = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
-"""Where each entry of an inertia matrix stands among xx, xy, xz, yy, yz, zz."""
+MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+"""Fields of an inertia, in our order."""
 
 DIAGONAL_FIRST = [0, 3, 5, 1, 2, 4]
 """xx, yy, zz, xy, xz, yz."""
@@ -103,8 +107,7 @@ class _Call:
 
 
 def _urdf(v: Sequence[str]) -> str:
-    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-    inertia = ' '.join(f'{name}="{value}"' for name, value in zip(names, v[4:], strict=True))
+    inertia = ' '.join(f'{name}="{value}"' for name, value in zip(MOMENTS, v[4:], strict=True))
     return (
         f'<inertial>\n  <origin xyz="{" ".join(v[1:4])}" rpy="0 0 0"/>\n'
         f'  <mass value="{v[0]}"/>\n  <inertia {inertia}/>\n</inertial>'
@@ -130,7 +133,7 @@ def _ur_service(v: Sequence[str]) -> str:
 
 
 def _franka(v: Sequence[str]) -> str:
-    inertia = ', '.join(v[4 + k] for k in UPPER.ravel(order='F'))
+    inertia = ', '.join(v[4 + k] for k in MATRIX.ravel(order='F'))
     return (
         'ros2 service call /service_server/set_load franka_msgs/srv/SetLoad \\\n'
         f'  "{{mass: {v[0]}, center_of_mass: [{", ".join(v[1:4])}],\n'

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError, FrameError, ParameterError
-from load_identification.model.urdf import check_joints, parse_description
+from load_identification.model.urdf import check_joints, configurations, parse_description
 from load_identification.typing_aliases import FloatArray
 
 
@@ -121,18 +121,15 @@ class Robot:
         self.effort_limits: FloatArray = np.array(self._model.effortLimit)
         self.limits_by_joint = dict(zip(self.joints, self.velocity_limits.tolist(), strict=True))
 
-        # Pinocchio holds a continuous joint's angle as cosine and sine, any other value as is.
         moving = list(self._model.joints)[1:]
-        self._index = np.array([joint.idx_q for joint in moving], dtype=np.intp)
-        self._continuous = np.flatnonzero([joint.nq == 2 for joint in moving])
-        self._cosine = self._index[self._continuous]
+        index = np.array([joint.idx_q for joint in moving], dtype=np.intp)
         self.prismatic = np.array(
             [joint.shortname().startswith('JointModelP') for joint in moving]
         )
         lower, upper = self._model.lowerPositionLimit, self._model.upperPositionLimit
-        limits = np.array([lower[self._index], upper[self._index]])
+        limits = np.array([lower[index], upper[index]])
         limits[:, limits[0] >= limits[1]] = [[-np.inf], [np.inf]]
-        limits[:, self._continuous] = [[-np.inf], [np.inf]]
+        limits[:, [joint.nq == 2 for joint in moving]] = [[-np.inf], [np.inf]]
         self.position_limits: FloatArray = limits
         self._check_axes()
         self._carried = {
@@ -159,7 +156,7 @@ class Robot:
         velocity, acceleration = np.empty((n, 6)), np.empty((n, 6))
         root_from_sensor, axes = np.empty((n, 3, 3)), np.empty((n, 3, len(self.joints)))
         model, data, frame, local = self._model, self._data, self._frame, pinocchio.LOCAL
-        samples = zip(self._configurations(q), qd, qdd, strict=True)
+        samples = zip(configurations(model, q), qd, qdd, strict=True)
         for k, (configuration, sample_qd, sample_qdd) in enumerate(samples):
             pinocchio.forwardKinematics(model, data, configuration, sample_qd, sample_qdd)
             velocity[k] = pinocchio.getFrameVelocity(model, data, frame, local).vector
@@ -219,24 +216,13 @@ class Robot:
                 f'its root and {self.sensor_frame!r} move; such are {sorted(self._carried)}'
             )
         model, data, local = self._model, self._data, pinocchio.LOCAL
-        pinocchio.forwardKinematics(model, data, self._configurations(q[None])[0], qd)
+        pinocchio.forwardKinematics(model, data, configurations(model, q[None])[0], qd)
         other = model.getFrameId(frame, pinocchio.FrameType.BODY)
         root_from_sensor = pinocchio.updateFramePlacement(model, data, self._frame)
         pose = pinocchio.updateFramePlacement(model, data, other).actInv(root_from_sensor)
         twist = pinocchio.getFrameVelocity(model, data, self._frame, local)
         twist = twist - pose.actInv(pinocchio.getFrameVelocity(model, data, other, local))
         return np.array(pose.rotation), np.array(pose.translation), np.array(twist.vector)
-
-    def _configurations(self, q: FloatArray) -> FloatArray:
-        """Turn joint positions (n, J) into Pinocchio's configurations (n, nq)."""
-        if not len(self._continuous):
-            return q
-        configurations = np.empty((len(q), self._model.nq))
-        configurations[:, self._index] = q
-        angles = q[:, self._continuous]
-        configurations[:, self._cosine] = np.cos(angles)
-        configurations[:, self._cosine + 1] = np.sin(angles)
-        return configurations
 
     def _check_axes(self) -> None:
         """Refuse an axis of length zero: Pinocchio takes it, and the joint would move nothing."""

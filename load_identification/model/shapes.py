@@ -14,6 +14,7 @@ import pinocchio
 
 from load_identification.model.inertial_parameters import (
     GAP_STANDARD_DEVIATIONS,
+    MATRIX,
     InertialParameters,
     PrincipalInertia,
     message_jacobian,
@@ -34,10 +35,6 @@ FOLLOWED_FROM = 6.0
 """A gap of moments, in its standard deviations, from which on axes are followed as they are.
 Noise alone makes the eigenvectors of two equal moments turn by any angle, and drives the moments
 themselves apart, at times by more than three standard deviations."""
-
-# Places among xx, xy, xz, yy, yz, zz; off the diagonal by row and column.
-XX, YY, ZZ = 0, 3, 5
-_OFF_DIAGONAL = ((0, 1, 2), (1, 3, 4), (2, 4, 5))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +115,7 @@ def shape_of(
     covariance = jacobian @ covariance @ jacobian.T
     principal = body.principal()
     turned = turned_covariance(covariance[4:, 4:], principal.axes)
-    std = np.sqrt(np.maximum(np.diag(turned)[[XX, YY, ZZ]], 0.0))
+    std = np.sqrt(np.maximum(np.diag(turned)[np.diag(MATRIX)], 0.0))
     axes = continued_axes(principal, std, previous_axes)
     return Shape(
         center=body.center_of_mass,
@@ -213,7 +210,7 @@ def _cone(k: int, principal: PrincipalInertia, turned: FloatArray, shown: FloatA
         half_angles, wide = np.full(2, np.inf), axes[:, i]
     else:
         # Eigenvalues and first eigenvector of the covariance of the two angles.
-        at_i, at_j = _OFF_DIAGONAL[k][i], _OFF_DIAGONAL[k][j]
+        at_i, at_j = MATRIX[k, i], MATRIX[k, j]
         a, b = turned[at_i, at_i] / to_i**2, turned[at_j, at_j] / to_j**2
         c = turned[at_i, at_j] / (to_i * to_j)
         mean, radius = 0.5 * (a + b), math.hypot(0.5 * (a - b), c)
@@ -230,8 +227,8 @@ def continued_axes(
 
     Four right-handed frames are principal: each axis takes the sign nearer to the one before.
     Where two moments are close, noise turns their axes: they are held where the moments are not
-    distinct (see `PrincipalInertia`), followed from `FOLLOWED_FROM`, and between in proportion at
-    each publication. The third axis is exact all the same.
+    distinct (`GAP_STANDARD_DEVIATIONS`), followed from `FOLLOWED_FROM`, and between in proportion
+    at each publication. The third axis is exact all the same.
 
     Parameters
     ----------

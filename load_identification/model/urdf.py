@@ -126,6 +126,8 @@ def configurations(model: pinocchio.Model, q: FloatArray) -> FloatArray:
 
     It holds a continuous joint's angle as cosine and sine, any other value as is.
     """
+    if model.nq == model.nv:
+        return q
     out = np.empty((len(q), model.nq))
     for values, joint in zip(q.T, list(model.joints)[1:], strict=True):
         if joint.nq == 2:

@@ -18,8 +18,7 @@ from load_identification.estimation.payload_estimate import PayloadEstimate, in_
 from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.interface.parameters import Parameters
 from load_identification.model.frames import FixedFrame, find_fixed_frame
-from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.payload_export import UPPER
+from load_identification.model.inertial_parameters import MATRIX, InertialParameters
 from load_identification.model.robot import Robot
 from load_identification.nodes.driver.link import DriverLink, refusal
 from load_identification.nodes.service_responses import Answer, rounded
@@ -179,7 +178,7 @@ class Handover:
             if not link.takes_inertia:
                 values[4:] = 0.0
             body += InertialParameters.from_center_of_mass(
-                values[0], values[1:4], values[4:][UPPER]
+                values[0], values[1:4], values[4:][MATRIX]
             )
         if link.takes_inertia and not body.is_consistent():
             raise Refusal('no real body has this inertia: turn the sensor faster, about more axes')
