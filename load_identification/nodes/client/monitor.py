@@ -12,7 +12,6 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray
 
 from load_identification.interface.messages import read_inertia, stamp_of
@@ -24,6 +23,7 @@ from load_identification.interface.names import (
     STAGES,
 )
 from load_identification.nodes.transport.subscriptions import (
+    HISTORY_QOS,
     LATCHED_QOS,
     STREAM_QOS,
     DrainedSubscription,
@@ -38,14 +38,6 @@ HISTORY_STEP = 0.5
 
 RATE_WINDOW = 3.0
 """Rates are averages over this time [s]."""
-
-STATUS_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=100,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
-"""Hears the last status of before, and of those since every one, to tell their rate."""
 
 RECEIVED = 'received'
 """Beginning of the keys under which the fusion node counts its input messages, by topic."""
@@ -207,7 +199,7 @@ class StatusListener:
     def __init__(self, node: Node) -> None:
         self.state = MonitorState()
         self._node = node
-        self._status = DrainedSubscription(node, DiagnosticStatus, 'status', STATUS_QOS)
+        self._status = DrainedSubscription(node, DiagnosticStatus, 'status', HISTORY_QOS)
         self._diagnostics = DrainedSubscription(node, DiagnosticArray, '/diagnostics', STREAM_QOS)
 
     @property

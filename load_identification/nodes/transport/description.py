@@ -8,7 +8,6 @@ from typing import Protocol
 import pinocchio
 from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
 from std_msgs.msg import String
 
@@ -17,7 +16,11 @@ from load_identification.interface.messages import set_rotation, set_stamp, set_
 from load_identification.interface.parameters import Parameters
 from load_identification.model.frames import link_names, with_fixed_link
 from load_identification.nodes.transport.runtime import NAMESPACE
-from load_identification.nodes.transport.subscriptions import LATCHED_QOS, DrainedSubscription
+from load_identification.nodes.transport.subscriptions import (
+    HISTORY_QOS,
+    LATCHED_QOS,
+    DrainedSubscription,
+)
 from load_identification.typing_aliases import FloatArray
 
 try:
@@ -27,13 +30,6 @@ except ImportError:  # not on the package index
     tf2_ros = None
 
 PAYLOAD = 'payload'
-
-STATIC_QOS = QoSProfile(
-    depth=100,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
-"""As tf2_ros subscribes to /tf_static: every publisher has its own last message."""
 
 LOOK_PERIOD = 0.1
 """How often a frame that is waited for is looked for [s]."""
@@ -110,7 +106,7 @@ class StaticFrames:
         self._found = ('', '', '')
         if installed():
             self._buffer = tf2_ros.Buffer()
-            self._topic = DrainedSubscription(node, TFMessage, '/tf_static', STATIC_QOS)
+            self._topic = DrainedSubscription(node, TFMessage, '/tf_static', HISTORY_QOS)
 
     def extended(self, description: str, frame: str) -> str | None:
         """Return a description with a frame as a further link.

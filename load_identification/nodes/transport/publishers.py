@@ -131,27 +131,26 @@ class FilteredPublisher:
     """Publishes filtered batches while somebody listens."""
 
     def __init__(self, node: Node) -> None:
-        self._wrench_publisher = SixNumberPublisher(node, WrenchStamped, 'filtered/wrench')
-        self._twist_publisher = SixNumberPublisher(node, TwistStamped, 'filtered/twist')
-        self._accel_publisher = SixNumberPublisher(node, AccelStamped, 'filtered/accel')
+        kinds = {'wrench': WrenchStamped, 'twist': TwistStamped, 'accel': AccelStamped}
+        self._publishers = [
+            SixNumberPublisher(node, kind, f'filtered/{name}') for name, kind in kinds.items()
+        ]
 
     def publish(self, batch: FilteredBatch) -> None:
         """Publish a batch on those of the three topics that have a listener."""
-        frame, stamps = batch.frame, batch.stamps
-        if self._wrench_publisher.wanted:
-            self._wrench_publisher.publish(frame, stamps, batch.wrench)
-        if self._twist_publisher.wanted:
-            twists = np.hstack([batch.linear_velocity, batch.angular_velocity])
-            self._twist_publisher.publish(frame, stamps, twists)
-        if self._accel_publisher.wanted:
-            accels = np.hstack([batch.linear_acceleration, batch.angular_acceleration])
-            self._accel_publisher.publish(frame, stamps, accels)
+        parts = (
+            (batch.wrench,),
+            (batch.linear_velocity, batch.angular_velocity),
+            (batch.linear_acceleration, batch.angular_acceleration),
+        )
+        for publisher, part in zip(self._publishers, parts, strict=True):
+            if publisher.wanted:
+                publisher.publish(batch.frame, batch.stamps, np.hstack(part))
 
     @property
     def wanted(self) -> bool:
         """Whether anybody listens to any of the three."""
-        publishers = (self._wrench_publisher, self._twist_publisher, self._accel_publisher)
-        return any(publisher.wanted for publisher in publishers)
+        return any(publisher.wanted for publisher in self._publishers)
 
 
 class SynchronizedPublisher:

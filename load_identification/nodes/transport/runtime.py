@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -174,25 +174,13 @@ guard = Guard()
 """Of this process."""
 
 
+@dataclass
 class Periodic:
-    """Something to be done again and again.
+    """Something to be done again and again: how often, what, and when next [s, monotonic]."""
 
-    Parameters
-    ----------
-    period : float
-        [s].
-    callback : callable
-    """
-
-    def __init__(self, period: float, callback: Callable[[], None]) -> None:
-        self._period, self._callback = period, callback
-        self._due = 0.0
-
-    def serve(self, now: float) -> None:
-        """Call back where it is time."""
-        if now >= self._due:
-            self._due = now + self._period
-            self._callback()
+    period: float
+    callback: Callable[[], None]
+    due: float = 0.0
 
 
 _periodic: dict[Node, list[Periodic]] = {}
@@ -316,8 +304,10 @@ def _loop(program: Program, ended: Callable[[], bool]) -> None:
                 program.tick()
             for node in program.nodes:
                 for periodic in _periodic.get(node, ()):
-                    with guard:
-                        periodic.serve(now)
+                    if now >= periodic.due:
+                        periodic.due = now + periodic.period
+                        with guard:
+                            periodic.callback()
             due = max(due + program.period, now - program.period)
         if now >= serve:
             _serve(executor)

@@ -11,7 +11,7 @@ from typing import Any
 from rclpy._rclpy_pybind11 import RMWError
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
 from load_identification.interface.cdr import Decoder
@@ -19,18 +19,12 @@ from load_identification.interface.cdr import Decoder
 QUEUE = 2000
 """Messages that may wait: two seconds of a 1 kHz topic."""
 
-INPUT_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT
-)
-STREAM_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=QUEUE, reliability=ReliabilityPolicy.RELIABLE
-)
-LATCHED_QOS = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
+# The last so many messages, reliable and volatile where nothing else is said.
+INPUT_QOS = QoSProfile(depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT)
+STREAM_QOS = QoSProfile(depth=QUEUE)
+LATCHED_QOS = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+HISTORY_QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""Hears every message since the subscription, and the last ones of before of each publisher."""
 
 
 def decoder(message_type: Any) -> Decoder:
@@ -96,12 +90,15 @@ class DrainedSubscription:
     ) -> None:
         self._node = node
         self._subjects = subjects
-        self._subscription = node.create_subscription(
-            message_type, topic, lambda _: None, qos, callback_group=_NeverExecuted()
-        )
+        self._subscription = self._subscribed(message_type, topic, qos)
         self._number = 0
         self._numbers: dict[str, int] = {}
         self._backward: dict[str, deque[float]] = {}
+
+    def _subscribed(self, message_type: Any, topic: str, qos: QoSProfile) -> Any:
+        return self._node.create_subscription(
+            message_type, topic, lambda _: None, qos, callback_group=_NeverExecuted()
+        )
 
     @property
     def mixed(self) -> frozenset[str]:
@@ -119,10 +116,6 @@ class DrainedSubscription:
         """The full names of the nodes that publish."""
         found = self._node.get_publishers_info_by_topic(self.topic)
         return sorted(f'{p.node_namespace.rstrip("/")}/{p.node_name}' for p in found)
-
-    def destroy(self) -> None:
-        """End it."""
-        self._node.destroy_subscription(self._subscription)
 
     @property
     def topic(self) -> str:
@@ -215,7 +208,7 @@ class DrainedService:
             self._due = time.monotonic() + LOOK_PERIOD
 
 
-class StreamSubscription:
+class StreamSubscription(DrainedSubscription):
     """A drained subscription, reliable unless a publisher is not.
 
     A reliable one loses nothing between processes and hosts, but does not connect to a publisher
@@ -229,33 +222,18 @@ class StreamSubscription:
     """
 
     def __init__(self, node: Node, message_type: Any, topic: str) -> None:
-        self._node = node
-        self._type = message_type
-        self._name = topic
-        self._subscription = DrainedSubscription(node, message_type, topic, STREAM_QOS)
+        super().__init__(node, message_type, topic, STREAM_QOS)
         self._reliable = True
         self._due = 0.0
 
-    def take(self) -> list[Any]:
-        """Return all messages that wait."""
-        return self._adapt(serialized=False) + self._subscription.take()
-
-    def take_serialized(self) -> list[bytes]:
-        """Return all messages that wait, as they came over the wire."""
-        return self._adapt(serialized=True) + self._subscription.take_serialized()
-
-    def _adapt(self, serialized: bool) -> list[Any]:
-        """Turn best effort where that is needed; return what waited until then."""
-        now = time.monotonic()
-        if not self._reliable or now < self._due:
-            return []
-        self._due = now + LOOK_PERIOD
-        before = self._subscription
-        publishers = self._node.get_publishers_info_by_topic(before.topic)
-        if all(p.qos_profile.reliability == ReliabilityPolicy.RELIABLE for p in publishers):
-            return []
-        self._reliable = False
-        waiting = before.take_serialized() if serialized else before.take()
-        before.destroy()
-        self._subscription = DrainedSubscription(self._node, self._type, self._name, INPUT_QOS)
+    def _take(self, serialized: bool) -> list[Any]:
+        """Return what waits; turn best effort where that is needed."""
+        waiting, now = super()._take(serialized), time.monotonic()
+        if self._reliable and now >= self._due:
+            self._due = now + LOOK_PERIOD
+            publishers = self._node.get_publishers_info_by_topic(self.topic)
+            if any(p.qos_profile.reliability != ReliabilityPolicy.RELIABLE for p in publishers):
+                self._reliable, before = False, self._subscription
+                self._subscription = self._subscribed(before.msg_type, before.topic, INPUT_QOS)
+                self._node.destroy_subscription(before)
         return waiting
