@@ -99,7 +99,7 @@ def simulate_arm(seed: int) -> Simulation:
     )
 
 
-class ArmPublisher:
+class ArmPublisher(InputPublisher):
     """Publishes the simulated samples, each when the clock has reached its stamp.
 
     Parameters
@@ -110,26 +110,13 @@ class ArmPublisher:
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
         recording = simulation.recording
+        super().__init__(node, recording.names, recording.frame)
         self.published = 0
         """Joint states published, and wrenches."""
-        self._simulation, self._recording = simulation, recording
-        self._begin = self._base = 0
-        self._inputs = InputPublisher(node, recording.names, recording.frame)
-
-    @property
-    def unheard(self) -> list[str]:
-        """The topics to which nobody has subscribed."""
-        return self._inputs.unheard
-
-    @property
-    def base(self) -> int:
+        self.base = 0
         """What is added to the stamps of the simulation [ns]."""
-        return self._base
-
-    @property
-    def total(self) -> int:
-        """Joint states to publish, and wrenches."""
-        return len(self._recording.stamps)
+        self._simulation, self._recording = simulation, recording
+        self._begin = 0
 
     @property
     def elapsed(self) -> float:
@@ -138,17 +125,17 @@ class ArmPublisher:
 
     def start(self) -> None:
         """Publish the description, and let the first sample be due after `LEAD`."""
-        self._inputs.describe(self._simulation.description)
+        self.describe(self._simulation.description)
         lead = int(LEAD * NS)
         # A clock that is set while the arm moves must not tear its motion apart.
-        self._begin, self._base = time.monotonic_ns() + lead, time.time_ns() + lead
+        self._begin, self.base = time.monotonic_ns() + lead, time.time_ns() + lead
 
     def publish_due(self) -> bool:
         """Publish the samples that are due; tell whether there are more to come."""
         stamps = self._recording.stamps
         due = int(np.searchsorted(stamps, time.monotonic_ns() - self._begin, side='right'))
         for k in range(self.published, due):
-            stamp = self._base + int(stamps[k])
-            self._inputs.publish(stamp, self._recording.position[k], self._recording.wrench[k])
+            stamp = self.base + int(stamps[k])
+            self.publish(stamp, self._recording.position[k], self._recording.wrench[k])
         self.published = due
         return due < len(stamps)

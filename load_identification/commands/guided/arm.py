@@ -18,7 +18,7 @@ from load_identification.simulation.sensors import SensorModel, load_wrench
 from load_identification.typing_aliases import FloatArray, IntArray
 
 
-class GuidedArm:
+class GuidedArm(InputPublisher):
     """Publishes joint states and wrenches, and moves as a joint trajectory controller does.
 
     A trajectory takes the place of the one before from its stamp on; its points are joined by
@@ -53,27 +53,22 @@ class GuidedArm:
         seed: int = 0,
     ) -> None:
         self.robot = Robot(description, sensor_frame)
+        super().__init__(node, self.robot.joints, sensor_frame)
         self.position = position
         """Where it is by now (J,) [rad, m]."""
         self.external: FloatArray = np.zeros(6)
         """Wrench of a contact on the sensor, in S [N, N m]."""
-        self._description, self._payload = description, payload
+        self._urdf, self._payload = description, payload
         self._sensors, self._rng = SensorModel(), np.random.default_rng(seed)
-        self._inputs = InputPublisher(node, self.robot.joints, sensor_frame)
         self._trajectories = DrainedSubscription(node, JointTrajectory, topic, STREAM_QOS)
         still = JointMotion(np.tile(position, (2, 1)), *np.zeros((2, 2, len(position))))
         self._paths = [(0, Sampled(np.array([0.0, 1.0]), still))]
         self._period = int(NS / rate)
         self._next = 0
 
-    @property
-    def unheard(self) -> list[str]:
-        """The topics to which nobody has subscribed."""
-        return self._inputs.unheard
-
     def start(self) -> None:
         """Publish the description; samples are due from now on."""
-        self._inputs.describe(self._description)
+        self.describe(self._urdf)
         self._next = time.time_ns()
 
     def publish_due(self) -> None:
@@ -90,7 +85,7 @@ class GuidedArm:
         noise = np.repeat([self._sensors.force_noise, self._sensors.torque_noise], 3)
         wrench += self._sensors.offset + noise * self._rng.standard_normal(wrench.shape)
         for stamp, position, raw in zip(stamps.tolist(), motion.position, wrench, strict=True):
-            self._inputs.publish(stamp, position, raw)
+            self.publish(stamp, position, raw)
 
     def _take(self, message: JointTrajectory) -> None:
         if tuple(message.joint_names) != self.robot.joints:
