@@ -7,7 +7,7 @@ alike. Writing fills a message that the caller has made.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -17,13 +17,13 @@ import pinocchio
 from load_identification.interface.batches import (
     FilteredBatch,
     JointBatch,
-    SynchronizedBatch,
     WrenchBatch,
 )
 from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.typing_aliases import FloatArray, IntArray
 
 J = TypeVar('J', bound=JointBatch)
+T = TypeVar('T')
 
 NS = 1_000_000_000
 
@@ -144,34 +144,18 @@ def _columns(messages: list[Any], field: str) -> FloatArray:
     return np.array([row if len(row) else nothing for row in rows], dtype=float)
 
 
-def read_synchronized(
-    pairs: Iterable[tuple[Any, Any]], frame: str, dropped: Counter[str]
-) -> Iterator[SynchronizedBatch]:
-    """Turn pairs of synchronized joint state and wrench into batches.
+def in_runs(samples: Iterable[tuple[int, object, T]]) -> Iterator[list[T]]:
+    """Cut samples, given with stamp and layout, where that changes or the stamp does not rise."""
+    run = last = 0
 
-    Each is of one layout, its stamps increasing.
+    def key(sample: tuple[int, object, T]) -> tuple[object, int]:
+        nonlocal run, last
+        before, last = last, sample[0]
+        run += last <= before
+        return sample[1], run
 
-    Parameters
-    ----------
-    pairs : iterable of (JointState, WrenchStamped) of equal stamps
-    frame : str
-        Overrides what the wrenches say, unless empty.
-    dropped : collections.Counter
-        Where pairs that contradict themselves are counted, by reason.
-    """
-    consistent = (pair for pair in pairs if _consistent(pair[0], dropped, ('velocity',)))
-    for group in _in_runs(consistent, lambda p: (tuple(p[0].name), p[1].header.frame_id)):
-        states, wrenches = zip(*group, strict=True)
-        joints = next(read_joint_states(states, dropped, JointBatch))
-        batch = next(read_wrenches(wrenches, frame))
-        yield SynchronizedBatch(
-            names=joints.names,
-            frame=batch.frame,
-            stamps=batch.stamps,
-            position=joints.position,
-            velocity=np.where(np.isfinite(joints.velocity), joints.velocity, np.nan),
-            wrench=batch.wrench,
-        )
+    for _, group in groupby(samples, key):
+        yield [sample for _, _, sample in group]
 
 
 def read_filtered(triples: Iterable[tuple[Any, Any, Any]]) -> Iterator[FilteredBatch]:
@@ -179,7 +163,8 @@ def read_filtered(triples: Iterable[tuple[Any, Any, Any]]) -> Iterator[FilteredB
 
     Each is of one frame, its stamps increasing.
     """
-    for group in _in_runs(triples, lambda triple: triple[0].header.frame_id.lstrip('/')):
+    stamped = ((stamp_of(t[0]), t[0].header.frame_id.lstrip('/'), t) for t in triples)
+    for group in in_runs(stamped):
         wrenches, twists, accels = zip(*group, strict=True)
         (batch,) = read_wrenches(wrenches, '')
         motions = [
@@ -189,19 +174,3 @@ def read_filtered(triples: Iterable[tuple[Any, Any, Any]]) -> Iterator[FilteredB
         ]
         vectors = np.array(motions, dtype=float).reshape(-1, 4, 3).transpose(1, 0, 2)
         yield FilteredBatch(batch.frame, batch.stamps, batch.wrench, *vectors)
-
-
-def _in_runs(
-    samples: Iterable[tuple[Any, ...]], layout: Callable[[Any], object]
-) -> Iterator[list[tuple[Any, ...]]]:
-    """Cut samples, messages of one stamp each, where their layout changes or the stamp falls."""
-    run = last = 0
-
-    def key(sample: tuple[Any, ...]) -> object:
-        nonlocal run, last
-        before, last = last, stamp_of(sample[-1])
-        run += last <= before
-        return layout(sample), run
-
-    for _, group in groupby(samples, key):
-        yield list(group)

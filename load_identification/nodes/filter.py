@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from geometry_msgs.msg import WrenchStamped
-from sensor_msgs.msg import JointState
-
 from load_identification.interface.batches import CHANNELS
-from load_identification.interface.messages import read_synchronized
 from load_identification.interface.names import HEALTH
 from load_identification.interface.parameters import FILTER
 from load_identification.nodes.diagnostics import (
@@ -21,9 +17,8 @@ from load_identification.nodes.diagnostics import (
 )
 from load_identification.nodes.transport.description import DescriptionReader
 from load_identification.nodes.transport.publishers import FilteredPublisher
-from load_identification.nodes.transport.readers import StampMatcher
+from load_identification.nodes.transport.readers import SynchronizedReader
 from load_identification.nodes.transport.runtime import every
-from load_identification.nodes.transport.subscriptions import StreamSubscription
 from load_identification.pipeline import settings
 
 
@@ -51,16 +46,12 @@ class FilterNode(PipelineNode):
         every(self, LOOK, self._look)
         report_regularly(self)
         if standalone:
-            self._inputs = (
-                StreamSubscription(self, JointState, 'synchronized/joint_states'),
-                StreamSubscription(self, WrenchStamped, 'synchronized/wrench'),
-            )
-            self._matcher = StampMatcher(2)
+            frame = self.declared.sensor_frame
+            self._reader = SynchronizedReader(self, frame, self._counted)
 
     def tick(self) -> None:
         """Carry what has come through the stage."""
-        pairs = self._matcher.update([topic.take() for topic in self._inputs])
-        for batch in read_synchronized(pairs, self.declared.sensor_frame, self._counted):
+        for batch in self._reader.read():
             self.description.look_for_frame()
             result = self.stage.update(batch)
             if result is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
@@ -19,11 +19,11 @@ from load_identification.interface.batches import (
     JointBatch,
     SynchronizedBatch,
     WrenchBatch,
-    joined,
 )
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.messages import (
     NS,
+    in_runs,
     read_filtered,
     read_inertia,
     read_wrenches,
@@ -48,9 +48,12 @@ from load_identification.signals.joint_track import BEYOND_ALL_SENSE
 from load_identification.signals.sensor_health import ALIVE
 from load_identification.typing_aliases import FloatArray
 
+Sample: TypeAlias = tuple[Any, int]
+"""The batch in which a sample came, and its place there."""
+
 
 class StampMatcher:
-    """Pairs up messages of several topics.
+    """Pairs up samples of several topics.
 
     Parameters
     ----------
@@ -61,11 +64,10 @@ class StampMatcher:
     def __init__(self, topics: int) -> None:
         self._waiting: list[dict[int, Any]] = [{} for _ in range(topics)]
 
-    def update(self, messages: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        """Take in messages of each topic and return the complete tuples, in order of arrival."""
-        for waiting, new in zip(self._waiting, messages, strict=True):
-            for message in new:
-                waiting[stamp_of(message)] = message
+    def update(self, samples: Sequence[Iterable[tuple[int, Any]]]) -> list[tuple[Any, ...]]:
+        """Take in stamps and samples of each topic; return complete tuples, as they arrived."""
+        for waiting, new in zip(self._waiting, samples, strict=True):
+            waiting.update(new)
         first, *others = self._waiting
         complete = [stamp for stamp in first if all(stamp in other for other in others)]
         tuples = [tuple(w.pop(stamp) for w in self._waiting) for stamp in complete]
@@ -82,43 +84,53 @@ class SynchronizedReader:
     Parameters
     ----------
     node : Node
+    frame : str
+        Of the wrenches; empty: the one that they name.
+    dropped : collections.Counter
+        Where messages that cannot be used are counted, by reason.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, frame: str, dropped: Counter[str]) -> None:
         self._joint_states = StreamSubscription(node, JointState, 'synchronized/joint_states')
         self._wrenches = StreamSubscription(node, WrenchStamped, 'synchronized/wrench')
-        self._joint_reader = JointStateReader(Counter(), decoder(JointState))
-        self._wrench_reader = WrenchReader('', Counter(), decoder(WrenchStamped))
-        self._joints: list[JointBatch] = []
-        self._waiting: list[WrenchBatch] = []
+        self._joint_reader = JointStateReader(dropped, decoder(JointState))
+        self._wrench_reader = WrenchReader(frame, dropped, decoder(WrenchStamped))
+        self._matcher = StampMatcher(2)
 
     def read(self) -> Iterator[SynchronizedBatch]:
         """Yield what has become complete."""
-        self._joints += self._joint_reader.read(self._joint_states.take_serialized())
-        self._waiting += self._wrench_reader.read(self._wrenches.take_serialized())
-        if not self._joints or not self._waiting:
-            self._bound()
-            return
-        names, frame = self._joints[-1].names, self._waiting[-1].frame
-        joints = joined([b for b in self._joints if b.names == names])
-        wrenches = joined([b for b in self._waiting if b.frame == frame])
-        common, first, second = np.intersect1d(joints.stamps, wrenches.stamps, return_indices=True)
-        if not common.size:
-            self._bound()
-            return
-        pairs = joints.select(first)
-        yield SynchronizedBatch(
-            names, frame, common, pairs.position, pairs.velocity, wrenches.wrench[second]
-        )
-        # What came before the last pair has lost its partner.
-        self._joints = [joints.select(slice(int(first[-1]) + 1, None))]
-        self._waiting = [wrenches.select(slice(int(second[-1]) + 1, None))]
+        states = self._joint_reader.read(self._joint_states.take_serialized())
+        wrenches = self._wrench_reader.read(self._wrenches.take_serialized())
+        return synchronized(self._matcher.update([_samples(states), _samples(wrenches)]))
 
-    def _bound(self) -> None:
-        """Keep no more than a queue of samples whose partners do not come."""
-        for waiting in (self._joints, self._waiting):
-            while sum(len(batch.stamps) for batch in waiting) > QUEUE:
-                del waiting[0]
+
+def _samples(batches: Iterable[JointBatch | WrenchBatch]) -> Iterator[tuple[int, Sample]]:
+    return ((stamp, (b, k)) for b in batches for k, stamp in enumerate(b.stamps.tolist()))
+
+
+def synchronized(pairs: Iterable[tuple[Sample, Sample]]) -> Iterator[SynchronizedBatch]:
+    """Turn pairs of joint state and wrench of equal stamps into batches.
+
+    Each is of one layout, its stamps increasing.
+    """
+    stamped = (
+        (int(w.stamps[k]), (j.names, w.frame), ((j, i), (w, k))) for (j, i), (w, k) in pairs
+    )
+    for group in in_runs(stamped):
+        states, wrenches = zip(*group, strict=True)
+        velocity = _rows(states, 'velocity')
+        yield SynchronizedBatch(
+            states[0][0].names,
+            wrenches[0][0].frame,
+            stamps=_rows(wrenches, 'stamps'),
+            position=_rows(states, 'position'),
+            velocity=np.where(np.isfinite(velocity), velocity, np.nan),
+            wrench=_rows(wrenches, 'wrench'),
+        )
+
+
+def _rows(samples: Iterable[Sample], name: str) -> Any:
+    return np.array([getattr(batch, name)[k] for batch, k in samples])
 
 
 JUMP = NS
@@ -158,7 +170,9 @@ class FilteredReader:
 
     def read(self) -> Iterator[FilteredBatch]:
         """Yield what has become complete."""
-        triples = self._matcher.update([topic.take() for topic in self._inputs])
+        triples = self._matcher.update(
+            [((stamp_of(m), m) for m in topic.take()) for topic in self._inputs]
+        )
         for batch in read_filtered(self._in_order(triples)):
             yield self._motion.fill(_sensible(batch))
 
@@ -213,7 +227,7 @@ class TopicUpstream:
         self._namespace = node.get_namespace()
         self._name = node.get_fully_qualified_name().lstrip('/')
         self._filtered = FilteredReader(node)
-        self._raw = SynchronizedReader(node)
+        self._raw = SynchronizedReader(node, '', Counter())
         # On some robots hundreds a second: more than the executor is asked to serve.
         self._diagnostics = DrainedSubscription(node, DiagnosticArray, '/diagnostics', STREAM_QOS)
         self._said: dict[str, Report] = {}
