@@ -15,7 +15,7 @@ from load_identification.errors import ParameterError
 from load_identification.interface.node_table import BEHIND_JOINTS
 from load_identification.interface.parameters import ARM
 from load_identification.model.robot import RotationAxis
-from load_identification.nodes.diagnostics import WARNING, report_regularly
+from load_identification.nodes.diagnostics import WARNING
 from load_identification.nodes.efforts import EffortNode, EffortPipeline
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.description import DescriptionReader
@@ -53,7 +53,7 @@ class ArmNode(EffortNode):
         self._residual: FloatArray = np.empty((0, len(arm.joints)))
         self._predicted_publisher = JointStatePublisher(self, 'effort_predicted')
         self._residual_publisher = JointStatePublisher(self, 'effort_residual')
-        report_regularly(self)
+        self.report_regularly()
 
     def read(self) -> Iterator[Samples]:
         """Yield what the messages that wait complete, and publish their efforts."""

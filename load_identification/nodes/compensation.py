@@ -12,7 +12,7 @@ from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.names import COMPENSATED
 from load_identification.interface.parameters import COMPENSATION, CONVENTIONS, Parameters
 from load_identification.model.robot import Robot
-from load_identification.nodes.diagnostics import PipelineNode, report_regularly
+from load_identification.nodes.diagnostics import PipelineNode
 from load_identification.nodes.transport.description import DescriptionReader
 from load_identification.nodes.transport.inputs import RawInputs
 from load_identification.nodes.transport.publishers import SixNumberPublisher
@@ -89,7 +89,7 @@ class CompensationNode(PipelineNode):
         self.stage = Compensation(self.declared)
         self.publisher = SixNumberPublisher(self, WrenchStamped, 'wrench_compensated')
         self._sources = _Sources(self, self.declared) if standalone else None
-        report_regularly(self)
+        self.report_regularly()
 
     @property
     def period(self) -> float:

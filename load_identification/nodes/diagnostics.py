@@ -15,12 +15,7 @@ from rclpy.node import Node
 
 from load_identification.interface.names import DROPPED, HEALTH
 from load_identification.model.robot import RotationAxis
-from load_identification.nodes.transport.runtime import (
-    NAMESPACE,
-    declare_parameters,
-    every,
-    guard,
-)
+from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, guard
 
 WAITING_FOR, WARNING = 'waiting_for', 'warning'
 
@@ -171,54 +166,58 @@ class PipelineNode(Node):
         """Return further keys and values; `warning`: what is wrong though samples go on."""
         raise NotImplementedError
 
+    def look(self) -> None:
+        """Take note of what comes and goes, each time that the node is looked at."""
+
     def report(self) -> Report:
         """Return what the node says of itself."""
         return Report.of(self)
 
+    def report_regularly(self, prompt: bool = True) -> None:
+        """Publish the status on /diagnostics at 1 Hz, and at once where it is another.
 
-def report_regularly(node: PipelineNode, prompt: bool = True) -> None:
-    """Publish the status of a node on /diagnostics at 1 Hz, and at once where it is another.
+        What is wrong is logged when it begins, and when it is another; at most once a second.
 
-    What is wrong is logged when it begins, and when it is another; at most once a second.
+        Parameters
+        ----------
+        prompt : bool
+            False: it can wait, and is not logged, for others have said it.
+        """
+        publisher = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        published, logged, due, may_log = '', '', 0.0, 0.0
 
-    Parameters
-    ----------
-    node : PipelineNode
-    prompt : bool
-        False: it can wait, and is not logged, for others have said it.
-    """
-    publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
-    published, logged, due, may_log = '', '', 0.0, 0.0
+        def look() -> None:
+            nonlocal published, logged, due, may_log
+            self.look()
+            now, reason, details = time.monotonic(), self.reason(), self.details()
+            caught = (
+                f'{guard.count} internal errors, the last {guard.words}' if guard.count else ''
+            )
+            message = '; '.join(filter(None, (reason, details.get(WARNING, ''), caught)))
+            # That it has lasted longer is nothing new.
+            kind = NUMBER.sub('', message)
+            if kind != logged and now >= may_log:
+                logged, may_log = kind, now + PERIOD
+                if message and prompt:
+                    self.get_logger().warning(message)
+            if (kind == published or not prompt) and now < due:
+                return
+            published, due = kind, now + PERIOD
+            values = {WAITING_FOR: reason, **details}
+            if not values.get(WARNING):
+                values.pop(WARNING, None)
+            for name, count in sorted(self.counts().items()):
+                if count:
+                    values[DROPPED + name] = str(count)
+            status = DiagnosticStatus(
+                level=DiagnosticStatus.WARN if message else DiagnosticStatus.OK,
+                name=self.get_fully_qualified_name().lstrip('/'),
+                message=message or 'running',
+                hardware_id=self.get_namespace(),
+                values=[KeyValue(key=key, value=value) for key, value in values.items()],
+            )
+            array = DiagnosticArray(status=[status])
+            array.header.stamp = self.get_clock().now().to_msg()
+            publisher.publish(array)
 
-    def look() -> None:
-        nonlocal published, logged, due, may_log
-        now, reason, details = time.monotonic(), node.reason(), node.details()
-        caught = f'{guard.count} internal errors, the last {guard.words}' if guard.count else ''
-        message = '; '.join(filter(None, (reason, details.get(WARNING, ''), caught)))
-        # That it has lasted longer is nothing new.
-        kind = NUMBER.sub('', message)
-        if kind != logged and now >= may_log:
-            logged, may_log = kind, now + PERIOD
-            if message and prompt:
-                node.get_logger().warning(message)
-        if (kind == published or not prompt) and now < due:
-            return
-        published, due = kind, now + PERIOD
-        values = {WAITING_FOR: reason, **details}
-        if not values.get(WARNING):
-            values.pop(WARNING, None)
-        for name, count in sorted(node.counts().items()):
-            if count:
-                values[DROPPED + name] = str(count)
-        status = DiagnosticStatus(
-            level=DiagnosticStatus.WARN if message else DiagnosticStatus.OK,
-            name=node.get_fully_qualified_name().lstrip('/'),
-            message=message or 'running',
-            hardware_id=node.get_namespace(),
-            values=[KeyValue(key=key, value=value) for key, value in values.items()],
-        )
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = node.get_clock().now().to_msg()
-        publisher.publish(array)
-
-    every(node, LOOK, look)
+        every(self, LOOK, look)

@@ -15,14 +15,7 @@ from load_identification.estimation.time_delay import delay_warning
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.messages import NS
 from load_identification.interface.parameters import ESTIMATOR, Parameters
-from load_identification.nodes.diagnostics import (
-    LOOK,
-    PipelineNode,
-    Report,
-    Starvation,
-    Upstream,
-    report_regularly,
-)
+from load_identification.nodes.diagnostics import PipelineNode, Report, Starvation, Upstream
 from load_identification.nodes.outputs import LoadParameters, Outputs
 from load_identification.nodes.rviz import RvizOutput
 from load_identification.nodes.services import Services
@@ -97,8 +90,7 @@ class EstimatorNode(PipelineNode):
         self._starvation, self._taken = Starvation(), 0
         # At every tick, and with a guard of its own: whatever else fails, requests are answered.
         every(self, 0.0, self._requests.tick)
-        every(self, LOOK, self._look)
-        report_regularly(self, prompt=False)
+        self.report_regularly(prompt=False)
 
     def tick(self) -> None:
         """Carry what has come through the stage."""
@@ -120,7 +112,8 @@ class EstimatorNode(PipelineNode):
             self._rviz.take(filtered)
             self.outputs.publish_samples(filtered)
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Notice samples that come and do not leave."""
         estimator = self._payload.estimator
         self._starvation.note(self._taken, estimator.used, estimator.dropped)
 

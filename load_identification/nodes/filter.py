@@ -8,17 +8,10 @@ from collections.abc import Mapping
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.names import HEALTH
 from load_identification.interface.parameters import FILTER
-from load_identification.nodes.diagnostics import (
-    LOOK,
-    WARNING,
-    PipelineNode,
-    Starvation,
-    report_regularly,
-)
+from load_identification.nodes.diagnostics import WARNING, PipelineNode, Starvation
 from load_identification.nodes.transport.description import DescriptionReader
 from load_identification.nodes.transport.publishers import FilteredPublisher
 from load_identification.nodes.transport.readers import SynchronizedReader
-from load_identification.nodes.transport.runtime import every
 from load_identification.pipeline import settings
 
 
@@ -43,8 +36,7 @@ class FilterNode(PipelineNode):
         self.description = DescriptionReader(self, self.stage, self.declared)
         self.publisher = FilteredPublisher(self)
         self._starvation = Starvation(patience=0.9, least=10)
-        every(self, LOOK, self._look)
-        report_regularly(self)
+        self.report_regularly()
         if standalone:
             frame = self.declared.sensor_frame
             self._reader = SynchronizedReader(self, frame, self._counted)
@@ -57,7 +49,8 @@ class FilterNode(PipelineNode):
             if result is not None:
                 self.publisher.publish(result)
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Notice samples that come and do not leave."""
         self._starvation.note(self.stage.taken, self.stage.given, self.counts())
 
     def reason(self) -> str:

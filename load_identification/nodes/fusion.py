@@ -7,16 +7,9 @@ from collections.abc import Mapping
 
 from load_identification.interface.batches import SynchronizedBatch
 from load_identification.interface.parameters import FUSION
-from load_identification.nodes.diagnostics import (
-    LOOK,
-    WARNING,
-    PipelineNode,
-    Starvation,
-    report_regularly,
-)
+from load_identification.nodes.diagnostics import LOOK, WARNING, PipelineNode, Starvation
 from load_identification.nodes.transport.inputs import SILENCE, RawInputs
 from load_identification.nodes.transport.publishers import SynchronizedPublisher
-from load_identification.nodes.transport.runtime import every
 from load_identification.pipeline import settings
 
 MANY_JUMPS = 10
@@ -34,8 +27,7 @@ class FusionNode(PipelineNode):
         self._starvation = Starvation()
         # How many samples had been dropped as jumps, at each look within the last while.
         self._jumps: deque[int] = deque([0], maxlen=round(SILENCE / LOOK) + 1)
-        every(self, LOOK, self._look)
-        report_regularly(self)
+        self.report_regularly()
 
     def tick(self) -> None:
         """Carry what has come through the stage."""
@@ -43,7 +35,8 @@ class FusionNode(PipelineNode):
         if samples is not None:
             self.publisher.publish(samples)
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Notice samples that come and do not leave."""
         counts = self.counts()
         came = self.inputs.joint_states.received + self.inputs.wrenches.received
         self._starvation.note(came, self.stage.given, counts)

@@ -14,7 +14,7 @@ from load_identification.errors import ParameterError
 from load_identification.estimation.events import NOTHING, Event, EventKind
 from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.interface.parameters import HEXAPOD
-from load_identification.nodes.diagnostics import WARNING, report_regularly
+from load_identification.nodes.diagnostics import WARNING
 from load_identification.nodes.efforts import EffortNode, EffortPipeline
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS, DrainedSubscription
@@ -45,7 +45,7 @@ class HexapodNode(EffortNode):
         self._event = NOTHING
         self._two_step = TwoStepEstimator(parameters.forgetting_time or np.inf)
         self.with_estimator = parameters.with_estimator
-        report_regularly(self)
+        self.report_regularly()
 
     def read(self) -> Iterator[Samples]:
         """Yield what the messages that wait complete."""

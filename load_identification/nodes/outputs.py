@@ -14,10 +14,7 @@ from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from load_identification.estimation.measurement import PARAMETERS
-from load_identification.estimation.payload_estimate import (
-    UNKNOWN_STD,
-    PayloadEstimate,
-)
+from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.messages import set_inertia, set_stamp, set_wrench
 from load_identification.interface.names import COVARIANCE_LABELS
