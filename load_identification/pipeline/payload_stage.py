@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -88,34 +87,34 @@ class PayloadStage:
         self.estimator.events.add(kind, filtered)
 
     def _take_raw(self, batch: SynchronizedBatch, samples: Samples) -> None:
-        alive = batch
+        newest = self.weigher.monitor.newest
         if batch.stamps.size:
             self.newest_raw = batch
-        newest = self.weigher.monitor.newest
-        if batch.stamps.size and (newest is None or batch.stamps[0] <= newest):
-            self._raw_start = int(batch.stamps[0])
+            if newest is None or batch.stamps[0] <= newest:
+                self._raw_start = int(batch.stamps[0])
+            if self._observer is not None:
+                self._observer.add_raw(batch.stamps, self.sign * batch.wrench)
         if any(samples.dead):
-            alive = replace(batch, wrench=np.where(samples.dead, np.nan, batch.wrench))
-        self.weigher.watch(alive, samples.joints)
-        if self._observer is not None and batch.stamps.size:
-            self._observer.add_raw(batch.stamps, self.sign * batch.wrench)
+            batch = replace(batch, wrench=np.where(samples.dead, np.nan, batch.wrench))
+        self.weigher.watch(batch, samples.joints)
 
     def _take_filtered(self, batch: FilteredBatch) -> None:
-        if batch.stamps.size and not self._raw_start <= self.estimator.newest < batch.stamps[0]:
+        begin, newest = int(batch.stamps[0]), self.estimator.newest
+        if not self._raw_start <= newest < begin:
             # The first sample of a filter is half a window after the first that it was given.
-            self._delay = min(max(int(batch.stamps[0]) - self._raw_start, 0), MOST_DELAY_NS)
-        if batch.stamps.size and (
-            batch.stamps[0] <= self.estimator.newest
-            # No filter holds that much: the stamps have jumped back.
-            or batch.stamps[0] < self._skip_until - 2 * MOST_DELAY_NS
-        ):
+            self._delay = min(max(begin - self._raw_start, 0), MOST_DELAY_NS)
+        # No filter holds that much: the stamps have jumped back.
+        if begin <= newest or begin < self._skip_until - 2 * MOST_DELAY_NS:
             self._skip_until = 0
         first = int(np.searchsorted(batch.stamps, self._skip_until, 'right'))
         if first:
             batch = batch.select(slice(first, None))
-        for piece in self._pieces(batch) if batch.stamps.size else ():
+        observer = self._observer
+        pieces = (batch,) if observer is None else observer.pieces(batch)
+        for piece in pieces if batch.stamps.size else ():
             self._estimate(piece)
-            self._tell(piece)
+            if observer is not None:
+                self._tell(piece, observer)
 
     def _estimate(self, piece: FilteredBatch) -> None:
         """Update the estimator; it is told how coarse the wrench is by the stamps of raw samples.
@@ -131,21 +130,11 @@ class PayloadStage:
             self.estimator.expect_steps(steps)
         self.estimator.update(piece)
 
-    def _pieces(self, batch: FilteredBatch) -> Iterator[FilteredBatch]:
-        if self._observer is None:
-            yield batch
-        else:
-            yield from self._observer.pieces(batch)
-
-    def _tell(self, piece: FilteredBatch) -> None:
-        """Tell of events, and the observer of everything."""
-        events = self.estimator.events.since(self._number)
-        self._number = self.estimator.events.newest.number
-        observer = self._observer
-        if observer is None:
-            return
-        for event in events:
+    def _tell(self, piece: FilteredBatch, observer: Observer) -> None:
+        """Tell the observer of everything."""
+        for event in self.estimator.events.since(self._number):
             observer.add_event(event.stamp, event.words)
+        self._number = self.estimator.events.newest.number
         observer.add_samples(piece)
         if observer.wants_estimate(self.estimator.newest):
             estimate = self.estimator.estimate()
