@@ -171,7 +171,7 @@ class View:
             self._console.print(self._line(now), soft_wrap=True)
 
     def _picture(self, elapsed: float) -> Group:
-        duration = self._simulation.duration
+        duration, estimate = self._simulation.duration, self._monitor.estimate
         clock = f'{min(max(elapsed, 0.0), duration):4.1f} of {duration:.0f} s'
         head = Text.assemble(
             (f'{self._simulation.phase(elapsed):16}', 'bold'), f'{clock}   {self._rates_text}'
@@ -179,7 +179,14 @@ class View:
         return Group(
             Text(),
             head,
-            parameter_table(self._simulation.truth, self._monitor.estimate),
+            interval_table(
+                PARAMETERS,
+                estimate.values,
+                estimate.std,
+                estimate.identified,
+                'not yet',
+                to_message_order(self._simulation.truth.payload.to_vector()),
+            ),
             self._missing(),
         )
 
@@ -211,18 +218,6 @@ def _in_words(stage: str, values: FloatArray, std: FloatArray) -> str:
     numbers = [f'{group.scale * value:.{digits}f} ' for value in values]
     shown = ''.join(numbers) if len(numbers) <= 3 else ''
     return f'{shown}± {half:.{digits}f} {group.unit}'
-
-
-def parameter_table(truth: Truth, estimate: Estimate) -> Table:
-    """Make the table of the ten parameters against the truth, while they are being found."""
-    return interval_table(
-        PARAMETERS,
-        estimate.values,
-        estimate.std,
-        estimate.identified,
-        'not yet',
-        to_message_order(truth.payload.to_vector()),
-    )
 
 
 def result_table(truth: Truth, estimate: Estimate) -> Table:

@@ -91,7 +91,7 @@ class Outputs:
         load = self._load
         bodies = [
             (self._by_driver, _in_message_order(load.by_driver)),
-            (self._inertia_std, _known(estimate.std, estimate.std)),
+            (self._inertia_std, np.where(estimate.std < UNKNOWN_STD, estimate.std, np.nan)),
             (self._inertia_total, _in_message_order(load.body)),
         ]
         if estimate.identified[0]:
@@ -125,11 +125,6 @@ class Outputs:
 def _in_message_order(body: FloatArray) -> FloatArray:
     """Return a body's numbers as a message has them, (10,); zeros: nothing hangs there."""
     return to_message_order(body) if body[0] > 0.0 else np.zeros(PARAMETERS)
-
-
-def _known(values: FloatArray, std: FloatArray) -> FloatArray:
-    """Return values, NaN where their standard deviation says that nothing is known."""
-    return np.where(std < UNKNOWN_STD, values, np.nan)
 
 
 class LoadParameters:

@@ -12,7 +12,6 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from load_identification.estimation.belief.error_budget import SOURCES, budget_words
 from load_identification.estimation.payload_estimate import (
     UNKNOWN_STD,
-    CalibrationValue,
     PayloadEstimate,
     Withheld,
 )
@@ -53,7 +52,6 @@ class StatusMessage:
     """
 
     def __init__(self, name: str) -> None:
-        self.name = name
         self.state = 'waiting'
         self._values: dict[str, KeyValue] = {}
         self._shown: PayloadEstimate | None = None
@@ -61,10 +59,10 @@ class StatusMessage:
         self.message = DiagnosticStatus(name=name, level=DiagnosticStatus.WARN)
         self._set('state', self.state)
         for key in PARAMETER_KEYS:
-            self._set_parameter(key, np.nan, np.nan, False)
+            self._set_value(key, np.nan, np.nan)
+            self._set(f'{key}.identified', 'false')
         for key in OFFSET_KEYS:
-            self._set(key, 'nan')
-            self._set(f'{key}.std', 'nan')
+            self._set_value(key, np.nan, np.nan)
         for source in SOURCES:
             self._set(f'mass.std.{source}', 'nan')
         for channel in CHANNELS:
@@ -80,37 +78,32 @@ class StatusMessage:
             self.message.values = list(self._values.values())
         item.value = value
 
-    def _set_parameter(self, key: str, value: float, std: float, identified: bool) -> None:
-        # A value stands here as soon as anything is known of it; `identified`: it may be used.
+    def _set_value(self, key: str, value: float, std: float) -> None:
+        # A value stands here as soon as anything is known of it.
         known = std < UNKNOWN_STD
         self._set(key, number(value if known else np.nan))
         self._set(f'{key}.std', number(std if known else np.nan))
-        self._set(f'{key}.identified', 'true' if identified else 'false')
-
-    def _set_calibration(self, shown: Mapping[str, CalibrationValue]) -> None:
-        """Write what motion shows of the cell's errors; what it does not show any more is nan."""
-        for key in self._values:
-            if key.startswith(CALIBRATION):
-                self._values[key].value = 'nan'
-        for name, found in shown.items():
-            self._set(f'{CALIBRATION}{name}', number(found.value))
-            self._set(f'{CALIBRATION}{name}.std', number(found.std))
 
     def _set_estimate(self, estimate: PayloadEstimate, sign: float, alive: bool) -> None:
         """Write every value with its uncertainty; see `update`."""
         rows = zip(PARAMETER_KEYS, estimate.values, estimate.std, estimate.identified, strict=True)
         for key, value, std, identified in rows:
+            self._set_value(key, value, std)
             # A dead sensor does not say that the load is still the same.
-            self._set_parameter(key, value, std, bool(identified) and alive)
+            self._set(f'{key}.identified', 'true' if identified and alive else 'false')
         for source, variance in zip(SOURCES, estimate.budget[:, 0], strict=True):
             known = estimate.std[0] < UNKNOWN_STD
             self._set(f'mass.std.{source}', number(np.sqrt(variance) if known else np.nan))
-        self._set_calibration(estimate.calibration)
+        # What motion does not show any more of the cell's errors is nan.
+        for key in self._values:
+            if key.startswith(CALIBRATION):
+                self._values[key].value = 'nan'
+        for name, found in estimate.calibration.items():
+            self._set(f'{CALIBRATION}{name}', number(found.value))
+            self._set(f'{CALIBRATION}{name}.std', number(found.std))
         offset_std = np.sqrt(np.diag(estimate.covariance)[10:])
         for key, value, std in zip(OFFSET_KEYS, estimate.offset, offset_std, strict=True):
-            known = std < UNKNOWN_STD
-            self._set(key, number(sign * value if known else np.nan))
-            self._set(f'{key}.std', number(std if known else np.nan))
+            self._set_value(key, sign * value, std)
 
     def update(
         self,
