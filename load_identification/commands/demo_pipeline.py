@@ -63,9 +63,7 @@ class NodeProcess:
     """
 
     def __init__(
-        self,
-        program: str = 'load_identification',
-        parameters: Mapping[str, object] | None = None,
+        self, program: str = 'load_identification', parameters: Mapping[str, object] | None = None
     ) -> None:
         self._program = program
         arguments = [part for k, v in (parameters or {}).items() for part in ('-p', f'{k}:={v}')]
@@ -146,10 +144,7 @@ def look_out(node: Node, monitor: Monitor, own_pipeline: bool) -> None:
 
 
 def wait_for_pipeline(
-    node: Node,
-    arm: Published,
-    monitor: Monitor,
-    pipeline: NodeProcess | None,
+    node: Node, arm: Published, monitor: Monitor, pipeline: NodeProcess | None
 ) -> None:
     """Wait until the pipeline hears the arm and is heard; raise DemoError where it is not."""
     end = time.monotonic() + START_DEADLINE

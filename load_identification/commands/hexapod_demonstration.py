@@ -162,11 +162,7 @@ def demonstrate(
     monitor = Monitor(node)
     look_out(node, monitor, own_pipeline=True)
     # The simulated machine is exact but for friction and noise.
-    settings = {
-        'mechanism': path.resolve(),
-        'with_estimator': 'true',
-        'systematic_errors': 'none',
-    }
+    settings = {'mechanism': path.resolve(), 'with_estimator': 'true', 'systematic_errors': 'none'}
     with NodeProcess('hexapod_node', settings) as process:
         machine = Machine(node, monitor, process, speed)
         with console.status('waiting for the nodes'):

@@ -6,12 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.interface.program import (
-    INTERRUPTED,
-    add_topics,
-    make_parser,
-    run,
-)
+from load_identification.interface.program import INTERRUPTED, add_topics, make_parser, run
 
 IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
 """Exit statuses."""

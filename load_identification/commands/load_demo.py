@@ -35,10 +35,7 @@ def _parser() -> argparse.ArgumentParser:
         EPILOG,
     )
     parser.add_argument(
-        '--seed',
-        type=_seed,
-        default=0,
-        help="of the sensors' noise (default: %(default)s)",
+        '--seed', type=_seed, default=0, help="of the sensors' noise (default: %(default)s)"
     )
     parser.add_argument(
         '--report', metavar='DIR', type=Path, help='write an HTML page with plots to this folder'

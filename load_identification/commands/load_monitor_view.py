@@ -89,12 +89,7 @@ def picture(
     if age > STALE:
         line.append(f'   last status {age:.0f} s ago', style='bold red')
     return Group(
-        head,
-        line,
-        *_reasons(state),
-        _tables(state),
-        _spark(state.mass),
-        _footer(state, now),
+        head, line, *_reasons(state), _tables(state), _spark(state.mass), _footer(state, now)
     )
 
 

@@ -47,9 +47,7 @@ FILES = {'yaml': 'trajectory.yaml', 'bag': 'trajectory', 'plan': 'experiments.ya
 
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
-        'plan_excitation',
-        "Plan a motion that shows an arm's inertial parameters.",
-        EPILOG,
+        'plan_excitation', "Plan a motion that shows an arm's inertial parameters.", EPILOG
     )
     parser.add_argument('description', metavar='DESCRIPTION', type=Path, help='URDF file')
     parser.add_argument('--method', choices=METHODS, default='fourier', help='default: fourier')
@@ -252,11 +250,7 @@ def _run(options: argparse.Namespace) -> int:
 
     from load_identification.arm.planning.planner import load_arm, plan_motion
     from load_identification.interface.files import read_description
-    from load_identification.report.excitation_tables import (
-        experiment_table,
-        joint_table,
-        summary,
-    )
+    from load_identification.report.excitation_tables import experiment_table, joint_table, summary
 
     console = Console(highlight=False, markup=False)
     urdf = read_description(options.description)
@@ -265,10 +259,7 @@ def _run(options: argparse.Namespace) -> int:
     begin = time.monotonic()
     with Console(stderr=True).status('planning') as status:
         planned = plan_motion(
-            arm,
-            urdf,
-            _request(options),
-            lambda words: status.update(f'planning: {words}'),
+            arm, urdf, _request(options), lambda words: status.update(f'planning: {words}')
         )
     _write(planned, outputs, options)
     console.print(summary(planned))

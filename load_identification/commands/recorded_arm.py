@@ -33,11 +33,7 @@ from load_identification.interface.files import read_description
 from load_identification.interface.output import check_output, make_folder, write_output
 from load_identification.model.frames import with_frame
 from load_identification.numerics.weighted_solution import Solver
-from load_identification.recordings.arm import (
-    read_all,
-    read_base_wrenches,
-    read_efforts,
-)
+from load_identification.recordings.arm import read_all, read_base_wrenches, read_efforts
 from load_identification.recordings.reader import RecordingReader, Topics
 from load_identification.report.arm_tables import (
     center_of_load,

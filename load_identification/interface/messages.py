@@ -14,11 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pinocchio
 
-from load_identification.interface.batches import (
-    FilteredBatch,
-    JointBatch,
-    WrenchBatch,
-)
+from load_identification.interface.batches import FilteredBatch, JointBatch, WrenchBatch
 from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.typing_aliases import FloatArray, IntArray
 

@@ -47,9 +47,7 @@ COEFFICIENTS: FloatArray = _coefficients()
 
 
 def wrench_regressor(
-    linear_acceleration: FloatArray,
-    angular_velocity: FloatArray,
-    angular_acceleration: FloatArray,
+    linear_acceleration: FloatArray, angular_velocity: FloatArray, angular_acceleration: FloatArray
 ) -> FloatArray:
     """Build the regressor of a batch of samples.
 

@@ -10,11 +10,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from load_identification.estimation.belief.error_budget import SOURCES, budget_words
-from load_identification.estimation.payload_estimate import (
-    UNKNOWN_STD,
-    PayloadEstimate,
-    Withheld,
-)
+from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate, Withheld
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.names import (
     DROPPED,
