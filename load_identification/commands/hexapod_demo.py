@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.interface.program import (
-    INTERRUPTED,
-    make_parser,
-    run,
-    without_ros_arguments,
-)
+from load_identification.interface.program import INTERRUPTED, make_parser, run
 
 HOLDS, DOES_NOT_HOLD, CANNOT_RUN = 0, 1, 2
 """Exit statuses."""
@@ -50,23 +44,17 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    argv = sys.argv[1:] if args is None else list(args)
-    return run(
-        'hexapod_demo',
-        CANNOT_RUN,
-        lambda: _run(argv, _parser().parse_args(without_ros_arguments(argv))),
-        lines=True,
-    )
+    return run(_parser, CANNOT_RUN, _run, args, ros=True, lines=True)
 
 
-def _run(argv: Sequence[str], options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from load_identification.commands.demo_pipeline import demo_node
     from load_identification.commands.hexapod_demonstration import demonstrate
     from load_identification.simulation.hexapod import GEOMETRY_FILE
 
-    with demo_node('hexapod_demo', argv) as node:
+    with demo_node('hexapod_demo', options.argv) as node:
         holds = demonstrate(
             node,
             options.mechanism or GEOMETRY_FILE,

@@ -153,18 +153,17 @@ def _add_details(parser: argparse.ArgumentParser) -> None:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
+    return run(_parser, UNUSABLE, _run, args)
 
-    def work() -> int:
-        arguments = _parser().parse_args(args)
-        if arguments.method is None:
-            base = arguments.sensor == 'base'
-            arguments.method = 'acceleration_free' if base else 'least_squares'
-        # Not above: help is there before NumPy is.
-        from load_identification.commands.recorded_arm import run as identify
 
-        return IDENTIFIED if identify(arguments) else NOT_IDENTIFIED
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.method is None:
+        base = arguments.sensor == 'base'
+        arguments.method = 'acceleration_free' if base else 'least_squares'
+    # Not above: help is there before NumPy is.
+    from load_identification.commands.recorded_arm import run as identify
 
-    return run('identify_arm', UNUSABLE, work)
+    return IDENTIFIED if identify(arguments) else NOT_IDENTIFIED
 
 
 if __name__ == '__main__':

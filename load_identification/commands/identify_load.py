@@ -97,15 +97,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
+    return run(_parser, UNUSABLE, _run, args)
 
-    def work() -> int:
-        arguments = _parser().parse_args(args)
-        # Not above: what reads recordings takes long to import.
-        from load_identification.commands.recorded_load import run as identify
 
-        return IDENTIFIED if identify(arguments) else NOT_IDENTIFIED
+def _run(arguments: argparse.Namespace) -> int:
+    # Not above: what reads recordings takes long to import.
+    from load_identification.commands.recorded_load import run as identify
 
-    return run('identify_load', UNUSABLE, work)
+    return IDENTIFIED if identify(arguments) else NOT_IDENTIFIED
 
 
 if __name__ == '__main__':

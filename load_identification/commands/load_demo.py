@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from load_identification.errors import ParameterError
-from load_identification.interface.program import (
-    INTERRUPTED,
-    make_parser,
-    run,
-    without_ros_arguments,
-)
+from load_identification.interface.program import INTERRUPTED, make_parser, run
 
 HOLDS, DOES_NOT_HOLD, CANNOT_RUN = 0, 1, 2
 """Exit statuses."""
@@ -62,16 +56,10 @@ def _seed(text: str) -> int:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    argv = sys.argv[1:] if args is None else list(args)
-    return run(
-        'load_demo',
-        CANNOT_RUN,
-        lambda: _run(argv, _parser().parse_args(without_ros_arguments(argv))),
-        lines=True,
-    )
+    return run(_parser, CANNOT_RUN, _run, args, ros=True, lines=True)
 
 
-def _run(argv: Sequence[str], arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     if arguments.guided and arguments.report is not None:
         raise ParameterError('--report is of the long motion: leave it out, or --guided')
 
@@ -79,7 +67,7 @@ def _run(argv: Sequence[str], arguments: argparse.Namespace) -> int:
 
     from load_identification.commands.demo_pipeline import demo_node
 
-    with demo_node('load_demo', argv) as node:
+    with demo_node('load_demo', arguments.argv) as node:
         console = Console(highlight=False, markup=False)
         own_pipeline = not arguments.no_pipeline
         if arguments.guided:

@@ -276,7 +276,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    return run('plan_excitation', UNUSABLE, lambda: _run(_parser().parse_args(args)))
+    return run(_parser, UNUSABLE, _run, args)
 
 
 if __name__ == '__main__':

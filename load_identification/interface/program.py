@@ -115,27 +115,41 @@ def begin(terminated: int = TERMINATED) -> None:
     signal.signal(signal.SIGTERM, terminate)
 
 
-def run(prog: str, unusable: int, work: Callable[[], int], lines: bool = False) -> int:
+def run(
+    make: Callable[[], argparse.ArgumentParser],
+    unusable: int,
+    work: Callable[[argparse.Namespace], int],
+    args: Sequence[str] | None,
+    ros: bool = False,
+    lines: bool = False,
+) -> int:
     """Begin, do the work of a program and return its exit status; say in a line why it ends.
 
     Parameters
     ----------
-    prog : str
-        Name of the program.
+    make : callable
+        Makes the parser of the command line.
     unusable : int
         Exit status where the work raises a LoadIdentificationError.
     work : callable
-        Returns the exit status.
+        Returns the exit status for the arguments, with all words of the command line as `argv`.
+    args : sequence of str or None
+        The command line; None: that of the process.
+    ros : bool
+        Whether some of the words may be for ROS.
     lines : bool
         Whether errors are of several lines, such as what another process wrote.
     """
+    argv = sys.argv[1:] if args is None else list(args)
+    parser = make()
+    parser.set_defaults(argv=argv)
     try:
         begin()
-        return work()
+        return work(parser.parse_args(without_ros_arguments(argv) if ros else argv))
     except LoadIdentificationError as error:
         text = str(error) if lines else ' '.join(str(error).split())
-        print(f'{prog}: error: {text}', file=sys.stderr)
+        print(f'{parser.prog}: error: {text}', file=sys.stderr)
         return unusable
     except KeyboardInterrupt:
-        print(f'{prog}: interrupted', file=sys.stderr)
+        print(f'{parser.prog}: interrupted', file=sys.stderr)
         return INTERRUPTED

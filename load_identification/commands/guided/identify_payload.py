@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from load_identification.interface.program import (
-    BOX,
-    INTERRUPTED,
-    TRAJECTORY,
-    make_parser,
-    run,
-    without_ros_arguments,
-)
+from load_identification.interface.program import BOX, INTERRUPTED, TRAJECTORY, make_parser, run
 
 if TYPE_CHECKING:
     from load_identification.motion.guided import GuidedRequest
@@ -134,15 +126,10 @@ def _request(options: argparse.Namespace) -> GuidedRequest:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
-    argv = sys.argv[1:] if args is None else list(args)
-    return run(
-        'identify_payload',
-        CANNOT_RUN,
-        lambda: _run(argv, _parser().parse_args(without_ros_arguments(argv))),
-    )
+    return run(_parser, CANNOT_RUN, _run, args, ros=True)
 
 
-def _run(argv: Sequence[str], options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     request = _request(options)
 
     from rich.console import Console
@@ -153,7 +140,7 @@ def _run(argv: Sequence[str], options: argparse.Namespace) -> int:
     from load_identification.nodes.client.path_follower import StoppedError
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    with demo_node('identify_payload', argv) as node:
+    with demo_node('identify_payload', options.argv) as node:
         sender = (
             ActionSender(node, options.action)
             if options.action
