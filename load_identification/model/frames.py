@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -15,25 +14,7 @@ from load_identification.model.urdf import parse_xml
 from load_identification.typing_aliases import FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class FixedFrame:
-    """A link that another one, S, is fixed to: ``p = rotation p_S + translation``.
-
-    Attributes
-    ----------
-    name : str
-    rotation : (3, 3) array
-        From the axes of S to those of the link [-].
-    translation : (3,) array
-        Origin of S in the link [m].
-    """
-
-    name: str
-    rotation: FloatArray
-    translation: FloatArray
-
-
-def find_fixed_frame(urdf: str, frame: str, pattern: str) -> FixedFrame | None:
+def find_fixed_frame(urdf: str, frame: str, pattern: str) -> tuple[str, pinocchio.SE3] | None:
     """Find the one link of a name that a frame S is fixed to.
 
     Parameters
@@ -47,8 +28,9 @@ def find_fixed_frame(urdf: str, frame: str, pattern: str) -> FixedFrame | None:
 
     Returns
     -------
-    FixedFrame or None
-        None where there is no such link, or more than one.
+    (str, pinocchio.SE3) or None
+        Name of the link, and where S stands in it, ``p = R p_S + t`` [m]; None where there is no
+        such link, or more than one.
     """
     model = pinocchio.buildModelFromXML(urdf)
     links = [f for f in model.frames if f.type == pinocchio.FrameType.BODY]
@@ -62,8 +44,7 @@ def find_fixed_frame(urdf: str, frame: str, pattern: str) -> FixedFrame | None:
     ]
     if len(found) != 1:
         return None
-    placement = found[0].placement.actInv(own.placement)
-    return FixedFrame(found[0].name, np.array(placement.rotation), np.array(placement.translation))
+    return found[0].name, found[0].placement.actInv(own.placement)
 
 
 def with_frame(description: str, frame: str, transforms: Iterable[Any]) -> str:

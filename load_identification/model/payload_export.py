@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.model.frames import FixedFrame, find_fixed_frame
+from load_identification.model.frames import find_fixed_frame
 from load_identification.model.inertial_parameters import (
     MATRIX,
     InertialParameters,
@@ -200,15 +200,12 @@ def _command(call: _Call, payload: Payload, urdf: str | None) -> PayloadCommand:
                 f'place: transform the numbers if {payload.frame} is not there'
             )
         else:
-            frame, values = f'in {flange.name}', _in_frame(values, flange)
+            name, placement = flange
+            body = InertialParameters.from_message_order(values)
+            moved = body.transformed(placement.rotation, placement.translation)
+            frame, values = f'in {name}', to_message_order(moved.to_vector())
     text = call.write(_decimal_texts(values, payload.std))
     return PayloadCommand(call.target, text, frame, '')
-
-
-def _in_frame(values: FloatArray, frame: FixedFrame) -> FloatArray:
-    """Express values in message order in another frame."""
-    body = InertialParameters.from_message_order(values)
-    return to_message_order(body.transformed(frame.rotation, frame.translation).to_vector())
 
 
 def _decimal_texts(values: FloatArray, std: FloatArray) -> list[str]:

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import TypeAlias
 
 import numpy as np
+import pinocchio
 from rclpy.node import Node
 from rclpy.task import Future as Response
 from std_msgs.msg import String
@@ -17,7 +18,7 @@ from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimate import PayloadEstimate, in_message_order
 from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.interface.parameters import Parameters
-from load_identification.model.frames import FixedFrame, find_fixed_frame
+from load_identification.model.frames import find_fixed_frame
 from load_identification.model.inertial_parameters import MATRIX, InertialParameters
 from load_identification.model.robot import Robot
 from load_identification.nodes.driver.link import DriverLink, refusal
@@ -103,12 +104,12 @@ class Handover:
         estimate = self._identified(link)
         body = self._body(estimate, link)
         description = self._described(estimate.frame)
-        flange = self._flange(link, description, estimate.frame)
+        flange, placement = self._flange(link, description, estimate.frame)
         words = self._too_heavy(estimate, description)
         if words:
             raise Refusal(f'above what the arm can hold: {words}')
-        moved = body.transformed(flange.rotation, flange.translation)
-        yield from self._hand_over(link, body, moved, flange.name, called)
+        moved = body.transformed(placement.rotation, placement.translation)
+        yield from self._hand_over(link, body, moved, flange, called)
 
     def clear(self) -> Job:
         """Tell the driver that nothing is held."""
@@ -191,7 +192,7 @@ class Handover:
         self._hung = self._static_frames.extended(self._description, frame) or self._hung
         return self._hung or self._description
 
-    def _flange(self, link: DriverLink, description: str, frame: str) -> FixedFrame:
+    def _flange(self, link: DriverLink, description: str, frame: str) -> tuple[str, pinocchio.SE3]:
         flange = find_fixed_frame(description, frame, link.driver.flange)
         if flange is None:
             raise Refusal(
