@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,7 +125,7 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
     scale = _scale(arguments.effort_scale, arm.joints)
     recordings = [one.of_joints(arm.joints).scaled(scale) for one in fit]
     loaded = Loaded(load[0].of_joints(arm.joints), arguments.load_mass) if load else None
-    with _working('identifying'):
+    with Console(stderr=True).status('identifying'):
         session = identify_and_test(
             ArmModel(arm, drive),
             recordings,
@@ -160,7 +159,7 @@ def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[s
         fit = [one.without_weight(replay) for one, replay in zip(fit, replays, strict=True)]
     placement = sensor_placement(with_frame(description, frame, transforms), frame)
     model = WrenchModel(arm, placement, weightless=bool(arguments.static))
-    with _working('identifying'):
+    with Console(stderr=True).status('identifying'):
         session = identify_and_test(model, fit, held, settings)
     method = f'{session.method}, sensor at {frame}'
     if arguments.static:
@@ -250,17 +249,6 @@ def _varies(log: ArmRecording, name: str) -> bool:
     effort = log.measured[:, log.joints.index(name)]
     measured = effort[np.isfinite(effort)]
     return bool(measured.size and np.ptp(measured) > 0.0)
-
-
-@contextmanager
-def _working(words: str) -> Iterator[None]:
-    """Say what is being done on standard error, where that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(words):
-        yield
 
 
 def print_session(console: Console, session: Session, parameters: bool) -> None:

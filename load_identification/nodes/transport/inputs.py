@@ -110,20 +110,17 @@ class JointInput(_Input):
 
     def problem(self) -> str:
         """Return since when the topic is silent, or that all of it has two publishers."""
-        return self.silence() or (self._mixed('all') if self._all_mixed else '')
+        return self.silence() or (self._two_publishers('all', 'robot') if self._all_mixed else '')
 
     def warning(self) -> str:
         """Return which joints, not all, have two publishers; empty when none has."""
-        mixed = self._subscription.mixed
-        return self._mixed(', '.join(sorted(mixed))) if mixed and not self._all_mixed else ''
+        mixed = ', '.join(sorted(self._subscription.mixed))
+        return self._two_publishers(mixed, 'robot') if mixed and not self._all_mixed else ''
 
     @property
     def _all_mixed(self) -> bool:
         mixed = self._subscription.mixed
         return bool(mixed) and mixed.issuperset(self._lately)
-
-    def _mixed(self, part: str) -> str:
-        return self._two_publishers(part, 'robot')
 
 
 class WrenchInput(_Input):
