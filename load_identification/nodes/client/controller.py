@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import rclpy
 from builtin_interfaces.msg import Duration, Time
@@ -15,19 +15,6 @@ from load_identification.errors import ParameterError
 from load_identification.interface.messages import NS
 from load_identification.motion.joint_path import Piece
 from load_identification.recordings.joint_trajectory import trajectory_fields
-
-
-class Sender(Protocol):
-    """Hands trajectories to a controller."""
-
-    def unheard(self) -> str:
-        """Return in words why nobody would hear; empty where somebody does."""
-
-    def send(self, trajectory: JointTrajectory) -> None:
-        """Send one."""
-
-    def refused(self) -> str:
-        """Return in words that the controller has refused one; empty where not."""
 
 
 class TopicSender:
@@ -98,6 +85,10 @@ class ActionSender:
         rclpy.spin_once(self._node, timeout_sec=0.0)
         refused = any(answer.done() and not answer.result().accepted for answer in self._answers)
         return f'the controller refuses what {self._name} sends' if refused else ''
+
+
+Sender: TypeAlias = TopicSender | ActionSender
+"""What hands trajectories to a controller."""
 
 
 def trajectory_message(joints: tuple[str, ...], piece: Piece, stamp: int) -> JointTrajectory:

@@ -44,12 +44,8 @@ class DriverLink:
                 f"parameter payload_driver is '{name}', whose {interface} cannot be used: {error}"
             ) from error
         self._client = node.create_client(self._type, driver.service)
-
-    @property
-    def service(self) -> str:
+        self.service: str = self._client.srv_name
         """Full name of the driver's service, remapped or not."""
-        name: str = self._client.srv_name
-        return name
 
     @property
     def ready(self) -> bool:

@@ -56,14 +56,11 @@ class PayloadFrame:
         if above[-1] in (NAMESPACE, ''):
             above.pop()
         self._broadcaster = tf2_ros.TransformBroadcaster(node) if installed() else None
+        self.installed = installed()
+        """Whether it can be sent at all."""
         self._message = TransformStamped(child_frame_id='/'.join([*above, PAYLOAD]))
         if self._broadcaster is None:
             node.get_logger().info('tf2_ros is not installed: no frame payload on /tf')
-
-    @property
-    def installed(self) -> bool:
-        """Whether it can be sent at all."""
-        return self._broadcaster is not None
 
     def send(self, stamp: int, frame: str, center: FloatArray, axes: FloatArray) -> None:
         """Send the frame.

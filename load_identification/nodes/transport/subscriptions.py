@@ -91,6 +91,8 @@ class DrainedSubscription:
         self._node = node
         self._subjects = subjects
         self._subscription = self._subscribed(message_type, topic, qos)
+        self.topic: str = self._subscription.topic_name
+        """Its full name."""
         self._number = 0
         self._numbers: dict[str, int] = {}
         self._backward: dict[str, deque[float]] = {}
@@ -116,12 +118,6 @@ class DrainedSubscription:
         """The full names of the nodes that publish."""
         found = self._node.get_publishers_info_by_topic(self.topic)
         return sorted(f'{p.node_namespace.rstrip("/")}/{p.node_name}' for p in found)
-
-    @property
-    def topic(self) -> str:
-        """The topic's full name."""
-        name: str = self._subscription.topic_name
-        return name
 
     def take(self) -> list[Any]:
         """Return all messages that wait."""
