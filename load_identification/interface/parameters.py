@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
@@ -29,237 +29,166 @@ LEAST_SEMI_AXIS = 1e-3
 
 def _parameter(
     default: Any,
-    description: str,
     unit: str = '',
     limits: tuple[float, float] | None = None,
     used_by: tuple[str, ...] = (ESTIMATOR,),
     choices: tuple[str, ...] = (),
     settable: bool = False,
-) -> Any:
-    """Declare one parameter as a dataclass field; settable ones may change at run time."""
+) -> Callable[[str], Any]:
+    """Declare one parameter as a dataclass field, which is made of it with a description.
+
+    Settable ones may change at run time.
+    """
     metadata = {
-        'description': description,
         'used_by': used_by,
         'unit': unit,
         'limits': limits,
         'choices': choices,
         'settable': settable,
     }
-    return field(default=default, metadata=metadata)
+    return lambda words: field(default=default, metadata={'description': words, **metadata})
 
 
 @dataclass(frozen=True)
 class Parameters:
     """The values of all parameters; the metadata of each field says the rest."""
 
-    sensor_frame: str = _parameter(
-        '',
-        'Frame of the wrench; empty: the frame_id that the driver sends',
-        used_by=(FUSION, FILTER, ARM, COMPENSATION),
+    sensor_frame: str = _parameter('', used_by=(FUSION, FILTER, ARM, COMPENSATION))(
+        'Frame of the wrench; empty: the frame_id that the driver sends'
     )
     wrench_convention: str = _parameter(
-        'on_sensor',
-        'on_sensor: what the load exerts on the sensor; on_load: the opposite',
-        used_by=(FILTER, ESTIMATOR, COMPENSATION),
-        choices=tuple(CONVENTIONS),
-    )
+        'on_sensor', used_by=(FILTER, ESTIMATOR, COMPENSATION), choices=tuple(CONVENTIONS)
+    )('on_sensor: what the load exerts on the sensor; on_load: the opposite')
     gravity: tuple[float, ...] = _parameter(
-        (0.0, 0.0, -9.80665),
-        'Gravity in the root frame of the robot description',
-        'm/s^2',
-        (-30.0, 30.0),
-        (FILTER, HEXAPOD, COMPENSATION),
+        (0.0, 0.0, -9.80665), 'm/s^2', (-30.0, 30.0), (FILTER, HEXAPOD, COMPENSATION)
+    )('Gravity in the root frame of the robot description')
+    robot_description: str = _parameter('', used_by=(FILTER, ESTIMATOR, ARM, COMPENSATION))(
+        'URDF text; empty: read from its topic'
     )
-    robot_description: str = _parameter(
-        '', 'URDF text; empty: read from its topic', used_by=(FILTER, ESTIMATOR, ARM, COMPENSATION)
-    )
-    wrench_delay: float = _parameter(
-        0.0,
-        'By how much a wrench is older than its stamp says',
-        's',
-        (-0.5, 0.5),
-        (FUSION, ESTIMATOR, COMPENSATION),
+    wrench_delay: float = _parameter(0.0, 's', (-0.5, 0.5), (FUSION, ESTIMATOR, COMPENSATION))(
+        'By how much a wrench is older than its stamp says'
     )
     max_gap: float = _parameter(
-        0.1,
-        'A gap between samples longer than this is not bridged',
-        's',
-        (0.002, 10.0),
-        (FUSION, FILTER, HEXAPOD, ARM, COMPENSATION),
+        0.1, 's', (0.002, 10.0), (FUSION, FILTER, HEXAPOD, ARM, COMPENSATION)
+    )('A gap between samples longer than this is not bridged')
+    cutoff_frequency: float = _parameter(20.0, 'Hz', (1.0, 200.0), (FILTER, HEXAPOD, ARM))(
+        'Cutoff (-3 dB) of low-pass and differentiator'
     )
-    cutoff_frequency: float = _parameter(
-        20.0,
-        'Cutoff (-3 dB) of low-pass and differentiator',
-        'Hz',
-        (1.0, 200.0),
-        (FILTER, HEXAPOD, ARM),
+    output_rate: float = _parameter(50.0, 'Hz', (1.0, 1000.0), (FILTER, HEXAPOD, ARM))(
+        'Filtered samples per second at most'
     )
-    output_rate: float = _parameter(
-        50.0, 'Filtered samples per second at most', 'Hz', (1.0, 1000.0), (FILTER, HEXAPOD, ARM)
+    force_noise: float = _parameter(0.05, 'N', (1e-6, 100.0))(
+        'Expected noise of a filtered force, until the residuals show it'
     )
-    force_noise: float = _parameter(
-        0.05, 'Expected noise of a filtered force, until the residuals show it', 'N', (1e-6, 100.0)
+    torque_noise: float = _parameter(0.003, 'N.m', (1e-7, 10.0))(
+        'Expected noise of a filtered torque, until the residuals show it'
     )
-    torque_noise: float = _parameter(
-        0.003,
-        'Expected noise of a filtered torque, until the residuals show it',
-        'N.m',
-        (1e-7, 10.0),
+    force_drift: float = _parameter(3e-4, 'N/sqrt(s)', (0.0, 10.0))(
+        'Random walk of the force offset'
     )
-    force_drift: float = _parameter(
-        3e-4, 'Random walk of the force offset', 'N/sqrt(s)', (0.0, 10.0)
+    torque_drift: float = _parameter(1.2e-5, 'N.m/sqrt(s)', (0.0, 1.0))(
+        'Random walk of the torque offset'
     )
-    torque_drift: float = _parameter(
-        1.2e-5, 'Random walk of the torque offset', 'N.m/sqrt(s)', (0.0, 1.0)
+    forgetting_time: float = _parameter(0.0, 's', (0.0, 1e6), (ESTIMATOR, HEXAPOD))(
+        'Time constant of forgetting, where the motion excites; 0: never forget'
     )
-    forgetting_time: float = _parameter(
-        0.0,
-        'Time constant of forgetting, where the motion excites; 0: never forget',
-        's',
-        (0.0, 1e6),
-        (ESTIMATOR, HEXAPOD),
+    required_mass_std: float = _parameter(0.01, 'kg', (1e-6, 100.0))(
+        'Largest std of an identified mass (or 2 % of the mass, if more)'
     )
-    required_mass_std: float = _parameter(
-        0.01,
-        'Largest std of an identified mass (or 2 % of the mass, if more)',
-        'kg',
-        (1e-6, 100.0),
+    required_center_of_mass_std: float = _parameter(0.002, 'm', (1e-6, 1.0))(
+        'Largest std of an identified centre of mass'
     )
-    required_center_of_mass_std: float = _parameter(
-        0.002, 'Largest std of an identified centre of mass', 'm', (1e-6, 1.0)
+    required_inertia_std: float = _parameter(0.1, '', (1e-4, 1.0))(
+        'Largest std of an identified inertia, as a fraction of the largest moment'
     )
-    required_inertia_std: float = _parameter(
-        0.1,
-        'Largest std of an identified inertia, as a fraction of the largest moment',
-        '',
-        (1e-4, 1.0),
+    required_excitation: float = _parameter(0.5, '', (0.0, 100.0))(
+        'Least torque that inertia must cause, in units of the torque residual'
     )
-    required_excitation: float = _parameter(
-        0.5,
-        'Least torque that inertia must cause, in units of the torque residual',
-        '',
-        (0.0, 100.0),
+    systematic_errors: str = _parameter('ordinary', choices=('ordinary', 'none'))(
+        'ordinary: errors of the cell with the standard deviations below; none: all is exact'
     )
-    systematic_errors: str = _parameter(
-        'ordinary',
-        'ordinary: errors of the cell with the standard deviations below; none: all is exact',
-        choices=('ordinary', 'none'),
+    gain_common: float = _parameter(0.005, '', (0.0, 0.5))(
+        'Std of a gain error common to all channels; 0: none'
     )
-    gain_common: float = _parameter(
-        0.005, 'Std of a gain error common to all channels; 0: none', '', (0.0, 0.5)
+    gain: float = _parameter(0.005, '', (0.0, 0.5))(
+        'Std of the gain error of each channel; 0: none'
     )
-    gain: float = _parameter(
-        0.005, 'Std of the gain error of each channel; 0: none', '', (0.0, 0.5)
+    cross_talk: float = _parameter(0.005, '', (0.0, 0.5))(
+        'Std of cross-talk between forces, and between torques; 0: none'
     )
-    cross_talk: float = _parameter(
-        0.005, 'Std of cross-talk between forces, and between torques; 0: none', '', (0.0, 0.5)
+    cross_talk_torque: float = _parameter(0.0005, 'm', (0.0, 0.1))(
+        'Std of cross-talk of force into torque; 0: none'
     )
-    cross_talk_torque: float = _parameter(
-        0.0005, 'Std of cross-talk of force into torque; 0: none', 'm', (0.0, 0.1)
+    mounting_error: float = _parameter(0.005, 'rad', (0.0, 0.5))(
+        'Std of the turn of the sensor about each axis; 0: none'
     )
-    mounting_error: float = _parameter(
-        0.005, 'Std of the turn of the sensor about each axis; 0: none', 'rad', (0.0, 0.5)
+    base_tilt: float = _parameter(0.0035, 'rad', (0.0, 0.5))(
+        'Std of the tilt of the base about each horizontal axis; 0: none'
     )
-    base_tilt: float = _parameter(
-        0.0035,
-        'Std of the tilt of the base about each horizontal axis; 0: none',
-        'rad',
-        (0.0, 0.5),
+    joint_zero_error: float = _parameter(0.0017, 'rad', (0.0, 0.5))(
+        'Std of the zero of each joint; 0: none'
     )
-    joint_zero_error: float = _parameter(
-        0.0017, 'Std of the zero of each joint; 0: none', 'rad', (0.0, 0.5)
+    delay_error: float = _parameter(0.002, 's', (0.0, 0.1))(
+        'Std of the delay of the wrench beyond wrench_delay; 0: none'
     )
-    delay_error: float = _parameter(
-        0.002, 'Std of the delay of the wrench beyond wrench_delay; 0: none', 's', (0.0, 0.1)
+    field_force: float = _parameter(0.1, 'N', (0.0, 100.0))(
+        'Rms of force errors tied to the orientation; 0: none'
     )
-    field_force: float = _parameter(
-        0.1, 'Rms of force errors tied to the orientation; 0: none', 'N', (0.0, 100.0)
+    field_torque: float = _parameter(0.004, 'N.m', (0.0, 10.0))(
+        'Rms of torque errors tied to the orientation; 0: none'
     )
-    field_torque: float = _parameter(
-        0.004, 'Rms of torque errors tied to the orientation; 0: none', 'N.m', (0.0, 10.0)
+    error_time: float = _parameter(100.0, 's', (1.0, 1e6))(
+        'Time in which these errors may become others'
     )
-    error_time: float = _parameter(
-        100.0, 'Time in which these errors may become others', 's', (1.0, 1e6)
+    bounding_ellipsoid: tuple[float, ...] = _parameter((0.0,) * 6, 'm', (-10.0, 10.0))(
+        'Centre and semi-axes, in the sensor frame, of an ellipsoid around the payload; 0: none'
     )
-    bounding_ellipsoid: tuple[float, ...] = _parameter(
-        (0.0,) * 6,
-        'Centre and semi-axes, in the sensor frame, of an ellipsoid around the payload; 0: none',
-        'm',
-        (-10.0, 10.0),
+    calibration_samples: int = _parameter(1000, '', (10, 10000))(
+        'Wrench samples that calibrate_offset averages'
     )
-    calibration_samples: int = _parameter(
-        1000, 'Wrench samples that calibrate_offset averages', '', (10, 10000)
+    expected_mass: float = _parameter(-1.0, 'kg', (-1.0, 1000.0), settable=True)(
+        'Mass that check_mass compares with; negative: none'
     )
-    expected_mass: float = _parameter(
-        -1.0,
-        'Mass that check_mass compares with; negative: none',
-        'kg',
-        (-1.0, 1000.0),
-        settable=True,
-    )
-    mass_tolerance: float = _parameter(
-        0.05,
-        'By how much the mass may differ from expected_mass',
-        'kg',
-        (1e-6, 1000.0),
-        settable=True,
+    mass_tolerance: float = _parameter(0.05, 'kg', (1e-6, 1000.0), settable=True)(
+        'By how much the mass may differ from expected_mass'
     )
     expected_center_of_mass: tuple[float, ...] = _parameter(
-        (0.0, 0.0, 0.0),
-        'Centre of mass in the sensor frame that check_mass compares with',
-        'm',
-        (-10.0, 10.0),
-        settable=True,
+        (0.0,) * 3, 'm', (-10.0, 10.0), settable=True
+    )('Centre of mass in the sensor frame that check_mass compares with')
+    center_of_mass_tolerance: float = _parameter(0.0, 'm', (0.0, 10.0), settable=True)(
+        'By how much the centre of mass may differ; 0: it is not compared'
     )
-    center_of_mass_tolerance: float = _parameter(
-        0.0,
-        'By how much the centre of mass may differ; 0: it is not compared',
-        'm',
-        (0.0, 10.0),
-        settable=True,
+    catalogue: str = _parameter('')(
+        'File of known objects that check_mass tells apart; empty: none'
     )
-    catalogue: str = _parameter(
-        '', 'File of known objects that check_mass tells apart; empty: none'
+    payload_driver: str = _parameter('none', choices=('ur', 'franka', 'none'))(
+        'Driver that apply_payload hands the payload to: ur, franka or none'
     )
-    payload_driver: str = _parameter(
-        'none',
-        'Driver that apply_payload hands the payload to: ur, franka or none',
-        choices=('ur', 'franka', 'none'),
+    payload_dry_run: bool = _parameter(False, settable=True)(
+        'apply_payload and clear_payload answer what they would send, and send nothing'
     )
-    payload_dry_run: bool = _parameter(
-        False,
-        'apply_payload and clear_payload answer what they would send, and send nothing',
-        settable=True,
+    driver_payload_mass: float = _parameter(0.0, 'kg', (0.0, 1000.0))(
+        'Mass that the driver takes off the wrench at first, where none is stored'
     )
-    driver_payload_mass: float = _parameter(
-        0.0,
-        'Mass that the driver takes off the wrench at first, where none is stored',
-        'kg',
-        (0.0, 1000.0),
+    driver_payload_center_of_mass: tuple[float, ...] = _parameter((0.0,) * 3, 'm', (-10.0, 10.0))(
+        'Its centre of mass in the sensor frame'
     )
-    driver_payload_center_of_mass: tuple[float, ...] = _parameter(
-        (0.0, 0.0, 0.0), 'Its centre of mass in the sensor frame', 'm', (-10.0, 10.0)
+    compensate_inertia: bool = _parameter(False, used_by=(COMPENSATION,))(
+        'wrench_compensated is less inertial forces too'
     )
-    compensate_inertia: bool = _parameter(
-        False, 'wrench_compensated is less inertial forces too', used_by=(COMPENSATION,)
+    compensated_frame: str = _parameter('', used_by=(COMPENSATION,))(
+        'Link in whose frame wrench_compensated is given; empty: the sensor'
     )
-    compensated_frame: str = _parameter(
-        '',
-        'Link in whose frame wrench_compensated is given; empty: the sensor',
-        used_by=(COMPENSATION,),
+    mechanism: str = _parameter('', used_by=(HEXAPOD,))('Geometry file of a parallel machine')
+    with_estimator: bool = _parameter(False, used_by=(HEXAPOD,))(
+        'hexapod_node runs the estimator too: it knows the noise of each axis'
     )
-    mechanism: str = _parameter('', 'Geometry file of a parallel machine', used_by=(HEXAPOD,))
-    with_estimator: bool = _parameter(
-        False,
-        'hexapod_node runs the estimator too: it knows the noise of each axis',
-        used_by=(HEXAPOD,),
+    arm_model: str = _parameter('', used_by=(ARM,))('Model of an arm that weighs with its joints')
+    poll_rate: float = _parameter(100.0, 'Hz', (1.0, 1000.0), ALL)(
+        'How often the input queues are drained'
     )
-    arm_model: str = _parameter('', 'Model of an arm that weighs with its joints', used_by=(ARM,))
-    poll_rate: float = _parameter(
-        100.0, 'How often the input queues are drained', 'Hz', (1.0, 1000.0), ALL
-    )
-    publish_rate: float = _parameter(
-        20.0, 'How often estimate and status are published', 'Hz', (0.1, 100.0)
+    publish_rate: float = _parameter(20.0, 'Hz', (0.1, 100.0))(
+        'How often estimate and status are published'
     )
 
 
