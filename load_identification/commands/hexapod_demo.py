@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.interface.program import INTERRUPTED, make_parser, run
+from load_identification.interface.program import INTERRUPTED, make_parser, option, run
 
 HOLDS, DOES_NOT_HOLD, CANNOT_RUN = 0, 1, 2
 """Exit statuses."""
@@ -27,18 +27,12 @@ def _parser() -> argparse.ArgumentParser:
         'and compare it with the truth.',
         EPILOG,
     )
-    parser.add_argument(
-        'mechanism',
-        type=Path,
-        metavar='GEOMETRY.yaml',
-        nargs='?',
-        help='geometry file (default: the example that is installed with this package)',
+    option(parser, 'mechanism', type=Path, metavar='GEOMETRY.yaml', nargs='?')(
+        'geometry file (default: the example that is installed with this package)'
     )
-    parser.add_argument('--duration', type=float, default=30.0, help='of each motion, s')
-    parser.add_argument('--seed', type=int, default=1, help="of the sensors' noise")
-    parser.add_argument(
-        '--speed', type=float, default=1.0, help='times faster than real time (default: 1)'
-    )
+    option(parser, '--duration', type=float, default=30.0)('of each motion, s')
+    option(parser, '--seed', type=int, default=1)("of the sensors' noise")
+    option(parser, '--speed', type=float, default=1.0)('times faster than real time (default: 1)')
     return parser
 
 

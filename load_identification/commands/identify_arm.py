@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.interface.program import add_topics, make_parser, run
+from load_identification.interface.program import add_topics, make_parser, option, run
 
 IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
 """Exit statuses."""
@@ -32,118 +32,76 @@ def _parser() -> argparse.ArgumentParser:
         "Identify an arm's links, friction and offsets from recordings of it moving.",
         EPILOG,
     )
-    parser.add_argument(
-        'recordings',
-        metavar='RECORDING',
-        type=Path,
-        nargs='+',
-        help='rosbag2 folder or a single file of one, mcap or sqlite3',
+    option(parser, 'recordings', metavar='RECORDING', type=Path, nargs='+')(
+        'rosbag2 folder or a single file of one, mcap or sqlite3'
     )
-    parser.add_argument(
-        '--description', metavar='URDF', type=Path, help='instead of that in the recording'
+    option(parser, '--description', metavar='URDF', type=Path)('instead of that in the recording')
+    option(parser, '--sensor', choices=('torque', 'base'), default='torque')(
+        'efforts of the joint states (default), or a force/torque sensor under the arm'
     )
-    parser.add_argument(
-        '--sensor',
-        choices=('torque', 'base'),
-        default='torque',
-        help='efforts of the joint states (default), or a force/torque sensor under the arm',
+    option(parser, '--method', choices=METHODS, type=lambda name: ALIASES.get(name, name))(
+        'default: least_squares (or ls) for torque, acceleration_free for base; spectrum '
+        'needs --plan'
     )
-    parser.add_argument(
-        '--method',
-        choices=METHODS,
-        type=lambda name: ALIASES.get(name, name),
-        help='default: least_squares (or ls) for torque, acceleration_free for base; spectrum '
-        'needs --plan',
+    option(parser, '--nominal', metavar='URDF', type=Path)(
+        'take the links of this one where the data leave them open'
     )
-    parser.add_argument(
-        '--nominal',
-        metavar='URDF',
-        type=Path,
-        help='take the links of this one where the data leave them open',
+    option(parser, '--held-out', metavar='RECORDING', type=Path)(
+        'predict this one; without it the last third of the data, which then is not fitted'
     )
-    parser.add_argument(
-        '--held-out',
-        metavar='RECORDING',
-        type=Path,
-        help='predict this one; without it the last third of the data, which then is not fitted',
+    option(parser, '--plan', metavar='YAML', type=Path)('experiments.yaml of plan_excitation')
+    option(parser, '--loaded', metavar='RECORDING', type=Path)(
+        'the arm again with a load on its last link, for efforts in units of the drives, '
+        'such as amperes: tells what multiplies each'
     )
-    parser.add_argument(
-        '--plan', metavar='YAML', type=Path, help='experiments.yaml of plan_excitation'
-    )
-    parser.add_argument(
-        '--loaded',
-        metavar='RECORDING',
-        type=Path,
-        help='the arm again with a load on its last link, for efforts in units of the drives, '
-        'such as amperes: tells what multiplies each',
-    )
-    parser.add_argument(
-        '--load-mass', metavar='KG', type=float, help='of that load; nothing else need be known'
+    option(parser, '--load-mass', metavar='KG', type=float)(
+        'of that load; nothing else need be known'
     )
     group = parser.add_argument_group('written')
-    group.add_argument('--output', metavar='URDF', type=Path, help='description as identified')
-    group.add_argument(
-        '--model', metavar='YAML', type=Path, help='arm model: links, drives, noise, covariance'
+    option(group, '--output', metavar='URDF', type=Path)('description as identified')
+    option(group, '--model', metavar='YAML', type=Path)(
+        'arm model: links, drives, noise, covariance'
     )
-    group.add_argument('--report', metavar='DIR', type=Path, help='figures')
+    option(group, '--report', metavar='DIR', type=Path)('figures')
     _add_details(parser)
     return parser
 
 
 def _add_details(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('details')
-    group.add_argument(
-        '--joints',
-        metavar='NAME',
-        nargs='+',
-        help='those that move; others are taken for locked at zero (default: all recorded)',
+    option(group, '--joints', metavar='NAME', nargs='+')(
+        'those that move; others are taken for locked at zero (default: all recorded)'
     )
-    group.add_argument(
+    option(
+        group,
         '--gravity',
         metavar=('X', 'Y', 'Z'),
         nargs=3,
         type=float,
         default=(0.0, 0.0, -9.80665),
-        help='in the root frame [m/s²] (default: 0 0 -9.80665)',
+    )('in the root frame [m/s²] (default: 0 0 -9.80665)')
+    option(group, '--cutoff', metavar='HZ', type=float)(
+        'of the low-pass (default: that of 5 to 20 which predicts pieces left out best)'
     )
-    group.add_argument(
-        '--cutoff',
-        metavar='HZ',
-        type=float,
-        help='of the low-pass (default: that of 5 to 20 which predicts pieces left out best)',
+    option(group, '--parameters', action='store_true')(
+        'print links, friction and combinations too'
     )
-    group.add_argument(
-        '--parameters', action='store_true', help='print links, friction and combinations too'
+    option(group, '--effort-scale', metavar='FACTOR', type=float, nargs='+')(
+        'torque of a published effort of one, such as N·m per ampere: one number, or one for '
+        'each joint in the order of the description'
     )
-    group.add_argument(
-        '--effort-scale',
-        metavar='FACTOR',
-        type=float,
-        nargs='+',
-        help='torque of a published effort of one, such as N·m per ampere: one number, or one for '
-        'each joint in the order of the description',
+    option(group, '--ridge', metavar='SHARE', type=float, default=0.0)(
+        'draw what the data show poorly to the description: the singular value, columns of '
+        'length one, at which both weigh the same (default: 0)'
     )
-    group.add_argument(
-        '--ridge',
-        metavar='SHARE',
-        type=float,
-        default=0.0,
-        help='draw what the data show poorly to the description: the singular value, columns of '
-        'length one, at which both weigh the same (default: 0)',
+    option(group, '--rotor-inertia', action='store_true')(
+        'efforts are of motors: identify rotors too'
     )
-    group.add_argument(
-        '--rotor-inertia', action='store_true', help='efforts are of motors: identify rotors too'
+    option(group, '--static', metavar='RECORDING', type=Path, nargs='+')(
+        'of --sensor base: each motion again, replayed slowly, which takes off weight and offset'
     )
-    group.add_argument(
-        '--static',
-        metavar='RECORDING',
-        type=Path,
-        nargs='+',
-        help='of --sensor base: each motion again, replayed slowly, which takes off weight and '
-        'offset',
-    )
-    group.add_argument(
-        '--sensor-frame', metavar='LINK', default='', help='of --sensor base, if not the frame_id'
+    option(group, '--sensor-frame', metavar='LINK', default='')(
+        'of --sensor base, if not the frame_id'
     )
     group.add_argument(
         '--wrench-convention', choices=('on_sensor', 'on_load'), default='on_sensor'

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.interface.program import INTERRUPTED, add_topics, make_parser, run
+from load_identification.interface.program import INTERRUPTED, add_topics, make_parser, option, run
 
 IDENTIFIED, NOT_IDENTIFIED, UNUSABLE = 0, 1, 2
 """Exit statuses."""
@@ -33,63 +33,36 @@ def _parser() -> argparse.ArgumentParser:
         'Identify the payload of an arm from a recording: of a wrist sensor, or of joint efforts.',
         EPILOG,
     )
-    parser.add_argument(
-        'recording',
-        metavar='RECORDING',
-        type=Path,
-        nargs='?',
-        help='rosbag2 folder or a single file of one, mcap or sqlite3',
+    option(parser, 'recording', metavar='RECORDING', type=Path, nargs='?')(
+        'rosbag2 folder or a single file of one, mcap or sqlite3'
     )
-    parser.add_argument(
-        '--static',
-        metavar='POSES.csv',
-        type=Path,
-        help='in place of a recording: single averages at rest, a line a pose (see below)',
+    option(parser, '--static', metavar='POSES.csv', type=Path)(
+        'in place of a recording: single averages at rest, a line a pose (see below)'
     )
-    parser.add_argument(
-        '--params', metavar='FILE', type=Path, help='ROS 2 parameter file, as for the nodes'
+    option(parser, '--params', metavar='FILE', type=Path)('ROS 2 parameter file, as for the nodes')
+    option(parser, '--output', metavar='FILE.yaml', type=Path)('write the estimate to this file')
+    option(parser, '--report', metavar='DIR', type=Path)(
+        'write an HTML page with plots to this folder'
     )
-    parser.add_argument(
-        '--output', metavar='FILE.yaml', type=Path, help='write the estimate to this file'
+    option(parser, '--mechanism', metavar='GEOMETRY.yaml', type=Path)(
+        'a parallel machine in place of an arm: joint states with efforts, no wrench'
     )
-    parser.add_argument(
-        '--report', metavar='DIR', type=Path, help='write an HTML page with plots to this folder'
+    option(parser, '--arm-model', metavar='ARM.yaml', type=Path)(
+        'an arm that weighs with its joints, as identify_arm has written it: joint states '
+        'with efforts, no wrench'
     )
-    parser.add_argument(
-        '--mechanism',
-        metavar='GEOMETRY.yaml',
-        type=Path,
-        help='a parallel machine in place of an arm: joint states with efforts, no wrench',
+    option(parser, '--gravity', metavar=('X', 'Y', 'Z'), nargs=3, type=float)(
+        'in the root frame [m/s²], instead of the parameter gravity'
     )
-    parser.add_argument(
-        '--arm-model',
-        metavar='ARM.yaml',
-        type=Path,
-        help='an arm that weighs with its joints, as identify_arm has written it: joint states '
-        'with efforts, no wrench',
+    option(parser, '--description', metavar='URDF', type=Path)(
+        'of the arm, in place of the parameter or topic robot_description'
     )
-    parser.add_argument(
-        '--gravity',
-        metavar=('X', 'Y', 'Z'),
-        nargs=3,
-        type=float,
-        help='in the root frame [m/s²], instead of the parameter gravity',
-    )
-    parser.add_argument(
-        '--description',
-        metavar='URDF',
-        type=Path,
-        help='of the arm, in place of the parameter or topic robot_description',
-    )
-    parser.add_argument(
-        '--sensor-frame', metavar='LINK', help='of the description, as the parameter sensor_frame'
+    option(parser, '--sensor-frame', metavar='LINK')(
+        'of the description, as the parameter sensor_frame'
     )
     group = parser.add_argument_group('with --static')
-    group.add_argument(
-        '--wrench-frame',
-        choices=('sensor', 'base'),
-        default='sensor',
-        help="axes of the wrench (default: sensor); about the sensor's origin in any case",
+    option(group, '--wrench-frame', choices=('sensor', 'base'), default='sensor')(
+        "axes of the wrench (default: sensor); about the sensor's origin in any case"
     )
     add_topics(parser.add_argument_group('topics of the recording'))
     return parser

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from load_identification.errors import ParameterError
-from load_identification.interface.program import INTERRUPTED, make_parser, run
+from load_identification.interface.program import INTERRUPTED, make_parser, option, run
 
 HOLDS, DOES_NOT_HOLD, CANNOT_RUN = 0, 1, 2
 """Exit statuses."""
@@ -28,21 +28,15 @@ def _parser() -> argparse.ArgumentParser:
         'and compare it with the truth.',
         EPILOG,
     )
-    parser.add_argument(
-        '--seed', type=_seed, default=0, help="of the sensors' noise (default: %(default)s)"
+    option(parser, '--seed', type=_seed, default=0)("of the sensors' noise (default: %(default)s)")
+    option(parser, '--report', metavar='DIR', type=Path)(
+        'write an HTML page with plots to this folder'
     )
-    parser.add_argument(
-        '--report', metavar='DIR', type=Path, help='write an HTML page with plots to this folder'
+    option(parser, '--guided', action='store_true')(
+        'let identify_payload move the arm about its pose, in place of the long motion'
     )
-    parser.add_argument(
-        '--guided',
-        action='store_true',
-        help='let identify_payload move the arm about its pose, in place of the long motion',
-    )
-    parser.add_argument(
-        '--no-pipeline',
-        action='store_true',
-        help='feed and judge a pipeline that somebody else starts, as the launch file does',
+    option(parser, '--no-pipeline', action='store_true')(
+        'feed and judge a pipeline that somebody else starts, as the launch file does'
     )
     return parser
 

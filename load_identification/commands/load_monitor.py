@@ -11,6 +11,7 @@ from load_identification.interface.program import (
     NAMESPACE,
     begin,
     make_parser,
+    option,
     without_ros_arguments,
 )
 
@@ -21,12 +22,8 @@ def _parser() -> argparse.ArgumentParser:
         'Show the live status of load_identification in a terminal.',
         'Ctrl-C ends it, with exit status 0.',
     )
-    parser.add_argument(
-        '--namespace',
-        metavar='NS',
-        type=_namespace,
-        default=NAMESPACE,
-        help='of the nodes, for one of two arms say left/%(default)s (default: %(default)s)',
+    option(parser, '--namespace', metavar='NS', type=_namespace, default=NAMESPACE)(
+        'of the nodes, for one of two arms say left/%(default)s (default: %(default)s)'
     )
     return parser
 

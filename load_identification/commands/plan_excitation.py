@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from load_identification.errors import ParameterError
 from load_identification.interface.output import make_folder
-from load_identification.interface.program import BOX, TRAJECTORY, make_parser, run
+from load_identification.interface.program import BOX, TRAJECTORY, make_parser, option, run
 
 if TYPE_CHECKING:
     from load_identification.arm.planning.plan_file import Planned
@@ -49,56 +49,36 @@ def _parser() -> argparse.ArgumentParser:
     parser = make_parser(
         'plan_excitation', "Plan a motion that shows an arm's inertial parameters.", EPILOG
     )
-    parser.add_argument('description', metavar='DESCRIPTION', type=Path, help='URDF file')
-    parser.add_argument('--method', choices=METHODS, default='fourier', help='default: fourier')
-    parser.add_argument(
-        '--criterion',
-        choices=CRITERIA,
-        default=CRITERIA[0],
-        help='largest determinant of the information (default), or least condition number',
+    option(parser, 'description', metavar='DESCRIPTION', type=Path)('URDF file')
+    option(parser, '--method', choices=METHODS, default='fourier')('default: fourier')
+    option(parser, '--criterion', choices=CRITERIA, default=CRITERIA[0])(
+        'largest determinant of the information (default), or least condition number'
     )
-    parser.add_argument(
-        '--tip', metavar='LINK', help='plan the joints from the root to this link; default: all'
+    option(parser, '--tip', metavar='LINK')(
+        'plan the joints from the root to this link; default: all'
     )
-    parser.add_argument(
+    option(
+        parser,
         '--gravity',
         nargs=3,
         type=float,
         metavar=('X', 'Y', 'Z'),
         default=(0.0, 0.0, -9.80665),
-        help='in the root frame, m/s²',
+    )('in the root frame, m/s²')
+    option(parser, '--duration', metavar='S', type=float)(
+        'of the motion; with postures at most. Default: 20 s for fourier, else as it takes'
     )
-    parser.add_argument(
-        '--duration',
-        metavar='S',
-        type=float,
-        help='of the motion; with postures at most. Default: 20 s for fourier, else as it takes',
+    option(parser, '--floor', metavar='Z', type=_floor, default=0.0)(
+        'height in the root frame that the arm stays above, m; or none (default: 0)'
     )
-    parser.add_argument(
-        '--floor',
-        metavar='Z',
-        type=_floor,
-        default=0.0,
-        help='height in the root frame that the arm stays above, m; or none (default: 0)',
+    option(parser, '--keep-out', nargs=6, type=float, metavar=BOX, action='append', default=[])(
+        'box in the root frame that no link may enter, m; may be given several times'
     )
-    parser.add_argument(
-        '--keep-out',
-        nargs=6,
-        type=float,
-        metavar=BOX,
-        action='append',
-        default=[],
-        help='box in the root frame that no link may enter, m; may be given several times',
+    option(parser, '--workspace', nargs=6, type=float, metavar=BOX)(
+        'box in the root frame that the tool is to stay in, m'
     )
-    parser.add_argument(
-        '--workspace',
-        nargs=6,
-        type=float,
-        metavar=BOX,
-        help='box in the root frame that the tool is to stay in, m',
-    )
-    parser.add_argument(
-        '--frame', metavar='LINK', help='the tool of --workspace; default: --tip, or the last link'
+    option(parser, '--frame', metavar='LINK')(
+        'the tool of --workspace; default: --tip, or the last link'
     )
     _add_limits(parser)
     _add_experiments(parser)
@@ -117,60 +97,40 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         ('velocity', 0.5, 'velocity limits'),
         ('acceleration', 1.0, 'acceleration limits'),
     ):
-        group.add_argument(
-            f'--{name}-scale',
-            metavar='SHARE',
-            type=float,
-            default=default,
-            help=f'part of the {of_what} to use (default: {default:g})',
+        option(group, f'--{name}-scale', metavar='SHARE', type=float, default=default)(
+            f'part of the {of_what} to use (default: {default:g})'
         )
-    group.add_argument(
-        '--acceleration',
-        nargs='+',
-        type=float,
-        metavar='A',
-        help='limits, one or one for each joint, rad/s² or m/s²; default: the velocity limit '
-        'within 0.5 s',
+    option(group, '--acceleration', nargs='+', type=float, metavar='A')(
+        'limits, one or one for each joint, rad/s² or m/s²; default: the velocity limit '
+        'within 0.5 s'
     )
 
 
 def _add_experiments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('spectrum and postures')
-    group.add_argument(
-        '--levels', metavar='N', type=int, default=3, help='of each joint in the grid (default: 3)'
+    option(group, '--levels', metavar='N', type=int, default=3)(
+        'of each joint in the grid (default: 3)'
     )
-    group.add_argument(
-        '--experiments', metavar='N', type=int, help='to choose (default: twice the parameters)'
+    option(group, '--experiments', metavar='N', type=int)(
+        'to choose (default: twice the parameters)'
     )
-    group.add_argument(
-        '--periods',
-        metavar='N',
-        type=int,
-        default=PERIODS,
-        help=f'of an oscillation (default: {PERIODS})',
+    option(group, '--periods', metavar='N', type=int, default=PERIODS)(
+        f'of an oscillation (default: {PERIODS})'
     )
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('output')
-    group.add_argument(
-        '--output', metavar='DIR', type=Path, help='write everything to this folder'
+    option(group, '--output', metavar='DIR', type=Path)('write everything to this folder')
+    option(group, '--yaml', metavar='FILE', type=Path)('write the JointTrajectory')
+    option(group, '--bag', metavar='DIR', type=Path)(
+        'write it as a rosbag2 recording, a new folder'
     )
-    group.add_argument('--yaml', metavar='FILE', type=Path, help='write the JointTrajectory')
-    group.add_argument(
-        '--bag', metavar='DIR', type=Path, help='write it as a rosbag2 recording, a new folder'
+    option(group, '--topic', default=TRAJECTORY)('of the recording (default: %(default)s)')
+    option(group, '--approach', metavar='S', type=float, default=5.0)(
+        'time for the controller to come to the start (default: 5 s)'
     )
-    group.add_argument(
-        '--topic', default=TRAJECTORY, help='of the recording (default: %(default)s)'
-    )
-    group.add_argument(
-        '--approach',
-        metavar='S',
-        type=float,
-        default=5.0,
-        help='time for the controller to come to the start (default: 5 s)',
-    )
-    group.add_argument('--report', metavar='FILE.png', type=Path, help='draw the motion')
+    option(group, '--report', metavar='FILE.png', type=Path)('draw the motion')
     group.add_argument('--seed', type=int, default=0)
 
 

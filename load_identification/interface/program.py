@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType, TracebackType
+from typing import Any
 
 from load_identification import __version__
 from load_identification.errors import LoadIdentificationError
@@ -49,6 +50,13 @@ def make_parser(prog: str, description: str, epilog: str = '') -> argparse.Argum
         '--version', action='version', version=f'load_identification {__version__}'
     )
     return parser
+
+
+def option(
+    parser: argparse._ActionsContainer, name: str, **settings: Any
+) -> Callable[[str], argparse.Action]:
+    """Return what adds an option, or an argument, when it is called with the help on it."""
+    return lambda words: parser.add_argument(name, help=words, **settings)
 
 
 def add_topics(parser: argparse._ActionsContainer) -> None:

@@ -6,7 +6,14 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from load_identification.interface.program import BOX, INTERRUPTED, TRAJECTORY, make_parser, run
+from load_identification.interface.program import (
+    BOX,
+    INTERRUPTED,
+    TRAJECTORY,
+    make_parser,
+    option,
+    run,
+)
 
 if TYPE_CHECKING:
     from load_identification.motion.guided import GuidedRequest
@@ -44,67 +51,36 @@ def _parser() -> argparse.ArgumentParser:
         'Identify what a robot carries by a small motion about its present pose.',
         EPILOG,
     )
-    parser.add_argument(
-        '--need',
-        nargs='+',
-        choices=STAGES,
-        default=['mass', 'com'],
-        help='what is to be identified; the arm stops as soon as it is (default: mass com)',
+    option(parser, '--need', nargs='+', choices=STAGES, default=['mass', 'com'])(
+        'what is to be identified; the arm stops as soon as it is (default: mass com)'
     )
     sent = parser.add_argument_group('sending')
-    sent.add_argument('--execute', action='store_true', help='send the motion, once confirmed')
-    sent.add_argument('--yes', action='store_true', help='do not ask')
+    option(sent, '--execute', action='store_true')('send the motion, once confirmed')
+    option(sent, '--yes', action='store_true')('do not ask')
     to = sent.add_mutually_exclusive_group()
-    to.add_argument(
-        '--topic',
-        default=TRAJECTORY,
-        help='of trajectory_msgs/JointTrajectory (default: %(default)s)',
+    option(to, '--topic', default=TRAJECTORY)(
+        'of trajectory_msgs/JointTrajectory (default: %(default)s)'
     )
-    to.add_argument(
-        '--action',
-        metavar='NAME',
-        help='a control_msgs/FollowJointTrajectory action instead, such as '
-        '/joint_trajectory_controller/follow_joint_trajectory',
+    option(to, '--action', metavar='NAME')(
+        'a control_msgs/FollowJointTrajectory action instead, such as '
+        '/joint_trajectory_controller/follow_joint_trajectory'
     )
     motion = parser.add_argument_group('motion')
-    motion.add_argument(
-        '--amplitude',
-        metavar='DEG',
-        type=float,
-        default=20.0,
-        help='by which each joint turns to each side at most (default: %(default)g)',
+    option(motion, '--amplitude', metavar='DEG', type=float, default=20.0)(
+        'by which each joint turns to each side at most (default: %(default)g)'
     )
-    motion.add_argument(
-        '--speed',
-        metavar='SHARE',
-        type=float,
-        default=0.3,
-        help="part of the joints' velocity limits (default: %(default)g)",
+    option(motion, '--speed', metavar='SHARE', type=float, default=0.3)(
+        "part of the joints' velocity limits (default: %(default)g)"
     )
-    motion.add_argument(
-        '--payload-radius',
-        metavar='M',
-        type=float,
-        default=0.1,
-        help="of a ball about the sensor's origin that holds what is carried "
-        '(default: %(default)g m)',
+    option(motion, '--payload-radius', metavar='M', type=float, default=0.1)(
+        "of a ball about the sensor's origin that holds what is carried (default: %(default)g m)"
     )
-    motion.add_argument(
-        '--floor',
-        metavar='Z',
-        type=float,
-        default=0.0,
-        help='height in the root frame that everything stays above (default: %(default)g m)',
+    option(motion, '--floor', metavar='Z', type=float, default=0.0)(
+        'height in the root frame that everything stays above (default: %(default)g m)'
     )
-    motion.add_argument('--no-floor', action='store_true', help='for an arm on a wall or ceiling')
-    motion.add_argument(
-        '--keep-out',
-        metavar=BOX,
-        nargs=6,
-        type=float,
-        action='append',
-        default=[],
-        help='a box in the root frame that nothing may enter, m; any number of them',
+    option(motion, '--no-floor', action='store_true')('for an arm on a wall or ceiling')
+    option(motion, '--keep-out', metavar=BOX, nargs=6, type=float, action='append', default=[])(
+        'a box in the root frame that nothing may enter, m; any number of them'
     )
     return parser
 
