@@ -26,23 +26,15 @@ UNSEEN = 0.1
 """A centre of mass known worse than this is not [m]."""
 
 
-def number(value: float) -> float | None:
-    """Return a number of six digits, None for what is not known."""
-    return float(f'{value:.6g}') if np.isfinite(value) else None
-
-
-def numbers(values: FloatArray) -> list[float | None]:
-    """Return a list of such numbers."""
-    return [number(float(value)) for value in values]
-
-
 def rounded(values: Any) -> Any:
-    """Return numbers, in lists and mappings too, with six digits."""
+    """Return numbers, in lists and mappings too, with six digits; None for what is not known."""
     if isinstance(values, dict):
         return {key: rounded(value) for key, value in values.items()}
-    if isinstance(values, list):
+    if isinstance(values, list | np.ndarray):
         return [rounded(value) for value in values]
-    return number(values) if isinstance(values, float) else values
+    if not isinstance(values, float):
+        return values
+    return float(f'{values:.6g}') if np.isfinite(values) else None
 
 
 def response(service: str, answer: Answer | Exception) -> Trigger.Response:
@@ -51,7 +43,7 @@ def response(service: str, answer: Answer | Exception) -> Trigger.Response:
         success, answer = False, {'reason': str(answer)}
     else:
         success = answer.get('verdict', MATCH) == MATCH
-    text = json.dumps({'service': service, **answer}, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(rounded({'service': service, **answer}), ensure_ascii=False, allow_nan=False)
     return Trigger.Response(success=success, message=text)
 
 
@@ -78,15 +70,15 @@ def calibration(
     if doubt:
         warnings.append(f'{doubt}; if something was held, put it down and calibrate again')
     answer: Answer = {
-        'offset': numbers(sign * offset.mean),
-        'std': numbers(np.sqrt(np.diag(offset.covariance))),
+        'offset': sign * offset.mean,
+        'std': np.sqrt(np.diag(offset.covariance)),
         'samples': samples,
         'drift': None,
     }
     if last is not None:
         drift = sign * (offset.mean - last.mean)
         error = np.sqrt(np.diag(offset.covariance + last.covariance))
-        answer |= {'drift': numbers(drift), 'drift_std': numbers(error)}
+        answer |= {'drift': drift, 'drift_std': error}
         worst = int(np.argmax(np.abs(drift) / error))
         if abs(drift[worst]) > DRIFTED * error[worst]:
             unit = 'N' if worst < 3 else 'N·m'
@@ -102,12 +94,12 @@ def calibration(
 def tool(values: FloatArray, std: FloatArray) -> Answer:
     """Report a saved tool, both arrays (10,) in message order."""
     return {
-        'mass': number(values[0]),
-        'mass_std': number(std[0]),
-        'center_of_mass': numbers(values[1:4]),
-        'center_of_mass_std': numbers(std[1:4]),
-        'inertia': numbers(values[4:]),
-        'inertia_std': numbers(std[4:]),
+        'mass': values[0],
+        'mass_std': std[0],
+        'center_of_mass': values[1:4],
+        'center_of_mass_std': std[1:4],
+        'inertia': values[4:],
+        'inertia_std': std[4:],
     }
 
 
@@ -126,15 +118,15 @@ def mass(check: MassCheck, objects: tuple[KnownObject, ...]) -> Answer:
     answer: Answer = {
         'verdict': check.verdict.verdict,
         'reason': check.verdict.reason,
-        'mass': number(weight.payload.mass),
-        'mass_std': number(weight.payload.mass_std),
-        'center_of_mass': numbers(np.where(unseen, np.nan, check.center)),
-        'center_of_mass_std': numbers(np.where(unseen, np.nan, std)),
-        'center_of_mass_across_gravity': numbers(across @ check.center),
-        'center_of_mass_across_gravity_std': number(across_std),
-        'gravity_direction': numbers(down),
+        'mass': weight.payload.mass,
+        'mass_std': weight.payload.mass_std,
+        'center_of_mass': np.where(unseen, np.nan, check.center),
+        'center_of_mass_std': np.where(unseen, np.nan, std),
+        'center_of_mass_across_gravity': across @ check.center,
+        'center_of_mass_across_gravity_std': across_std,
+        'gravity_direction': down,
         'poses': weight.poses,
-        'seconds': number((weight.pose.rest.end - weight.pose.rest.start) * 1e-9),
+        'seconds': (weight.pose.rest.end - weight.pose.rest.start) * 1e-9,
     }
     if check.verdict.verdict == MATCH:
         del answer['reason']
@@ -151,11 +143,11 @@ def _candidate(candidate: Candidate, objects: tuple[KnownObject, ...]) -> Answer
     known = next(known for known in objects if known.name == candidate.name)
     answer: Answer = {
         'name': candidate.name,
-        'distance': number(candidate.distance),
+        'distance': candidate.distance,
         'features': candidate.features,
     }
     if known.center_of_mass is not None:
-        answer['center_of_mass'] = numbers(known.center_of_mass)
+        answer['center_of_mass'] = known.center_of_mass
     if known.place is not None:
-        answer['center_of_mass_in_sensor'] = numbers(known.place)
+        answer['center_of_mass_in_sensor'] = known.place
     return answer

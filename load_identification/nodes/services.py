@@ -308,7 +308,7 @@ class Services:
         self._weigher.set_tool(np.zeros(PARAMETERS), np.zeros((PARAMETERS, PARAMETERS)))
         self._estimator.events.add(EventKind.CLEAR_TOOL, self._estimator.newest)
         yield from self._save(replace(self.persistence.stored, tool=None))
-        yield {'cleared': None if had is None else answers.number(had.value[0])}
+        yield {'cleared': None if had is None else had.value[0]}
 
     def _reset(self) -> Job:
         self._payload.forget_payload(EventKind.RESET)

@@ -22,7 +22,7 @@ from load_identification.model.frames import find_fixed_frame
 from load_identification.model.inertial_parameters import MATRIX, InertialParameters
 from load_identification.model.robot import Robot
 from load_identification.nodes.driver.link import DriverLink, refusal
-from load_identification.nodes.service_responses import Answer, rounded
+from load_identification.nodes.service_responses import Answer
 from load_identification.nodes.store import DriverState
 from load_identification.nodes.transport.description import StaticFrames
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS
@@ -225,7 +225,7 @@ class Handover:
             'called': link.service,
             'dry_run': dry,
             'frame': flange,
-            'request': rounded(request),
+            'request': request,
         }
         if dry:
             yield answer
