@@ -217,16 +217,6 @@ def test_unidentified_or_unknown_does_not_hold() -> None:
     assert not negative.holds
 
 
-def test_column_shows_which_intervals_hold_the_truth() -> None:
-    sound, _ = draw(np.random.default_rng(6))
-    std = np.full(10, 1.0)
-    # The truth is one unit away, the interval reaches half as far.
-    values = to_message_order(TRUTH.payload.to_vector())
-    values[4], std[4] = values[4] + 1.0, 0.5 / 1.96
-    inside = judge(TRUTH, replace(sound, values=values, std=std)).inside
-    assert np.flatnonzero(~inside).tolist() == [4]
-
-
 def test_run_ends_with_a_table_that_holds(whole_run: Program) -> None:
     status, output = whole_run.wait(), whole_run.output
     assert status == demo.HOLDS, output

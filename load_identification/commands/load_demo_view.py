@@ -20,7 +20,7 @@ from load_identification.interface.names import INTERVAL, STAGES
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.nodes.client.monitor import Estimate, Milestone, Monitor
 from load_identification.report.tables import OFFSETS, PARAMETERS, decimals, interval_table
-from load_identification.typing_aliases import BoolArray, FloatArray
+from load_identification.typing_aliases import FloatArray
 
 REFRESH, LINES = 0.25, 1.0
 """Time between two pictures on a terminal, and between two lines elsewhere [s]."""
@@ -46,8 +46,6 @@ class Identifiability:
     ----------
     identified : bool
         All ten parameters are.
-    inside : (16,) bool array
-        Which parameters (in message order) and offsets have the truth in their 95 % interval.
     distance : float
         e^T P^-1 e, P the covariance of the sixteen errors e; infinite where it cannot be had.
     limit : float
@@ -55,7 +53,6 @@ class Identifiability:
     """
 
     identified: bool
-    inside: BoolArray
     distance: float
     limit: float
 
@@ -64,7 +61,7 @@ class Identifiability:
         """Whether everything is identified and the errors are such as the covariance says.
 
         Of sixteen sound 95 % intervals one misses the truth in up to half of all runs, so that
-        `inside` is no verdict; the distance is.
+        they are no verdict; the distance is.
         """
         return self.identified and self.distance <= self.limit
 
@@ -72,14 +69,10 @@ class Identifiability:
 def judge(truth: Truth, estimate: Estimate) -> Identifiability:
     """Compare an estimate with the truth."""
     payload = truth.payload.to_vector()
-    values = np.concatenate([estimate.values, estimate.offset])
-    std = np.concatenate([estimate.std, estimate.offset_std])
-    true_values = np.concatenate([to_message_order(payload), truth.offset])
     true_parameters = np.concatenate([payload, truth.offset])
     error = np.concatenate([_parameters(estimate.values), estimate.offset]) - true_parameters
     return Identifiability(
         identified=bool(estimate.identified.all()),
-        inside=np.abs(values - true_values) <= INTERVAL * std,
         distance=squared_distance(error, estimate.covariance),
         limit=float(chdtri(len(error), 1.0 - CONFIDENCE)),
     )
