@@ -23,6 +23,7 @@ from load_identification.nodes.client.monitor import (
     StatusListener,
 )
 from load_identification.report.tables import OFFSETS, PARAMETERS, decimals
+from load_identification.report.tables import Group as Rows
 
 BARS = '▁▂▃▄▅▆▇'
 """An odd number, for a mass that stands still lies in the middle of one."""
@@ -114,44 +115,35 @@ def _reasons(state: MonitorState) -> list[Text]:
 
 
 def _tables(state: MonitorState) -> Table:
-    payload, offset = _new_table('payload'), _new_table('offset')
-    keys = iter(PARAMETER_KEYS)
-    for group in PARAMETERS:
-        for name in group.names:
-            key = next(keys)
-            known = state.values.get(f'{key}.identified') == 'true'
-            _add_row(
-                payload, state, key, name.replace('of mass ', ''), group.scale, group.unit, known
-            )
-        payload.add_section()
-    keys = iter(OFFSET_KEYS)
-    for group in OFFSETS:
-        for name in group.names:
-            key = next(keys)
-            known = math.isfinite(state.number(key))
-            _add_row(offset, state, key, name, group.scale, group.unit, known)
-        offset.add_section()
     side_by_side = Table.grid(padding=(0, 3, 0, 0))
-    side_by_side.add_row(payload, offset)
+    side_by_side.add_row(
+        _table(state, 'payload', PARAMETERS, PARAMETER_KEYS),
+        _table(state, 'offset', OFFSETS, OFFSET_KEYS),
+    )
     return side_by_side
 
 
-def _new_table(title: str) -> Table:
+def _table(state: MonitorState, title: str, groups: Sequence[Rows], keys: Sequence[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column(title)
     table.add_column('value', justify='right', no_wrap=True)
     table.add_column('std', justify='right', no_wrap=True)
     table.add_column('unit')
+    rest = iter(keys)
+    for group in groups:
+        for name, key in zip(group.names, rest, strict=False):
+            value, std = state.number(key), state.number(f'{key}.std')
+            # Of an offset it is not said whether it is identified.
+            known = state.values.get(f'{key}.identified', str(math.isfinite(value)).lower())
+            table.add_row(
+                name.replace('of mass ', ''),
+                _rounded(value, std, group.scale) or 'not yet',
+                _rounded(std, std, group.scale),
+                group.unit,
+                style='' if known == 'true' else 'dim',
+            )
+        table.add_section()
     return table
-
-
-def _add_row(
-    table: Table, state: MonitorState, key: str, name: str, scale: float, unit: str, known: bool
-) -> None:
-    value, std = state.number(key), state.number(f'{key}.std')
-    shown = _rounded(value, std, scale) or 'not yet'
-    spread = _rounded(std, std, scale) if math.isfinite(std) else ''
-    table.add_row(name, shown, spread, unit, style='' if known else 'dim')
 
 
 def _rounded(value: float, std: float, scale: float) -> str:
