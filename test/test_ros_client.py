@@ -1,21 +1,16 @@
-"""The client for task planners, over real DDS: an arm that streams, and the demonstration."""
+"""The client for task planners, over real DDS, beside an arm that streams."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from ros_arm import NOTHING, RATE, SMALL, Arm, prepared, started
-from ros_helpers import CODE, DEADLINE, Group, Pipeline
+from ros_helpers import DEADLINE, Group, Pipeline
 from ros_messages import OFFSET
 
 from load_identification.client import (
@@ -26,8 +21,6 @@ from load_identification.client import (
     RefusedError,
 )
 from load_identification.errors import LoadIdentificationError, ParameterError
-
-EXAMPLE = Path(__file__).parents[1] / 'docs' / 'task_planners.md'
 
 
 @pytest.fixture(scope='module')
@@ -166,32 +159,3 @@ def test_a_callback_may_wait_though_it_keeps_its_own_node_waiting(
 
     timer = arm.group.node.create_timer(0.001, callback)
     arm.group.wait_for(lambda: done, 'the answer in a callback')
-
-
-def test_the_documented_grasp_check_runs_beside_the_demonstration(tmp_path: Path) -> None:
-    (example,) = re.findall(r'```python\n(# grasp_check\.py\n.*?)```', EXAMPLE.read_text(), re.S)
-    file = tmp_path / 'grasp_check.py'
-    file.write_text(example)
-    with Group() as group:
-        environment = os.environ | {
-            'ROS_DOMAIN_ID': str(group.domain),
-            'PYTHONPATH': os.pathsep.join(filter(None, [str(CODE), os.environ.get('PYTHONPATH')])),
-        }
-        running = [
-            subprocess.Popen(
-                [sys.executable, *command],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            for command in (
-                ('-m', 'load_identification.commands.load_demo'),
-                (str(file), '1.106', '0.05'),
-            )
-        ]
-        said = [each.communicate(timeout=DEADLINE)[0] for each in running]
-    assert [each.returncode for each in running] == [0, 0], said
-    assert re.search(r'identified: 1\.\d+ kg, 99 % within 0\.0\d+ kg\nsuccess\n$', said[1]), said[
-        1
-    ]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
-from ros_helpers import LATCHED, RELIABLE, Group
+from ros_helpers import CODE, DEADLINE, LATCHED, RELIABLE, Group
 from ros_messages import NAMESPACE, NS, stamp_of
 from ros_programs import Program
 from sensor_msgs.msg import JointState
@@ -27,6 +31,7 @@ from load_identification.nodes.client.monitor import Estimate, Monitor
 from load_identification.nodes.transport.subscriptions import DrainedSubscription
 from load_identification.simulation.sensors import SensorModel, aluminium_block
 
+PAGE = Path(__file__).parents[1] / 'docs' / 'task_planners.md'
 FIRST_LINE = 'at rest'
 """Written when the first sample has been published."""
 
@@ -43,12 +48,28 @@ SCALE = np.array([1.0, *[1e3] * 3, *[1.0] * 12])
 
 
 @pytest.fixture(scope='module', autouse=True)
-def whole_run() -> Iterator[Program]:
-    """Start the demonstration; the other tests run in its time, for it takes 20 s."""
+def whole_run(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Program, subprocess.Popen[str]]]:
+    """Start the demonstration, and beside it what the page for task planners shows.
+
+    The other tests run in its time, for it takes 20 s.
+    """
+    (example,) = re.findall(r'```python\n(# grasp_check\.py\n.*?)```', PAGE.read_text(), re.S)
+    file = tmp_path_factory.mktemp('example') / 'grasp_check.py'
+    file.write_text(example)
     with Group() as group:
         run = Program(group, 'load_demo')
-        yield run
+        check = subprocess.Popen(
+            [sys.executable, str(file), '1.106', '0.05'],
+            env=os.environ | {'ROS_DOMAIN_ID': str(group.domain), 'PYTHONPATH': str(CODE)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        yield run, check
         run.close()
+        check.kill()
 
 
 def test_seen_publishers_are_refused(group: Group) -> None:
@@ -217,10 +238,13 @@ def test_unidentified_or_unknown_does_not_hold() -> None:
     assert not negative.holds
 
 
-def test_run_ends_with_a_table_that_holds(whole_run: Program) -> None:
-    status, output = whole_run.wait(), whole_run.output
+def test_run_ends_with_a_table_that_holds(
+    whole_run: tuple[Program, subprocess.Popen[str]],
+) -> None:
+    run, _ = whole_run
+    status, output = run.wait(), run.output
     assert status == demo.HOLDS, output
-    assert not whole_run.left_behind
+    assert not run.left_behind
     truth = np.concatenate([to_message_order(TRUTH.payload.to_vector()), TRUTH.offset]) * SCALE
     number = r'\s+(-?\d+\.\d+)'
     for name, value in zip(ROWS, truth, strict=True):
@@ -239,3 +263,11 @@ def test_run_ends_with_a_table_that_holds(whole_run: Program) -> None:
         # until motion has shown that errors tied to the pose are small.
         assert float(row[1]) < (8.0 if name == 'inertia' else 4.0)
     assert 'The estimate holds' in output
+
+
+def test_the_documented_grasp_check_runs_beside_the_demonstration(
+    whole_run: tuple[Program, subprocess.Popen[str]],
+) -> None:
+    said, _ = whole_run[1].communicate(timeout=DEADLINE)
+    assert whole_run[1].returncode == 0, said
+    assert re.search(r'identified: 1\.\d+ kg, 99 % within 0\.0\d+ kg\nsuccess\n$', said), said
