@@ -43,9 +43,11 @@ def trial() -> Trial:
 
 @pytest.fixture(scope='module')
 def found(trial: Trial) -> Found:
+    """Without weights in two steps alone, which take no time: the benchmark has both."""
     settings = weightings(GEOMETRY)
-    compared = {name: settings[name] for name in ('none', 'slowest leg')}
-    return compare(GEOMETRY, compared, trial, 0, Sensors())
+    none, weighted = ({name: settings[name]} for name in ('none', 'slowest leg'))
+    without = compare(GEOMETRY, none, trial, 0, Sensors(), ['two-step'])
+    return without | compare(GEOMETRY, weighted, trial, 0, Sensors())
 
 
 def test_the_simulated_machine_holds_together(trial: Trial) -> None:
@@ -85,6 +87,7 @@ def test_load_is_within_one_percent_two_millimetres_and_five_percent(
     # 13 intervals of one run, correlated: few independent numbers. 94 % of those of 16 runs of
     # this length hold; the benchmark's runs tell more exactly.
     assert np.mean(np.abs(values - true) <= 1.96 * std) >= 0.6
-    # Errors of what is not weighted are 4.9 and 3.5 times as large in the benchmark.
-    unweighted = np.abs(found['none', procedure][0] - true)[:7] / goals(true)
-    assert np.linalg.norm(unweighted) > 1.5 * np.linalg.norm(errors)
+    if procedure == 'two-step':
+        # Errors of what is not weighted are 4.9 and 3.5 times as large in the benchmark.
+        unweighted = np.abs(found['none', procedure][0] - true)[:7] / goals(true)
+        assert np.linalg.norm(unweighted) > 1.5 * np.linalg.norm(errors)

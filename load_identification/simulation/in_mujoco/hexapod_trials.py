@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -112,20 +113,31 @@ def quantities(load: BodyEstimate) -> tuple[FloatArray, FloatArray]:
     )
 
 
-def identify(geometry: Geometry, run: Run, sensors: Sensors, seed: int) -> dict[str, BodyEstimate]:
-    """Identify what moves on the legs by both procedures, from one draw of the noise."""
+def identify(
+    geometry: Geometry,
+    run: Run,
+    sensors: Sensors,
+    seed: int,
+    procedures: Sequence[str] = PROCEDURES,
+) -> dict[str, BodyEstimate]:
+    """Identify what moves on the legs by some procedures, from one draw of the noise."""
     mechanism = Mechanism(geometry)
     stage = HexapodFilter(mechanism, Differentiator(20.0, 50.0, 0.1), GRAVITY.tolist(), 0.1)
     batch = stage.update(leg_batch(mechanism, run, sensors, seed))
-    one, two = PayloadEstimator(SETTINGS), TwoStepEstimator()
     if batch is None:
         raise RuntimeError(f'no sample: {stage.dropped}')
-    one.update(batch)
-    two.update(batch)
-    first, second = one.estimate(), two.estimate()
-    if first is None or second is None:
-        raise RuntimeError(f'no estimate: {stage.dropped}')
-    return {'one-step': BodyEstimate.of(first), 'two-step': second}
+    found = {}
+    for procedure in procedures:
+        one_step = procedure == 'one-step'
+        estimator = PayloadEstimator(SETTINGS) if one_step else TwoStepEstimator()
+        estimator.update(batch)
+        estimate = estimator.estimate()
+        if estimate is None:
+            raise RuntimeError(f'no estimate: {stage.dropped}')
+        found[procedure] = (
+            estimate if isinstance(estimate, BodyEstimate) else BodyEstimate.of(estimate)
+        )
+    return found
 
 
 def compare(
@@ -134,13 +146,14 @@ def compare(
     trial: Trial,
     seed: int,
     sensors: Sensors,
+    procedures: Sequence[str] = PROCEDURES,
 ) -> Found:
-    """Identify the load of a trial with every weighting, by both procedures."""
+    """Identify the load of a trial with every weighting, by some procedures."""
     found = {}
     for name, friction in settings.items():
         weighted = replace(geometry, friction=friction)
-        platform = identify(weighted, trial.alone, sensors, 2 * seed)
-        both = identify(weighted, trial.loaded, sensors, 2 * seed + 1)
-        for procedure in PROCEDURES:
+        platform = identify(weighted, trial.alone, sensors, 2 * seed, procedures)
+        both = identify(weighted, trial.loaded, sensors, 2 * seed + 1, procedures)
+        for procedure in procedures:
             found[name, procedure] = quantities(both[procedure] - platform[procedure])
     return found
