@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio
 import pytest
 import yaml
+from scipy.spatial.transform import Rotation
 
 from load_identification.commands.identify_load import main
 from load_identification.interface.batches import CHANNELS, joined
@@ -21,7 +22,6 @@ from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import (
     CellErrors,
     draw_cell,
-    rotation,
     smooth_field,
 )
 from load_identification.simulation.sensors import aluminium_block, load_wrench
@@ -29,7 +29,7 @@ from load_identification.typing_aliases import FloatArray
 
 ARM = MOUNTS['six_joints']
 GRAVITY = np.array(ARM.gravity)
-TILTED = rotation(np.deg2rad(5.0) * np.array([0.6, 0.8, 0.0])) @ GRAVITY
+TILTED = Rotation.from_rotvec(np.deg2rad(5.0) * np.array([0.6, 0.8, 0.0])).apply(GRAVITY)
 STD = np.repeat([0.02, 0.0012], 3)
 TRUTH = to_message_order(aluminium_block().to_vector())
 
@@ -173,7 +173,7 @@ def test_sensor_turned_on_its_mount_is_not_taken_for_gravity(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     position, wrench = poses(GRAVITY, 1)
-    turn = rotation(np.deg2rad(5.0) * np.array([0.6, 0.0, 0.8]))
+    turn = Rotation.from_rotvec(np.deg2rad(5.0) * np.array([0.6, 0.0, 0.8])).as_matrix()
     turned = np.hstack([wrench[:, :3] @ turn.T, wrench[:, 3:] @ turn.T])
     file = with_joints(tmp_path / 'poses.csv', position, turned)
     main(['--static', str(file), *options(tmp_path)])
