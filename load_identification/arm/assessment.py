@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -168,18 +168,15 @@ def predict_motion(
     seconds, measured, predicted, consistent, nominal = (
         np.concatenate(each) for each in zip(*parts, strict=True)
     )
-    model = estimate.model
-    return Prediction(
-        source=source,
-        channels=model.channels,
-        units=model.channel_units,
+    return replace(
+        wide,
         seconds=seconds,
         measured=measured,
         predicted=predicted,
         consistent=consistent,
         nominal=nominal,
         bandwidth=bandwidth,
-        gravity=_shown_gravity(model, logs),
+        gravity=_shown_gravity(estimate.model, logs),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from load_identification.parallel.geometry import Geometry
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
@@ -282,16 +283,8 @@ def in_sensor_frame(rotation: FloatArray, vectors: FloatArray) -> FloatArray:
 
 
 def rotation_exponential(angles: FloatArray) -> FloatArray:
-    """Return the rotations (n, 3, 3) about axis times angle (n, 3) [rad], by Rodrigues."""
-    angle = np.linalg.norm(angles, axis=1)
-    skew = np.zeros((len(angles), 3, 3))
-    x, y, z = angles.T
-    skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0] = x, y, z
-    skew[:, 1, 2], skew[:, 2, 0], skew[:, 0, 1] = -x, -y, -z
-    first = np.sinc(angle / np.pi)[:, None, None]
-    second = 0.5 * np.sinc(0.5 * angle / np.pi)[:, None, None] ** 2
-    rotation: FloatArray = np.eye(3) + first * skew + second * (skew @ skew)
-    return rotation
+    """Return the rotations (n, 3, 3) about axis times angle (n, 3) [rad]."""
+    return np.asarray(Rotation.from_rotvec(angles).as_matrix())
 
 
 def _jacobian(arm: FloatArray, direction: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from load_identification.errors import RecordingError
 from load_identification.interface.batches import CHANNELS
@@ -162,10 +163,4 @@ def _rotations(path: Path, lines: IntArray, quaternions: FloatArray) -> FloatArr
                 f'{path}, line {line}: the quaternion qx, qy, qz, qw has length {size:.4g}; '
                 'that of a rotation is 1'
             )
-    x, y, z, w = (quaternions / length[:, None]).T
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.asarray(np.moveaxis(np.array(rows), 2, 0))
+    return np.asarray(Rotation.from_quat(quaternions).as_matrix())

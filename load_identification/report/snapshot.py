@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -53,17 +53,7 @@ class Snapshot:
 
 def snapshot_of(estimate: PayloadEstimate) -> Snapshot:
     """Return what the report keeps of an estimate."""
-    return Snapshot(
-        stamp=estimate.stamp,
-        parameters=estimate.parameters,
-        total=estimate.total,
-        offset=estimate.offset,
-        covariance=estimate.covariance,
-        values=estimate.values,
-        std=estimate.std,
-        identified=estimate.identified,
-        reasons=estimate.reasons,
-    )
+    return Snapshot(**{field.name: getattr(estimate, field.name) for field in fields(Snapshot)})
 
 
 def believed_parameters(values: FloatArray) -> FloatArray:

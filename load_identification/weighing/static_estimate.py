@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.fft
@@ -103,9 +103,8 @@ class StaticEstimate:
 
     def without(self, values: FloatArray, covariance: FloatArray) -> StaticEstimate:
         """Return the same with a body taken off, of which the first four parameters are given."""
-        return StaticEstimate(
-            self.values - values, self.covariance + covariance, self.misfit, self.freedom
-        )
+        covariance = self.covariance + covariance
+        return replace(self, values=self.values - values, covariance=covariance)
 
 
 def averaged(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -273,12 +274,7 @@ class StaticWeigher:
                 poses[0].offset_covariance,
             )
             ratio = estimate.misfit / max(estimate.freedom, 1)
-            fitted = StaticEstimate(
-                estimate.values,
-                estimate.covariance * max(1.0, ratio),
-                estimate.misfit,
-                estimate.freedom,
-            )
+            fitted = replace(estimate, covariance=estimate.covariance * max(1.0, ratio))
             choices.append((fitted, count + 1, ratio < NO_LOAD))
         estimate, used, fits = min(choices, key=lambda choice: choice[0].mass_std)
         tool, tool_covariance = self._estimator.tool

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.rows import ArmModel
-from load_identification.arm.dynamics.tree import PARAMETERS
 from load_identification.arm.payload.errors import ArmErrors
 from load_identification.arm.payload.joint_wrench import (
     check_visible,
@@ -136,8 +135,8 @@ class EffortFilter:
                 f'joint {", ".join(strangers)} moves {robot.sensor_frame} and is not in the arm '
                 f'model, which has {", ".join(self.arm.joints)}'
             )
-        check_visible(robot, PARAMETERS)
-        self.unseen = unseen_parameters(robot, PARAMETERS)
+        check_visible(robot)
+        self.unseen = unseen_parameters(robot)
         self._model, self.robot, self._errors = model, robot, ArmErrors.of(self.arm, model)
         self._columns = [self.arm.joints.index(name) for name in robot.joints]
         self._usual = self._usual_variance(robot)

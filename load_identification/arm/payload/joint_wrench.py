@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from load_identification.arm.dynamics.tree import PARAMETERS
 from load_identification.errors import DescriptionError
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray
 
 COMPONENTS = 6
-PARAMETERS = 10
 
 POSES = 200
 """Random ones from which an arm is judged."""
@@ -93,17 +93,11 @@ def visible_components(robot: Robot) -> int:
     return int(np.median(np.sum(scale > LEAST_SHARE * scale[:, :1], axis=1)))
 
 
-def unseen_parameters(robot: Robot, names: tuple[str, ...]) -> tuple[str, ...]:
+def unseen_parameters(robot: Robot) -> tuple[str, ...]:
     """Return which of a payload's ten parameters joint torques never tell by themselves.
 
     A parameter is told if its effect on the torques, in rich motion, is none that the others
     have as well.
-
-    Parameters
-    ----------
-    robot : Robot
-    names : tuple of ten str
-        In the package's order.
     """
     rng = np.random.default_rng(1)
     q = random_poses(robot)
@@ -112,9 +106,9 @@ def unseen_parameters(robot: Robot, names: tuple[str, ...]) -> tuple[str, ...]:
     wrench = wrench_regressor(
         motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
     )
-    rows = (sensor_jacobian(robot, q).swapaxes(1, 2) @ wrench).reshape(-1, PARAMETERS)
+    rows = (sensor_jacobian(robot, q).swapaxes(1, 2) @ wrench).reshape(-1, len(PARAMETERS))
     unseen = []
-    for k, name in enumerate(names):
+    for k, name in enumerate(PARAMETERS):
         own = rows[:, k]
         others = np.delete(rows, k, axis=1)
         left = own - others @ np.linalg.lstsq(others, own, rcond=LEAST_SEEN)[0]
@@ -123,7 +117,7 @@ def unseen_parameters(robot: Robot, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(unseen)
 
 
-def check_visible(robot: Robot, names: tuple[str, ...]) -> None:
+def check_visible(robot: Robot) -> None:
     """Refuse an arm whose joint torques never show the whole wrench.
 
     Raises
@@ -134,7 +128,7 @@ def check_visible(robot: Robot, names: tuple[str, ...]) -> None:
     visible = visible_components(robot)
     if visible == COMPONENTS:
         return
-    unseen = ', '.join(unseen_parameters(robot, names))
+    unseen = ', '.join(unseen_parameters(robot))
     raise DescriptionError(
         f'the torques of the {len(robot.joints)} joints before {robot.sensor_frame} show '
         f'{visible} of the 6 components of a wrench, all are needed'

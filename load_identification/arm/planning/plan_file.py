@@ -246,20 +246,8 @@ def plan_fields(plan: ExperimentPlan) -> dict[str, Any]:
 
 
 def _motion_fields(motion: Oscillation | Sweep) -> dict[str, Any]:
-    if isinstance(motion, Oscillation):
-        return {
-            'center': motion.center.tolist(),
-            'amplitude': motion.amplitude.tolist(),
-            'phase': motion.phase.tolist(),
-            'frequency': motion.frequency,
-            'periods': motion.periods,
-        }
-    return {
-        'start': motion.start.tolist(),
-        'goal': motion.goal.tolist(),
-        'duration': motion.duration,
-        'ramp': motion.ramp,
-    }
+    fields = vars(motion).items()
+    return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fields}
 
 
 def write_plan(path: FilePath, plan: ExperimentPlan) -> None:
@@ -308,22 +296,18 @@ def read_plan(path: FilePath) -> ExperimentPlan:
 def _experiment(fields: dict[str, Any], joints: tuple[str, ...]) -> Experiment:
     if fields['kind'] not in KINDS:
         raise ValueError(f'kind {fields["kind"]!r} is none of {", ".join(KINDS)}')
+
+    def vector(name: str) -> FloatArray:
+        return _vector(fields[name], joints)
+
     motion: Oscillation | Sweep
     if fields['kind'] == GRAVITY:
-        motion = Sweep(
-            _vector(fields['start'], joints),
-            _vector(fields['goal'], joints),
-            float(fields['duration']),
-            float(fields['ramp']),
-        )
+        duration, ramp = float(fields['duration']), float(fields['ramp'])
+        motion = Sweep(vector('start'), vector('goal'), duration, ramp)
     else:
-        motion = Oscillation(
-            _vector(fields['center'], joints),
-            _vector(fields['amplitude'], joints),
-            _vector(fields['phase'], joints),
-            float(fields['frequency']),
-            int(fields['periods']),
-        )
+        frequency, periods = float(fields['frequency']), int(fields['periods'])
+        swing = vector('center'), vector('amplitude'), vector('phase')
+        motion = Oscillation(*swing, frequency, periods)
     driven, measured = joints.index(fields['driven']), joints.index(fields['measured'])
     return Experiment(fields['kind'], driven, measured, motion)
 
