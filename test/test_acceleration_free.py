@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from random_arms import random_samples
 
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
@@ -23,7 +24,7 @@ from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError
 from load_identification.simulation.excited_arm import COULOMB, friction
 from load_identification.simulation.excited_arm import description as three_joints
-from load_identification.simulation.random_arms import PinocchioArm, random_samples
+from load_identification.simulation.random_arms import PinocchioArm
 from load_identification.simulation.robots import SCARA, SEVEN_JOINTS
 from load_identification.typing_aliases import FloatArray, IntArray
 

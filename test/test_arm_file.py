@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from random_arms import random_samples, random_urdf
 
 from load_identification.arm.arm_file import IdentifiedArm, read_arm_model, write_arm_model
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.errors import ParameterError
-from load_identification.simulation.random_arms import PinocchioArm, random_samples, random_urdf
+from load_identification.simulation.random_arms import PinocchioArm
 
 JOINTS = 3
 URDF = random_urdf(np.random.default_rng(5), JOINTS)

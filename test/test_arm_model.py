@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from random_arms import random_samples, random_urdf
 
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.errors import DescriptionError, ParameterError
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.simulation.excited_arm import description
-from load_identification.simulation.random_arms import (
-    PinocchioArm,
-    random_samples,
-    random_urdf,
-)
+from load_identification.simulation.random_arms import PinocchioArm
 from load_identification.simulation.robots import SCARA, SEVEN_JOINTS, SIX_JOINTS
 from load_identification.typing_aliases import FloatArray
 

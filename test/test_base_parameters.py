@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from random_arms import random_samples, random_urdf
 
 from load_identification.arm.dynamics.base_parameters import (
     IDENTIFIABLE,
@@ -25,7 +26,6 @@ from load_identification.simulation.khosla_kanade import (
     nearest,
     paper_motion,
 )
-from load_identification.simulation.random_arms import random_samples, random_urdf
 from load_identification.simulation.robots import SCARA, SEVEN_JOINTS
 
 ARMS = {

@@ -12,6 +12,7 @@ import pinocchio
 import pytest
 from arm_bags import GRAVITY, JOINTS, NOMINAL, RATE, TRUTH, efforts, relative_errors
 from bags import START, Command, description, states, write
+from random_arms import random_samples
 
 from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
 from load_identification.arm.description import with_bodies
@@ -27,7 +28,7 @@ from load_identification.recordings.arm import read_efforts
 from load_identification.recordings.reader import Topics, open_recording
 from load_identification.simulation.excited_arm import case as arm_case
 from load_identification.simulation.excited_arm import friction, planned, record
-from load_identification.simulation.random_arms import PinocchioArm, random_samples, smooth_motion
+from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
 from load_identification.typing_aliases import FloatArray
 
 ROOT = Path(__file__).resolve().parents[1]

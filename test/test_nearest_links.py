@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from random_arms import random_body, random_urdf
 
 from load_identification.arm.assessment import relative_error
 from load_identification.arm.dynamics.base_parameters import BaseParameters, arm_base_parameters
@@ -17,7 +18,7 @@ from load_identification.numerics.nearest_links import (
     cross_validated_weight,
     nearest_links,
 )
-from load_identification.simulation.random_arms import random_body, random_urdf, smooth_motion
+from load_identification.simulation.random_arms import smooth_motion
 from load_identification.typing_aliases import FloatArray
 
 JOINTS = 5

@@ -13,7 +13,6 @@ from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import Sines, random_sines
 from load_identification.pipeline import settings
-from load_identification.simulation.cells import Conditions, record, sample
 from load_identification.simulation.changes.draws import drawn_load, unit
 from load_identification.simulation.changes.runs import (
     FASTEST,
@@ -27,8 +26,6 @@ from load_identification.simulation.changes.runs import (
     moves,
     pieces,
 )
-from load_identification.simulation.motions import MOTIONS
-from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensors import (
     WRIST_SENSOR,
     simulate,
@@ -91,41 +88,3 @@ def drifting(minutes: int, rate: float = 4.0 / 300.0, seed: int = 0) -> FloatArr
             if estimate is not None and estimate.identified[0]:
                 ratios.append(estimate.values[0] / load.mass)
     return np.array(ratios)
-
-
-WORK = ('rich', 'pauses', 'poses', 'tool-down')
-"""Kinds of motion of `ordinary`, a minute each in turn."""
-
-
-def ordinary(
-    robot: str, minutes: int, conditions: Conditions, seed: int = 0
-) -> tuple[list[str], float]:
-    """Return the events in so many minutes of ordinary work, and the last error of the mass [-].
-
-    One cell with its errors, one load; after each minute half a minute passes without samples.
-
-    Parameters
-    ----------
-    robot : str
-        Of `MOUNTS`.
-    """
-    mount = MOUNTS[robot]
-    parameters = replace(Parameters(), gravity=mount.gravity)
-    synchronizer, stage = settings.synchronizer(parameters), settings.motion_filter(parameters)
-    stage.set_description(mount.urdf, mount.sensor_frame)
-    estimator = settings.payload_estimator(parameters)
-    load = drawn_load(np.random.default_rng([seed, 1]), 1.2)
-    for minute in range(minutes):
-        rng = np.random.default_rng([seed, 0, minute])
-        path = sample(mount, MOTIONS[WORK[minute % 4]](mount, 60.0, rng), 60.0, 250.0)
-        joints, wrenches = record(path, load, conditions, seed, minute)
-        stamps = joints.stamps + minute * 90_000_000_000
-        samples = synchronizer.update(
-            [replace(joints, stamps=stamps)], [replace(wrenches, stamps=stamps)]
-        )
-        batch = None if samples is None else stage.update(samples)
-        for piece in [] if batch is None else pieces(batch):
-            estimator.update(piece)
-    estimate = estimator.estimate()
-    events = [f'{e.kind.value} at {e.stamp * 1e-9:.1f} s' for e in estimator.events.since(0)]
-    return events, np.nan if estimate is None else float(estimate.values[0] / load.mass - 1.0)
