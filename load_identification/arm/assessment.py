@@ -11,12 +11,7 @@ from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.methods.acceleration_free import low_passed_rows, settled_samples
 from load_identification.arm.methods.least_squares import motion_rows
-from load_identification.arm.recording import (
-    ArmRecording,
-    FilteredRecording,
-    filtered,
-    low_passed,
-)
+from load_identification.arm.recording import ArmRecording, FilteredRecording, filtered, low_passed
 from load_identification.arm.settings import Settings
 from load_identification.errors import RecordingError
 from load_identification.numerics.weighted_rows import WeightedRows

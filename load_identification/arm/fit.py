@@ -56,10 +56,7 @@ def identify_rows(
 
 
 def likeliest(
-    models: Sequence[M],
-    base: BaseParameters,
-    stages: Iterator[list[WeightedRows]],
-    solver: Solver,
+    models: Sequence[M], base: BaseParameters, stages: Iterator[list[WeightedRows]], solver: Solver
 ) -> tuple[M, list[WeightedRows]]:
     """Return the model whose residuals are smallest, and its rows; all as `identify_rows`."""
     start, least = base.to_base(models[0].nominal), np.inf

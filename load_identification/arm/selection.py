@@ -73,10 +73,7 @@ class Choice:
 
 
 def choose(
-    model: Model,
-    recordings: Sequence[ArmRecording],
-    cutoffs: Sequence[float],
-    bandwidth: float,
+    model: Model, recordings: Sequence[ArmRecording], cutoffs: Sequence[float], bandwidth: float
 ) -> Choice:
     """Choose effects of the drives, tilt, cutoff, whether velocities are used: one by one.
 

@@ -70,11 +70,7 @@ class Sines:
 
 
 def random_sines(
-    start: FloatArray,
-    limits: Limits,
-    duration: float,
-    seed: int,
-    highest_frequency: float = 1.0,
+    start: FloatArray, limits: Limits, duration: float, seed: int, highest_frequency: float = 1.0
 ) -> Sines:
     """Draw a rich motion about the middle of a range, as large as range and velocity allow.
 

@@ -139,10 +139,7 @@ def estimates_figure(recorder: Recorder, outcome: Outcome) -> Figure:
         if outcome.truth is not None:
             words += ', dashed: truth'
         figure.suptitle(
-            words + ('' if inertia else '; inertia never identified'),
-            x=0.99,
-            ha='right',
-            size=11,
+            words + ('' if inertia else '; inertia never identified'), x=0.99, ha='right', size=11
         )
     return figure
 

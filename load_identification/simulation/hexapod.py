@@ -9,11 +9,7 @@ from load_identification.interface.batches import EffortBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import OrientationSines
 from load_identification.parallel.geometry import read_geometry
-from load_identification.parallel.mechanism import (
-    Mechanism,
-    PlatformMotion,
-    PlatformPose,
-)
+from load_identification.parallel.mechanism import Mechanism, PlatformMotion, PlatformPose
 from load_identification.simulation.robots import shipped_file
 from load_identification.typing_aliases import FloatArray
 

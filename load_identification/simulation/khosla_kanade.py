@@ -120,11 +120,7 @@ def paper_motion(joints: int) -> JointMotion:
 
 
 CYLINDRICAL = PaperArm(
-    rows=(
-        Row(False, 0.0, 0.0, 0.0),
-        Row(True, -0.5 * np.pi, 0.0, 0.0),
-        Row(True, 0.0, 0.0, 0.0),
-    ),
+    rows=(Row(False, 0.0, 0.0, 0.0), Row(True, -0.5 * np.pi, 0.0, 0.0), Row(True, 0.0, 0.0, 0.0)),
     # The paper gives the sum of the three inertias, 2.5; how it is shared out is made up.
     true={'3.mcz': 1.25, '3.m': 2.5, '2.m': 5.0, '1.Izz': 1.0, '2.Iyy': 0.7, '3.Iyy': 0.8},
     initial={'3.mcz': 0.27, '3.m': 0.9, '2.m': 2.1, '1.Izz': 2.0},

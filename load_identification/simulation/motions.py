@@ -146,10 +146,7 @@ def creep(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
         move = float(np.max(np.abs(goal - pose) / fastest)) * QUINTIC_PEAK
         way = rate * CREEPS / QUINTIC_PEAK * rng.choice([-1.0, 1.0], len(pose))
         crept = goal + way / np.sqrt(len(pose))
-        segments += [
-            Move(pose, goal, max(SHORTEST_MOVE, move)),
-            Move(goal, crept, CREEPS),
-        ]
+        segments += [Move(pose, goal, max(SHORTEST_MOVE, move)), Move(goal, crept, CREEPS)]
         pose = crept
     return Motion(JointPath(tuple(segments)))
 

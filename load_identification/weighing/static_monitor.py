@@ -9,12 +9,7 @@ import numpy as np
 
 from load_identification.interface.batches import SynchronizedBatch
 from load_identification.typing_aliases import FloatArray, IntArray
-from load_identification.weighing.static_estimate import (
-    FINE,
-    NotAtRestError,
-    StaticPose,
-    averaged,
-)
+from load_identification.weighing.static_estimate import FINE, NotAtRestError, StaticPose, averaged
 
 MOST_SAMPLES = 20_000
 """What the monitor remembers of one rest at most."""

@@ -183,11 +183,7 @@ class Arm:
         return _regressor(self._model, configurations(self._model, q), qd, qdd)
 
     def base_wrench_regressor(
-        self,
-        q: FloatArray,
-        qd: FloatArray,
-        qdd: FloatArray,
-        placement: Placement | None = None,
+        self, q: FloatArray, qd: FloatArray, qdd: FloatArray, placement: Placement | None = None
     ) -> FloatArray:
         """Build the regressor of the wrench that a sensor under the arm exerts on it.
 

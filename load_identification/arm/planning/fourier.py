@@ -15,12 +15,7 @@ import numpy as np
 import scipy.optimize
 
 from load_identification.arm.dynamics.base_parameters import TorqueRegressor
-from load_identification.arm.planning.criteria import (
-    DETERMINANT,
-    Worth,
-    judged,
-    link_information,
-)
+from load_identification.arm.planning.criteria import DETERMINANT, Worth, judged, link_information
 from load_identification.errors import ParameterError
 from load_identification.motion.clearance import Clearance
 from load_identification.motion.fourier import (
@@ -174,11 +169,7 @@ class _Search:
         return float(np.mean(np.maximum(self._aim - distance, 0.0) ** 2))
 
     def descended(
-        self,
-        x: FloatArray,
-        weight: float,
-        iterations: int,
-        progress: Callable[[str], None] | None,
+        self, x: FloatArray, weight: float, iterations: int, progress: Callable[[str], None] | None
     ) -> FloatArray:
         """Improve numbers (size,) by L-BFGS-B."""
         steps = STEP * np.eye(len(x))

@@ -245,14 +245,7 @@ def _plan_experiments(
             f'{request.periods})'
         )
     return _planned(
-        arm,
-        limits,
-        clearance,
-        plan.path,
-        plan,
-        (chosen, everything),
-        scale,
-        len(feasible),
+        arm, limits, clearance, plan.path, plan, (chosen, everything), scale, len(feasible)
     )
 
 

@@ -11,9 +11,7 @@ import numpy as np
 from load_identification.estimation.events import EventKind
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion
-from load_identification.simulation.sensors import (
-    WRIST_SENSOR,
-)
+from load_identification.simulation.sensors import WRIST_SENSOR
 from load_identification.typing_aliases import FloatArray
 
 OFFSET = np.array(WRIST_SENSOR.offset)
@@ -133,9 +131,7 @@ def slip(distance: float) -> Callable[[np.random.Generator], Change]:
     def draw(rng: np.random.Generator) -> Change:
         held = drawn_load(rng, 1.0)
         slipped = InertialParameters.from_center_of_mass(
-            1.0,
-            held.center_of_mass + distance * unit(rng),
-            held.inertia_about_center_of_mass,
+            1.0, held.center_of_mass + distance * unit(rng), held.inertia_about_center_of_mass
         )
         return Change((held, slipped), (OFFSET, OFFSET), EventKind.LOAD_CHANGED)
 

@@ -26,10 +26,7 @@ from load_identification.simulation.changes.runs import (
     moves,
     pieces,
 )
-from load_identification.simulation.sensors import (
-    WRIST_SENSOR,
-    simulate,
-)
+from load_identification.simulation.sensors import WRIST_SENSOR, simulate
 from load_identification.typing_aliases import FloatArray
 
 

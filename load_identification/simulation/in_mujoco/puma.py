@@ -205,11 +205,6 @@ def record(run: Run, seed: int) -> tuple[ArmRecording, ArmRecording]:
     names = unknown_arm().joints
     none = np.full_like(q, np.nan)
     replay = ArmRecording(
-        'replay',
-        names,
-        stamps[stops],
-        q[stops],
-        none[stops],
-        run.rest[stops] + OFFSET + read,
+        'replay', names, stamps[stops], q[stops], none[stops], run.rest[stops] + OFFSET + read
     )
     return ArmRecording('motion', names, stamps, q, none, wrench), replay
