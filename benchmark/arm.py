@@ -69,7 +69,7 @@ def kuka_run(folder: Path, arm: Arm) -> FilteredRecording:
     inside = np.zeros(len(q), dtype=bool)
     inside[50:-50] = True
     motion = (q, qd, np.gradient(qd, 0.005, axis=0))
-    return FilteredRecording(log.seconds, motion, log.measured).part(inside)
+    return FilteredRecording(log.seconds, *motion, log.measured).select(inside)
 
 
 def one_by_one(
@@ -117,7 +117,7 @@ def show_speed(console: Console) -> None:
     rng = np.random.default_rng(0)
     motion = smooth_motion(rng, len(joints), SAMPLES)
     effort = model.predict(model.nominal, motion) + 0.1 * rng.normal(size=(SAMPLES, len(joints)))
-    log = FilteredRecording(0.01 * np.arange(SAMPLES), motion, effort)
+    log = FilteredRecording(0.01 * np.arange(SAMPLES), *motion, effort)
     start = base.to_base(model.nominal)
 
     def weighted() -> None:
@@ -176,7 +176,7 @@ def show_table(console: Console, paper: PaperArm, title: str) -> None:
     true, initial = (paper.vector(values) for values in (paper.true, paper.initial))
     effort = model.predict(carried @ true, motion)
     start = base.to_base(carried @ initial)
-    log = FilteredRecording(np.arange(len(effort)), motion, effort)
+    log = FilteredRecording(np.arange(len(effort)), *motion, effort)
     (own,) = motion_rows([model], base, log)
     told = solve(joint_stages(own), start, Solver(truncation=1e-8))
     # The estimate about the paper's frames, and with it the combinations there.

@@ -149,7 +149,7 @@ def by_five_points(recording: ArmRecording) -> FilteredRecording:
     inside = slice(2, -2)
     q, qd = recording.position, recording.velocity
     motion = (q[inside], qd[inside], five_points(qd))
-    return FilteredRecording(recording.seconds[inside], motion, recording.measured[inside])
+    return FilteredRecording(recording.seconds[inside], *motion, recording.measured[inside])
 
 
 def show_differentiators(console: Console, motion: JointMotion, recording: ArmRecording) -> None:

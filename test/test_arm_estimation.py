@@ -65,7 +65,7 @@ def simulated() -> Simulated:
 
 
 def log_of(motion: JointMotion, effort: FloatArray) -> FilteredRecording:
-    return FilteredRecording(0.01 * np.arange(len(effort)), motion, effort)
+    return FilteredRecording(0.01 * np.arange(len(effort)), *motion, effort)
 
 
 def fitted(simulated: Simulated, effort: FloatArray) -> ArmEstimate:
@@ -312,7 +312,7 @@ def kuka_run(folder: Path, arm: Arm) -> FilteredRecording:
     motion = (q, qd, np.gradient(qd, 0.005, axis=0))
     inside = np.zeros(len(q), dtype=bool)
     inside[50:-50] = True
-    return FilteredRecording(run.seconds, motion, run.measured).part(inside)
+    return FilteredRecording(run.seconds, *motion, run.measured).select(inside)
 
 
 def test_real_arm_is_predicted_on_a_run_not_fitted(shared_data: Path) -> None:

@@ -237,7 +237,7 @@ def _between(plan: ExperimentPlan, recording: ArmRecording, bandwidth: float) ->
             f'in {recording.source} there is nothing between the experiments to predict; give '
             '--held-out'
         )
-    return log.part(outside)
+    return log.select(outside)
 
 
 def _method(estimate: ArmEstimate, settings: Settings) -> str:

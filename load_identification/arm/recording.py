@@ -9,9 +9,13 @@ import numpy as np
 
 from load_identification.arm.dynamics.rows import JointMotion
 from load_identification.errors import RecordingError
-from load_identification.interface.batches import SynchronizedBatch
-from load_identification.signals.differentiator import CUTOFF_TIMES_WINDOW, Differentiator
-from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+from load_identification.interface.batches import Batch, SynchronizedBatch, joined
+from load_identification.signals.differentiator import (
+    CUTOFF_TIMES_WINDOW,
+    DifferentiatedBatch,
+    Differentiator,
+)
+from load_identification.typing_aliases import FloatArray, IntArray
 
 OUTPUTS_PER_CUTOFF = 10.0
 """Filtered samples kept per second, in units of the cutoff frequency [-]."""
@@ -171,26 +175,34 @@ class ArmRecording:
 
 
 @dataclass(frozen=True, eq=False)
-class FilteredRecording:
+class FilteredRecording(Batch):
     """The same behind the filter: motion and measurement with the same low-pass and delay.
 
     Attributes
     ----------
     seconds : (n,) array
         Since the first sample of the recording [s].
-    motion : JointMotion
+    position, velocity, acceleration : (n, J) arrays
+        Of the joints [rad or m, and per s, s^2].
     measured : (n, k) array
         [N m, N].
     """
 
     seconds: FloatArray
-    motion: JointMotion
+    position: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray
     measured: FloatArray
 
-    def part(self, used: BoolArray) -> FilteredRecording:
-        """Return some of the samples."""
-        q, qd, qdd = (array[used] for array in self.motion)
-        return FilteredRecording(self.seconds[used], (q, qd, qdd), self.measured[used])
+    @classmethod
+    def of(cls, seconds: FloatArray, out: DifferentiatedBatch) -> FilteredRecording:
+        """Return what the filter has made, at times of the recording (n,) [s]."""
+        return cls(seconds, out.position, out.velocity, out.acceleration, out.wrench)
+
+    @property
+    def motion(self) -> JointMotion:
+        """Position, velocity and acceleration."""
+        return self.position, self.velocity, self.acceleration
 
 
 def filtered(recordings: Sequence[ArmRecording], cutoff: float) -> FilteredRecording:
@@ -207,7 +219,7 @@ def filtered(recordings: Sequence[ArmRecording], cutoff: float) -> FilteredRecor
     RecordingError
         If one has no piece without a gap that is as long as the filter.
     """
-    parts = []
+    parts: list[FilteredRecording] = []
     rate = min(OUTPUTS_PER_CUTOFF * cutoff, MOST_OUTPUTS / sum(map(_duration, recordings)))
     for one in recordings:
         gap = max(LONGEST_GAP, 3e-9 * float(np.median(np.diff(one.stamps))))
@@ -224,17 +236,8 @@ def filtered(recordings: Sequence[ArmRecording], cutoff: float) -> FilteredRecor
                 f'filter, {2.0 * differentiator.delay:.3g} s; record longer, or take a higher '
                 '--cutoff'
             )
-        for out in outputs:
-            motion = (out.position, out.velocity, out.acceleration)
-            parts.append(FilteredRecording(one.since_beginning(out.stamps), motion, out.wrench))
-    q, qd, qdd = (
-        np.concatenate(arrays) for arrays in zip(*(p.motion for p in parts), strict=True)
-    )
-    return FilteredRecording(
-        np.concatenate([p.seconds for p in parts]),
-        (q, qd, qdd),
-        np.concatenate([p.measured for p in parts]),
-    )
+        parts += [FilteredRecording.of(one.since_beginning(out.stamps), out) for out in outputs]
+    return joined(parts)
 
 
 def _duration(one: ArmRecording) -> float:
@@ -273,12 +276,9 @@ def low_passed(
             f'{log.seconds[-1] - log.seconds[0]:.3g} s are too short for a bandwidth of '
             f'{bandwidth:g} Hz; record longer'
         )
-    motion = (out.position, out.velocity, out.acceleration)
-    k = log.measured.shape[1]
-    smooth = FilteredRecording(
-        np.asarray(1e-9 * out.stamps, np.float64), motion, out.wrench[:, :k]
-    )
-    return smooth, out.wrench[:, k:]
+    own, others = np.split(out.wrench, [log.measured.shape[1]], axis=1)
+    seconds = np.asarray(1e-9 * out.stamps, np.float64)
+    return FilteredRecording.of(seconds, replace(out, wrench=own)), others
 
 
 def without_reversals(log: FilteredRecording, cutoff: float) -> FilteredRecording:

@@ -211,7 +211,7 @@ class _Trial:
             if not velocities:
                 recordings = [one.without_velocities() for one in recordings]
             log = filtered(recordings, cutoff)
-            log = log.part(np.arange(len(log.seconds)) % -(-len(log.seconds) // MOST) == 0)
+            log = log.select(np.arange(len(log.seconds)) % -(-len(log.seconds) // MOST) == 0)
             if self._model.feels_friction:
                 log = without_reversals(log, cutoff)
             rest = np.zeros_like(log.motion[0])

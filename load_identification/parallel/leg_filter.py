@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from typing import TypeVar
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +29,7 @@ from load_identification.signals.differentiator import DifferentiatedBatch, Diff
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.stamps import StampGate
 from load_identification.signals.velocity_reversal import least_speed, smoothed_sign, step_response
-from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
-
-Samples = TypeVar('Samples', DifferentiatedBatch, PlatformPose)
+from load_identification.typing_aliases import FloatArray, IntArray
 
 COUNTS = 0.5
 """A sample of less weight is left out where weights are yes or no."""
@@ -148,7 +145,7 @@ class HexapodFilter:
         self._count('pose_not_found', ~pose.found, 'a pose that the leg lengths belong to')
         self._count('near_singular', pose.found & singular, 'a pose farther from a singularity')
         good = pose.found & ~singular
-        return self._platform(_select(legs, good), _select(pose, good)) if good.any() else None
+        return self._platform(legs.select(good), pose.select(good)) if good.any() else None
 
     def _usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
         """Return the samples that say something, legs in the order of the geometry."""
@@ -278,8 +275,3 @@ def _regressor(batch: FilteredBatch) -> FloatArray:
     return wrench_regressor(
         batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
     )
-
-
-def _select(whole: Samples, good: BoolArray) -> Samples:
-    """Return some of the samples."""
-    return replace(whole, **{f.name: getattr(whole, f.name)[good] for f in fields(whole)})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from load_identification.interface.batches import Batch, joined
 from load_identification.parallel.geometry import Geometry
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -21,7 +22,7 @@ CHUNK = 100
 
 
 @dataclass(frozen=True, eq=False)
-class PlatformPose:
+class PlatformPose(Batch):
     """Poses of S in the base frame.
 
     Attributes
@@ -124,25 +125,21 @@ class Mechanism:
         start : position (3,) and rotation (3, 3)
             Where the first sample is searched for; home by default.
         """
-        n = len(lengths)
-        position, rotation = np.empty((n, 3)), np.empty((n, 3, 3))
-        found, iterations = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
-        near = start or self.home
-        for first in range(0, n, CHUNK):
-            part = slice(first, min(first + CHUNK, n))
-            solved = self._newton(lengths[part], *near)
-            failed = np.flatnonzero(~solved.found)
-            position[part], rotation[part] = solved.position, solved.rotation
-            found[part], iterations[part] = solved.found, solved.iterations
-            if failed.size:
-                again = self._newton(lengths[part][failed], *self.home)
-                position[first + failed], rotation[first + failed] = again.position, again.rotation
-                found[first + failed] = again.found
-                iterations[first + failed] += again.iterations
-            good = np.flatnonzero(found[part])
+        parts, near = [], start or self.home
+        for first in range(0, max(len(lengths), 1), CHUNK):
+            wanted = lengths[first : first + CHUNK]
+            solved = self._newton(wanted, *near)
+            failed = ~solved.found
+            if failed.any():
+                again = self._newton(wanted[failed], *self.home)
+                solved.position[failed], solved.rotation[failed] = again.position, again.rotation
+                solved.found[failed] = again.found
+                solved.iterations[failed] += again.iterations
+            good = np.flatnonzero(solved.found)
             if good.size:
-                near = position[first + good[-1]], rotation[first + good[-1]]
-        return PlatformPose(position, rotation, found, iterations)
+                near = solved.position[good[-1]], solved.rotation[good[-1]]
+            parts.append(solved)
+        return joined(parts)
 
     def motion(
         self, pose: PlatformPose, rates: FloatArray, accelerations: FloatArray

@@ -143,8 +143,7 @@ class Identifier:
 
     def _log(self, seed: int) -> FilteredRecording:
         own = filtered(self._run.measured(seed))
-        motion = (own.position, own.velocity, own.acceleration)
-        return FilteredRecording(np.asarray(1e-9 * own.stamps), motion, own.wrench)
+        return FilteredRecording.of(np.asarray(1e-9 * own.stamps), own)
 
 
 DRIVE = DriveModel('symmetric', 'symmetric', offset=True)

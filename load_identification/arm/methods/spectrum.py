@@ -256,7 +256,7 @@ def spectrum_stages(
     matrix = np.zeros((len(first.matrix), 1, len(base.independent)))
     matrix[..., inertial] = first.matrix
     first = replace(first, matrix=matrix)
-    for rows in motion_rows(models, base, log.part(inside(log.seconds, windows, 0.0))):
+    for rows in motion_rows(models, base, log.select(inside(log.seconds, windows, 0.0))):
         yield [first, rows]
 
 
