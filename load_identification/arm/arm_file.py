@@ -24,6 +24,7 @@ from load_identification.interface.files import (
     rounded,
     vector,
 )
+from load_identification.interface.output import write_output
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import FloatArray
 
@@ -170,10 +171,7 @@ def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
     ]
     if not len(told):
         sections[-1] = '  matrix: []\n'
-    try:
-        path.write_text(HEADER + ''.join(sections), encoding='utf-8')
-    except OSError as error:
-        raise ParameterError(f'arm model {path} cannot be written: {error.strerror}') from error
+    write_output('arm model', path, HEADER + ''.join(sections))
 
 
 def read_arm_model(path: Path) -> IdentifiedArm:

@@ -185,10 +185,9 @@ def _body(whole: _Section, reference: FloatArray) -> InertialParameters | None:
     section = _Section('platform_body', content)
     mass = section.number('mass', 0.0, 1e6)
     center = section.numbers('center_of_mass', 3) - reference
-    xx, xy, xz, yy, yz, zz = section.numbers('inertia_about_center_of_mass', 6)
+    inertia = section.numbers('inertia_about_center_of_mass', 6)
     section.refuse_rest()
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return InertialParameters.from_center_of_mass(mass, center, inertia)
+    return InertialParameters.from_message_order([mass, *center, *inertia])
 
 
 class _Section:

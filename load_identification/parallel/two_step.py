@@ -292,8 +292,6 @@ def _about_reference(
     mass: float, center: FloatArray, inertia: FloatArray, covariance: FloatArray
 ) -> BodyEstimate:
     """Turn an estimate in message order into one of phi."""
-    xx, xy, xz, yy, yz, zz = inertia
-    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    phi = InertialParameters.from_center_of_mass(mass, center, matrix).to_vector()
+    phi = InertialParameters.from_message_order([mass, *center, *inertia]).to_vector()
     to_phi = np.linalg.solve(message_jacobian(phi), np.eye(10))
     return BodyEstimate(phi, to_phi @ covariance @ to_phi.T)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -16,7 +15,6 @@ from load_identification.report.style import (
     BLUE,
     GREY,
     ORANGE,
-    STYLE,
     VERMILLION,
     broken,
     new_figure,
@@ -41,15 +39,12 @@ def write_figures(folder: Path, estimate: ArmEstimate, prediction: Prediction) -
     ParameterError
         If one cannot be written.
     """
-    with mpl.rc_context(STYLE):
-        try:
-            draw_prediction(folder / PREDICTION, prediction)
-            draw_parameters(folder / PARAMETERS, estimate)
-            draw_singular_values(folder / SINGULAR_VALUES, estimate)
-        except OSError as error:
-            raise ParameterError(
-                f'--report {folder} cannot be written: {error.strerror}'
-            ) from error
+    try:
+        draw_prediction(folder / PREDICTION, prediction)
+        draw_parameters(folder / PARAMETERS, estimate)
+        draw_singular_values(folder / SINGULAR_VALUES, estimate)
+    except OSError as error:
+        raise ParameterError(f'--report {folder} cannot be written: {error.strerror}') from error
     return [folder / name for name in (PREDICTION, PARAMETERS, SINGULAR_VALUES)]
 
 

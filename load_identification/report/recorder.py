@@ -74,6 +74,14 @@ class Recorder:
 
     def __init__(self) -> None:
         self.frame = ''
+        self.first = 0
+        """Stamp of the first raw sample, filtered where there is none: time zero [ns]."""
+        self._newest: int | None = None
+        self._raw: tuple[int, int] | None = None  # first and newest raw stamp
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what cannot be drawn on one axis with what comes."""
         self.events: list[Event] = []
         self.snapshots: list[Snapshot] = []
         self.squares = np.zeros((3, 3, 3))
@@ -83,13 +91,8 @@ class Recorder:
         """Times without filtered samples [s]."""
         self.count = 0
         """Filtered samples."""
-        self.first = 0
-        """Stamp of the first raw sample, filtered where there is none: time zero [ns]."""
-        self._series = BinnedSeries(COLUMNS)
-        self._liveliest = LiveliestWindow(COLUMNS)
+        self._series, self._liveliest = BinnedSeries(COLUMNS), LiveliestWindow(COLUMNS)
         self._spectrum = SpectrumRecorder()
-        self._newest: int | None = None
-        self._raw: tuple[int, int] | None = None  # first and newest raw stamp
         self._latest: Snapshot | None = None
         self._step = FIRST_STEP
         self._identified = dict.fromkeys(STAGES, False)
@@ -132,7 +135,8 @@ class Recorder:
             self.first = self._begin(first)
         elif first <= self._newest or frame != self.frame:
             why = 'stamps jumped back' if first <= self._newest else f'frame is now {frame}'
-            self._restart(first)
+            self.first = self._begin(first)
+            self._forget()
             self.add_event(first, f'{why}: all started afresh')
         elif first - self._newest > GAP * 1e9:
             self.gaps.append(1e-9 * (first - self._newest))
@@ -141,14 +145,6 @@ class Recorder:
     def _begin(self, filtered: int) -> int:
         """Return time zero, given the first filtered stamp [ns]."""
         return filtered if self._raw is None else min(filtered, self._raw[0])
-
-    def _restart(self, first: int) -> None:
-        """Begin anew where the stamps do; what was before cannot be drawn on one axis."""
-        self.first, self.count, self.snapshots, self.gaps = self._begin(first), 0, [], []
-        self.events, self.squares = [], np.zeros((3, 3, 3))
-        self._series, self._liveliest = BinnedSeries(COLUMNS), LiveliestWindow(COLUMNS)
-        self._spectrum, self._latest, self._step = SpectrumRecorder(), None, FIRST_STEP
-        self._identified = dict.fromkeys(STAGES, False)
 
     def pieces(self, batch: FilteredBatch) -> Iterator[FilteredBatch]:
         """Cut a batch into pieces short enough for an estimate to be kept after each."""

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.special
 
 from load_identification.interface.names import INTERVAL
-from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import FloatArray, IntArray
 from load_identification.weighing.catalogue import KnownObject
 from load_identification.weighing.verdict import (
@@ -125,8 +125,7 @@ def mass_and_moments(parameters: FloatArray, covariance: FloatArray) -> Features
 
 
 def _moments(parameters: FloatArray) -> FloatArray:
-    xx, xy, xz, yy, yz, zz = to_message_order(parameters)[4:]
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    inertia = InertialParameters.from_vector(parameters).inertia_about_center_of_mass
     return np.asarray(np.linalg.eigvalsh(inertia)[::-1])
 
 
