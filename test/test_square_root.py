@@ -90,7 +90,7 @@ def test_merging_is_associative_and_takes_nothing_from_the_other() -> None:
 def test_random_walk_is_the_time_update_of_the_kalman_filter() -> None:
     memory = memory_of(draw(4, 30))
     before, where = np.linalg.inv(information(memory)), solution(memory)
-    memory.random_walk(np.array([1, 3, 4]), np.array([0.5, 0.0, 2.0]))
+    memory.random_walk(np.array([0.0, 0.5, 0.0, 0.0, 2.0]))
     expected = before + np.diag([0.0, 0.5, 0.0, 0.0, 2.0])
     # The information's condition is 1e4 at most.
     np.testing.assert_allclose(np.linalg.inv(information(memory)), expected, rtol=1e-8)
@@ -103,7 +103,7 @@ def test_cost_after_a_random_walk_is_that_of_the_likeliest_step(rank: int) -> No
     columns, variance = np.array([0, 3]), np.array([0.3, 1.7])
     before = memory_of(draw(5, 30, rank))
     after = deepcopy(before)
-    after.random_walk(columns, variance)
+    after.random_walk(np.eye(SIZE)[:, columns] @ variance)
     moved = np.eye(SIZE)[:, columns]
     for x in np.random.default_rng(1).normal(size=(5, SIZE)):
         step, *_ = np.linalg.lstsq(
@@ -123,7 +123,7 @@ def test_cost_of_a_wandering_unknown_is_that_of_its_whitened_innovations() -> No
     mean, variance, whitened = seen[0], noise, 0.0
     memory.add(np.ones((1, 1)), seen[:1])
     for value in seen[1:]:
-        memory.random_walk(np.array([0]), np.array([walk]))
+        memory.random_walk(np.array([walk]))
         memory.add(np.ones((1, 1)), np.array([value]))
         variance += walk
         whitened += (value - mean) ** 2 / (variance + noise)

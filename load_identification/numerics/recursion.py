@@ -143,9 +143,8 @@ class RecursiveLeastSquares:
         if least < 1.0:
             self._past.fade(self._current, least)
         self._past.merge(self._current)
-        everything = np.arange(len(self._walk))
         for memory in (self._past, *(average.memory for average in self._averages)):
-            memory.random_walk(everything, self._walk**2 * elapsed / self._noise**2)
+            memory.random_walk(self._walk**2 * elapsed / self._noise**2)
         self._begin_block()
 
     def forget(self, unknowns: Sequence[int]) -> None:

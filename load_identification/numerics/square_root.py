@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import scipy.linalg
 
+from load_identification.numerics.triangle import combine, pass_time
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 
@@ -59,46 +60,28 @@ class SquareRootInformation:
 
     def add(self, matrix: FloatArray, values: FloatArray) -> None:
         """Take in rows `values` = `matrix` x + noise, of shapes (n,) and (n, size)."""
-        n = len(values)
-        stacked = np.empty((self.size + 1 + n, self.size + 1))
-        stacked[: self.size + 1] = self._triangle
-        stacked[self.size + 1 :, :-1] = matrix
-        stacked[self.size + 1 :, -1] = values
-        self._triangle = triangle(stacked)
-        self.rows += n
+        self._triangle = combine(self._triangle, np.column_stack([matrix, values]))
+        self.rows += len(values)
 
-    def merge(self, *others: SquareRootInformation) -> None:
-        """Take in all that others of the same unknowns know."""
-        self._triangle = triangle(np.vstack([self._triangle, *(o._triangle for o in others)]))
-        self.rows += sum(other.rows for other in others)
+    def merge(self, other: SquareRootInformation) -> None:
+        """Take in all that another of the same unknowns knows."""
+        self._triangle = combine(self._triangle, other._triangle)
+        self.rows += other.rows
 
     def cost(self, x: FloatArray) -> float:
         """Return the sum of squared residuals of all rows at `x`, exactly."""
         misfit = self.factor @ x - self.right_side
         return float(misfit @ misfit + self._triangle[-1, -1] ** 2)
 
-    def random_walk(self, columns: IntArray, variance: FloatArray) -> None:
-        """Let some unknowns have wandered since.
-
-        Time update of the square-root information filter: x_new = x + e, with e of the given
-        variances in `columns`, enters as further unknowns and is eliminated by QR.
+    def random_walk(self, variance: FloatArray) -> None:
+        """Let the unknowns have wandered since; see `pass_time`.
 
         Parameters
         ----------
-        columns : (k,) int array
-        variance : (k,) array
+        variance : (size,) array
             In the units of the unknowns squared, relative to rows of unit variance.
         """
-        wandering = variance > 0.0
-        columns, variance = columns[wandering], variance[wandering]
-        if not columns.size:
-            return
-        k, n = len(columns), self.size + 1
-        stacked = np.zeros((k + n, k + n))
-        stacked[:k, :k] = np.diag(1.0 / np.sqrt(variance))
-        stacked[k:, :k] = -self._triangle[:, columns]
-        stacked[k:, k:] = self._triangle
-        self._triangle = triangle(stacked)[k:, k:]
+        self._triangle = pass_time(self._triangle, np.ones(self.size), variance)
 
     def fade(self, latest: SquareRootInformation, least: float) -> None:
         """Forget what `latest`, about to be merged, replaces: no direction loses information.
@@ -126,6 +109,7 @@ class SquareRootInformation:
             kept[: len(old)] = np.maximum(least, 1.0 - (1.0 - old) / old)
         self._triangle[:-1] = (np.sqrt(kept) * left).T @ self._triangle[:-1]
         self._triangle[-1, -1] *= np.sqrt(least)
+        self._triangle = triangle(self._triangle)
         self.rows *= least
 
     def fade_evenly(self, fraction: float) -> None:
@@ -144,6 +128,7 @@ class SquareRootInformation:
         left, spread, _ = np.linalg.svd(self._triangle[:, forgotten])
         rank = int(np.sum(spread > spread.max(initial=0.0) * 1e-13))
         kept = triangle(left[:, rank:].T @ self._triangle[:, others])
-        self._triangle[:] = 0.0
-        self._triangle[np.ix_(others[-len(kept) :], others)] = kept
+        spread_out = np.zeros_like(self._triangle)
+        spread_out[np.ix_(others[-len(kept) :], others)] = kept
+        self._triangle = triangle(spread_out)
         self.rows = max(self.rows - rank, 0.0)
