@@ -331,7 +331,7 @@ def test_real_arm_is_predicted_on_a_run_not_fitted(shared_data: Path) -> None:
     assert nominal > 0.09
     assert error <= 0.020
     assert consistent <= error + 0.003
-    assert all(link.is_consistent() for link in found.links())
+    assert all(InertialParameters.from_vector(body).is_consistent() for body in found.bodies)
     # Friction and offsets have intervals, and that of Coulomb friction excludes zero.
     values = dict(
         zip(found.base.combinations, zip(found.values, found.std, strict=True), strict=True)

@@ -14,7 +14,6 @@ from load_identification.arm.dynamics.base_parameters import (
 )
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion, Model
 from load_identification.errors import ParameterError
-from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import FloatArray
 
 UNTOLD_STD = 10.0
@@ -121,11 +120,6 @@ class ArmEstimate:
         return np.ones(len(self.model.channels)) if self.gains is None else self.gains.gains
 
     @property
-    def interval(self) -> FloatArray:
-        """Half-widths of the 95 % intervals (b,)."""
-        return NORMAL_95 * self.std
-
-    @property
     def combined(self) -> list[int]:
         """Which of the b combinations have more than one parameter."""
         return np.flatnonzero(np.count_nonzero(self.base.matrix, axis=1) > 1).tolist()
@@ -142,10 +136,6 @@ class ArmEstimate:
         if told == NOT_IDENTIFIABLE:
             return 'not excited'
         return f'{IN_COMBINATION} here' if told == IN_COMBINATION else able
-
-    def links(self) -> tuple[InertialParameters, ...]:
-        """Return the consistent parameters of each link, about and in its frame."""
-        return tuple(InertialParameters.from_vector(body) for body in self.bodies)
 
     def predict(self, motion: JointMotion) -> FloatArray:
         """Return what (n, k) the combinations predict of a motion [N m, N]."""

@@ -98,10 +98,6 @@ class Prediction:
         error = self.rms(self.measured - values)
         return np.asarray(np.divide(error, span, out=np.full(len(span), np.nan), where=span > 0.0))
 
-    def relative_error(self, values: FloatArray) -> float:
-        """Return the norm of the error of all channels as a share of what was measured [-]."""
-        return relative_error(self.measured, values)
-
 
 def relative_error(measured: FloatArray, predicted: FloatArray) -> float:
     """Return the norm of the error of all channels as a share of that measured [-].
@@ -266,7 +262,8 @@ def _unusable(prediction: Prediction) -> list[str]:
 
 def _unexplained(estimate: ArmEstimate, prediction: Prediction) -> list[str]:
     """Say what is wrong where no links that could be built, or none so heavy, explain all."""
-    error, built = map(prediction.relative_error, (prediction.predicted, prediction.consistent))
+    both = (prediction.predicted, prediction.consistent)
+    error, built = (relative_error(prediction.measured, each) for each in both)
     out = []
     unbuildable = estimate.misfit > MOST_MISFIT and built > error + EXACT
     if unbuildable:

@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 
 from load_identification.arm.arm_estimate import NORMAL_95, ArmEstimate, DriveGains
-from load_identification.arm.assessment import Prediction
+from load_identification.arm.assessment import Prediction, relative_error
 from load_identification.arm.dynamics.base_parameters import IDENTIFIABLE, IN_COMBINATION
 from load_identification.arm.dynamics.rows import Model
 from load_identification.report.tables import decimals
@@ -117,7 +117,7 @@ def error_table(prediction: Prediction) -> Table:
             end_section=i == len(prediction.channels) - 1,
         )
     if len(set(prediction.units)) == 1:
-        total = [f'{100.0 * prediction.relative_error(each):.2f} %' for each in predictions]
+        total = [f'{100.0 * relative_error(measured, each):.2f} %' for each in predictions]
         table.add_row('relative, all', '', total[0], '', *total[1:], '')
     return table
 

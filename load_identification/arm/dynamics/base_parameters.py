@@ -60,12 +60,6 @@ class BaseParameters:
         """Each of the b combinations in words, such as `link_3.Izz - link_3.Ixx`."""
         return tuple(_written(row, self.names, i) for row, i in self._rows())
 
-    def combinations_of(self, parameter: int) -> tuple[str, ...]:
-        """Return the combinations in words that a parameter is part of."""
-        return tuple(
-            _written(row, self.names, i) for row, i in self._rows() if row[parameter] != 0.0
-        )
-
     def to_base(self, parameters: FloatArray) -> FloatArray:
         """Return the combinations beta (b,) of parameters (P,)."""
         return self.matrix @ parameters

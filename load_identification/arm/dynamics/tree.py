@@ -37,8 +37,6 @@ class Arm:
         Names of the J moving joints, a parent before its children: the order of joint vectors.
     bodies : tuple of str
         Name of the link that each joint moves.
-    parents : tuple of int
-        Place of the link that each link hangs on, -1 for the root.
     prismatic : tuple of bool
         Whether each joint slides, so that its effort is a force.
     gravity : (3,) array
@@ -88,7 +86,6 @@ class Arm:
         self._model = model
         moving = list(model.joints)[1:]
         self.joints: tuple[str, ...] = tuple(model.names)[1:]
-        self.parents: tuple[int, ...] = tuple(int(p) - 1 for p in list(model.parents)[1:])
         self.bodies: tuple[str, ...] = tuple(_child(model, k) for k in range(1, model.njoints))
         self.prismatic = tuple(_slides(model, k) for k in range(1, model.njoints))
         own = [whole.inertias[whole.getJointId(name)] for name in self.joints]
