@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.typing_aliases import FloatArray
-from load_identification.weighing.static_estimate import gravity_rows
+from load_identification.weighing.static_estimate import static_estimate
 
 MATCH, MISMATCH, INCONCLUSIVE = 'match', 'mismatch', 'inconclusive'
 
@@ -143,21 +143,11 @@ class Outlook:
         side /= np.linalg.norm(side)
         # The pose itself, upside down, then the four between.
         around = (down, -down, side, -side, np.cross(down, side), np.cross(side, down))
-        matrix = np.concatenate(
-            [
-                gravity_rows(g * np.array(around[:poses])),
-                np.broadcast_to(np.eye(6), (poses, 6, 6)),
-            ],
-            axis=2,
-        )
-        shrink = np.sqrt(self.duration / seconds)
-        errors = np.tile(self.errors * shrink, poses)
-        seen = np.isfinite(errors)
-        rows = matrix.reshape(-1, 10)[seen] / errors[seen, None]
-        information = rows.T @ rows + 1e-9 * np.eye(10)
-        information[4:, 4:] += np.linalg.solve(self.offset_covariance, np.eye(6))
-        covariance = np.linalg.solve(information, np.eye(10)[0])
-        return float(np.sqrt(max(covariance[0], 0.0) + self.extra_variance))
+        errors = np.tile(self.errors * np.sqrt(self.duration / seconds), (poses, 1))
+        means = np.where(np.isfinite(errors), 0.0, np.nan)
+        gravity = g * np.array(around[:poses])
+        found = static_estimate(means, errors, gravity, np.zeros(6), self.offset_covariance)
+        return float(np.sqrt(found.covariance[0, 0] + self.extra_variance))
 
     def what_would_settle(self, required: float) -> str:
         """Return in words how many more seconds or poses bring the standard deviation down."""
