@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from load_identification.motion.fourier import fourier_basis
 from load_identification.motion.joint_path import JointMotion
 from load_identification.typing_aliases import FloatArray
 
@@ -91,17 +92,12 @@ def periodic_motion(
     q = np.broadcast_to(position.mean(axis=0), position.shape).copy()
     qd, qdd = np.zeros_like(q), np.zeros_like(q)
     joints = list(moving)
-    omega = 2.0 * np.pi * frequency * np.arange(1, HARMONICS + 1)
-    angle = times[:, None] * omega
-    sine, cosine = np.sin(angle), np.cos(angle)
+    waves, rates, bends = fourier_basis(times, 1.0 / frequency, HARMONICS)
     # By least squares, not by projection: it is exact wherever the samples lie.
-    basis = np.column_stack([np.ones_like(times), cosine, sine])
+    basis = np.column_stack([np.ones_like(times), waves])
     fitted = np.linalg.solve(basis.T @ basis, basis.T @ position[:, joints])
-    a, b = fitted[1 : HARMONICS + 1], fitted[HARMONICS + 1 :]
     q[:, joints] = basis @ fitted
-    w = omega[:, None]
-    qd[:, joints] = cosine @ (w * b) - sine @ (w * a)
-    qdd[:, joints] = -cosine @ (w**2 * a) - sine @ (w**2 * b)
+    qd[:, joints], qdd[:, joints] = rates @ fitted[1:], bends @ fitted[1:]
     return JointMotion(q, qd, qdd)
 
 
