@@ -154,6 +154,8 @@ def test_coulomb_friction_builds_up_over_the_transition_velocity() -> None:
     qd = np.array([-1.0, -0.01, 0.0, 0.01, 1.0])
     smooth = DriveModel('symmetric', 'none', transition_velocity=0.01)
     expected = [-1.0, -np.tanh(1.0), 0.0, np.tanh(1.0), 1.0]
-    np.testing.assert_allclose(smooth.rows(qd, qd, qd)[0], expected, rtol=1e-12)
+    column = qd[:, None]
+    rows = smooth.regressor(column, column, column)
+    np.testing.assert_allclose(rows[:, 0, 0], expected, rtol=1e-12)
     np.testing.assert_array_equal(smooth.at_rest(qd), [False, False, True, False, False])
     np.testing.assert_array_equal(DriveModel('none').at_rest(qd), False)

@@ -88,18 +88,18 @@ class DriveModel:
         """Names of the k J columns, such as `joint_2.viscous`."""
         return tuple(f'{joint}.{term}' for joint in joints for term in self.terms)
 
-    def rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        """Return what each effect of unit size adds to the torque.
+    def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Build the regressor of what the drives add.
 
         Parameters
         ----------
-        q, qd, qdd : arrays of one shape
+        q, qd, qdd : (n, J) arrays
             Of the joints [rad or m, and per s, s^2].
 
         Returns
         -------
-        (k, ...) array
-            Over their shape: N m or N per unit of each term.
+        (n, J, k J) array
+            N m or N per unit of each term, columns as `names`: each joint has its own.
         """
         sign = qd
         if self.coulomb != 'none':
@@ -116,24 +116,8 @@ class DriveModel:
             'stiffness': lambda: q,
             'offset': lambda: np.ones_like(qd),
         }
-        return np.array([effects[term]() for term in self.terms]).reshape(-1, *qd.shape)
-
-    def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        """Build the regressor of what the drives add.
-
-        Parameters
-        ----------
-        q, qd, qdd : (n, J) arrays
-
-        Returns
-        -------
-        (n, J, k J) array
-            Columns as `names`: each joint has its own.
-        """
-        n, joints = qd.shape
-        k = len(self.terms)
-        out = np.zeros((n, joints, k * joints))
-        rows = self.rows(q, qd, qdd)
-        for joint in range(joints):
-            out[:, joint, k * joint : k * joint + k] = rows[:, :, joint].T
+        joints, k = np.arange(qd.shape[1]), len(self.terms)
+        out = np.zeros((*qd.shape, k * len(joints)))
+        for place, term in enumerate(self.terms):
+            out[:, joints, k * joints + place] = effects[term]()
         return out
