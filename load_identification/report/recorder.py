@@ -189,7 +189,7 @@ class Recorder:
     @property
     def samples(self) -> Samples:
         """All samples, averaged in bins where there were too many."""
-        return _samples(self._series.mean, self._series.low, self._series.high)
+        return _samples(*self._series.bins)
 
     @property
     def bin_width(self) -> int:

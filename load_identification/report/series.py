@@ -56,19 +56,9 @@ class BinnedSeries:
         self._count, self.width = half, 2 * self.width
 
     @property
-    def mean(self) -> FloatArray:
-        """Average of each bin, (bins, columns)."""
-        return self._bins[0, : self._count].copy()
-
-    @property
-    def low(self) -> FloatArray:
-        """Smallest value in each bin, (bins, columns)."""
-        return self._bins[1, : self._count].copy()
-
-    @property
-    def high(self) -> FloatArray:
-        """Largest value in each bin, (bins, columns)."""
-        return self._bins[2, : self._count].copy()
+    def bins(self) -> FloatArray:
+        """Average, smallest and largest value in each bin, (3, bins, columns)."""
+        return self._bins[:, : self._count].copy()
 
 
 class LiveliestWindow:
