@@ -27,13 +27,15 @@ from load_identification.simulation.monte_carlo import (
     HAND,
     NAMES,
     PARAMETERS,
-    WHITE_ENCODERS,
     Case,
     Study,
     study,
 )
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel
+
+WHITE_ENCODERS = replace(WRIST_SENSOR, encoder_resolution=0.0)
+"""For noise of the encoders as `Case.encoder_noise` says."""
 
 OFFSETS = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 

@@ -29,8 +29,8 @@ from load_identification.simulation.cells import Conditions, record, sample
 from load_identification.simulation.changes import scenarios
 from load_identification.simulation.changes.draws import drawn_load, push_in_world, push_on_tool
 from load_identification.simulation.changes.hours import drifting, nominal
-from load_identification.simulation.changes.outcomes import DUE, Outcome, study
-from load_identification.simulation.changes.runs import SCENARIOS, pieces
+from load_identification.simulation.changes.outcomes import DUE, Outcome, outcome
+from load_identification.simulation.changes.runs import SCENARIOS, pieces, recorded
 from load_identification.simulation.changes.scenarios import Result
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
@@ -158,7 +158,8 @@ def main() -> int:
     )
     for scenario in SCENARIOS:
         with console.status(scenario):
-            table.add_row(*row(scenario, study(scenario, arguments.runs)))
+            found = [outcome(recorded(scenario, seed)) for seed in range(arguments.runs)]
+            table.add_row(*row(scenario, found))
     console.print(table)
     events, error = nominal(arguments.minutes)
     console.print(

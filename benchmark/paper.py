@@ -47,7 +47,7 @@ from load_identification.interface.messages import NS
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.publishers import InputPublisher
-from load_identification.simulation.cramer_rao import cramer_rao_bound
+from load_identification.simulation.cramer_rao import cramer_rao_covariance, message_bound
 from load_identification.simulation.sensors import Recording, dumbbell
 from load_identification.typing_aliases import FloatArray
 
@@ -225,11 +225,13 @@ class Laboratory:
             std=std,
             picked=picked,
             averaged=averaged,
-            bound=cramer_rao_bound(
-                [recording.motion for recording in recordings],
+            bound=message_bound(
+                cramer_rao_covariance(
+                    [recording.motion for recording in recordings],
+                    noise,
+                    noise / np.sqrt(SET_SAMPLES),
+                ),
                 payload,
-                noise,
-                noise / np.sqrt(SET_SAMPLES),
             )[:10],
         )
 

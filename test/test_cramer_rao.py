@@ -7,7 +7,7 @@ import numpy as np
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import FrameMotion
-from load_identification.simulation.cramer_rao import cramer_rao_bound
+from load_identification.simulation.cramer_rao import cramer_rao_covariance, message_bound
 from load_identification.simulation.monte_carlo import Case
 from load_identification.simulation.sensors import aluminium_block
 
@@ -22,7 +22,7 @@ def motion(seed: int = 0) -> FrameMotion:
 
 def test_least_squares_with_the_true_motion_reaches_the_bound() -> None:
     m = motion()
-    bound = cramer_rao_bound([m], BLOCK, NOISE, np.full(6, 1e-9))
+    bound = message_bound(cramer_rao_covariance([m], NOISE, np.full(6, 1e-9)), BLOCK)
     rows = wrench_regressor(m.linear_acceleration, m.angular_velocity, m.angular_acceleration)
     weighted = (-rows / NOISE[:, None]).reshape(-1, 10)
     noise = np.random.default_rng(0).standard_normal((len(weighted), 300))
@@ -33,8 +33,9 @@ def test_least_squares_with_the_true_motion_reaches_the_bound() -> None:
 
 
 def test_bound_falls_with_what_is_known_and_with_more_motion() -> None:
-    unknown = cramer_rao_bound([motion()], BLOCK, NOISE)
-    known = cramer_rao_bound([motion()], BLOCK, NOISE, NOISE / np.sqrt(1000))
+    unknown = message_bound(cramer_rao_covariance([motion()], NOISE), BLOCK)
+    before = NOISE / np.sqrt(1000)
+    known = message_bound(cramer_rao_covariance([motion()], NOISE, before), BLOCK)
     assert np.all(known < unknown)
-    both = cramer_rao_bound([motion(), motion(1)], BLOCK, NOISE, NOISE / np.sqrt(1000))
+    both = message_bound(cramer_rao_covariance([motion(), motion(1)], NOISE, before), BLOCK)
     assert np.all(both < known)

@@ -15,7 +15,7 @@ from load_identification.parallel.mechanism import Mechanism
 from load_identification.simulation.hexapod import AMPLITUDE, FREQUENCY, GEOMETRY, PLATFORM
 from load_identification.simulation.in_mujoco.hexapod import (
     LOAD,
-    NO_FRICTION,
+    LegFriction,
     Sensors,
     simulate,
 )
@@ -32,6 +32,7 @@ from load_identification.simulation.in_mujoco.hexapod_trials import (
 
 DURATION = 25.0
 MECHANISM = Mechanism(GEOMETRY)
+NO_FRICTION = LegFriction(np.zeros(6), np.zeros(6), np.zeros(6), np.zeros(6))
 PROCEDURES = ('one-step', 'two-step')
 
 

@@ -55,13 +55,3 @@ def message_bound(covariance: FloatArray, payload: InertialParameters) -> FloatA
     jacobian = np.eye(UNKNOWNS)
     jacobian[:PARAMETERS, :PARAMETERS] = message_jacobian(payload.to_vector())
     return np.asarray(np.sqrt(np.einsum('ij,jk,ik->i', jacobian, covariance, jacobian)))
-
-
-def cramer_rao_bound(
-    motions: Sequence[FrameMotion],
-    payload: InertialParameters,
-    noise: FloatArray,
-    offset_std: FloatArray | None = None,
-) -> FloatArray:
-    """Return the bound of `cramer_rao_covariance` in message order, as `message_bound` does."""
-    return message_bound(cramer_rao_covariance(motions, noise, offset_std), payload)

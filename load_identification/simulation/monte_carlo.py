@@ -37,9 +37,6 @@ PARAMETERS = len(NAMES)
 EXACT = Parameters(systematic_errors='none')
 """The bound is that of noise alone, and so are the sensors."""
 
-WHITE_ENCODERS = replace(WRIST_SENSOR, encoder_resolution=0.0)
-"""The same, for noise of the encoders as `Case.encoder_noise` says."""
-
 HAND = InertialParameters.from_center_of_mass(
     3.0, np.array([0.005, 0.01, 0.06]), np.diag([0.008, 0.008, 0.004])
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -75,11 +76,6 @@ def rich(mount: Mount, duration: float, rng: np.random.Generator, part: float = 
         )
         left -= piece
     return Motion(JointPath(tuple(segments)))
-
-
-def little(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
-    """Draw rich motion in 8 % of the range of each joint."""
-    return rich(mount, duration, rng, part=0.08)
 
 
 def pauses(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
@@ -153,7 +149,7 @@ def creep(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
 
 MOTIONS: dict[str, Callable[[Mount, float, np.random.Generator], Motion]] = {
     'rich': rich,
-    'little': little,
+    'little': partial(rich, part=0.08),
     'pauses': pauses,
     'poses': poses,
     'trend': trend,

@@ -12,7 +12,7 @@ from load_identification.interface.names import INTERVAL
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.pipeline import settings
-from load_identification.simulation.changes.runs import STEP, Run, pieces, recorded
+from load_identification.simulation.changes.runs import STEP, Run, pieces
 
 OUTPUT_NS = 20_000_000
 """Between two filtered samples [ns]."""
@@ -95,8 +95,3 @@ def outcome(run: Run) -> Outcome:
             error = float(estimate.values[0] - run.change.load[1].mass)
             std = float(estimate.std[0])
     return Outcome(noticed, told, wrong, early, now_held, now_claimed, held, claimed, error, std)
-
-
-def study(scenario: str, runs: int) -> list[Outcome]:
-    """Return the outcomes of seeded runs."""
-    return [outcome(recorded(scenario, seed)) for seed in range(runs)]

@@ -100,9 +100,6 @@ def draw_friction(rng: np.random.Generator) -> LegFriction:
     )
 
 
-NO_FRICTION = LegFriction(np.zeros(6), np.zeros(6), np.zeros(6), np.zeros(6))
-
-
 @dataclass(frozen=True)
 class Run:
     """What the legs did, without noise.
