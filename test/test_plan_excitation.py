@@ -257,22 +257,17 @@ def test_a_gripper_whose_joints_mimic_another_gets_the_tip_to_give(
         for k, mimic in ((1, ''), (2, '<mimic joint="grip_1"/>'))
     )
     file = tmp_path / 'hand.urdf'
-    file.write_text(description(2).replace('</robot>', f'{fingers}</robot>'), encoding='utf-8')
+    weak = description(2).replace('effort="150"', 'effort="3"')
+    file.write_text(weak.replace('</robot>', f'{fingers}</robot>'), encoding='utf-8')
     assert "'grip_2' mimics another, as in grippers: give --tip link_2" in error_of(
         [str(file)], capsys
     )
     options = ('--tip', 'link_2', '--floor', 'none', '--duration', '10')
     assert main([str(file), *options]) == PLANNED
-    assert 'and the floor' not in capsys.readouterr().out
-
-
-def test_a_motion_beyond_the_effort_limits_is_warned_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / 'weak.urdf'
-    file.write_text(description(2).replace('effort="150"', 'effort="3"'), encoding='utf-8')
-    assert main([str(file), '--duration', '10']) == PLANNED
-    assert 'of its 3 N·m' in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert 'and the floor' not in out
+    # A motion beyond the effort limits is warned of.
+    assert 'of its 3 N·m' in out
 
 
 @pytest.mark.parametrize(
