@@ -21,6 +21,9 @@ EQUAL = np.repeat([1.0, 0.06], 3)
 """Noise of torque in that of force, as expected of both, where their rows are whitened together
 [-], [m]."""
 
+BY_ACCELERATION = wrench_regressor(np.eye(6)[:, :3], np.zeros((6, 3)), np.eye(6)[:, 3:])
+"""What linear and angular accelerations of 1 m/s² and 1 rad/s² make of A, (6, 6, 10)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -57,6 +60,9 @@ class Block:
         Derivatives of gravity in S [m/s² per rad].
     sensitivity, by_gain : (6, k) and (g, 6, 6) arrays
         As in `FilteredBatch`.
+    blur : (J, 6, 10) array
+        What the noise of joint positions makes of `matrix`: J independent parts, each of one
+        standard deviation.
     root : (6, 6) array or None
         W with W (wrench - expected) as noisy as one sample: in place of `weight`.
     """
@@ -77,6 +83,7 @@ class Block:
     gravity_by_joint: FloatArray
     sensitivity: FloatArray
     by_gain: FloatArray
+    blur: FloatArray
     root: FloatArray | None = None
 
     @property
@@ -171,6 +178,7 @@ def make_block(batch: FilteredBatch, before: int, robust: FloatArray | None = No
         gravity_by_joint=batch.gravity_by_joint.mean(axis=0),
         sensitivity=errors,
         by_gain=batch.by_gain.mean(axis=0),
+        blur=np.tensordot(batch.acceleration_noise.mean(axis=0).T, BY_ACCELERATION, 1),
         root=root,
     )
 
@@ -258,6 +266,7 @@ def merged(first: Block, second: Block) -> Block:
         gravity_by_joint=(first.gravity_by_joint + second.gravity_by_joint) / 2.0,
         sensitivity=a * first.sensitivity + b * second.sensitivity,
         by_gain=(first.by_gain + second.by_gain) / 2.0,
+        blur=np.sqrt(a**2 + b**2) * (first.blur + second.blur) / 2.0,
         root=root,
     )
 

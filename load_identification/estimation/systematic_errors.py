@@ -7,6 +7,7 @@ data can tell from a mass, never seems to become known.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -124,8 +125,7 @@ class SystematicErrors:
         self.coarse = COARSE if arm or gains else 1.0
         """How much worse than behind a sensor the load may be known where it is linearised at."""
         self._used = np.array([std > 0.0 for _, _, std in rows])
-        # Gains and cross-talk: which wrench goes where.
-        self._into, self._of = np.array([(k, k) for k in range(6)] + pairs).T
+        self._by_wrench = self._mixing([(k, k) for k in range(6)] + pairs)[:, self._used]
         kept = [row for row in rows if row[2] > 0.0]
         self.names: tuple[str, ...] = tuple(name for name, _, _ in kept)
         self.std: FloatArray = np.array([std for _, _, std in kept])
@@ -137,6 +137,20 @@ class SystematicErrors:
     def size(self) -> int:
         """N."""
         return len(self.names)
+
+    def _mixing(self, into_of: Sequence[tuple[int, int]]) -> FloatArray:
+        """Return what gains, cross-talk and mounting make of a wrench, (6, all, 6) [-]."""
+        mixing = np.zeros((6, len(self._used), 6))
+        mixing[:, 0] = np.eye(6)
+        for k, (into, of) in enumerate(into_of):
+            mixing[into, 1 + k, of] = 1.0
+        turned = slice(1 + len(into_of), 4 + len(into_of))
+        mixing[:3, turned, :3] = mixing[3:, turned, 3:] = -SKEW
+        return mixing
+
+    def by_wrench(self, wrench: FloatArray) -> FloatArray:
+        """Return the derivatives of wrenches (n, 6) by the errors that mix them, (n, 6, N)."""
+        return np.asarray(np.einsum('iek,nk->nie', self._by_wrench, wrench))
 
     def columns(self, block: Block, body: FloatArray) -> FloatArray:
         """Return the derivatives of a block's wrench by the errors, (6, N).
@@ -151,21 +165,17 @@ class SystematicErrors:
             return np.zeros((6, 0))
         wrench = block.matrix @ body
         whole = np.zeros((6, len(self._used)))
-        whole[:, 0] = wrench
-        mixed = 1 + len(self._into)
-        whole[self._into, np.arange(1, mixed)] = wrench[self._of]
-        turned = slice(mixed, mixed + 3)
-        whole[:3, turned], whole[3:, turned] = SKEW @ -wrench[:3], SKEW @ -wrench[3:]
         # The load pulls with m g, and with mc x g.
         by_angle = np.hstack([block.gravity_by_tilt, block.gravity_by_joint])
-        angles, of_arm = slice(turned.stop, self._delay), self._delay + 1
+        angles = slice(self._delay - by_angle.shape[1], self._delay)
+        of_arm = self._delay + 1
         if by_angle.shape[1]:
             whole[:3, angles] = body[0] * by_angle
             whole[3:, angles] = SKEW @ body[1:4] @ by_angle
         whole[:, self._delay] = -(block.slope @ body)
         whole[:, of_arm:] = block.sensitivity
         whole[:, of_arm : of_arm + len(block.by_gain)] += (block.by_gain @ wrench).T
-        return np.asarray(whole[:, self._used])
+        return np.asarray(whole[:, self._used] + self._by_wrench @ wrench)
 
 
 WORTH_A_WORD = 2.0

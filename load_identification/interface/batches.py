@@ -129,6 +129,7 @@ class SynchronizedBatch(Batch):
 LEFT_OUT = {
     'gravity': (3,), 'rest': (), 'gravity_by_joint': (3, 0), 'gravity_by_tilt': (3, 0),
     'whitening': (0, 0), 'joint_motion': (3, 0), 'sensitivity': (6, 0), 'by_gain': (0, 6, 6),
+    'acceleration_noise': (6, 0),
 }  # fmt: skip
 """The arrays that a filtered batch may be made without, with the shape of a sample's part."""
 
@@ -177,6 +178,9 @@ class FilteredBatch(Batch):
     by_gain : (n, g, 6, 6) array
         What multiplies the wrench of the load for each of the first g of them, which are of the
         gains of drives [-].
+    acceleration_noise : (n, 6, J) array
+        N, with N N^T the covariance of means of the accelerations over 0.1 s, linear before
+        angular, by the noise of joint positions [m/s², rad/s²]; J = 0 where it is not known.
     """
 
     frame: str
@@ -195,6 +199,7 @@ class FilteredBatch(Batch):
     robot: Robot | None = field(default=None, kw_only=True)
     sensitivity: FloatArray = field(default_factory=_nothing)
     by_gain: FloatArray = field(default_factory=_nothing)
+    acceleration_noise: FloatArray = field(default_factory=_nothing)
 
     def __post_init__(self) -> None:
         # Arrays of n samples in any case, so that whoever cuts a batch need not know of them.

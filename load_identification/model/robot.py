@@ -29,6 +29,7 @@ class FrameMotion:
     gravity_by_tilt : (n, 3, 2) derivative of g by a tilt of the root about the two of its axes
         that are most nearly horizontal [m/s^2 per rad].
     rotation : (n, 3, 3) from S to the root frame [-].
+    jacobian : (n, 6, J) twist of S by the joint velocities, linear before angular [m, -].
     """
 
     linear_velocity: FloatArray
@@ -39,6 +40,7 @@ class FrameMotion:
     gravity_by_joint: FloatArray
     gravity_by_tilt: FloatArray
     rotation: FloatArray
+    jacobian: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +156,7 @@ class Robot:
         """
         n = len(q)
         velocity, acceleration = np.empty((n, 6)), np.empty((n, 6))
-        root_from_sensor, axes = np.empty((n, 3, 3)), np.empty((n, 3, len(self.joints)))
+        root_from_sensor, jacobian = np.empty((n, 3, 3)), np.empty((n, 6, len(self.joints)))
         model, data, frame, local = self._model, self._data, self._frame, pinocchio.LOCAL
         samples = zip(configurations(model, q), qd, qdd, strict=True)
         for k, (configuration, sample_qd, sample_qdd) in enumerate(samples):
@@ -166,8 +168,8 @@ class Robot:
             root_from_sensor[k] = pinocchio.updateFramePlacement(model, data, frame).rotation
             if self.joints:  # Pinocchio fails where there is none.
                 pinocchio.computeJointJacobians(model, data)
-                jacobian = pinocchio.getFrameJacobian(model, data, frame, local)
-                axes[k] = jacobian.reshape(6, -1)[3:]
+                by_joint = pinocchio.getFrameJacobian(model, data, frame, local)
+                jacobian[k] = by_joint.reshape(6, -1)
         gravity = self.gravity @ root_from_sensor
         return FrameMotion(
             linear_velocity=velocity[:, :3],
@@ -175,9 +177,10 @@ class Robot:
             angular_acceleration=acceleration[:, 3:],
             linear_acceleration=acceleration[:, :3] - gravity,
             gravity=gravity,
-            gravity_by_joint=np.cross(gravity[:, :, None], axes, axis=1),
+            gravity_by_joint=np.cross(gravity[:, :, None], jacobian[:, 3:], axis=1),
             gravity_by_tilt=np.einsum('nij,ik->njk', root_from_sensor, self._tilted),
             rotation=root_from_sensor,
+            jacobian=jacobian,
         )
 
     def down(self, q: FloatArray) -> FloatArray:

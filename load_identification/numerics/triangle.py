@@ -161,6 +161,10 @@ def given(triangle: FloatArray, unknowns: IntArray) -> FloatArray:
     return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(columns)[0][:size]))
 
 
-def log_information(triangle: FloatArray) -> float:
-    """Return the sum of the logarithms of R's diagonal, half the log determinant of R^T R."""
-    return float(np.sum(np.log(np.abs(np.diag(triangle)[:-1]))))
+def log_likelihood(triangle: FloatArray) -> float:
+    """Return the logarithm of the likelihood of all rows, but for a constant.
+
+    -r² / 2, less half the log determinant of R^T R
+    """
+    information = np.sum(np.log(np.abs(np.diag(triangle)[:-1])))
+    return float(-0.5 * triangle[-1, -1] ** 2 - information)

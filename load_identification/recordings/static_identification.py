@@ -95,6 +95,7 @@ def _motion(
             gravity_by_joint=np.empty((len(poses.lines), 3, 0)),
             gravity_by_tilt=down @ tilted(gravity),
             rotation=poses.rotation,
+            jacobian=np.empty((len(poses.lines), 6, 0)),
         )
         return motion, None, np.empty((len(poses.lines), 0))
     if not described or not parameters.sensor_frame:

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.interface.batches import Batch, SynchronizedBatch
+from load_identification.signals.joint_noise import ORDER, WindowNoise, acceleration_noise
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
-
-ORDER = 6
-"""Degree of the polynomial. At 0.3 of the cutoff the value is short by 0.006 %, the first
-derivative by 0.16 %, the second by 0.10 %; see docs/design.md."""
 
 CUTOFF_TIMES_WINDOW = 2.3237
 """-3 dB frequency times window length of the value kernel of this degree, uniform and dense."""
@@ -22,12 +19,6 @@ LEAST_SIDE = 3
 WORST_CONDITION = 1e6
 """Of the normal equations: even seven points jittered by 0.4 of their distance stay below 2e5."""
 
-
-LOOK_EVERY = 5
-"""The noise of positions and velocities is looked at in every so many windows."""
-
-FORGETTING = 0.95
-"""Factor by which a look counts less with every one that follows: two seconds of outputs."""
 
 FEWEST_AT_REST = 20
 """Samples of a window from which rest can be told from a turning point."""
@@ -45,6 +36,9 @@ class DifferentiatedBatch(Batch):
         [rad or m, and per s, and per s²].
     wrench : (n, 6) array
         [N, N m]; NaN for a channel with an unusable sample in the window.
+    acceleration_noise : (n, J, J) array
+        Root N, with N N^T the covariance of means of accelerations over 0.1 s by what windows show
+        of the noise of positions and velocities [rad/s², m/s²]; 0 where they show nothing.
     """
 
     stamps: IntArray
@@ -52,6 +46,7 @@ class DifferentiatedBatch(Batch):
     velocity: FloatArray
     acceleration: FloatArray
     wrench: FloatArray
+    acceleration_noise: FloatArray
 
 
 def polynomial_kernels(offsets: FloatArray, used: FloatArray) -> FloatArray:
@@ -119,56 +114,6 @@ def at_rest(position: FloatArray, used: BoolArray) -> BoolArray:
     return rests
 
 
-class WindowNoise:
-    """Variance of each channel about the polynomial of its window, averaged over windows.
-
-    Looked at in every `LOOK_EVERY`-th window; Σ r² / (w - 7) of its w samples, in a mean that
-    forgets. What the polynomial cannot follow counts as noise as well: it is not to be believed.
-    """
-
-    def __init__(self) -> None:
-        self._windows = 0
-        self._squares: FloatArray | None = None
-        self._freedom = 0.0
-
-    def update(self, offsets: FloatArray, used: BoolArray, values: FloatArray) -> FloatArray:
-        """Take in k windows of w samples of c channels; return the variances, (k, c).
-
-        NaN as long as no window had more samples than the polynomial has coefficients.
-        """
-        k, channels = len(values), values.shape[2]
-        if self._squares is None or len(self._squares) != channels:
-            self._squares, self._freedom = np.zeros(channels), 0.0
-        variance = np.empty((k, channels))
-        begin = 0
-        for window in range(-self._windows % LOOK_EVERY, k, LOOK_EVERY):
-            variance[begin:window] = self._variance()
-            self._look(offsets[window, used[window]], values[window, used[window]])
-            begin = window
-        self._windows += k
-        variance[begin:] = self._variance()
-        return variance
-
-    def _look(self, offsets: FloatArray, samples: FloatArray) -> None:
-        freedom = len(offsets) - ORDER - 1
-        if freedom < 1 or self._squares is None:
-            return
-        basis = np.linalg.qr(np.vander(offsets / np.abs(offsets).max(), ORDER + 1))[0]
-        about = samples - samples.mean(axis=0)
-        squares = np.sum((about - basis @ (basis.T @ about)) ** 2, axis=0)
-        # A velocity not published in this window shows nothing.
-        squares = np.where(np.isnan(squares), freedom * self._variance(), squares)
-        self._squares = FORGETTING * self._squares + np.nan_to_num(squares)
-        self._freedom = FORGETTING * self._freedom + freedom
-
-    def _variance(self) -> FloatArray:
-        assert self._squares is not None
-        if not self._freedom:
-            return np.full(len(self._squares), np.nan)
-        variance: FloatArray = self._squares / self._freedom
-        return variance
-
-
 def _share_of_velocity(kernels: FloatArray, variance: FloatArray) -> FloatArray:
     """Return the weight of the published velocity in q̇ and q̈, (k, 2, J): the rest is position's.
 
@@ -176,11 +121,11 @@ def _share_of_velocity(kernels: FloatArray, variance: FloatArray) -> FloatArray:
     ----------
     kernels : (k, w, 3) array
         Of value and derivatives.
-    variance : (k, 2 J) array
+    variance : (k, 2, J) array
         Of a sample's position and velocity.
     """
     gain = (kernels**2).sum(axis=1)
-    position, velocity = np.split(variance, 2, axis=1)
+    position, velocity = variance[:, 0], variance[:, 1]
     by_position = gain[:, 1:, None] * position[:, None]
     by_velocity = gain[:, :2, None] * velocity[:, None]
     both = by_position + by_velocity
@@ -325,17 +270,21 @@ class Differentiator:
         position = fitted[:, :, :joints]
         rates = position[:, 1:].copy()
         published = fitted[:, :2, joints : 2 * joints]
+        covariance = self._noise.update(offsets, used, values[:, :, : 2 * joints])
+        share = np.zeros_like(rates)
         if not np.isnan(published).all():
-            variance = self._noise.update(offsets, used, values[:, :, : 2 * joints])
-            share = _share_of_velocity(kernels, variance)
-            both = share * published + (1.0 - share) * rates
-            rates = np.where(np.isnan(published), rates, both)
+            share = _share_of_velocity(kernels, np.einsum('kgjj->kgj', covariance))
+            share = np.where(np.isnan(published), 0.0, share)
+            rates = share * np.nan_to_num(published) + (1.0 - share) * rates
+        noise = acceleration_noise(offsets, used, 1e-9 * self._period, covariance, share[:, 1])
+        noise[still] = 0.0
         return DifferentiatedBatch(
             stamps=self._stamps[centres],
             position=position[:, 0],
             velocity=rates[:, 0],
             acceleration=rates[:, 1],
             wrench=fitted[:, 0, 2 * joints :],
+            acceleration_noise=noise,
         )
 
     def _trim(self) -> None:

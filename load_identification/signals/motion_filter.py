@@ -182,6 +182,7 @@ class MotionFilter:
             gravity_by_tilt=motion.gravity_by_tilt,
             joint_motion=np.stack([out.position, out.velocity, out.acceleration], axis=1),
             robot=robot,
+            acceleration_noise=motion.jacobian @ out.acceleration_noise,
         )
         return at_rest_without_motion(found)
 

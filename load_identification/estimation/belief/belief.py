@@ -7,8 +7,10 @@ A belief is a value: what passes or is seen makes a new one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from load_identification.numerics.triangle import (
     combine,
     forget,
     forget_along,
-    log_information,
+    log_likelihood,
     pass_time,
     prior_triangle,
     relax,
@@ -44,6 +46,18 @@ SCALE_STEP = 1.2
 """A scale that has grown by this factor acts at once [-]; others with the relaxation."""
 
 
+class Start(NamedTuple):
+    """What was known before the blocks that are kept; see `Belief`."""
+
+    triangles: tuple[FloatArray, ...]
+    scores: FloatArray
+    blur: FloatArray
+
+    def of(self, members: Sequence[int], scores: FloatArray) -> Start:
+        """Return that of some members of the bank, with other scores."""
+        return Start(tuple(self.triangles[k] for k in members), scores, self.blur)
+
+
 @dataclass(frozen=True, eq=False)
 class Belief:
     """A belief, and the blocks that are kept while it is not known where to linearise.
@@ -60,14 +74,15 @@ class Belief:
     noise : NoiseLevels
     scales : (classes + 1,) array
         Factors on the priors of each class, that of the field last.
+    blur : (N + 10, N + 10) array
+        What noise of the accelerations has added to the information on systematic errors and phi;
+        see `error_budget.sharpened`.
     age : float
         Since the load is what it is [s].
     unrelaxed : float
         Since the systematic errors were last relaxed [s].
-    start : tuple of triangles, or None
+    start : Start or None
         Before the blocks that are kept; None: none are, any more.
-    start_scores : (k,) array or None
-        Likewise.
     held : tuple of Block
     held_noise : (2, 2) array
         With which they were weighted.
@@ -79,10 +94,10 @@ class Belief:
     body: FloatArray
     noise: NoiseLevels
     scales: FloatArray
+    blur: FloatArray
     age: float = 0.0
     unrelaxed: float = 0.0
-    start: tuple[FloatArray, ...] | None = None
-    start_scores: FloatArray | None = None
+    start: Start | None = None
     held: tuple[Block, ...] = ()
     held_noise: FloatArray | None = None
 
@@ -92,15 +107,16 @@ class Belief:
         scales = np.ones(FIELD + 1)
         parts = np.nan_to_num(model.bank.path_parts, nan=1.0)
         triangles = tuple(prior_triangle(model.std(scales, part)) for part in parts)
+        scores = np.zeros(len(triangles))
         return cls(
             model=model,
             triangles=triangles,
-            scores=np.zeros(len(triangles)),
+            scores=scores,
             body=np.zeros(PARAMETERS),
             noise=noise,
             scales=scales,
-            start=triangles,
-            start_scores=np.zeros(len(triangles)),
+            blur=model.no_blur,
+            start=Start(triangles, scores, model.no_blur),
         )
 
     @cached_property
@@ -179,63 +195,58 @@ class Belief:
         moved = np.zeros((6, 6))
         if elapsed:
             keep, variances = self.model.moved(elapsed, angle, self.scales, self.weight)
-            moving = rows[:, : len(keep)].copy()
-            moved = moving * variances[place] @ moving.T
+            moved = rows[:, : len(keep)] * variances[place] @ rows[:, : len(keep)].T
             rows[:, : len(keep)] *= keep
         return Prediction(rows @ found, self.triangles[place], rows, moved)
 
     @property
     def single(self) -> Belief:
         """The belief with the member of most weight alone."""
-        place = self.best
-        start = None if self.start is None else (self.start[place],)
         return replace(
             self,
-            model=replace(self.model, bank=self.model.bank.only(place, self.weight)),
-            triangles=(self.triangles[place],),
+            model=replace(self.model, bank=self.model.bank.only(self.best, self.weight)),
+            triangles=(self.triangle,),
             scores=np.zeros(1),
-            start=start,
-            start_scores=np.zeros(1),
+            start=self.start and self.start.of([self.best], np.zeros(1)),
         )
 
     def banked(self, bank: Belief) -> Belief:
         """Return the belief, of one walk, with all walks of another and their weights."""
         count = len(bank.model.bank.walks)
-        start = None if self.start is None else self.start * count
         return replace(
             self,
             model=bank.model,
             triangles=self.triangles * count,
             scores=bank.scores,
-            start=start,
-            start_scores=bank.scores,
+            start=self.start and self.start.of([0] * count, bank.scores),
         )
 
     def with_block(self, block: Block, learn: bool = True) -> Belief:
         """Return what is known with a block more; `learn` from it how noisy it is."""
         noise = self.noise.at(block.rest)
         rows = self.model.weighted(block, self.body, noise)
-        older, memory = self.triangles, self.model.forgetting_time
+        later, memory = self, self.model.forgetting_time
         if np.isfinite(memory):
-            older = tuple(forget_along(t, rows, block.elapsed / memory) for t in older)
-        triangles, scores = self._combined(older, self.scores, rows)
-        later = replace(self, triangles=triangles, scores=scores)
+            older = (forget_along(t, rows, block.elapsed / memory) for t in self.triangles)
+            later = replace(self, triangles=tuple(older))
+        later = later._with_rows(rows, block, noise)
         if learn:
             later = replace(later, noise=later._learned_noise(block, rows, noise))
         return later if later.settled else later._held(block)
 
-    @staticmethod
-    def _combined(
-        triangles: tuple[FloatArray, ...], scores: FloatArray, rows: FloatArray
-    ) -> tuple[tuple[FloatArray, ...], FloatArray]:
-        joined = tuple(combine(triangle, rows) for triangle in triangles)
-        gains = [
-            -0.5 * (new[-1, -1] ** 2 - old[-1, -1] ** 2)
-            - log_information(new)
-            + log_information(old)
-            for old, new in zip(triangles, joined, strict=True)
-        ]
-        return joined, scores + np.array(gains)
+    def _with_rows(self, rows: FloatArray, block: Block, noise: FloatArray) -> Belief:
+        """Take in the weighted rows of a block; the blur fades as what is known of errors does."""
+        joined = tuple(combine(triangle, rows) for triangle in self.triangles)
+        pairs = zip(joined, self.triangles, strict=True)
+        gains = [log_likelihood(new) - log_likelihood(old) for new, old in pairs]
+        rate = 1.0 / self.model.relaxation + 1.0 / self.model.forgetting_time
+        blur = float(np.exp(-rate * block.elapsed)) * self.blur
+        return replace(
+            self,
+            triangles=joined,
+            scores=self.scores + np.array(gains),
+            blur=blur + self.model.blur(block, self.body, noise),
+        )
 
     def _learned_noise(self, block: Block, rows: FloatArray, noise: FloatArray) -> NoiseLevels:
         """Learn from what is left of a block after the fit, in units of the noise assumed."""
@@ -260,7 +271,7 @@ class Belief:
             later = later._evaluated_at(body)
         if self.age >= SETTLING and is_known(body, std / self.model.systematic.coarse, part):
             settled = later._evaluated_at(body)
-            later = replace(settled, start=None, start_scores=None, held=(), held_noise=None)
+            later = replace(settled, start=None, held=(), held_noise=None)
         return later
 
     def body_std(self) -> FloatArray:
@@ -271,25 +282,15 @@ class Belief:
 
     def _evaluated_at(self, body: FloatArray) -> Belief:
         """Return the belief with the blocks kept linearised at another phi."""
-        start = self.start or self.triangles
-        scores = self.scores if self.start_scores is None else self.start_scores
-        again = replace(
-            self,
-            triangles=start,
-            scores=scores,
-            body=body,
-            start=None,
-            unrelaxed=-np.inf,
-        )
+        start = self.start or Start(self.triangles, self.scores, self.blur)
+        again = replace(self, **start._asdict(), body=body, start=None, unrelaxed=-np.inf)
         for block in self.held:
             again = again.after(block.elapsed, block.angle)
-            rows = self.model.weighted(block, body, self.noise.at(block.rest))
-            triangles, scores = self._combined(again.triangles, again.scores, rows)
-            again = replace(again, triangles=triangles, scores=scores)
+            noise = self.noise.at(block.rest)
+            again = again._with_rows(self.model.weighted(block, body, noise), block, noise)
         return replace(
             again,
             start=self.start,
-            start_scores=self.start_scores,
             held=self.held,
             held_noise=self.noise.each,
             age=self.age,
@@ -300,8 +301,7 @@ class Belief:
         """Return what the sensor reads in a block besides tool and payload, (6,) [N, N m]."""
         values = self.values.copy()
         values[self.model.body] = 0.0
-        wrench: FloatArray = self.model.rows(block, self.body)[:, :-1] @ values
-        return wrench
+        return np.asarray(self.model.rows(block, self.body)[:, :-1] @ values)
 
     def with_offset(self, mean: FloatArray, covariance: FloatArray) -> Belief:
         """Return the belief with an offset known besides, (6,) and (6, 6) [N, N m]."""
@@ -310,7 +310,7 @@ class Belief:
         rows[:, self.model.offset] = root
         rows[:, -1] = root @ mean
         triangles = tuple(combine(triangle, rows) for triangle in self.triangles)
-        return replace(self, triangles=triangles, start=triangles, start_scores=self.scores)
+        return replace(self, triangles=triangles, start=Start(triangles, self.scores, self.blur))
 
     def in_steps(self, steps: FloatArray) -> Belief:
         """Return the belief for wrenches given in steps, (2,) [N, N m]."""
@@ -323,7 +323,8 @@ class Belief:
         later = replace(self, triangles=triangles)
         if later.settled:
             return later
-        return replace(later, start=triangles, start_scores=self.scores, held=(), held_noise=None)
+        start = Start(triangles, self.scores, self.blur)
+        return replace(later, start=start, held=(), held_noise=None)
 
     def without(self, unknowns: IntArray) -> Belief:
         """Return a belief that has forgotten some unknowns, and goes on with one walk.
@@ -335,13 +336,15 @@ class Belief:
         body = self.values[self.model.body]
         lost = np.isin(self.model.places(self.model.body), unknowns)
         known = not lost.any()
+        triangles = (triangle,) * len(self.triangles)
+        blur = self.blur if known else self.model.no_blur
         return replace(
             self,
-            triangles=(triangle,) * len(self.triangles),
+            triangles=triangles,
             body=np.where(lost, 0.0, body) if not known else self.body,
-            start=self.start if known else (triangle,) * len(self.triangles),
-            start_scores=self.start_scores if known else self.scores,
+            start=self.start if known else Start(triangles, self.scores, blur),
             held=self.held if known else (),
             held_noise=self.held_noise if known else None,
             age=self.age if known else 0.0,
+            blur=blur,
         )

@@ -23,6 +23,15 @@ and the pose field; the tool that is taken off."""
 NORMAL = 1.96
 """Half of a 95 % interval, in standard deviations."""
 
+BLUR_KNOWN = 0.3
+"""How well the noise of the accelerations is known, as a share of its variance [-]."""
+
+LEAST_BLUR = 1e-4
+"""Sum of such shares from which on they are worth the work."""
+
+MOST_BLUR = 0.8
+"""Of the information on a direction of phi, that is taken for noise of the accelerations [-]."""
+
 PRIOR_FREEDOM = 20.0
 """Numbers behind the priors of the errors: several classes, of which none is known exactly."""
 
@@ -68,7 +77,7 @@ def known(belief: Belief) -> Knowledge:
     asked = np.concatenate([places, model.places(model.errors)])
     rows = np.zeros((len(asked), model.size))
     rows[np.arange(len(asked)), asked] = 1.0
-    errors_std = np.zeros(0)
+    of_best = np.zeros((0, 0))
     weight = belief.weight
     means = np.zeros((len(weight), len(places)))
     covariances = np.zeros((len(weight), len(places), len(places)))
@@ -81,25 +90,69 @@ def known(belief: Belief) -> Knowledge:
         best = k == belief.best
         means[k] = (belief.values if best else values(triangle))[places]
         root = root_covariance(triangle, rows if best else rows[: len(places)])
+        products = root.T @ root
         if best:
-            errors_std = np.sqrt(np.sum(root[:, len(places) :] ** 2, axis=0))
-            root = root[:, : len(places)]
-        covariances[k] = root.T @ root
+            of_best = products
+        covariances[k] = products[: len(places), : len(places)]
         inverse = root_covariance(given(triangle, order), np.eye(16)[6:])
         conditional[k] = inverse.T @ inverse
     mean, covariance = drift.mixed(weight, means, covariances)
     body = slice(PARAMETERS)
+    # Errors and phi, in the order of the blur.
+    sharp = np.concatenate([np.arange(len(places), len(asked)), np.arange(PARAMETERS)])
+    its = of_best[np.ix_(sharp, sharp)]
+    hidden = np.zeros((PARAMETERS, PARAMETERS))
+    if np.sum(its * belief.blur) > LEAST_BLUR:
+        change, more = sharpened(belief.values[asked[sharp]], its, belief.blur)
+        # The offset goes with them.
+        along = np.linalg.solve(its, of_best[sharp][:, : len(places)]).T
+        added = along @ more @ along.T
+        mean, covariance, hidden = mean + along @ change, covariance + added, added[body, body]
     wandering = drift.mixed(weight, means[:, body], conditional)[1] - conditional[steady]
     return Knowledge(
         body=mean[body],
         offset=mean[PARAMETERS:],
         covariance=covariance,
-        noise=conditional[steady],
+        noise=conditional[steady] + hidden,
         drift=wandering,
         errors=belief.values[model.errors],
-        errors_std=errors_std,
+        errors_std=np.sqrt(np.diag(of_best)[len(places) :]),
         freedom=belief.noise.freedom,
     )
+
+
+def sharpened(
+    mean: FloatArray, covariance: FloatArray, blur: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return by how much the noise of the accelerations has changed means, and what it hides.
+
+    Errors of the regressor add M to the information on x and nothing to what is explained, so
+    that x comes out too small by P M x (Fuller, Measurement Error Models, 1987, section 3.1).
+    With P = L L^T and L^T M L = Q Λ Q^T, x = L Q (1 - Λ)^-1 Q^T L^-1 x_0. M is known to
+    `BLUR_KNOWN`, which widens the covariance.
+
+    Parameters
+    ----------
+    mean, covariance : (n,) and (n, n) arrays
+        x_0 and P.
+    blur : (n, n) array
+        M.
+
+    Returns
+    -------
+    change, more : (n,) and (n, n) arrays
+        To be added to mean and covariance.
+    """
+    scale = np.sqrt(np.diag(covariance))
+    unit = covariance / np.outer(scale, scale) + 1e-12 * np.eye(len(scale))
+    root = scale[:, None] * np.linalg.cholesky(unit)
+    shares, axes = np.linalg.eigh(root.T @ blur @ root)
+    shares = np.clip(shares, 0.0, MOST_BLUR)
+    turned = root @ axes
+    before = np.linalg.solve(turned, mean)
+    grown = 1.0 / (1.0 - shares)
+    more = grown - 1.0 + (BLUR_KNOWN * shares * grown**2 * before) ** 2
+    return turned @ ((grown - 1.0) * before), (turned * more) @ turned.T
 
 
 def budget(

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from load_identification.estimation.belief.noise_levels import by_group
 from load_identification.estimation.drift import Bank
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.pose_errors import PoseErrors
@@ -82,6 +83,11 @@ class Model:
         """Number of unknowns."""
         return int(self.body.stop)
 
+    @property
+    def no_blur(self) -> FloatArray:
+        """What noise of the accelerations has added before there is any, see `blur`."""
+        return np.zeros((self.systematic.size + PARAMETERS,) * 2)
+
     def places(self, part: slice) -> IntArray:
         """Return the places of a part."""
         return np.arange(part.start, part.stop)
@@ -141,6 +147,27 @@ class Model:
         live = block.live
         unseen = np.repeat(self.steps, 3)[live] ** 2 / 12.0
         return np.asarray(np.repeat(noise, 3)[live] ** 2 / weight[live] + unseen)
+
+    def blur(self, block: Block, body: FloatArray, noise: FloatArray) -> FloatArray:
+        """Return what noise of the accelerations adds to the information, (N + 10, N + 10).
+
+        On systematic errors and phi: where a gain and phi cannot be told apart, the noise is in
+        the columns of both, and tells them no more apart.
+
+        Parameters
+        ----------
+        block, body, noise : as for `weighted`
+        """
+        live, rows = block.live, block.blur
+        wrench = rows @ body
+        std = np.sqrt(self.variance(block, noise, block.weight))
+        both = np.concatenate([self.systematic.by_wrench(wrench), rows], axis=2)
+        flat = (both[:, live] / std[:, None]).reshape(-1, both.shape[2])
+        # What it makes of the wrench is part of the noise that is known, and no more than that.
+        made = np.zeros(6)
+        made[live] = np.sum(wrench[:, live] ** 2, axis=0) / std**2
+        most = by_group(made) / np.maximum(by_group(live.astype(float)), 1.0)
+        return np.asarray(flat.T @ flat) / max(float(most.max()), 1.0)
 
     def weighted(self, block: Block, body: FloatArray, noise: FloatArray) -> FloatArray:
         """Return a block's rows over their noise, (live, size + 1)."""

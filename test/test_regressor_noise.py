@@ -1,0 +1,89 @@
+"""Noise in the regressor: how large it is found to be, and what is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from load_identification.estimation.belief.error_budget import sharpened
+from load_identification.interface.batches import SynchronizedBatch
+from load_identification.interface.parameters import Parameters
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.pipeline import settings
+from load_identification.signals.differentiator import Differentiator
+from load_identification.simulation.cells import Conditions, filtered, record, sample
+from load_identification.simulation.changes.draws import drawn_load
+from load_identification.simulation.changes.runs import pieces
+from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensor_errors import CellErrors
+from load_identification.simulation.sensors import WRIST_SENSOR
+
+
+@pytest.mark.parametrize('published', [False, True])
+def test_noise_of_mean_accelerations_is_that_which_there_is(published: bool) -> None:
+    rng = np.random.default_rng(0)
+    stamps = 2_000_000 * np.arange(20_000)
+    times = 1e-9 * stamps
+    noise = 1e-3 * rng.standard_normal((len(times), 2)) * [1.0, 3.0]
+    position = np.sin(times[:, None] * [2.0, 3.0])
+    velocity = np.full_like(position, np.nan)
+    if published:
+        velocity = [2.0, 3.0] * np.cos(times[:, None] * [2.0, 3.0])
+        velocity = velocity + 0.02 * rng.standard_normal(velocity.shape)
+    # One part of the noise is common to both joints, as that of a stamp is.
+    batch = SynchronizedBatch(
+        ('a', 'b'), 's', stamps, position + noise + noise[:, :1], velocity, np.zeros((20_000, 6))
+    )
+    out = Differentiator(20.0, 50.0, 0.1).update(batch)
+    assert out is not None
+    at = 1e-9 * out.stamps
+    error = out.acceleration + [4.0, 9.0] * np.sin(at[:, None] * [2.0, 3.0])
+    error = error[100 : 100 + len(error) // 5 * 5 - 200].reshape(-1, 5, 2).mean(axis=1)
+    root = out.acceleration_noise[200:]
+    found = np.mean(root @ np.swapaxes(root, 1, 2), axis=0)
+    np.testing.assert_allclose(found, np.cov(error.T), rtol=0.2, atol=0.05 * found.max())
+
+
+def test_what_noise_of_the_regressor_took_is_given_back() -> None:
+    rng = np.random.default_rng(1)
+    truth = np.array([2.0, -1.0, 0.5])
+    clean = rng.standard_normal((4000, 3)) * [3.0, 1.0, 0.6]
+    spread = np.array([0.05, 0.2, 0.3])
+    rows = clean + spread * rng.standard_normal(clean.shape)
+    covariance = np.linalg.inv(rows.T @ rows)
+    mean = covariance @ rows.T @ (clean @ truth)
+    change, more = sharpened(mean, covariance, len(rows) * np.diag(spread**2))
+    assert np.all(np.abs(mean - truth)[1:] > [0.02, 0.08])
+    np.testing.assert_allclose(mean + change, truth, atol=0.02)
+    # By the uncertainty of the noise's own size the interval grows more than the estimate moves.
+    assert np.all(np.sqrt(np.diag(more)) > 0.2 * np.abs(change))
+
+
+@pytest.mark.parametrize(
+    ('robot', 'seed'), [('scara', 1006), ('seven_joints', 1004), ('seven_joints', 1010)]
+)
+def test_joint_stamps_that_jitter_by_two_milliseconds_spoil_no_interval(
+    robot: str, seed: int
+) -> None:
+    mount = MOUNTS[robot]
+    parameters = replace(Parameters(), gravity=mount.gravity)
+    sensors = replace(WRIST_SENSOR, force_noise=0.05, torque_noise=0.001)
+    conditions = Conditions(CellErrors(), jitter=2e-3, sensors=sensors)
+    path = sample(mount, MOTIONS['pauses'](mount, 21.0, np.random.default_rng([seed, 0])), 21, 500)
+    rng = np.random.default_rng([seed, 1])
+    load = drawn_load(rng, float(np.exp(rng.uniform(*np.log((0.3, 5.0))))))
+    truth = to_message_order(load.to_vector())
+    estimator = settings.payload_estimator(parameters)
+    worst = 0.0
+    batch, _ = filtered(mount, *record(path, load, conditions, seed), parameters)
+    for piece in pieces(batch):
+        estimator.update(piece)
+        estimate = estimator.estimate()
+        if estimate is not None and estimate.identified.any():
+            away = (np.abs(estimate.values - truth) / estimate.std)[estimate.identified]
+            worst = max(worst, float(away.max()))
+    assert estimator.used > 800
+    assert 0.0 < worst < 4.0
