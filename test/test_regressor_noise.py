@@ -63,11 +63,9 @@ def test_what_noise_of_the_regressor_took_is_given_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ('robot', 'seed'), [('scara', 1006), ('seven_joints', 1004), ('seven_joints', 1010)]
+    ('robot', 'seed'), [('scara', 1006), ('seven_joints', 1010), ('scara', 1003)]
 )
-def test_joint_stamps_that_jitter_by_two_milliseconds_spoil_no_interval(
-    robot: str, seed: int
-) -> None:
+def test_joint_stamps_that_jitter_by_two_milliseconds_spoil_nothing(robot: str, seed: int) -> None:
     mount = MOUNTS[robot]
     parameters = replace(Parameters(), gravity=mount.gravity)
     sensors = replace(WRIST_SENSOR, force_noise=0.05, torque_noise=0.001)
@@ -87,3 +85,4 @@ def test_joint_stamps_that_jitter_by_two_milliseconds_spoil_no_interval(
             worst = max(worst, float(away.max()))
     assert estimator.used > 800
     assert 0.0 < worst < 4.0
+    assert not estimator.events.since(0)

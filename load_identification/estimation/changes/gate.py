@@ -56,7 +56,9 @@ def over_gate(
         information = (block.root / np.repeat(noise, 3)[:, None])[live][:, live]
         covariance = covariance.copy()
         covariance[np.ix_(live, live)] += np.linalg.inv(information.T @ information)
-    covariance = covariance + np.diag(unsure * white)
+    # The faster it goes, the more of it comes from the accelerations.
+    moving = DOUBT * (block.blur @ belief.values[belief.model.body])
+    covariance = covariance + np.diag(unsure * white) + moving.T @ moving
     ratios = []
     for channels in (live, live[GROUPS[live] == TORQUE]):
         if channels.size:
