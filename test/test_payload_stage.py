@@ -34,7 +34,7 @@ def estimated(sim: Recording, taken: int, passed_on: int, over_topics: bool) -> 
         stamps = sim.stamps[mine] + 1
         joints = JointBatch(sim.names, stamps, sim.position[mine], sim.velocity[mine])
         samples = front.update([joints], [WrenchBatch(sim.frame, stamps, sim.wrench[mine])])
-        stage.update(Samples(raw=samples.raw, joints=samples.joints))
+        stage.update(Samples(raw=samples.raw, robot=samples.robot))
         batch = samples.filtered
         for k in range(0, 0 if batch is None else len(batch.stamps), passed_on):
             assert batch is not None

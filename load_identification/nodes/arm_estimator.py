@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from load_identification.arm.payload.effort_filter import USABLE, Efforts
 from load_identification.errors import ParameterError
 from load_identification.interface.node_table import BEHIND_JOINTS
 from load_identification.interface.parameters import ARM
-from load_identification.model.robot import RotationAxis
 from load_identification.nodes.diagnostics import WARNING
 from load_identification.nodes.efforts import EffortNode, EffortPipeline
 from load_identification.nodes.estimator import EstimatorNode
@@ -70,10 +69,6 @@ class ArmNode(EffortNode):
         topics = (self._publisher, self._raw_publisher, *publishers)
         return any(topic.wanted for topic in topics)
 
-    def axes(self) -> Sequence[RotationAxis]:
-        """Return the axes of the joints in the present pose, none where it is not known."""
-        return self._front.axes()
-
     def _tell(self, efforts: Efforts) -> None:
         self._residual = np.concatenate([self._residual, efforts.residual])[-RECENT:]
         for publisher, values in (
@@ -114,4 +109,4 @@ def arm_pipeline() -> EffortPipeline:
     """Return the arm's node and the estimator."""
     node = ArmNode()
     adapt = partial(behind_joints, arm=node.stage.arm)
-    return EffortPipeline(node, EstimatorNode(node, adapt, BEHIND_JOINTS))
+    return EffortPipeline(node, EstimatorNode(node.report, adapt, BEHIND_JOINTS))

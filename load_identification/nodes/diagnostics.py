@@ -7,14 +7,13 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
 
 from load_identification.interface.names import DROPPED, HEALTH
-from load_identification.model.robot import RotationAxis
 from load_identification.nodes.transport.runtime import NAMESPACE, declare_parameters, every, guard
 
 WAITING_FOR, WARNING = 'waiting_for', 'warning'
@@ -111,16 +110,6 @@ class Report:
             self.dropped + other.dropped,
             {**self.health, **other.health},
         )
-
-
-class Upstream(Protocol):
-    """What comes before the estimator node, as far as that wants to know of it."""
-
-    def report(self) -> Report:
-        """Return what the stages before say of themselves."""
-
-    def axes(self) -> Sequence[RotationAxis]:
-        """Return what the sensor can be turned about; empty where that is not known."""
 
 
 def _starting(prefix: str, values: Mapping[str, str]) -> dict[str, str]:

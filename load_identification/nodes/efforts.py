@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from rclpy.node import Node
 
-from load_identification.model.robot import RotationAxis
 from load_identification.nodes.diagnostics import PipelineNode
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.inputs import JointInput
@@ -42,10 +41,6 @@ class EffortNode(PipelineNode):
     def read(self) -> Iterator[Samples]:
         """Yield what the messages that wait complete."""
         raise NotImplementedError
-
-    def axes(self) -> Sequence[RotationAxis]:
-        """Return the axes that the sensor can be turned about: not known."""
-        return ()
 
     def publish(self, samples: Samples) -> None:
         """Publish samples on those of the topics that have a listener.

@@ -15,7 +15,7 @@ from load_identification.estimation.time_delay import delay_warning
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.messages import NS
 from load_identification.interface.parameters import ESTIMATOR, Parameters
-from load_identification.nodes.diagnostics import PipelineNode, Report, Starvation, Upstream
+from load_identification.nodes.diagnostics import PipelineNode, Report, Starvation
 from load_identification.nodes.outputs import LoadParameters, Outputs
 from load_identification.nodes.rviz import RvizOutput
 from load_identification.nodes.services import Services
@@ -45,9 +45,9 @@ class EstimatorNode(PipelineNode):
 
     Parameters
     ----------
-    upstream : Upstream, optional
-        What comes before, of which somebody passes samples to `process`; none: read the topics
-        between the nodes by `tick`, whoever publishes them.
+    upstream : callable, optional
+        Returns what the stages before say of themselves, of which somebody passes samples to
+        `process`; none: read the topics between the nodes by `tick`, whoever publishes them.
     adapt : callable, optional
         Returns the parameters that hold behind what comes before.
     defaults : mapping of str to any, optional
@@ -56,7 +56,7 @@ class EstimatorNode(PipelineNode):
 
     def __init__(
         self,
-        upstream: Upstream | None = None,
+        upstream: Callable[[], Report] | None = None,
         adapt: Callable[[Parameters], Parameters] | None = None,
         defaults: Mapping[str, Any] | None = None,
     ) -> None:
@@ -69,7 +69,8 @@ class EstimatorNode(PipelineNode):
         self._payload = PayloadStage(parameters)
         self._topics: TopicUpstream | None = None
         if upstream is None:
-            upstream = self._topics = TopicUpstream(self)
+            self._topics = TopicUpstream(self)
+            upstream = self._topics.report
         self._upstream = upstream
         self.load = LoadTakenOff()
         """What `wrench_compensated` is less, by the newest estimate."""
@@ -104,7 +105,7 @@ class EstimatorNode(PipelineNode):
         filtered = self._payload.update(samples)
         if filtered is not None:
             self._taken += len(filtered.stamps)
-            self._units.update(filtered, self._upstream.axes)
+            self._units.update(filtered, self._payload.axes)
             self._last_sample = time.monotonic()
             self._arrived = True
             finite = np.isfinite(filtered.wrench).any(axis=0)
@@ -132,7 +133,7 @@ class EstimatorNode(PipelineNode):
         self.load.by_driver = self._payload.driver.taken_off
         self._log_events()
         streaming = now - self._last_sample <= SILENCE
-        upstream = self._report = self._upstream.report()
+        upstream = self._report = self._upstream()
         health = self._health(upstream)
         waiting = ''
         if ALIVE not in health.values():
@@ -179,7 +180,7 @@ class EstimatorNode(PipelineNode):
             self._advice_due = now + ADVICE_PERIOD
             self._advice = ''
             if streaming:
-                self._advice = self._payload.estimator.advice(self._upstream.axes())
+                self._advice = self._payload.estimator.advice(self._payload.axes())
         return self._advice
 
     def _health(self, upstream: Report) -> Mapping[str, str]:

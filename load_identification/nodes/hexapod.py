@@ -95,4 +95,4 @@ def hexapod_pipeline() -> EffortPipeline:
     legs = HexapodNode()
     friction = legs.stage.friction is not None
     adapt = partial(behind_legs, friction=friction)
-    return EffortPipeline(legs, EstimatorNode(legs, adapt) if legs.with_estimator else None)
+    return EffortPipeline(legs, EstimatorNode(legs.report, adapt) if legs.with_estimator else None)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from rclpy.node import Node
 
 from load_identification.interface.batches import JointBatch, WrenchBatch
-from load_identification.model.robot import RotationAxis
 from load_identification.nodes.compensation import CompensationNode
 from load_identification.nodes.diagnostics import Report
 from load_identification.nodes.estimator import EstimatorNode
@@ -25,7 +24,7 @@ class Pipeline:
         self._fusion, self._filter = FusionNode(), FilterNode(standalone=False)
         self._stages = WristFront(self._fusion.stage, self._filter.stage)
         self._compensation = CompensationNode(standalone=False)
-        self._estimator = EstimatorNode(self)
+        self._estimator = EstimatorNode(self.report)
         self._listened = self._compensate = False
         self._joints: list[JointBatch] = []
         self._wrenches: list[WrenchBatch] = []
@@ -39,10 +38,6 @@ class Pipeline:
     def report(self) -> Report:
         """Return what the nodes of fusion and filter say of themselves."""
         return self._fusion.report() + self._filter.report()
-
-    def axes(self) -> Sequence[RotationAxis]:
-        """Return the axes of the joints in the present pose, none where it is not known."""
-        return self._stages.axes()
 
     @property
     def period(self) -> float:

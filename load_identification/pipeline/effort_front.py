@@ -7,15 +7,13 @@ from pathlib import Path
 
 from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.payload.effort_filter import EffortFilter
-from load_identification.interface.batches import EffortBatch, SynchronizedBatch
+from load_identification.interface.batches import EffortBatch
 from load_identification.interface.parameters import Parameters
-from load_identification.model.robot import RotationAxis
 from load_identification.parallel.geometry import read_geometry
 from load_identification.parallel.leg_filter import HexapodFilter
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.pipeline import settings
 from load_identification.pipeline.samples import Samples
-from load_identification.pipeline.wrist_front import present_axes
 
 LEG_FORCE_NOISE, LEG_TORQUE_NOISE = 1.0, 0.2
 """What the estimator is to expect behind six legs with friction [N, N m]."""
@@ -83,18 +81,9 @@ class EffortFront:
     """
 
     def __init__(self, effort_filter: EffortFilter) -> None:
-        self.filter = effort_filter
-        self._newest: SynchronizedBatch | None = None
+        self._filter = effort_filter
 
     def update(self, batch: EffortBatch) -> Samples:
         """Take in joint states with efforts; return what they complete."""
-        filtered = self.filter.update(batch)
-        raw, robot = self.filter.raw(), self.filter.robot
-        if raw is not None and raw.stamps.size:
-            self._newest = raw
-        joints = robot.joints if robot is not None else ()
-        return Samples(raw, filtered, joints)
-
-    def axes(self) -> tuple[RotationAxis, ...]:
-        """Return the axes of the joints in the present pose, none where it is not known."""
-        return present_axes(self.filter.robot, self._newest)
+        filtered = self._filter.update(batch)
+        return Samples(self._filter.raw(), filtered, self._filter.robot)

@@ -9,6 +9,7 @@ import numpy as np
 from load_identification.estimation.events import EventKind
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.interface.parameters import CONVENTIONS, Parameters
+from load_identification.model.robot import Robot, RotationAxis, joint_axes
 from load_identification.pipeline import settings
 from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.pipeline.samples import Observer, Samples
@@ -37,6 +38,7 @@ class PayloadStage:
         self.weigher = StaticWeigher(self.estimator, self.sign, self.driver)
         self.newest_raw: SynchronizedBatch | None = None
         """The last raw samples: where the joints are."""
+        self._robot: Robot | None = None
         self._observer = observer
         self._skip_until = 0
         self._number = 0
@@ -86,6 +88,10 @@ class PayloadStage:
         self.estimator.reset()
         self.estimator.events.add(kind, filtered)
 
+    def axes(self) -> tuple[RotationAxis, ...]:
+        """Return the axes of the joints in the present pose, none where it is not known."""
+        return present_axes(self._robot, self.newest_raw)
+
     def _take_raw(self, batch: SynchronizedBatch, samples: Samples) -> None:
         newest = self.weigher.monitor.newest
         if batch.stamps.size:
@@ -96,7 +102,8 @@ class PayloadStage:
                 self._observer.add_raw(batch.stamps, self.sign * batch.wrench)
         if any(samples.dead):
             batch = replace(batch, wrench=np.where(samples.dead, np.nan, batch.wrench))
-        self.weigher.watch(batch, samples.joints)
+        self._robot = samples.robot
+        self.weigher.watch(batch, samples.robot.joints if samples.robot is not None else ())
 
     def _take_filtered(self, batch: FilteredBatch) -> None:
         begin, newest = int(batch.stamps[0]), self.estimator.newest
@@ -140,3 +147,13 @@ class PayloadStage:
             estimate = self.estimator.estimate()
             if estimate is not None:
                 observer.add_estimate(estimate)
+
+
+def present_axes(
+    robot: Robot | None, newest: SynchronizedBatch | None
+) -> tuple[RotationAxis, ...]:
+    """Return the axes of a robot's joints at the last of some samples, none where not known."""
+    if robot is None or newest is None or not set(robot.joints) <= set(newest.names):
+        return ()
+    position = newest.position[-1, [newest.names.index(name) for name in robot.joints]]
+    return joint_axes(robot, position) if np.isfinite(position).all() else ()

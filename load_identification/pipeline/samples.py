@@ -8,6 +8,7 @@ from typing import Protocol
 
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
+from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray, IntArray
 
 
@@ -21,15 +22,15 @@ class Samples:
         Joint states with the raw wrench.
     filtered : FilteredBatch or None
         What has become complete of the filtered motion and wrench.
-    joints : tuple of str
-        Those that carry the sensor; empty: not known.
+    robot : Robot or None
+        Whose joints carry the sensor; None: not known.
     dead : tuple of bool
         Which channels of the raw wrench are not alive; empty: not known.
     """
 
     raw: SynchronizedBatch | None = None
     filtered: FilteredBatch | None = None
-    joints: tuple[str, ...] = ()
+    robot: Robot | None = None
     dead: tuple[bool, ...] = ()
 
 

@@ -26,8 +26,7 @@ from load_identification.nodes.service_responses import Answer
 from load_identification.nodes.store import DriverState
 from load_identification.nodes.transport.description import StaticFrames
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS
-from load_identification.pipeline.payload_stage import PayloadStage
-from load_identification.pipeline.wrist_front import present_axes
+from load_identification.pipeline.payload_stage import PayloadStage, present_axes
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.conditions import Conditions, Refusal
 from load_identification.weighing.plausibility import too_heavy

@@ -31,7 +31,6 @@ from load_identification.interface.messages import (
 )
 from load_identification.interface.names import COMPENSATED
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.robot import RotationAxis
 from load_identification.nodes.diagnostics import Report
 from load_identification.nodes.transport.subscriptions import (
     LATCHED_QOS,
@@ -246,10 +245,6 @@ class TopicUpstream:
     def report(self) -> Report:
         """Return what the nodes before say of themselves, and what is dropped here."""
         return sum(self._said.values(), Report(dropped=self._filtered.dropped))
-
-    def axes(self) -> Sequence[RotationAxis]:
-        """Return none: of the robot nothing is known here."""
-        return ()
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         """Keep what the fusion and the filter node of this namespace say of themselves."""
