@@ -109,8 +109,10 @@ class Machine:
             if future is None and waiting and clock > still + round(0.5 * REST * NS):
                 future = self._call(waiting.pop(0))
             if future is not None and future.done():
-                self._judge(future.result())
-                future = None
+                answer, future = future.result(), None
+                if not answer.success:
+                    reason = json.loads(answer.message)['reason']
+                    raise DemoError(f'the estimator refuses: {reason}')
             if clock > int(legs.stamps[-1]) + DEADLINE * NS * self._speed:
                 raise DemoError('a service of the estimator does not answer')
             time.sleep(PERIOD)
@@ -121,12 +123,6 @@ class Machine:
         if not client.wait_for_service(DEADLINE):
             raise DemoError(f'the estimator offers no service {service}')
         return client.call_async(Trigger.Request())
-
-    @staticmethod
-    def _judge(answer: Trigger.Response) -> None:
-        if not answer.success:
-            reason = json.loads(answer.message)['reason']
-            raise DemoError(f'the estimator refuses: {reason}')
 
     def listen(self, elapsed: float) -> None:
         """Take in what the nodes have said by now."""

@@ -8,7 +8,7 @@ import numpy as np
 from rclpy.node import Node
 
 from load_identification.commands.demo_arm import ArmPublisher, Simulation
-from load_identification.estimation.events import Event, EventKind
+from load_identification.estimation.events import NOTHING, Event, EventKind
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.nodes.client.monitor import Monitor
@@ -33,7 +33,7 @@ class LiveRecorder:
         self.recorder = Recorder()
         self._monitor = monitor
         self._filtered = FilteredReader(node)
-        self._event = ''
+        self._event = NOTHING
         self._newest = 0
         self._sent = 0
 
@@ -45,16 +45,12 @@ class LiveRecorder:
         for batch in self._filtered.read():
             self.recorder.add_samples(batch)
             self._newest = int(batch.stamps[-1])
-        self._note_event(self._monitor.state.event)
+        event = Event.read(self._monitor.state.event)
+        if event != self._event and event.kind is not EventKind.NONE:
+            self.recorder.add_event(event.stamp, event.kind.words)
+        self._event = event
         if self._newest and self.recorder.wants_estimate(self._newest):
             self.recorder.add_snapshot(self._snapshot())
-
-    def _note_event(self, event: str) -> None:
-        """Note an event of the status, name and stamp [s], once."""
-        happened = Event.read(event)
-        if event != self._event and happened.kind is not EventKind.NONE:
-            self.recorder.add_event(happened.stamp, happened.kind.words)
-        self._event = event
 
     def finish(self) -> None:
         """Take in the last estimate."""

@@ -206,8 +206,9 @@ class Compensation:
                 f'joint states nearer to the wrenches, which are {1e-9 * ages[-1]:.1f} s later: '
                 'clocks of two hosts?'
             )
-        seconds = ages[near] * np.float64(1e-9)
-        turn = _turned(now, seconds)
+        t = ages[near][:, None] * np.float64(1e-9)
+        # The rotation vector by which S has turned, in S.
+        turn = t * now.motion.angular_velocity + 0.5 * t**2 * now.motion.angular_acceleration
         gravity = _turned_by(-turn, now.motion.gravity[0])
         if self._inertia:
             linear, omega, alpha = self._accelerations(now, times[near])
@@ -290,11 +291,3 @@ def _turned_by(turn: FloatArray, vector: FloatArray) -> FloatArray:
     twice = turn * (turn @ vector)[:, None] - vector * np.sum(turn**2, axis=1)[:, None]
     result: FloatArray = vector + turn @ pinocchio.skew(vector) + 0.5 * twice
     return result
-
-
-def _turned(now: _Instant, seconds: FloatArray) -> FloatArray:
-    """Return by which rotation vector (n, 3), in S, it has turned since an instant [rad]."""
-    t = seconds[:, None]
-    turn: FloatArray = t * now.motion.angular_velocity
-    turn += 0.5 * t**2 * now.motion.angular_acceleration
-    return turn
