@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 
-from load_identification.interface.batches import JointBatch, WrenchBatch
+from load_identification.interface.batches import WrenchBatch
 from load_identification.interface.names import COMPENSATED
 from load_identification.interface.parameters import COMPENSATION, CONVENTIONS, Parameters
 from load_identification.model.robot import Robot
@@ -18,7 +18,7 @@ from load_identification.nodes.transport.inputs import RawInputs
 from load_identification.nodes.transport.publishers import SixNumberPublisher
 from load_identification.nodes.transport.readers import LoadReader
 from load_identification.nodes.transport.runtime import every
-from load_identification.pipeline.compensation import Compensation, LoadTakenOff
+from load_identification.pipeline.compensation import Compensation
 from load_identification.signals.described_robot import DescribedRobot
 from load_identification.signals.sensor_health import HealthNow
 from load_identification.typing_aliases import FloatArray
@@ -76,7 +76,7 @@ class CompensationNode(PipelineNode):
     ----------
     standalone : bool
         Read the inputs, and what the estimator publishes, by `tick`; otherwise the process that
-        drains the inputs feeds it by `process`.
+        drains the inputs feeds `stage`.
 
     Raises
     ------
@@ -106,18 +106,11 @@ class CompensationNode(PipelineNode):
             joints, wrenches = list(read[0]), list(read[1])
             robot = sources.robot(wrenches)
             dead = sources.dead(wrenches, self.stage.position, robot)
-            self.process(joints, wrenches, robot, sources.load.load, dead)
+            self.publish(self.stage.update(joints, wrenches, robot, sources.load.load, dead))
 
-    def process(
-        self,
-        joints: Sequence[JointBatch],
-        wrenches: Sequence[WrenchBatch],
-        robot: Robot | None,
-        load: LoadTakenOff,
-        dead: Sequence[bool],
-    ) -> None:
-        """Publish what has come, compensated; see `Compensation.update`."""
-        for batch in self.stage.update(joints, wrenches, robot, load, dead):
+    def publish(self, wrenches: Sequence[WrenchBatch]) -> None:
+        """Publish compensated wrenches."""
+        for batch in wrenches:
             self.publisher.publish(batch.frame, batch.stamps, batch.wrench)
 
     def reason(self) -> str:

@@ -65,9 +65,10 @@ class Pipeline:
         if self._compensate:
             # Before all else, for somebody controls a force by it; the rest can wait.
             with guard:
-                robot, health = self._filter.stage.robot, self._filter.stage.health
-                load = self._estimator.load
-                self._compensation.process(joints, wrenches, robot, load, health.dead)
+                front, stage = self._filter.stage, self._compensation.stage
+                load, dead = self._estimator.load, front.health.dead
+                found = stage.update(joints, wrenches, front.robot, load, dead)
+                self._compensation.publish(found)
             now = time.monotonic()
             if not self._listened and now < self._due:
                 return
