@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
@@ -22,9 +21,6 @@ MARKER_PERIOD = 0.2
 """Time between two publications of markers, or that of the estimate if it is longer [s]. Locked
 to the sensor's frame they move with it in between, and they cost more than all else."""
 
-LEVELLING_TIME = 2.0
-"""Time constant with which the upward direction gives in to the accelerometer [s]."""
-
 
 class RvizOutput:
     """Publishes `markers`, and `payload` on /tf, at the times that the estimator does.
@@ -42,7 +38,6 @@ class RvizOutput:
         self._turns = max(1, round(MARKER_PERIOD / period))
         self._turn = 0
         self._markers = PayloadMarkers(period)
-        self._batches: list[FilteredBatch] = []
         self._newest: FilteredBatch | None = None
         self._up: FloatArray | None = None
         self._axes: FloatArray | None = None
@@ -51,10 +46,13 @@ class RvizOutput:
 
     def take(self, batch: FilteredBatch) -> None:
         """Take note of filtered samples, for the force and the upward direction."""
-        if wanted(self._publisher):
-            self._batches.append(batch)
-        else:
-            self._batches, self._newest, self._up, self._resolved = [], None, None, None
+        if not wanted(self._publisher):
+            self._newest = self._up = self._resolved = None
+        elif batch.stamps.size:
+            self._newest = batch
+            known = batch.gravity[np.isfinite(batch.gravity).all(axis=1)]
+            if known[-1:].any():
+                self._up = -known[-1] / np.linalg.norm(known[-1])
 
     def publish(
         self, estimate: PayloadEstimate | None, state: str, stage: PayloadEstimator
@@ -83,7 +81,6 @@ class RvizOutput:
                 self._frame.send(estimate.stamp, estimate.frame, shape.center, shape.axes)
         if showing:
             scene = None
-            self._note()
             if estimate is not None and self._up is not None:
                 force = self._external_force(stage)
                 scene = Scene(estimate, state == 'fault', shape, self._up, force)
@@ -103,47 +100,9 @@ class RvizOutput:
         self._axes = shape.axes if known else None
         return shape
 
-    def _note(self) -> None:
-        """Follow the upward direction through the samples since the last time."""
-        for batch in self._batches:
-            steps = np.diff(batch.stamps, prepend=batch.stamps[:1])
-            if self._newest is not None:
-                steps[0] = batch.stamps[0] - self._newest.stamps[-1]
-            for k, step in enumerate(steps * 1e-9):
-                turning, acceleration = batch.angular_velocity[k], batch.linear_acceleration[k]
-                if np.isfinite([turning, acceleration]).all():
-                    self._up = levelled(self._up, turning, acceleration, step)
-            self._newest = batch
-        self._batches = []
-
     def _external_force(self, stage: PayloadEstimator) -> FloatArray | None:
         """Return the force of contact on the load at the newest sample, in S [N]."""
         if self._newest is None:
             return None
         explained = stage.explain(self._newest.select(slice(-1, None)))
         return None if explained is None else explained[1][0, :3]
-
-
-def levelled(
-    up: FloatArray | None, angular_velocity: FloatArray, acceleration: FloatArray, step: float
-) -> FloatArray:
-    """Follow the upward direction in a turning frame, as an attitude filter does.
-
-    ``d up / dt = -omega x up + (a / |a| - up) / T``: at rest an accelerometer points upwards, and
-    in motion its mean does.
-
-    Parameters
-    ----------
-    up : (3,) unit vector in S before, or None.
-    angular_velocity : (3,) omega of S, in S [rad/s].
-    acceleration : (3,) a = p.. - g of S, in S [m/s^2].
-    step : since the sample before [s].
-    """
-    size = float(np.linalg.norm(acceleration))
-    if up is None or not 0.0 <= step <= LEVELLING_TIME:
-        return acceleration / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
-    turned = up - step * (pinocchio.skew(angular_velocity) @ up)
-    if size > 0.0:
-        turned += step / LEVELLING_TIME * (acceleration / size - turned)
-    level: FloatArray = turned / np.linalg.norm(turned)
-    return level
