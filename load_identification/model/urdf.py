@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError
-from load_identification.typing_aliases import FloatArray
 
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic')
 """Moving joints that the chain from the root to the sensor may have, besides fixed ones."""
@@ -119,22 +117,6 @@ def check_joints(
                 f'joint {joint!r} {where} mimics {mimic.get("joint")!r}: '
                 'only joints that move on their own are allowed there'
             )
-
-
-def configurations(model: pinocchio.Model, q: FloatArray) -> FloatArray:
-    """Turn joint positions (n, J) into Pinocchio's configurations (n, nq).
-
-    It holds a continuous joint's angle as cosine and sine, any other value as is.
-    """
-    if model.nq == model.nv:
-        return q
-    out = np.empty((len(q), model.nq))
-    for values, joint in zip(q.T, list(model.joints)[1:], strict=True):
-        if joint.nq == 2:
-            out[:, joint.idx_q], out[:, joint.idx_q + 1] = np.cos(values), np.sin(values)
-        else:
-            out[:, joint.idx_q] = values
-    return out
 
 
 def parse_xml(urdf: str) -> ElementTree.Element:
