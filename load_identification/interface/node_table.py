@@ -87,17 +87,12 @@ NODES = {
 }  # fmt: skip
 """By the name of the node. `/tf` and `/tf_static` only where tf2_ros is installed."""
 
-PROGRAMS = {
-    'load_identification': (
-        'fusion_node', 'filter_node', 'estimator_node', 'compensation_node',
-    ),
-    'fusion_node': ('fusion_node',),
-    'filter_node': ('filter_node',),
-    'estimator_node': ('estimator_node',),
-    'compensation_node': ('compensation_node',),
+PROGRAMS: Mapping[str, tuple[str, ...]] = {
+    **{name: (name,) for name in NODES},
+    'load_identification': ('fusion_node', 'filter_node', 'estimator_node', 'compensation_node'),
     'hexapod_node': ('hexapod_node', 'estimator_node'),
     'arm_estimator_node': ('arm_estimator_node', 'estimator_node'),
-}  # fmt: skip
+}
 """The nodes that each program runs, hexapod_node the second one by its parameter with_estimator.
 
 What they hand on to one another stays within it.
@@ -154,15 +149,8 @@ def _once(names: Iterable[str]) -> list[str]:
 
 
 def _listed(title: str, names: Sequence[str]) -> list[str]:
-    indent = '  '
-    words = textwrap.wrap(
-        '  '.join(names),
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
-    return [f'{title}:', *words, ''] if names else []
+    words = textwrap.wrap('  '.join(names), WIDTH - 2, break_on_hyphens=False)
+    return [f'{title}:', *(f'  {line}' for line in words), ''] if names else []
 
 
 def _shown(default: object) -> str:
