@@ -70,11 +70,9 @@ class NodeProcess:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed in __exit__
         # Offset and tool of a real robot are not to be read, nor written over.
         self._home = tempfile.TemporaryDirectory(prefix='load_demo-')
+        command = (sys.executable, '-m', 'load_identification.nodes.transport.entry', program)
         self._process = subprocess.Popen(
-            [
-                *(sys.executable, '-m', 'load_identification.nodes.transport.entry', program),
-                *('--ros-args', *arguments),
-            ],
+            [*command, '--ros-args', *arguments],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,

@@ -49,14 +49,8 @@ def _run(options: argparse.Namespace) -> int:
     from load_identification.simulation.hexapod import GEOMETRY_FILE
 
     with demo_node('hexapod_demo', options.argv) as node:
-        holds = demonstrate(
-            node,
-            options.mechanism or GEOMETRY_FILE,
-            options.duration,
-            options.seed,
-            options.speed,
-            Console(highlight=False),
-        )
+        path, console = options.mechanism or GEOMETRY_FILE, Console(highlight=False)
+        holds = demonstrate(node, path, options.duration, options.seed, options.speed, console)
         return HOLDS if holds else DOES_NOT_HOLD
 
 

@@ -169,19 +169,10 @@ class View:
         head = Text.assemble(
             (f'{self._simulation.phase(elapsed):16}', 'bold'), f'{clock}   {self._rates_text}'
         )
-        return Group(
-            Text(),
-            head,
-            interval_table(
-                PARAMETERS,
-                estimate.values,
-                estimate.std,
-                estimate.identified,
-                'not yet',
-                to_message_order(self._simulation.truth.payload.to_vector()),
-            ),
-            self._missing(),
-        )
+        truth, known = self._simulation.truth.payload.to_vector(), estimate.identified
+        values, std = estimate.values, estimate.std
+        table = interval_table(PARAMETERS, values, std, known, 'not yet', to_message_order(truth))
+        return Group(Text(), head, table, self._missing())
 
     def _missing(self) -> Text:
         """Return why something is not identified yet."""

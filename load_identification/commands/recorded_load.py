@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 from rich.table import Table
 
 from load_identification.errors import ParameterError
@@ -108,15 +108,7 @@ def _print_list(console: Console, title: str, items: Sequence[str]) -> None:
 def _progress() -> Progress:
     """Return a progress bar on standard error; nothing of it where that is no terminal."""
     console = Console(stderr=True)
-    return Progress(
-        TextColumn('{task.description}'),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    return Progress(console=console, transient=True, disable=not console.is_terminal)
 
 
 def _outcome(

@@ -283,25 +283,15 @@ def joint_axes(robot: Robot, position: FloatArray) -> tuple[RotationAxis, ...]:
     count = len(robot.joints)
     # Each joint at 1 rad/s by itself: the twist of S is its axis, and axis x arm.
     motion = robot.motion(np.tile(position, (count, 1)), np.eye(count), np.zeros((count, count)))
-    axes = zip(
-        robot.joints,
-        motion.angular_velocity,
-        motion.linear_velocity,
-        robot.velocity_limits,
-        robot.effort_limits,
-        strict=True,
-    )
-    return tuple(
-        RotationAxis(
-            name,
-            direction,
-            np.cross(velocity, direction),
-            float(limit) or np.inf,
-            float(effort) or np.inf,
-        )
-        for name, direction, velocity, limit, effort in axes
-        if direction.any()
-    )
+    axes = []
+    for k, (name, direction) in enumerate(zip(robot.joints, motion.angular_velocity, strict=True)):
+        arm = np.cross(motion.linear_velocity[k], direction)
+        limits = (robot.velocity_limits[k], robot.effort_limits[k])
+        if direction.any():
+            axes.append(
+                RotationAxis(name, direction, arm, *(float(one) or np.inf for one in limits))
+            )
+    return tuple(axes)
 
 
 def _alike(frame: str, links: Sequence[str]) -> list[str]:

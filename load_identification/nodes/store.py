@@ -199,12 +199,9 @@ def _quantity(section: Any, where: str, size: int) -> tuple[FloatArray, FloatArr
     rows = field(section, 'covariance', prefix)
     if not isinstance(rows, list) or len(rows) != size:
         raise ParameterError(f'{where}.covariance must be a list of {size} rows')
-    covariance = np.array(
-        [
-            vector(row, f'{where}.covariance[{i}]', size, -(LARGEST**2), LARGEST**2)
-            for i, row in enumerate(rows)
-        ]
-    )
+    names = (f'{where}.covariance[{i}]' for i in range(size))
+    pairs, most = zip(rows, names, strict=True), LARGEST**2
+    covariance = np.array([vector(row, name, size, -most, most) for row, name in pairs])
     _check_covariance(covariance, f'{where}.covariance')
     value = vector(field(section, 'value', prefix), f'{where}.value', size, -LARGEST, LARGEST)
     return value, covariance, _stamp(section, where)
