@@ -12,11 +12,15 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from load_identification.interface import node_table
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.interface.cdr import Layout, joint_state_layout, wrench_layout
 from load_identification.interface.messages import NS, set_stamp, set_wrench
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS, STREAM_QOS
 from load_identification.typing_aliases import FloatArray, IntArray
+
+FILTERED = dict(zip(node_table.FILTERED, (WrenchStamped, TwistStamped, AccelStamped), strict=True))
+"""The topics of a filtered batch, with their types."""
 
 
 def wanted(publisher: Any) -> bool:
@@ -131,10 +135,7 @@ class FilteredPublisher:
     """Publishes filtered batches while somebody listens."""
 
     def __init__(self, node: Node) -> None:
-        kinds = {'wrench': WrenchStamped, 'twist': TwistStamped, 'accel': AccelStamped}
-        self._publishers = [
-            SixNumberPublisher(node, kind, f'filtered/{name}') for name, kind in kinds.items()
-        ]
+        self._publishers = [SixNumberPublisher(node, k, topic) for topic, k in FILTERED.items()]
 
     def publish(self, batch: FilteredBatch) -> None:
         """Publish a batch on those of the three topics that have a listener."""

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import AccelStamped, InertiaStamped, TwistStamped, WrenchStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
@@ -32,6 +32,7 @@ from load_identification.interface.messages import (
 from load_identification.interface.names import COMPENSATED
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.nodes.diagnostics import Report
+from load_identification.nodes.transport.publishers import FILTERED
 from load_identification.nodes.transport.subscriptions import (
     LATCHED_QOS,
     QUEUE,
@@ -135,14 +136,8 @@ def _rows(samples: Iterable[Sample], name: str) -> Any:
 JUMP = NS
 """A stamp farther ahead than this is believed only once the next one follows on it [ns]."""
 
-SENT = (
-    'wrench',
-    'linear_velocity',
-    'angular_velocity',
-    'linear_acceleration',
-    'angular_acceleration',
-)
-"""What the three topics carry of a batch."""
+SENT = FilteredBatch.arrays()[1:6]
+"""What the three topics carry of a batch: the wrench, velocities and accelerations."""
 
 Triple = tuple[Any, Any, Any]
 
@@ -157,11 +152,7 @@ class FilteredReader:
 
     def __init__(self, node: Node) -> None:
         self.dropped: Counter[str] = Counter()
-        self._inputs = (
-            StreamSubscription(node, WrenchStamped, 'filtered/wrench'),
-            StreamSubscription(node, TwistStamped, 'filtered/twist'),
-            StreamSubscription(node, AccelStamped, 'filtered/accel'),
-        )
+        self._inputs = [StreamSubscription(node, kind, name) for name, kind in FILTERED.items()]
         self._matcher = StampMatcher(len(self._inputs))
         self._motion = MotionOfUnknownRobot()
         self._newest: int | None = None
