@@ -154,6 +154,14 @@ def test_a_joint_state_that_contradicts_itself_is_dropped_and_counted(
     assert dropped == {reason: 1}
 
 
+def test_joint_states_of_alternating_layouts_come_in_their_order_where_that_is_asked_for() -> None:
+    reader = JointStateReader(Counter(), decoder(JointState))
+    raws = [serialize_message(joints(k, carries_velocity=k % 3 > 0)) for k in range(30)]
+    for _ in range(2):  # The layouts are not known at first.
+        stamps = np.concatenate([batch.stamps for batch in reader.read_in_order(raws)])
+        np.testing.assert_array_equal(stamps, START + np.arange(30))
+
+
 def joined_pairs(pairs: Sequence[tuple[JointState, WrenchStamped]]) -> list[SynchronizedBatch]:
     """Return what becomes of pairs, each of which has come in a batch of its own."""
     read = (

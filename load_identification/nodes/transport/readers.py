@@ -99,7 +99,8 @@ class SynchronizedReader:
 
     def read(self) -> Iterator[SynchronizedBatch]:
         """Yield what has become complete."""
-        states = self._joint_reader.read(self._joint_states.take_serialized())
+        # In their order, for a stamp that falls is a stream that starts afresh.
+        states = self._joint_reader.read_in_order(self._joint_states.take_serialized())
         wrenches = self._wrench_reader.read(self._wrenches.take_serialized())
         return synchronized(self._matcher.update([_samples(states), _samples(wrenches)]))
 
