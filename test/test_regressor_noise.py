@@ -55,7 +55,7 @@ def test_what_noise_of_the_regressor_took_is_given_back() -> None:
     rows = clean + spread * rng.standard_normal(clean.shape)
     covariance = np.linalg.inv(rows.T @ rows)
     mean = covariance @ rows.T @ (clean @ truth)
-    change, more = sharpened(mean, covariance, len(rows) * np.diag(spread**2))
+    change, more = sharpened(mean, covariance, len(rows) * np.diag(spread**2), covariance)
     assert np.all(np.abs(mean - truth)[1:] > [0.02, 0.08])
     np.testing.assert_allclose(mean + change, truth, atol=0.02)
     # By the uncertainty of the noise's own size the interval grows more than the estimate moves.

@@ -65,7 +65,8 @@ def rich(mount: Mount, duration: float, rng: np.random.Generator, part: float = 
     """
     lower, upper, fastest = _limits(mount)
     half = part * (upper - lower) / 2.0
-    center = rng.uniform(lower + half, upper - half)
+    # Where all of the range is used, rounding may put one of them beyond the other.
+    center = rng.uniform(np.minimum(lower + half, upper - half), upper - half)
     segments: list[Sines | Move] = []
     left = duration
     while left > 1e-6:

@@ -103,11 +103,9 @@ def known(belief: Belief) -> Knowledge:
     its = of_best[np.ix_(sharp, sharp)]
     hidden = np.zeros((PARAMETERS, PARAMETERS))
     if np.sum(its * belief.blur) > LEAST_BLUR:
-        change, more = sharpened(belief.values[asked[sharp]], its, belief.blur)
-        # The offset goes with them.
-        along = np.linalg.solve(its, of_best[sharp][:, : len(places)]).T
-        added = along @ more @ along.T
-        mean, covariance, hidden = mean + along @ change, covariance + added, added[body, body]
+        along = of_best[sharp][:, : len(places)]
+        change, more = sharpened(belief.values[asked[sharp]], its, belief.blur, along)
+        mean, covariance, hidden = mean + change, covariance + more, more[body, body]
     wandering = drift.mixed(weight, means[:, body], conditional)[1] - conditional[steady]
     return Knowledge(
         body=mean[body],
@@ -122,7 +120,7 @@ def known(belief: Belief) -> Knowledge:
 
 
 def sharpened(
-    mean: FloatArray, covariance: FloatArray, blur: FloatArray
+    mean: FloatArray, covariance: FloatArray, blur: FloatArray, along: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return by how much the noise of the accelerations has changed means, and what it hides.
 
@@ -137,22 +135,24 @@ def sharpened(
         x_0 and P.
     blur : (n, n) array
         M.
+    along : (n, k) array
+        Covariance of x with what is asked for, x itself or what goes with it.
 
     Returns
     -------
-    change, more : (n,) and (n, n) arrays
-        To be added to mean and covariance.
+    change, more : (k,) and (k, k) arrays
+        To be added to mean and covariance of what is asked for.
     """
     scale = np.sqrt(np.diag(covariance))
     unit = covariance / np.outer(scale, scale) + 1e-12 * np.eye(len(scale))
-    root = scale[:, None] * np.linalg.cholesky(unit)
-    shares, axes = np.linalg.eigh(root.T @ blur @ root)
+    root = np.linalg.cholesky(unit)
+    shares, axes = np.linalg.eigh(root.T @ (blur * np.outer(scale, scale)) @ root)
     shares = np.clip(shares, 0.0, MOST_BLUR)
-    turned = root @ axes
-    before = np.linalg.solve(turned, mean)
+    turned = np.linalg.solve(root @ axes, np.column_stack([mean, along]) / scale[:, None])
+    before, parts = turned[:, 0], turned[:, 1:]
     grown = 1.0 / (1.0 - shares)
     more = grown - 1.0 + (BLUR_KNOWN * shares * grown**2 * before) ** 2
-    return turned @ ((grown - 1.0) * before), (turned * more) @ turned.T
+    return parts.T @ ((grown - 1.0) * before), (parts.T * more) @ parts
 
 
 def budget(
