@@ -42,9 +42,10 @@ from load_identification.estimation.systematic_errors import SystematicErrors
 from load_identification.estimation.time_delay import DelayEstimate
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.model.robot import RotationAxis
+from load_identification.signals.joint_noise import AVERAGED
 from load_identification.typing_aliases import FloatArray
 
-BLOCK_NS = 100_000_000
+BLOCK_NS = round(1e9 * AVERAGED)
 """Length of a block [ns]: a third of the time within which a change is to be noticed."""
 
 COARSEST = 10.0

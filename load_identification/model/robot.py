@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError, FrameError, ParameterError
-from load_identification.model.urdf import check_joints, parse_description
+from load_identification.model.urdf import check_joints, configurations, parse_description
 from load_identification.typing_aliases import FloatArray
 
 
@@ -236,22 +236,6 @@ class Robot:
         for joint, column in zip(self.joints, columns, strict=True):
             if not column.any():
                 raise DescriptionError(f'joint {joint!r} has the axis 0 0 0: it needs a direction')
-
-
-def configurations(model: pinocchio.Model, q: FloatArray) -> FloatArray:
-    """Turn joint positions (n, J) into Pinocchio's configurations (n, nq).
-
-    It holds a continuous joint's angle as cosine and sine, any other value as is.
-    """
-    if model.nq == model.nv:
-        return q
-    out = np.empty((len(q), model.nq))
-    for values, joint in zip(q.T, list(model.joints)[1:], strict=True):
-        if joint.nq == 2:
-            out[:, joint.idx_q], out[:, joint.idx_q + 1] = np.cos(values), np.sin(values)
-        else:
-            out[:, joint.idx_q] = values
-    return out
 
 
 def tilted(gravity: FloatArray) -> FloatArray:

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from xml.etree import ElementTree
 from xml.parsers import expat
 
+import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError
+from load_identification.typing_aliases import FloatArray
 
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic')
 """Moving joints that the chain from the root to the sensor may have, besides fixed ones."""
@@ -135,3 +137,19 @@ def parse_xml(urdf: str) -> ElementTree.Element:
     except (expat.ExpatError, ValueError) as error:
         raise DescriptionError(f'robot description is not well-formed XML: {error}') from error
     return builder.close()
+
+
+def configurations(model: pinocchio.Model, q: FloatArray) -> FloatArray:
+    """Turn joint positions (n, J) into Pinocchio's configurations (n, nq).
+
+    It holds a continuous joint's angle as cosine and sine, any other value as is.
+    """
+    if model.nq == model.nv:
+        return q
+    out = np.empty((len(q), model.nq))
+    for values, joint in zip(q.T, list(model.joints)[1:], strict=True):
+        if joint.nq == 2:
+            out[:, joint.idx_q], out[:, joint.idx_q + 1] = np.cos(values), np.sin(values)
+        else:
+            out[:, joint.idx_q] = values
+    return out

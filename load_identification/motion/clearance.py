@@ -9,8 +9,7 @@ import pinocchio
 
 from load_identification.errors import FrameError, ParameterError
 from load_identification.model.collision_geometry import collision_geometry
-from load_identification.model.robot import configurations
-from load_identification.model.urdf import parse_description
+from load_identification.model.urdf import configurations, parse_description
 from load_identification.motion.limits import TURN, Box, Limits
 from load_identification.typing_aliases import FloatArray
 

@@ -177,7 +177,6 @@ class PipelineNode(Node):
 
         def look() -> None:
             nonlocal published, logged, due, may_log
-            self.look()
             now, reason, details = time.monotonic(), self.reason(), self.details()
             caught = (
                 f'{guard.count} internal errors, the last {guard.words}' if guard.count else ''
@@ -209,4 +208,5 @@ class PipelineNode(Node):
             array.header.stamp = self.get_clock().now().to_msg()
             publisher.publish(array)
 
+        every(self, LOOK, self.look)
         every(self, LOOK, look)

@@ -38,7 +38,7 @@ class WindowNoise:
     def __init__(self) -> None:
         self._windows = 0
         self._products: FloatArray = np.zeros((2, 0, 0))
-        self._freedom = 0.0
+        self._freedom: FloatArray = np.zeros((2, 0, 0))
 
     def update(self, offsets: FloatArray, used: BoolArray, values: FloatArray) -> FloatArray:
         """Take in k windows of w samples of J positions and velocities.
@@ -50,7 +50,7 @@ class WindowNoise:
         """
         k, joints = len(values), values.shape[2] // 2
         if self._products.shape[1] != joints:
-            self._products, self._freedom = np.zeros((2, joints, joints)), 0.0
+            self._products = self._freedom = np.zeros((2, joints, joints))
         covariance = np.empty((k, 2, joints, joints))
         begin = 0
         for window in range(-self._windows % LOOK_EVERY, k, LOOK_EVERY):
@@ -71,14 +71,13 @@ class WindowNoise:
         found = (basis.T @ (samples - samples.mean(axis=0))).reshape(freedom, 2, -1).swapaxes(0, 1)
         products = found.swapaxes(1, 2) @ found
         # A velocity not published in this window shows nothing.
-        products = np.where(np.isnan(products), freedom * self._covariance(), products)
-        self._products = FORGETTING * self._products + np.nan_to_num(products)
-        self._freedom = FORGETTING * self._freedom + freedom
+        shown = np.isfinite(products)
+        self._products = np.where(shown, FORGETTING * self._products + products, self._products)
+        self._freedom = np.where(shown, FORGETTING * self._freedom + freedom, self._freedom)
 
     def _covariance(self) -> FloatArray:
-        if not self._freedom:
-            return np.full_like(self._products, np.nan)
-        return np.asarray(self._products / self._freedom)
+        with np.errstate(invalid='ignore'):
+            return np.asarray(self._products / self._freedom)
 
 
 @lru_cache(maxsize=64)
@@ -138,4 +137,6 @@ def acceleration_noise(
     parts = np.stack([1.0 - share, share], axis=1) * np.sqrt(gains[:, ::-1, None])
     scaled = parts[:, :, :, None] * np.nan_to_num(covariance) * parts[:, :, None]
     values, axes = np.linalg.eigh(scaled.sum(axis=1))
-    return np.asarray(axes * np.sqrt(np.maximum(values, 0.0))[:, None])
+    # The symmetric root: it changes little where the covariance does, and can be averaged.
+    root = axes * np.sqrt(np.maximum(values, 0.0))[:, None]
+    return np.asarray(root @ np.swapaxes(axes, 1, 2))

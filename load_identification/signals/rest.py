@@ -166,4 +166,5 @@ def at_rest_without_motion(batch: FilteredBatch) -> FilteredBatch:
         angular_velocity=np.where(moving, batch.angular_velocity, 0.0),
         linear_acceleration=np.where(moving, batch.linear_acceleration, -batch.gravity),
         angular_acceleration=np.where(moving, batch.angular_acceleration, 0.0),
+        acceleration_noise=np.where(moving[:, None], batch.acceleration_noise, 0.0),
     )

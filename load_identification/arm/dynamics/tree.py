@@ -9,8 +9,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError, ParameterError
-from load_identification.model.robot import configurations
-from load_identification.model.urdf import check_joints, parse_description
+from load_identification.model.urdf import check_joints, configurations, parse_description
 from load_identification.typing_aliases import FloatArray
 
 PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')

@@ -180,7 +180,8 @@ class Belief:
         variance += prior * np.where(scales[group] > SCALE_STEP * self.scales[group], more, 0.0)
         keep = np.full(len(places), kept)
         triangles = tuple(relax(t, places, keep, variance) for t in self.triangles)
-        return replace(self, triangles=triangles, scales=scales, unrelaxed=0.0)
+        blur = model.relaxed_blur(self.blur, kept)
+        return replace(self, triangles=triangles, scales=scales, blur=blur, unrelaxed=0.0)
 
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
@@ -235,17 +236,16 @@ class Belief:
         return later if later.settled else later._held(block)
 
     def _with_rows(self, rows: FloatArray, block: Block, noise: FloatArray) -> Belief:
-        """Take in the weighted rows of a block; the blur fades as what is known of errors does."""
+        """Take in the weighted rows of a block."""
         joined = tuple(combine(triangle, rows) for triangle in self.triangles)
         pairs = zip(joined, self.triangles, strict=True)
         gains = [log_likelihood(new) - log_likelihood(old) for new, old in pairs]
-        rate = 1.0 / self.model.relaxation + 1.0 / self.model.forgetting_time
-        blur = float(np.exp(-rate * block.elapsed)) * self.blur
+        age = 0.0 if block.rest else block.elapsed / self.model.forgetting_time
         return replace(
             self,
             triangles=joined,
             scores=self.scores + np.array(gains),
-            blur=blur + self.model.blur(block, self.body, noise),
+            blur=np.exp(-age) * self.blur + self.model.blur(block, self.body, noise),
         )
 
     def _learned_noise(self, block: Block, rows: FloatArray, noise: FloatArray) -> NoiseLevels:
@@ -337,7 +337,7 @@ class Belief:
         lost = np.isin(self.model.places(self.model.body), unknowns)
         known = not lost.any()
         triangles = (triangle,) * len(self.triangles)
-        blur = self.blur if known else self.model.no_blur
+        blur = self.blur if known else self.model.relaxed_blur(self.blur, 1.0, lost=True)
         return replace(
             self,
             triangles=triangles,

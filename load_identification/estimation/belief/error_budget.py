@@ -101,11 +101,12 @@ def known(belief: Belief) -> Knowledge:
     # Errors and phi, in the order of the blur.
     sharp = np.concatenate([np.arange(len(places), len(asked)), np.arange(PARAMETERS)])
     its = of_best[np.ix_(sharp, sharp)]
-    hidden = np.zeros((PARAMETERS, PARAMETERS))
+    errors, hidden = belief.values[model.errors], np.zeros((PARAMETERS, PARAMETERS))
     if np.sum(its * belief.blur) > LEAST_BLUR:
-        along = of_best[sharp][:, : len(places)]
-        change, more = sharpened(belief.values[asked[sharp]], its, belief.blur, along)
-        mean, covariance, hidden = mean + change, covariance + more, more[body, body]
+        change, more = sharpened(belief.values[asked[sharp]], its, belief.blur, of_best[sharp])
+        published = slice(len(places))
+        mean, covariance = mean + change[published], covariance + more[published, published]
+        hidden, errors, of_best = more[body, body], errors + change[len(places) :], of_best + more
     wandering = drift.mixed(weight, means[:, body], conditional)[1] - conditional[steady]
     return Knowledge(
         body=mean[body],
@@ -113,7 +114,7 @@ def known(belief: Belief) -> Knowledge:
         covariance=covariance,
         noise=conditional[steady] + hidden,
         drift=wandering,
-        errors=belief.values[model.errors],
+        errors=errors,
         errors_std=np.sqrt(np.diag(of_best)[len(places) :]),
         freedom=belief.noise.freedom,
     )
@@ -151,7 +152,7 @@ def sharpened(
     turned = np.linalg.solve(root @ axes, np.column_stack([mean, along]) / scale[:, None])
     before, parts = turned[:, 0], turned[:, 1:]
     grown = 1.0 / (1.0 - shares)
-    more = grown - 1.0 + (BLUR_KNOWN * shares * grown**2 * before) ** 2
+    more = grown**2 - 1.0 + (BLUR_KNOWN * shares * grown**2 * before) ** 2
     return parts.T @ ((grown - 1.0) * before), (parts.T * more) @ parts
 
 

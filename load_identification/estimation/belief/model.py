@@ -169,6 +169,22 @@ class Model:
         most = by_group(made) / np.maximum(by_group(live.astype(float)), 1.0)
         return np.asarray(flat.T @ flat) / max(float(most.max()), 1.0)
 
+    def relaxed_blur(self, blur: FloatArray, kept: float, lost: bool = False) -> FloatArray:
+        """Return a blur when of what is known of the systematic errors so much is kept.
+
+        As in `relax` what is known of phi given the errors stays: of the blur's part on them,
+        M_ee = M_ep M_pp^-1 M_pe + rest, the rest alone fades. With `lost`, phi is forgotten.
+        """
+        errors, body = slice(self.systematic.size), slice(self.systematic.size, None)
+        scale = np.sqrt(np.maximum(np.diag(blur)[body], 1e-300))
+        unit = np.linalg.pinv(blur[body, body] / np.outer(scale, scale), 1e-9, hermitian=True)
+        along = blur[errors, body] / scale
+        with_body = along @ unit @ along.T
+        out = np.zeros_like(blur) if lost else blur.copy()
+        rest = kept * (blur[errors, errors] - with_body)
+        out[errors, errors] = rest if lost else with_body + rest
+        return out
+
     def weighted(self, block: Block, body: FloatArray, noise: FloatArray) -> FloatArray:
         """Return a block's rows over their noise, (live, size + 1)."""
         rows = self.rows(block, body)

@@ -56,7 +56,7 @@ def over_gate(
         information = (block.root / np.repeat(noise, 3)[:, None])[live][:, live]
         covariance = covariance.copy()
         covariance[np.ix_(live, live)] += np.linalg.inv(information.T @ information)
-    # The faster it goes, the more of it comes from the accelerations.
+    # What the accelerations of this block are off by.
     moving = DOUBT * (block.blur @ belief.values[belief.model.body])
     covariance = covariance + np.diag(unsure * white) + moving.T @ moving
     ratios = []

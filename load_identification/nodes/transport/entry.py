@@ -48,4 +48,9 @@ hexapod_node = functools.partial(_run, 'hexapod_node', 'hexapod_pipeline')
 arm_estimator_node = functools.partial(_run, 'arm_estimator_node', 'arm_pipeline')
 
 if __name__ == '__main__':
-    raise SystemExit(globals()[sys.argv[1]]())
+    from load_identification.interface.node_table import PROGRAMS
+
+    if sys.argv[1:2] and sys.argv[1] in PROGRAMS:
+        raise SystemExit(globals()[sys.argv[1]]())
+    print(f'name one of {", ".join(PROGRAMS)}', file=sys.stderr)
+    raise SystemExit(2)
