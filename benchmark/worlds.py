@@ -1,4 +1,4 @@
-"""Coverage in worlds that nothing was tuned on: arm, sensor, rates, errors and motion all drawn.
+"""Coverage in worlds drawn at random: arm, sensor, rates, errors and motion.
 
     python benchmark/worlds.py [--runs 100] [--seed 0] [--worst 5]
 
@@ -8,7 +8,7 @@ motion, and what a real cell may be like: noise from 0.02 to 0.5 N, encoders in 
 errors, fields, hysteresis, cables, drift, compliance, stamps that jitter, spikes, a load that
 swings, vibration, ripple that comes with the joints, slow noise, the sensor's own low-pass, values
 that are repeated, joint states that come more seldom. Printed: of all that was called identified
-the share that holds, in all and where each of these is present.
+the share that holds, in all and by motion, rate, encoders and what else is present.
 """
 
 from __future__ import annotations

@@ -41,6 +41,9 @@ from load_identification.simulation.changes.runs import (
 from load_identification.simulation.sensors import WRIST_SENSOR, load_wrench, measure, simulate
 from load_identification.typing_aliases import FloatArray
 
+RUNS = 3
+"""Of each scenario; benchmark/events.py has a hundred and more."""
+
 
 def stage() -> PayloadEstimator:
     return settings.payload_estimator(Parameters())
@@ -52,30 +55,33 @@ def kinds(estimator: PayloadEstimator) -> list[EventKind]:
 
 @pytest.mark.parametrize('scenario', SCENARIOS)
 def test_a_change_is_noticed_and_told_rightly_in_time_and_intervals_hold(scenario: str) -> None:
-    """One run of each: benchmark/events.py has a hundred and more."""
     draw, kind = SCENARIOS[scenario]
-    found = outcome(recorded(scenario, 500))
+    found = [outcome(recorded(scenario, 500 + seed)) for seed in range(RUNS)]
     # What changes slowly may be noticed as late after it has changed.
-    assert found.noticed <= DUE[kind] + draw(np.random.default_rng(0)).takes
-    assert not found.early
+    due = DUE[kind] + draw(np.random.default_rng(0)).takes
+    assert all(o.noticed <= due for o in found)
+    assert not any(o.early for o in found)
     # All of a run are correlated: their share spreads by 0.1 from run to run, with a long tail.
-    assert found.held >= 0.77 * found.claimed
-    assert found.held_since >= 0.77 * found.claimed_since
+    assert sum(o.held for o in found) >= 0.77 * sum(o.claimed for o in found)
+    assert sum(o.held_since for o in found) >= 0.77 * sum(o.claimed_since for o in found)
+    told = np.array([o.told for o in found])
     if scenario.startswith('push'):
-        assert found.told <= 3.2
-        assert abs(found.mass_error) < 4.0 * found.mass_std
+        assert np.all(told <= 3.2)
+        assert all(abs(o.mass_error) < 4.0 * o.mass_std for o in found)
     else:
-        assert not found.wrong
-        # What the issue asks for in 95 % of all runs.
-        assert found.told <= 2.0
-        assert found.claimed >= 3
+        assert not any(o.wrong for o in found)
+        # What the issue asks for: 95 % within 2 s of motion; of three, all but one at most.
+        assert np.sum(told <= 2.0) >= RUNS - 1, told
+        # 5 % of 0.5 kg are 0.25 N, twice what errors tied to the pose may be: those take longer.
+        assert np.sum(told <= 2.5) >= RUNS - scenario.startswith('5 %'), told
+        assert sum(o.claimed for o in found) >= 3 * RUNS
 
 
 def test_a_constant_load_and_offset_raise_no_alarm() -> None:
     """A minute of poses with rests; in motion there is none before any change above."""
     events, error = nominal(1)
     assert events == []
-    # A gram: what two minutes at 0.1 N leave is a hundredth of that.
+    # A gram: what a minute at 0.1 N leaves is a hundredth of that.
     assert abs(error) < 1e-3
 
 

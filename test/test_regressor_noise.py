@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from load_identification.estimation.belief.error_budget import sharpened
-from load_identification.interface.batches import SynchronizedBatch
+from load_identification.estimation.measurement import make_block
+from load_identification.interface.batches import JointBatch, SynchronizedBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.robot import Robot
 from load_identification.pipeline import settings
 from load_identification.signals.differentiator import Differentiator
 from load_identification.simulation.cells import Conditions, filtered, record, sample
@@ -60,6 +62,54 @@ def test_what_noise_of_the_regressor_took_is_given_back() -> None:
     np.testing.assert_allclose(mean + change, truth, atol=0.02)
     # By the uncertainty of the noise's own size the interval grows more than the estimate moves.
     assert np.all(np.sqrt(np.diag(more)) > 0.2 * np.abs(change))
+
+
+def test_intervals_hold_where_noise_is_half_of_the_information() -> None:
+    rng = np.random.default_rng(2)
+    held, count = np.zeros(2), 2000
+    for _ in range(count):
+        clean = rng.standard_normal((40, 2)) * [1.0, 0.1]
+        rows = clean + 0.1 * rng.standard_normal(clean.shape) * [0.0, 1.0]
+        truth = np.array([5.0, 1.0])
+        covariance = np.linalg.inv(rows.T @ rows)
+        mean = covariance @ rows.T @ (clean @ truth + rng.standard_normal(40))
+        blur = np.diag([0.0, 40 * 0.1**2])
+        change, more = sharpened(mean, covariance, blur, covariance)
+        std = np.sqrt(np.diag(covariance + more))
+        held += np.abs(mean + change - truth) < 1.96 * std
+    assert np.all(held / count > 0.94)
+
+
+@pytest.mark.parametrize('output_rate', [50.0, 100.0])
+def test_noise_of_a_block_does_not_depend_on_where_it_begins(output_rate: float) -> None:
+    mount = MOUNTS['seven_joints']
+    parameters = replace(Parameters(), gravity=mount.gravity, output_rate=output_rate)
+    sensors = replace(WRIST_SENSOR, encoder_resolution=1e-3)
+    path = sample(mount, MOTIONS['rich'](mount, 6.0, np.random.default_rng(0)), 6.0, 500.0)
+    load = drawn_load(np.random.default_rng(1), 1.5)
+    batch, _ = filtered(mount, *record(path, load, Conditions(sensors=sensors), 0), parameters)
+    size, found = round(0.1 * output_rate), []
+    for first in (40, 40 + size // 2):
+        blocks = [slice(k, k + size) for k in range(first, len(batch.stamps) - size, size)]
+        blurs = [make_block(batch.select(block), 0).blur for block in blocks]
+        found.append(np.mean([np.sum(blur[:, :3, 0:1] ** 2) for blur in blurs]))
+    assert found[0] > 0.0
+    np.testing.assert_allclose(found[1], found[0], rtol=0.1)
+
+
+def test_what_stands_still_has_no_noise_of_accelerations() -> None:
+    """At 125 Hz a window is too short to tell rest from a turning point; longer ones tell it."""
+    mount = MOUNTS['puma']
+    rng = np.random.default_rng(0)
+    stamps = 8_000_000 * np.arange(1500)
+    position = np.tile([0.1, -0.5, 0.4, 0.2, -0.3, 0.1], (len(stamps), 1))
+    position += 1e-4 * rng.standard_normal(position.shape)
+    robot = Robot(mount.urdf, mount.sensor_frame, mount.gravity)
+    joints = JointBatch(robot.joints, stamps, position, np.full_like(position, np.nan))
+    wrenches = WrenchBatch(mount.sensor_frame, stamps, rng.standard_normal((len(stamps), 6)))
+    batch, _ = filtered(mount, joints, wrenches, Parameters())
+    assert batch.rest[100:].all()
+    assert not batch.acceleration_noise[100:].any()
 
 
 @pytest.mark.parametrize(

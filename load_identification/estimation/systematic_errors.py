@@ -114,10 +114,11 @@ class SystematicErrors:
             for i, j in pairs
         ]
         rows += [(f'mounting.{a}', 'mounting', p.mounting) for a in AXES]
-        tilt = p.base_tilt if base else 0.0
+        tilt, first = p.base_tilt if base else 0.0, len(rows)
         rows += [(f'base_tilt.{a}', 'base_tilt', tilt) for a in AXES[:2]]
         rows += [(f'joint_zero.{k + 1}', 'joint_zero', p.joint_zero) for k in range(joints)]
         self._delay = len(rows)
+        self._angles = slice(first, self._delay)
         rows += [('delay', 'delay', p.delay)]
         # What comes with a batch is in units of its standard deviation.
         rows += [(f'drive_gain.{k + 1}', 'drive_gain', 1.0) for k in range(gains)]
@@ -167,11 +168,10 @@ class SystematicErrors:
         whole = np.zeros((6, len(self._used)))
         # The load pulls with m g, and with mc x g.
         by_angle = np.hstack([block.gravity_by_tilt, block.gravity_by_joint])
-        angles = slice(self._delay - by_angle.shape[1], self._delay)
         of_arm = self._delay + 1
         if by_angle.shape[1]:
-            whole[:3, angles] = body[0] * by_angle
-            whole[3:, angles] = SKEW @ body[1:4] @ by_angle
+            whole[:3, self._angles] = body[0] * by_angle
+            whole[3:, self._angles] = SKEW @ body[1:4] @ by_angle
         whole[:, self._delay] = -(block.slope @ body)
         whole[:, of_arm:] = block.sensitivity
         whole[:, of_arm : of_arm + len(block.by_gain)] += (block.by_gain @ wrench).T

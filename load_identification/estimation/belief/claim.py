@@ -162,7 +162,7 @@ def explained(belief: Belief, batch: FilteredBatch) -> tuple[FloatArray, FloatAr
     usable = finite_motion(batch)
     if not usable.any():
         return None
-    offset = belief.values[belief.model.offset]
+    offset = belief.knowledge.offset
     at = make_block(batch.select(usable), int(batch.stamps[0]))
     read = belief.besides(at) - offset
     predicted = read - regressor(batch) @ belief.values[belief.model.body]
