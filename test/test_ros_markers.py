@@ -305,10 +305,10 @@ def test_external_force_is_an_arrow_of_the_scale_stated(live: Pipeline, shown: S
 
     play(live, shown, uneven_recording())
     assert ('external_force', 0) not in shown.markers
-    sides = vector(shown['box'].scale)
-    # For 0.3 s: it is not known yet whether the load has changed.
+    # For 0.3 s: it is not known yet whether the load has changed. Slowly: a busy machine that
+    # loses samples of it knows another body than that of the play before.
     base = live.group.next_base()
-    live.group.play(pushed(feed(uneven_recording(), base)))
+    live.group.play(pushed(feed(uneven_recording(), base)), 5.0)
     wanted = {('external_force', 0), ('box', 0)}
     live.group.wait_for(lambda: wanted <= shown.markers.keys(), 'an arrow beside the body')
     live.settle()
@@ -316,7 +316,10 @@ def test_external_force_is_an_arrow_of_the_scale_stated(live: Pipeline, shown: S
     np.testing.assert_array_equal(start, np.zeros(3))
     np.testing.assert_allclose(NEWTONS_PER_METRE * tip, push, atol=2.0)
     # The body of before, in a colour of its own and in words, but the force is what it is.
-    np.testing.assert_allclose(vector(shown['box'].scale), sides, rtol=0.05)
+    boxes = [m for message in shown.messages for m in message.markers if m.ns == 'box']
+    before = [m for m in boxes if m.action == Marker.ADD and color_of(m) != pytest.approx(ORANGE)]
+    assert stamp_of(before[-1]) > base
+    np.testing.assert_allclose(vector(shown['box'].scale), vector(before[-1].scale), rtol=0.05)
     for ns in ('box', 'center_of_mass', 'mass'):
         assert color_of(shown[ns]) == pytest.approx(ORANGE)
     assert 'not resolved' in shown['mass'].text

@@ -149,10 +149,10 @@ def run(
         Whether errors are of several lines, such as what another process wrote.
     """
     argv = sys.argv[1:] if args is None else list(args)
+    begin()
     parser = make()
     parser.set_defaults(argv=argv)
     try:
-        begin()
         return work(parser.parse_args(without_ros_arguments(argv) if ros else argv))
     except LoadIdentificationError as error:
         text = str(error) if lines else ' '.join(str(error).split())
