@@ -54,6 +54,11 @@ class Program:
         )
         assert text in self.output, self.output
 
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended by itself."""
+        return self._process.poll() is not None
+
     def send(self, number: signal.Signals) -> None:
         """Send a signal to it, not to what it has started."""
         self._process.send_signal(number)
