@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -116,7 +117,7 @@ def _starting(prefix: str, values: Mapping[str, str]) -> dict[str, str]:
     return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
 
 
-class PipelineNode(Node):
+class PipelineNode(Node, ABC):
     """A node of the pipeline, with the parameters of its role, that can say how it is.
 
     Parameters
@@ -143,17 +144,17 @@ class PipelineNode(Node):
         """Time between two ticks [s]."""
         return self.poll_period
 
+    @abstractmethod
     def reason(self) -> str:
         """Return what is wrong or waited for, in words; empty when all is well."""
-        raise NotImplementedError
 
+    @abstractmethod
     def counts(self) -> Counter[str]:
         """Return the samples dropped, by reason."""
-        raise NotImplementedError
 
+    @abstractmethod
     def details(self) -> Mapping[str, str]:
         """Return further keys and values; `warning`: what is wrong though samples go on."""
-        raise NotImplementedError
 
     def look(self) -> None:
         """Take note of what comes and goes, each time that the node is looked at."""

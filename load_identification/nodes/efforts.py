@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -38,9 +39,9 @@ class EffortNode(PipelineNode):
         """Whether samples are wanted as they come rather than once per estimate."""
         return True
 
+    @abstractmethod
     def read(self) -> Iterator[Samples]:
         """Yield what the messages that wait complete."""
-        raise NotImplementedError
 
     def publish(self, samples: Samples) -> None:
         """Publish samples on those of the topics that have a listener.

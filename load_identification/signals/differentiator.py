@@ -277,7 +277,6 @@ class Differentiator:
             share = np.where(np.isnan(published), 0.0, share)
             rates = share * np.nan_to_num(published) + (1.0 - share) * rates
         noise = acceleration_noise(offsets, used, 1e-9 * self._period, covariance, share[:, 1])
-        noise[still] = 0.0
         return DifferentiatedBatch(
             stamps=self._stamps[centres],
             position=position[:, 0],
