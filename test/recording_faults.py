@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from load_identification.simulation.sensors import Recording
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 
 def seconds(recording: Recording) -> FloatArray:
@@ -62,27 +62,21 @@ def wrapped(recording: Recording, joint: int, turn: float) -> Recording:
     return replace(recording, position=position)
 
 
+def picked(recording: Recording, samples: slice | IntArray) -> Recording:
+    """Return what was published of some samples."""
+    published = ('stamps', 'position', 'velocity', 'wrench')
+    return replace(recording, **{name: getattr(recording, name)[samples] for name in published})
+
+
 def poses(recording: Recording, count: int, period: float, seed: int = 0) -> Recording:
     """Return samples of a recording in random order, one every period [s], nothing between."""
     chosen = np.random.default_rng(seed).permutation(len(recording.stamps))[:count]
     stamps = recording.stamps[0] + np.round(1e9 * period * np.arange(count)).astype(np.int64)
-    return replace(
-        recording,
-        stamps=stamps,
-        position=recording.position[chosen],
-        velocity=np.full_like(recording.velocity[chosen], np.nan),
-        wrench=recording.wrench[chosen],
-    )
+    found = picked(recording, chosen)
+    return replace(found, stamps=stamps, velocity=np.full_like(found.velocity, np.nan))
 
 
 def restamped(recording: Recording, period: float) -> Recording:
     """Return every so many samples of a recording, so that one comes each period [s]."""
     step = round(period / float(np.median(np.diff(seconds(recording)))))
-    part = slice(None, None, step)
-    return replace(
-        recording,
-        stamps=recording.stamps[part],
-        position=recording.position[part],
-        velocity=recording.velocity[part],
-        wrench=recording.wrench[part],
-    )
+    return picked(recording, slice(None, None, step))

@@ -49,9 +49,7 @@ class Program:
 
     def wait_for_line(self, text: str) -> None:
         """Wait until it has written a text; fail where it ends before."""
-        self._group.wait_for(
-            lambda: text in self.output or self._process.poll() is not None, f'{text!r}'
-        )
+        self._group.wait_for(lambda: text in self.output or self.ended, f'{text!r}')
         assert text in self.output, self.output
 
     @property

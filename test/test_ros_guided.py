@@ -34,10 +34,7 @@ RATE = 200.0
 """Of the arm's samples, for a machine with other work [Hz]."""
 
 TRIES = 3
-"""Of what a busy machine may have refused to begin."""
-
-LONGEST_START = 60.0
-"""Until it moves [s]."""
+"""Of what a busy machine may have had stopped before it was under way."""
 
 STILL = np.deg2rad(0.01)
 """An arm that moves less between two samples is at rest [rad]."""
@@ -140,21 +137,23 @@ def arm(cell: WatchedArm) -> WatchedArm:
 def moving(group: Group, arm: WatchedArm) -> Iterator[Program]:
     """Return the program while the arm moves.
 
-    Again where it has refused to begin: on a busy machine what it hears may be too old for that.
+    Again where it has ended before: a busy machine lets an arm fall silent, which is stopped.
     """
     for _ in range(TRIES):
         run = started(group, '--execute', '--yes')
-        end = time.monotonic() + LONGEST_START
-        while not run.ended and arm.turned < np.deg2rad(5.0) and time.monotonic() < end:
-            time.sleep(0.02)
-        if not run.ended and arm.turned > np.deg2rad(5.0):
+        if begun(group, arm, run):
             break
-        print(run.output)
         run.close()
         arm.go(POSE)
-    assert arm.turned > np.deg2rad(5.0), run.output
+    assert not run.ended, run.output
     yield run
     run.close()
+
+
+def begun(group: Group, arm: WatchedArm, run: Program) -> bool:
+    """Wait until the arm has moved, or the program has ended without; tell which."""
+    group.wait_for(lambda: run.ended or arm.turned > np.deg2rad(5.0), 'motion')
+    return not run.ended
 
 
 def started(group: Group, *arguments: str, typed: bool = False) -> Program:
