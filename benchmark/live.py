@@ -22,7 +22,6 @@ of the process compensation_node at 500 Hz (alone).
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import random
@@ -41,8 +40,8 @@ import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import AccelStamped, InertiaStamped, TwistStamped, WrenchStamped
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from rich.console import Console
 from rich.table import Table
 from sensor_msgs.msg import JointState
@@ -87,12 +86,12 @@ STREAMS = [name for name in EVERYTHING if '/' in name or name.startswith('wrench
 
 def empty_subscriber() -> None:
     """Subscribe to both topics and do nothing: what rclpy itself costs."""
-    rclpy.init()
+    # A signal ends it at once: `spin` may wait on for a message that never comes.
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = Node('empty_subscriber')
     node.create_subscription(JointState, '/joint_states', lambda _: None, INPUT_QOS)
     node.create_subscription(WrenchStamped, '/wrench', lambda _: None, INPUT_QOS)
-    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
-        rclpy.spin(node)
+    rclpy.spin(node)
 
 
 def feed(seconds: float) -> None:
