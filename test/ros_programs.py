@@ -32,7 +32,7 @@ class Program:
             env=os.environ
             | {
                 'ROS_DOMAIN_ID': str(group.domain),
-                'PYTHONPATH': str(CODE),
+                'PYTHONPATH': os.pathsep.join([str(CODE), os.environ.get('PYTHONPATH', '')]),
                 'PYTHONIOENCODING': 'utf-8',
             },
             stdin=subprocess.PIPE if typed else subprocess.DEVNULL,

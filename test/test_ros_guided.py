@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 import signal
-import threading
 import time
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from ros_helpers import Group
-from ros_messages import FRAME, NS, PAYLOAD, PUMA, stamp_of
+from ros_messages import NS, stamp_of
 from ros_programs import Program
-from trajectory_msgs.msg import JointTrajectory
+from ros_watched_arm import TRIES, WatchedArm
 
 from load_identification.commands import load_demo
-from load_identification.commands.guided.arm import GuidedArm
 from load_identification.commands.guided.demonstration import POSE
 from load_identification.commands.guided.identify_payload import (
     CANNOT_RUN,
@@ -26,76 +24,7 @@ from load_identification.commands.guided.identify_payload import (
 )
 from load_identification.interface.program import INTERRUPTED, TRAJECTORY
 from load_identification.motion.clearance import BOX
-from load_identification.motion.joint_path import JointMotion, Move, Sampled
 from load_identification.nodes.client.controller import TopicSender
-from load_identification.typing_aliases import FloatArray, IntArray
-
-RATE = 200.0
-"""Of the arm's samples, for a machine with other work [Hz]."""
-
-TRIES = 3
-"""Of what a busy machine may have had stopped before it was under way."""
-
-STILL = np.deg2rad(0.01)
-"""An arm that moves less between two samples is at rest [rad]."""
-
-
-class WatchedArm(GuidedArm):
-    """An arm that keeps what it does, and fails on demand; a thread of its own moves it."""
-
-    def __init__(self, group: Group) -> None:
-        super().__init__(group.node, PUMA, FRAME, POSE, PAYLOAD, TRAJECTORY, RATE)
-        self.stuck = False
-        self.trajectories: list[JointTrajectory] = []
-        self._log: list[tuple[IntArray, FloatArray]] = []
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def _run(self) -> None:
-        self.start()
-        while not self._over.wait(0.002):
-            self.publish_due()
-
-    def __enter__(self) -> WatchedArm:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _take(self, message: JointTrajectory) -> None:
-        self.trajectories.append(message)
-        super()._take(message)
-
-    def _motion(self, stamps: IntArray) -> JointMotion:
-        motion = super()._motion(stamps)
-        if self.stuck:
-            still = np.tile(self.position, (len(stamps), 1))
-            motion = JointMotion(still, np.zeros_like(still), np.zeros_like(still))
-        self._log.append((stamps, motion.position))
-        return motion
-
-    def go(self, pose: FloatArray) -> None:
-        """Have it go somewhere, as slowly as a joint can, and wait until it is there."""
-        move = Move(self.position, pose, 0.5)
-        times = np.linspace(0.0, move.duration, 20)
-        self._paths = [(time.time_ns(), Sampled(times, move.sample(times)))]
-        while np.max(np.abs(self.position - pose)) > 1e-9:
-            time.sleep(0.01)
-
-    @property
-    def turned(self) -> float:
-        """By how much the last joints are away from the pose [rad]."""
-        return float(np.max(np.abs(self.position - POSE)))
-
-    def rests_from(self, since: int) -> int:
-        """Return the stamp after which nothing has moved, by what was published since one [ns]."""
-        log = list(self._log)  # The arm goes on.
-        stamps = np.concatenate([each[0] for each in log])
-        position = np.concatenate([each[1] for each in log])
-        moving = np.max(np.abs(np.diff(position, axis=0)), axis=1) > STILL
-        return int(max(stamps[1:][moving], default=since))
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -118,7 +47,7 @@ def group() -> Iterator[Group]:
 @pytest.fixture(scope='module')
 def cell(group: Group) -> Iterator[WatchedArm]:
     """Return an arm in that graph."""
-    with WatchedArm(group) as arm:
+    with WatchedArm(group.node.context) as arm:
         group.wait_for(lambda: not arm.unheard, 'the pipeline')
         yield arm
 

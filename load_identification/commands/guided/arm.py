@@ -10,7 +10,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from load_identification.interface.messages import NS, stamp_of
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.model.robot import Robot
+from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointMotion, Sampled
 from load_identification.nodes.transport.publishers import InputPublisher
 from load_identification.nodes.transport.subscriptions import STREAM_QOS, DrainedSubscription
@@ -81,11 +81,15 @@ class GuidedArm(InputPublisher):
         self._next = int(stamps[-1]) + self._period
         motion = self._motion(stamps)
         self.position = motion.position[-1]
-        wrench = load_wrench(self._payload, self.robot.motion(*motion)) + self.external
+        wrench = self.load(self.robot.motion(*motion))
         noise = np.repeat([self._sensors.force_noise, self._sensors.torque_noise], 3)
         wrench += self._sensors.offset + noise * self._rng.standard_normal(wrench.shape)
         for stamp, position, raw in zip(stamps.tolist(), motion.position, wrench, strict=True):
             self.publish(stamp, position, raw)
+
+    def load(self, motion: FrameMotion) -> FloatArray:
+        """Return what the sensor feels in a motion of its frame, (n, 6) [N, N m]."""
+        return load_wrench(self._payload, motion) + self.external
 
     def _take(self, message: JointTrajectory) -> None:
         if tuple(message.joint_names) != self.robot.joints:
