@@ -163,6 +163,7 @@ def test_what_comes_too_near_is_refused_and_named(
         {'speed': 0.8},
         {'payload_radius': -0.1},
         {'amplitude': np.nan},
+        {'floor': np.nan},
     ],
 )
 def test_unusable_request_is_refused_with_what_is_allowed(values: dict[str, float]) -> None:

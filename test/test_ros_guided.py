@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from ros_helpers import Group
-from ros_messages import NS, stamp_of
+from ros_helpers import RELIABLE, Group
+from ros_messages import NS, joint_message, stamp_of
 from ros_programs import Program
-from ros_watched_arm import TRIES, WatchedArm
+from ros_watched_arm import STILL, TRIES, WatchedArm
+from sensor_msgs.msg import JointState
 
 from load_identification.commands import load_demo
 from load_identification.commands.guided.demonstration import POSE
@@ -25,6 +26,8 @@ from load_identification.commands.guided.identify_payload import (
 from load_identification.interface.program import INTERRUPTED, TRAJECTORY
 from load_identification.motion.clearance import BOX
 from load_identification.nodes.client.controller import TopicSender
+from load_identification.nodes.client.path_follower import ArmListener
+from load_identification.nodes.transport.publishers import JOINT_STATES
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -170,6 +173,57 @@ def test_arm_that_does_not_follow_is_given_up(group: Group, arm: WatchedArm) -> 
     run = started(group, '--execute', '--yes')
     stopped(run, r'joint_\d is \d+\.\d° off its path')
     run.close()
+
+
+def test_arm_that_is_held_up_is_told_to_stay_where_it_is(arm: WatchedArm, moving: Program) -> None:
+    arm.stuck = True
+    # What stops at once is a change of the wrench, too.
+    stopped(moving, r'joint_\d is \d+\.\d° off its path|the wrench has changed of itself')
+    # Not to go on to where its path would have ended, once it is let go.
+    (last,) = arm.trajectories[-1].points
+    np.testing.assert_allclose(last.positions, arm.position, atol=STILL)
+    np.testing.assert_array_equal(last.velocities, 0.0)
+
+
+def test_clock_is_that_of_the_arm_whatever_a_gripper_has(group: Group, arm: WatchedArm) -> None:
+    gripper = group.node.create_publisher(JointState, JOINT_STATES, RELIABLE)
+    listener, joints = ArmListener(group.node), arm.robot.joints
+    ahead = joint_message(time.time_ns() + 5 * NS, ['finger'], [0.0])
+
+    def heard() -> bool:
+        gripper.publish(ahead)
+        listener.update()
+        return listener.position([*joints, 'finger']) is not None
+
+    group.wait_for(heard, 'arm and gripper')
+    assert abs(listener.now(joints) - time.time_ns()) < NS
+    # Of one arm they must not be two.
+    assert 'positions of joint_1 for 5' in listener.stale([*joints, 'finger'])
+
+
+def test_positions_that_are_no_numbers_do_not_count(group: Group) -> None:
+    publisher = group.node.create_publisher(JointState, JOINT_STATES, RELIABLE)
+    listener = ArmListener(group.node)
+
+    def heard() -> bool:
+        publisher.publish(joint_message(time.time_ns(), ['finger', 'thumb'], [np.nan, 0.0]))
+        listener.update()
+        return listener.position(['thumb']) is not None
+
+    group.wait_for(heard, 'the thumb')
+    assert listener.position(['finger']) is None
+
+
+def test_arm_stays_where_the_pipeline_would_notice_nothing() -> None:
+    with Group() as group:
+        group.start(remaps={'/wrench': '/wrench_of_another'})
+        with WatchedArm(group.node.context) as arm:
+            run = started(group, '--execute', '--yes')
+            assert run.wait() == STOPPED, run.output
+            words = r'Stopped: no estimates, .*: nothing on /wrench_of_another'
+            assert re.search(words, run.output), run.output
+            assert not arm.trajectories
+            run.close()
 
 
 @pytest.mark.parametrize(

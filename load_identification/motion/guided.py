@@ -101,6 +101,8 @@ class GuidedRequest:
             raise ParameterError(
                 f'speed is {self.speed:g}; it must be above 0 and at most 0.5 of the limits'
             )
+        if self.floor is not None and not np.isfinite(self.floor):
+            raise ParameterError(f'floor is {self.floor} m; it must be a height, or left out')
         if not 0.0 <= self.payload_radius <= 2.0:
             raise ParameterError(
                 f'payload radius is {self.payload_radius:g} m; it must be from 0 to 2 m'

@@ -84,8 +84,8 @@ class Box:
             np.isfinite(corners).all() and (corners[0] < corners[1]).all()
         ):
             raise ParameterError(
-                f'a box reaches from {list(self.lower)} to {list(self.upper)} m; it needs three '
-                'numbers each, and the first corner below the second in x, y and z'
+                f'a box reaches from {corners[0].tolist()} to {corners[1].tolist()} m; it needs '
+                'three numbers each, and the first corner below the second in x, y and z'
             )
         object.__setattr__(self, 'lower', corners[0])
         object.__setattr__(self, 'upper', corners[1])

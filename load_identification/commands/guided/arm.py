@@ -21,8 +21,8 @@ from load_identification.typing_aliases import FloatArray, IntArray
 class GuidedArm(InputPublisher):
     """Publishes joint states and wrenches, and moves as a joint trajectory controller does.
 
-    A trajectory takes the place of the one before from its stamp on; its points are joined by
-    polynomials of fifth order. Encoders are exact.
+    A trajectory takes the place of the one before from its stamp on; its points, and where it is
+    then if the first comes later, are joined by polynomials of fifth order. Encoders are exact.
 
     Parameters
     ----------
@@ -101,8 +101,12 @@ class GuidedArm(InputPublisher):
                 for name in ('positions', 'velocities', 'accelerations')
             )
         )
-        path = Sampled(np.array(times), points)
-        self._paths = [self._paths[-1], (stamp_of(message) or time.time_ns(), path)]
+        stamp = stamp_of(message) or time.time_ns()
+        if times[0] > 0.0:
+            now = self._motion(np.array([stamp]))
+            times = [0.0, *times]
+            points = JointMotion(*(np.vstack(pair) for pair in zip(now, points, strict=True)))
+        self._paths = [self._paths[-1], (stamp, Sampled(np.array(times), points))]
 
     def _motion(self, stamps: IntArray) -> JointMotion:
         """Return the motion at stamps (n,) [ns]: of the newest trajectory that has begun."""

@@ -35,6 +35,9 @@ from load_identification.typing_aliases import FloatArray
 PATIENCE = 10.0
 """Given to inputs, controller and pipeline to be there [s]."""
 
+SEEN = 3.0
+"""Given to a pipeline to be discovered, where there need not be one [s]."""
+
 SILENT = 3.0
 """The status comes at least so often [s]."""
 
@@ -214,6 +217,9 @@ class Session:
 
     def _sensor_frame(self) -> str:
         """Return the pipeline's sensor frame, that of the wrench where it has none or is not."""
+        end = time.monotonic() + SEEN
+        while not self._node.count_publishers('status') and time.monotonic() < end:
+            time.sleep(0.02)
         if self._node.count_publishers('status'):
             request = GetParameters.Request(names=['sensor_frame'])
             answer = self._link.ask(GetParameters, 'filter_node/get_parameters', request)
@@ -304,6 +310,8 @@ class Session:
         event = Event.read(values.get('event', ''))
         if event != begin and event.kind in STOPPING:
             return 'contact, or what is carried has moved: the wrench has changed of itself'
+        if values.get('state') == 'waiting':
+            return f'no estimates, and no contact would be noticed: {words}'
         return f'fault: {words}' if values.get('state') == 'fault' else ''
 
 

@@ -15,6 +15,10 @@ from load_identification.errors import ParameterError
 from load_identification.interface.messages import NS
 from load_identification.motion.joint_path import Piece
 from load_identification.recordings.joint_trajectory import trajectory_fields
+from load_identification.typing_aliases import FloatArray
+
+SUCCEEDED = 4
+"""STATUS_SUCCEEDED of action_msgs/GoalStatus."""
 
 
 class TopicSender:
@@ -47,6 +51,10 @@ class TopicSender:
         """Return nothing: a topic does not answer."""
         return ''
 
+    def ended(self) -> str:
+        """Return nothing: a topic does not answer."""
+        return ''
+
 
 class ActionSender:
     """Sends to a FollowJointTrajectory action; each goal takes the place of the one before.
@@ -68,7 +76,8 @@ class ActionSender:
             ) from error
         self._node, self._name, self._type = node, name, actions.FollowJointTrajectory
         self._client = ActionClient(node, self._type, name)
-        self._answers: list[Any] = []
+        self._answer: Any = None
+        self._result: Any = None
 
     def unheard(self) -> str:
         """Return in words that nobody offers the action."""
@@ -78,13 +87,30 @@ class ActionSender:
 
     def send(self, trajectory: JointTrajectory) -> None:
         """Send it as a goal."""
-        self._answers.append(self._client.send_goal_async(self._type.Goal(trajectory=trajectory)))
+        self._answer = self._client.send_goal_async(self._type.Goal(trajectory=trajectory))
+        self._result = None
 
     def refused(self) -> str:
-        """Return in words that a goal was not accepted."""
-        rclpy.spin_once(self._node, timeout_sec=0.0)
-        refused = any(answer.done() and not answer.result().accepted for answer in self._answers)
+        """Return in words that the newest goal was not accepted."""
+        goal = self._goal()
+        refused = goal is not None and not goal.accepted
         return f'the controller refuses what {self._name} sends' if refused else ''
+
+    def ended(self) -> str:
+        """Return in words that the newest goal was ended by the controller, or by anybody else."""
+        goal = self._goal()
+        if goal is None or not goal.accepted:
+            return ''
+        self._result = self._result or goal.get_result_async()
+        if not self._result.done() or self._result.result().status == SUCCEEDED:
+            return ''
+        why = self._result.result().result.error_string
+        return f'the goal of {self._name} was ended{f": {why}" if why else ""}'
+
+    def _goal(self) -> Any:
+        """Return the handle of the newest goal, None while there is no answer."""
+        rclpy.spin_once(self._node, timeout_sec=0.0)
+        return self._answer.result() if self._answer and self._answer.done() else None
 
 
 Sender: TypeAlias = TopicSender | ActionSender
@@ -106,3 +132,18 @@ def trajectory_message(joints: tuple[str, ...], piece: Piece, stamp: int) -> Joi
     seconds, nanoseconds = divmod(stamp, NS)
     message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
     return message
+
+
+def hold_message(
+    joints: tuple[str, ...], position: FloatArray, duration: float
+) -> JointTrajectory:
+    """Return the message that stops an arm at a position (J,) within a time [rad, m; s]."""
+    still = [0.0] * len(joints)
+    seconds, nanoseconds = divmod(int(duration * NS), NS)
+    point = JointTrajectoryPoint(
+        positions=position.tolist(),
+        velocities=still,
+        accelerations=still,
+        time_from_start=Duration(sec=seconds, nanosec=nanoseconds),
+    )
+    return JointTrajectory(joint_names=list(joints), points=[point])

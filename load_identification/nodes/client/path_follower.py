@@ -7,8 +7,10 @@ and segments agree wherever they overlap: it does not matter when exactly one ar
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -19,7 +21,7 @@ from load_identification.errors import LoadIdentificationError
 from load_identification.interface.messages import NS, stamp_of
 from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import Piece, Stretch
-from load_identification.nodes.client.controller import Sender, trajectory_message
+from load_identification.nodes.client.controller import Sender, hold_message, trajectory_message
 from load_identification.nodes.transport.publishers import JOINT_STATES, WRENCH
 from load_identification.nodes.transport.subscriptions import INPUT_QOS, DrainedSubscription
 from load_identification.typing_aliases import FloatArray
@@ -45,12 +47,34 @@ START, TRACKING = np.deg2rad(1.0), np.deg2rad(2.0)
 LAG = 0.25
 """By so much a controller may be behind [s]."""
 
+HOLD = 2.0
+"""Time to stop an arm that is not on its path, over that of braking on it [-]."""
+
 SETTLING = 2.0
 """Given to an arm to come to rest where it is told to [s]."""
 
 
 class StoppedError(LoadIdentificationError):
     """The motion was stopped, or not begun; the text says why."""
+
+
+class _Heard(NamedTuple):
+    """The newest position of a joint.
+
+    Attributes
+    ----------
+    position : float
+        [rad, m].
+    stamp, when : int
+        When it was so, and came, each on its own clock [ns].
+    ahead : int
+        By which its stamps are ahead of this host's clock at most [ns].
+    """
+
+    position: float
+    stamp: int
+    when: int
+    ahead: int
 
 
 class ArmListener:
@@ -66,44 +90,44 @@ class ArmListener:
         self.wrench_frame = ''
         self._joints = DrainedSubscription(node, JointState, JOINT_STATES, INPUT_QOS)
         self._wrenches = DrainedSubscription(node, WrenchStamped, WRENCH, INPUT_QOS)
-        self._newest: dict[str, tuple[float, int, float]] = {}
+        self._newest: dict[str, _Heard] = {}
         self._wrench = 0, -np.inf
-        self._ahead = -(2**63)
 
     def update(self) -> None:
-        """Take in what has come; what is not newer than before does not count."""
+        """Take in what has come; what is not newer, or no number, does not count."""
         for message in self._joints.take():
             now, stamp = time.monotonic_ns(), stamp_of(message)
-            self._ahead = max(self._ahead, stamp - now)
             for name, position in zip(message.name, message.position, strict=False):
-                if stamp > self._newest.get(name, (0.0, 0, 0.0))[1]:
-                    self._newest[name] = position, stamp, now / NS
+                before = self._newest.get(name, _Heard(0.0, 0, 0, stamp - now))
+                if stamp > before.stamp and math.isfinite(position):
+                    ahead = max(before.ahead, stamp - now)
+                    self._newest[name] = _Heard(position, stamp, now, ahead)
         for message in self._wrenches.take()[-1:]:
             self.wrench_frame = message.header.frame_id
             if stamp_of(message) > self._wrench[0]:
                 self._wrench = stamp_of(message), time.monotonic()
 
-    @property
-    def now(self) -> int:
-        """Time on the clock of the joint states [ns]."""
-        return time.monotonic_ns() + self._ahead
+    def now(self, joints: Sequence[str]) -> int:
+        """Return the time on the clock of these joints, whatever that of others is [ns]."""
+        return time.monotonic_ns() + max(self._newest[name].ahead for name in joints)
 
     def position(self, joints: Sequence[str]) -> tuple[FloatArray, int] | None:
         """Return positions (J,) [rad, m] and the oldest one's stamp [ns]; None before all are."""
         if not set(joints) <= self._newest.keys():
             return None
         found = [self._newest[name] for name in joints]
-        return np.array([each[0] for each in found]), min(each[1] for each in found)
+        return np.array([each.position for each in found]), min(each.stamp for each in found)
 
     def stale(self, joints: Sequence[str]) -> str:
         """Return in words what does not come any more; empty while all does."""
-        now = time.monotonic()
-        heard = {
-            'wrenches': self._wrench[1],
-            **{f'positions of {name}': self._newest[name][2] for name in joints},
-        }
-        what = min(heard, key=lambda name: heard[name])
-        age = now - heard[what]
+        now, clock = time.monotonic(), self.now(joints)
+        ages = {'wrenches': now - self._wrench[1]}
+        for name in joints:
+            heard = self._newest[name]
+            # By the stamps too: two clocks on one arm leave it unknown when a segment begins.
+            ages[f'positions of {name}'] = max(now - heard.when / NS, (clock - heard.stamp) / NS)
+        what = max(ages, key=lambda name: ages[name])
+        age = ages[what]
         return f'no {what} for {age:.1f} s' if age > STALE else ''
 
 
@@ -160,14 +184,20 @@ class PathFollower:
             raise StoppedError(reason)
         if reason := self._elsewhere(path, 0.0):
             raise StoppedError(f'{reason}: something has moved the arm since, plan again')
-        begin = self._arm.now + int(APPROACH * NS)
+        begin = self._arm.now(self._joints) + int(APPROACH * NS)
         run = SEGMENT - self._brake
         until = due = -APPROACH
         while True:
             self._arm.update()
-            elapsed = (self._arm.now - begin) / NS
+            elapsed = (self._arm.now(self._joints) - begin) / NS
             shown(min(max(elapsed, 0.0), path.duration))
-            reason = wrong() or self._trouble(path, begin)
+            if reason := self._sender.ended():
+                # The controller holds the arm: what is sent now would move it on.
+                raise StoppedError(reason)
+            reason = wrong() or self._arm.stale(self._joints) or self._sender.refused()
+            if not reason and (astray := self._astray(path, begin)):
+                self._hold()
+                raise StoppedError(astray)
             if not reason and until > 0.0 and elapsed > min(until, path.duration):
                 if until >= path.duration:
                     return self._at_rest(path, path.duration)
@@ -175,6 +205,8 @@ class PathFollower:
             if reason or finished():
                 rest = self._stop(path, begin, elapsed, until)
                 if reason:
+                    if not self._arm.stale(self._joints) and self._elsewhere(path, rest):
+                        self._hold()
                     raise StoppedError(reason)
                 return self._at_rest(path, rest)
             if elapsed >= due and until < path.duration:
@@ -196,10 +228,21 @@ class PathFollower:
         else:
             stretch = Stretch(path, until, 0.0, self._brake)
         over = begin + int((stretch.begin + stretch.duration) * NS)
-        while self._arm.now < over:
+        while self._arm.now(self._joints) < over:
             self._arm.update()
             time.sleep(PERIOD)
         return min(stretch.end, path.duration)
+
+    def _hold(self) -> None:
+        """Have an arm that is not on its path stop where it stands, and press on no further."""
+        found = self._arm.position(self._joints)
+        assert found is not None
+        duration = HOLD * self._brake
+        self._sender.send(hold_message(self._joints, found[0], duration))
+        end = time.monotonic() + duration
+        while time.monotonic() < end:
+            self._arm.update()
+            time.sleep(PERIOD)
 
     def _at_rest(self, path: Piece, rest: float) -> FloatArray:
         """Wait until the arm stands where it should; return where that is."""
@@ -216,10 +259,8 @@ class PathFollower:
         (off,) = self._off(path, np.array([at]))
         return self._beyond(off, START, 'from where the plan has it')
 
-    def _trouble(self, path: Piece, begin: int) -> str:
-        """Return in words why the arm has to stop; empty where it need not."""
-        if reason := self._arm.stale(self._joints) or self._sender.refused():
-            return reason
+    def _astray(self, path: Piece, begin: int) -> str:
+        """Return in words that the arm is not where the path was of late."""
         found = self._arm.position(self._joints)
         assert found is not None
         lags = np.linspace(0.0, LAG, 26)

@@ -1,0 +1,159 @@
+"""`identify_payload --action` beside a controller that takes goals, where control_msgs is."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from action_msgs.srv import CancelGoal
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.task import Future
+from ros_helpers import Group
+from ros_messages import NS, stamp_of
+from ros_programs import Program
+from ros_watched_arm import STILL, TRIES, WatchedArm
+
+from load_identification.commands.guided.demonstration import POSE
+from load_identification.commands.guided.identify_payload import DONE, STOPPED
+from load_identification.interface.program import INTERRUPTED
+
+actions = pytest.importorskip('control_msgs.action', reason='control_msgs is not installed')
+
+ACTION = '/joint_trajectory_controller/follow_joint_trajectory'
+
+
+class Controller:
+    """Takes goals as a joint trajectory controller does: each takes the place of the one before.
+
+    Parameters
+    ----------
+    arm : WatchedArm
+        That follows them.
+    """
+
+    def __init__(self, arm: WatchedArm) -> None:
+        self.accepts = True
+        self._arm, self._ended = arm, Future()
+        self._server = ActionServer(
+            arm.node,
+            actions.FollowJointTrajectory,
+            ACTION,
+            self._follow,
+            goal_callback=lambda _: GoalResponse.ACCEPT if self.accepts else GoalResponse.REJECT,
+            cancel_callback=self._cancel,
+        )
+
+    def end(self, why: str) -> None:
+        """Follow the newest goal no further, and hold the arm."""
+        self._arm.stuck = True
+        self._ended.set_result(why)
+
+    def _cancel(self, _: Any) -> CancelResponse:
+        self.end('')
+        return CancelResponse.ACCEPT
+
+    async def _follow(self, goal: Any) -> Any:
+        self._ended.set_result('replaced')
+        ended = self._ended = Future()
+        self._arm._take(goal.request.trajectory)
+        why = await ended
+        if goal.is_cancel_requested:
+            goal.canceled()
+        else:
+            goal.abort()
+        return actions.FollowJointTrajectory.Result(error_string=why)
+
+
+@pytest.fixture(scope='module')
+def group() -> Iterator[Group]:
+    """Return a ROS graph with a pipeline."""
+    with Group() as group:
+        group.start()
+        yield group
+
+
+@pytest.fixture(scope='module')
+def cell(group: Group) -> Iterator[tuple[WatchedArm, Controller]]:
+    """Return an arm in that graph, with its controller."""
+    with WatchedArm(group.node.context) as arm:
+        controller = Controller(arm)
+        group.wait_for(lambda: not arm.unheard, 'the pipeline')
+        yield arm, controller
+
+
+@pytest.fixture
+def arm(cell: tuple[WatchedArm, Controller]) -> WatchedArm:
+    """Return the arm in its pose."""
+    arm, controller = cell
+    controller.accepts, arm.stuck = True, False
+    arm.go(POSE)
+    arm.trajectories.clear()
+    return arm
+
+
+def started(group: Group) -> Program:
+    """Start the program."""
+    return Program(group, 'guided.identify_payload', '--execute', '--yes', '--action', ACTION)
+
+
+@pytest.fixture
+def moving(group: Group, arm: WatchedArm) -> Iterator[Program]:
+    """Return the program while the arm moves; again where a busy machine has had it stopped."""
+    for _ in range(TRIES):
+        run = started(group)
+        group.wait_for(lambda run=run: run.ended or arm.turned > np.deg2rad(3.0), 'motion')
+        if not run.ended:
+            break
+        run.close()
+        arm.go(POSE)
+    assert not run.ended, run.output
+    yield run
+    run.close()
+
+
+def test_goals_take_the_arm_through_the_motion_and_back(arm: WatchedArm, moving: Program) -> None:
+    assert moving.wait() == DONE, moving.output
+    assert arm.turned < np.deg2rad(0.1)
+    for trajectory in arm.trajectories:
+        np.testing.assert_array_equal(trajectory.points[-1].velocities, 0.0)
+
+
+def test_ctrl_c_brings_the_arm_to_rest_by_a_goal(arm: WatchedArm, moving: Program) -> None:
+    moving.send(signal.SIGINT)
+    assert moving.wait() == INTERRUPTED, moving.output
+    assert arm.rests_from(0) - stamp_of(arm.trajectories[-1]) <= 0.5 * NS
+
+
+def test_goal_that_is_refused_moves_nothing(
+    group: Group, cell: tuple[WatchedArm, Controller], arm: WatchedArm
+) -> None:
+    cell[1].accepts = False
+    run = started(group)
+    assert run.wait() == STOPPED, run.output
+    assert f'Stopped: the controller refuses what {ACTION} sends' in run.output
+    assert not arm.trajectories
+    run.close()
+
+
+@pytest.mark.parametrize('by', ['controller', 'operator'])
+def test_nothing_is_sent_after_a_goal_that_somebody_has_ended(
+    group: Group, cell: tuple[WatchedArm, Controller], moving: Program, by: str
+) -> None:
+    arm, controller = cell
+    if by == 'operator':
+        # No goal named and no time: all of them.
+        group.call(f'{ACTION}/_action/cancel_goal', CancelGoal)
+        words = f'the goal of {ACTION} was ended'
+    else:
+        controller.end('path tolerance violated')
+        words = f'the goal of {ACTION} was ended: path tolerance violated'
+    sent = len(arm.trajectories)
+    there = arm.position
+    assert moving.wait() == STOPPED, moving.output
+    assert re.search(f'Stopped: {words}$', moving.output, re.MULTILINE), moving.output
+    assert len(arm.trajectories) == sent
+    np.testing.assert_allclose(arm.position, there, atol=STILL)
