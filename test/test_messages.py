@@ -154,21 +154,33 @@ def test_a_joint_state_that_contradicts_itself_is_dropped_and_counted(
     assert dropped == {reason: 1}
 
 
-def test_joint_states_of_alternating_layouts_come_in_their_order_where_that_is_asked_for() -> None:
+@pytest.mark.parametrize('equal_length', [False, True])
+def test_joint_states_of_alternating_layouts_are_paired_in_their_order(
+    equal_length: bool,
+) -> None:
+    """A stamp that falls within a drain would be a stream that starts afresh."""
+    states = [joints(k, carries_velocity=k % 3 > 0) for k in range(30)]
+    if equal_length:
+        for k in range(0, 30, 3):
+            states[k].effort = [0.0, 0.0]
+    raws = [serialize_message(state) for state in states]
+    assert len(set(map(len, raws))) == 2 - equal_length
+    wrenches = [serialize_message(wrench(k)) for k in range(30)]
     reader = JointStateReader(Counter(), decoder(JointState))
-    raws = [serialize_message(joints(k, carries_velocity=k % 3 > 0)) for k in range(30)]
+    wrench_reader = WrenchReader('', Counter(), decoder(WrenchStamped))
     for _ in range(2):  # The layouts are not known at first.
-        stamps = np.concatenate([batch.stamps for batch in reader.read_in_order(raws)])
+        batches = list(
+            synchronized(StampMatcher(2), wrench_reader.read(wrenches), reader.read(raws))
+        )
+        stamps = np.concatenate([batch.stamps for batch in batches])
         np.testing.assert_array_equal(stamps, START + np.arange(30))
 
 
 def joined_pairs(pairs: Sequence[tuple[JointState, WrenchStamped]]) -> list[SynchronizedBatch]:
     """Return what becomes of pairs, each of which has come in a batch of its own."""
-    read = (
-        (next(read_joint_states([state], Counter(), JointBatch)), next(read_wrenches([one], '')))
-        for state, one in pairs
-    )
-    return list(synchronized(((joints, 0), (wrench, 0)) for joints, wrench in read))
+    states = (next(read_joint_states([state], Counter(), JointBatch)) for state, _ in pairs)
+    wrenches = (next(read_wrenches([one], '')) for _, one in pairs)
+    return list(synchronized(StampMatcher(2), wrenches, states))
 
 
 def test_pairs_become_batches_of_one_layout_with_increasing_stamps() -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -261,11 +260,6 @@ class JointStateReader(SerializedReader):
     def read(self, raws: Sequence[bytes]) -> Iterator[JointBatch]:
         """Yield a batch for each layout."""
         return self._read(raws, JointBatch)
-
-    def read_in_order(self, raws: Sequence[bytes]) -> Iterator[JointBatch]:
-        """Yield a batch for each run of messages of one layout, in the order of the messages."""
-        for _, run in groupby(raws, lambda raw: (len(raw), self.label(raw))):
-            yield from self.read(list(run))
 
     def read_efforts(self, raws: Sequence[bytes]) -> Iterator[EffortBatch]:
         """Yield a batch for each layout, efforts included."""

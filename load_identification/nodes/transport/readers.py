@@ -99,34 +99,37 @@ class SynchronizedReader:
 
     def read(self) -> Iterator[SynchronizedBatch]:
         """Yield what has become complete."""
-        # In their order, for a stamp that falls is a stream that starts afresh.
-        states = self._joint_reader.read_in_order(self._joint_states.take_serialized())
+        states = self._joint_reader.read(self._joint_states.take_serialized())
         wrenches = self._wrench_reader.read(self._wrenches.take_serialized())
-        return synchronized(self._matcher.update([_samples(states), _samples(wrenches)]))
+        return synchronized(self._matcher, wrenches, states)
 
 
 def _samples(batches: Iterable[JointBatch | WrenchBatch]) -> Iterator[tuple[int, Sample]]:
     return ((stamp, (b, k)) for b in batches for k, stamp in enumerate(b.stamps.tolist()))
 
 
-def synchronized(pairs: Iterable[tuple[Sample, Sample]]) -> Iterator[SynchronizedBatch]:
-    """Turn pairs of joint state and wrench of equal stamps into batches.
+def synchronized(
+    matcher: StampMatcher, wrenches: Iterable[WrenchBatch], states: Iterable[JointBatch]
+) -> Iterator[SynchronizedBatch]:
+    """Join wrenches and joint states of equal stamps into batches.
 
-    Each is of one layout, its stamps increasing.
+    Each is of one layout, its stamps increasing. They are in the order of the wrenches: joint
+    states are read layout by layout, and a stamp that falls is a stream that starts afresh.
     """
+    pairs = matcher.update([_samples(wrenches), _samples(states)])
     stamped = (
-        (int(w.stamps[k]), (j.names, w.frame), ((j, i), (w, k))) for (j, i), (w, k) in pairs
+        (int(w.stamps[k]), (j.names, w.frame), ((w, k), (j, i))) for (w, k), (j, i) in pairs
     )
     for group in in_runs(stamped):
-        states, wrenches = zip(*group, strict=True)
-        velocity = _rows(states, 'velocity')
+        wrench_rows, state_rows = zip(*group, strict=True)
+        velocity = _rows(state_rows, 'velocity')
         yield SynchronizedBatch(
-            states[0][0].names,
-            wrenches[0][0].frame,
-            stamps=_rows(wrenches, 'stamps'),
-            position=_rows(states, 'position'),
+            state_rows[0][0].names,
+            wrench_rows[0][0].frame,
+            stamps=_rows(wrench_rows, 'stamps'),
+            position=_rows(state_rows, 'position'),
             velocity=np.where(np.isfinite(velocity), velocity, np.nan),
-            wrench=_rows(wrenches, 'wrench'),
+            wrench=_rows(wrench_rows, 'wrench'),
         )
 
 
