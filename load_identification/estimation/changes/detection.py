@@ -29,6 +29,7 @@ from load_identification.estimation.changes.hypotheses import (
     offset_is_known,
     read_zero,
 )
+from load_identification.estimation.changes.recovery import MARGIN, PLAUSIBLE, Recovery
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import Block, angle_between, merged
 from load_identification.typing_aliases import FloatArray
@@ -62,12 +63,8 @@ closes or a driver zeroes slowly, they are neither of the old nor of the new."""
 FEWEST = 3
 """Blocks that a hypothesis must explain to be named."""
 
-PLAUSIBLE, EXCLUDED = 1e-3, 1e-6
-"""Chance of a misfit as large as the one seen above which a hypothesis is believed, and below
-which it is excluded."""
-
-MARGIN = 25.0
-"""By how much every other hypothesis must fit worse, in units of chi-square [-]."""
+EXCLUDED = 1e-6
+"""Chance of a misfit as large as the one seen below which a hypothesis is excluded [-]."""
 
 AGREED = 2
 """Blocks in a row that must name the same hypothesis."""
@@ -224,6 +221,7 @@ class ChangeDetection:
         self._near = [*passed[-NEAR // 2 :], *([] if passed else [block])]
         self._history.clear()
         self.state = State.CHANGED
+        self._recovery = Recovery()
         self._noticed, self._pending = block.stamp, 0.0
         self._restart()
         self._events.add(EventKind.CHANGE_DETECTED, block.stamp)
@@ -243,6 +241,9 @@ class ChangeDetection:
         self._steady += block.elapsed
         if len(self._near) < NEAR:
             self._near.append(block)
+        same = self._recovery.update(self.before, block)
+        if same is not None and self.told_apart and self.state is State.CONTACT:
+            return self._settle(Hypothesis.SAME, same)
         if self._steady <= SETTLING:
             return self.before
         if self._candidates:
@@ -263,7 +264,7 @@ class ChangeDetection:
         self._rows += int(block.live.sum())
         self._moved += 0.0 if block.rest else block.elapsed
         named = self._named((self._steady if block.rest else self._moved) > UNDECIDED)
-        return self.before if named is None else self._settle(named)
+        return self.before if named is None else self._settle(named, self._candidates[named])
 
     def _named(self, waited: bool) -> Hypothesis | None:
         """Return the hypothesis that explains what came, where no other does; None: not known."""
@@ -327,9 +328,9 @@ class ChangeDetection:
                 return Hypothesis.BOTH
         return None
 
-    def _settle(self, named: Hypothesis) -> Belief:
+    def _settle(self, named: Hypothesis, found: Candidate) -> Belief:
         """Go on with what a hypothesis leads to."""
-        belief = self._candidates[named].belief.banked(self._bank)
+        belief = found.belief.banked(self._bank)
         self._late.clear()
         if named in UNCHANGED:
             self._earlier = None

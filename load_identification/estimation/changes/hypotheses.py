@@ -69,6 +69,11 @@ class Candidate:
     belief: Belief
     before: float
 
+    @classmethod
+    def of(cls, belief: Belief) -> Candidate:
+        """Return the candidate of a belief that no block has come to yet."""
+        return cls(belief, float(belief.triangle[-1, -1] ** 2))
+
     @property
     def misfit(self) -> float:
         """Squared residuals since in the noise allowed for, chi-square if the hypothesis holds."""
@@ -117,7 +122,7 @@ def hypotheses(
         beliefs[Hypothesis.LITTLE] = little
     if earlier is not None:
         beliefs[Hypothesis.EARLIER] = earlier
-    return {h: Candidate(b, float(b.triangle[-1, -1] ** 2)) for h, b in beliefs.items()}
+    return {h: Candidate.of(b) for h, b in beliefs.items()}
 
 
 def hardly_changed(before: Belief, block: Block) -> Belief | None:

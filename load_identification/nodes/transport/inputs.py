@@ -19,7 +19,7 @@ from load_identification.nodes.transport.subscriptions import (
     decoder,
 )
 
-SILENCE = 1.0
+SILENCE = 0.8
 """An input from which nothing has come for so long is reported [s]."""
 
 J = TypeVar('J', bound=JointBatch)
