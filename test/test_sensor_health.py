@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from load_identification.signals.channel_monitor import ChannelMonitor
+from load_identification.signals.channel_monitor import ChannelMonitor, RangeMonitor
 from load_identification.signals.sensor_health import (
     ABSENT,
     ALIVE,
@@ -168,6 +168,33 @@ def test_saturation_is_flagged_while_it_lasts_and_released_afterwards() -> None:
     free = np.abs(30.0 * np.sin(2.0 * np.pi * 0.25 * t)) < 19.5
     assert not stuck[free].any()
     assert not np.delete(stuck, 1, axis=1).any()
+
+
+def ends(wrench: FloatArray) -> BoolArray:
+    monitor = RangeMonitor()
+    return np.concatenate([monitor.update(part) for part in np.split(wrench, len(wrench) // 10)])
+
+
+def test_a_limit_is_seen_when_it_is_met_three_times_in_a_row() -> None:
+    wrench = measured(motion(8.0))
+    wrench[:, 0] = np.clip(wrench[:, 0], None, 8.0)
+    at_limit = wrench[:, 0] == 8.0
+    found = ends(wrench)
+    again = at_limit[2:] & at_limit[1:-1] & at_limit[:-2]
+    assert again.sum() > 1000
+    assert found[2:, 0][again].all()
+    assert not found[~at_limit, 0].any()
+    assert not found[:, 1:].any()
+
+
+@pytest.mark.parametrize('how', [motion, rest, stop_and_go])
+@pytest.mark.parametrize('ratio', [0.2, 1.0, 5.0, 20.0])
+def test_a_quantiser_or_a_slow_sensor_has_no_limit_where_its_values_end(
+    how: Motion, ratio: float
+) -> None:
+    wrench = measured(how(20.0))
+    assert ends(quantized(wrench, NOISE / ratio)).mean() < 2e-4
+    assert not ends(np.repeat(wrench[::2], 2, axis=0)).any()
 
 
 @pytest.mark.parametrize('from_start', [False, True])

@@ -1,4 +1,4 @@
-"""Channels of a sensor that say nothing: found by how often they repeat themselves."""
+"""Channels of a sensor that say nothing: found by how often, and where, they repeat themselves."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ FEWEST_REPEATS = 5
 
 SELDOM = 0.05
 """A channel that repeats itself less often has noise of five steps or more of its quantiser."""
+
+FEWEST_ELSEWHERE, AT_FIRST = 20, 500
+"""Values from which it is told whether a channel seldom repeats itself, and those at first."""
 
 STEP = 2e-3
 """Way of a joint over which repeats count as one [rad or m]: at rest they count for nothing."""
@@ -141,3 +144,40 @@ class ChannelMonitor:
         self._run, self._others, self._start = run[last], others[last], start[last]
         self._found = stuck[last]
         return stuck[: last + 1]
+
+
+class RangeMonitor:
+    """Marks values at an end of a channel's range.
+
+    The largest or smallest of all so far that comes three times in a row, to the last bit, of a
+    channel that seldom repeats itself elsewhere; at first, where it has hardly been elsewhere,
+    others of its kind tell. A limit is seen so before the run is long enough to be called one.
+    """
+
+    def __init__(self) -> None:
+        self._high, self._low = np.full((2, 1, 6), np.nan)
+        self._last = np.full((2, 6), np.nan)
+        # Of values elsewhere: how many, and how many of them repeat the one before.
+        self._count, self._repeats = np.zeros((2, 6), dtype=np.int64)
+        self._samples = 0
+
+    def update(self, wrench: FloatArray) -> BoolArray:
+        """Return which values of a batch (n, 6) stand at an end [N, N m]."""
+        high = np.fmax.accumulate(np.concatenate([self._high, wrench]))[1:]
+        low = np.fmin.accumulate(np.concatenate([self._low, wrench]))[1:]
+        values = np.concatenate([self._last, wrench])
+        repeat = values[1:] == values[:-1]
+        ends: BoolArray = (wrench == high) | (wrench == low)
+        self._count += np.sum(~ends & np.isfinite(wrench), axis=0)
+        self._repeats += np.sum(~ends & repeat[1:], axis=0)
+        self._high, self._low, self._last = high[-1:], low[-1:], values[-2:]
+        ends &= repeat[1:] & repeat[:-1]
+        self._samples += len(wrench)
+        few = (self._count < FEWEST_ELSEWHERE) & (self._samples < AT_FIRST)
+        seldom = self._count >= FEWEST_ELSEWHERE
+        seldom &= self._repeats < SELDOM * self._count
+        ends &= seldom | (few & np.repeat(seldom.reshape(2, 3).any(axis=1), 3))
+        # The first two of each run, too, where they have come with the third.
+        ends[:-1] |= ends[1:]
+        ends[:-1] |= ends[1:]
+        return ends

@@ -14,6 +14,7 @@ from load_identification.signals.channel_monitor import (
     FEWEST_REPEATS,
     SELDOM,
     ChannelMonitor,
+    RangeMonitor,
 )
 from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
@@ -76,6 +77,7 @@ class SensorHealth:
     def reset(self) -> None:
         """Forget what is known of every channel."""
         self._monitor.reset()
+        self._range = RangeMonitor()
         self._last: FloatArray | None = None
         self._newest = 0
         # Since when each channel, and all of them together, show the same value.
@@ -201,7 +203,7 @@ class SensorHealth:
         self._last, self._newest = wrench[-1], int(stamps[-1])
         self._frozen, self._stuck = bool(frozen[-1]), stuck[-1]
         self.states = self._judged(self._last)
-        return stuck
+        return stuck | (self._range.update(wrench) & self._has_scattered)
 
     def _find_frozen(self, stamps: IntArray, any_change: BoolArray) -> BoolArray:
         """Return which samples end a run of repeats of the whole wrench that noise excludes."""
