@@ -132,7 +132,7 @@ def test_a_mass_that_is_clearly_negative_is_a_reversed_sign() -> None:
     assert not judgement.identified.any()
     assert judgement.reasons == (
         'mass -1.100 ± 0.004 kg is negative: wrench sign reversed? '
-        'See parameter wrench_convention, or gravity',
+        'See parameter wrench_convention; or gravity: swift motion all round names that',
     )
 
 

@@ -116,6 +116,14 @@ def mixed(
     return mean, covariance + np.einsum('k,ki,kj->ij', weight, away, away)
 
 
+def drifts(channel: int, moved: float, seconds: float) -> str:
+    """Say by how much a channel has drifted [N, N m] in some time [s]."""
+    return (
+        f'the offset drifts: {CHANNELS[channel]} by {moved:.2g} {"N" if channel < 3 else "N m"} '
+        f'in {seconds:.0f} s: let the sensor warm up, calibrate its offset now and then'
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Zero:
     """The offset when it was first known.
@@ -152,7 +160,4 @@ class Zero:
         if not abs(moved[k]) > SAID * sure[k]:
             return ''
         seconds = 1e-9 * (stamp - self.stamp)
-        return (
-            f'the offset drifts: {CHANNELS[k]} by {moved[k]:.2g} {"N" if k < 3 else "N m"} '
-            f'in {seconds:.0f} s: let the sensor warm up, calibrate its offset now and then'
-        )
+        return drifts(k, moved[k], seconds)

@@ -108,7 +108,8 @@ def judge(
     if reversed_sign:
         reason = (
             f'mass {values[0]:.3f} ± {INTERVAL * std[0]:.3f} kg is negative: '
-            'wrench sign reversed? See parameter wrench_convention, or gravity'
+            'wrench sign reversed? See parameter wrench_convention; or gravity: swift motion '
+            'all round names that'
         )
         return Identifiability(identified, (reason,), True, '', allowed)
     if not std[0] <= allowed[0]:

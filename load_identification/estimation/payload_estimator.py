@@ -268,7 +268,7 @@ class PayloadEstimator:
         belief = self._changes.settled(self._belief)
         withheld, why = self._withheld()
         if withheld is None:
-            said = warnings(belief, self._zero, self.newest)
+            said = warnings(belief, self._zero, self.newest, self.misfit.ringing)
             claim = self._claim(belief)
             return claim.estimate(self.newest, self._frame, self.misfit.puzzle, said)
         # What is in doubt may be an error larger than expected, with its number.
@@ -281,7 +281,7 @@ class PayloadEstimator:
             self.newest,
             self._frame,
             withheld,
-            warnings(belief, self._zero, self.newest) if in_doubt else (),
+            warnings(belief, self._zero, self.newest, '') if in_doubt else (),
         )
 
     def _claim(self, belief: Belief) -> Claim:

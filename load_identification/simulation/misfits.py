@@ -1,9 +1,10 @@
-"""Set-ups that are wrong in a way no payload explains: gravity, frames, axes, units."""
+"""Set-ups that are wrong: gravity, frames, axes, units, joints, drift, compliance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -41,6 +42,8 @@ class Fault:
         The load stays the same.
     joints : function of joint states
         Returns what the robot's driver makes of them.
+    cell : dict
+        What is other than in the conditions, by the names of their fields.
     """
 
     kind: Kind | None
@@ -50,6 +53,7 @@ class Fault:
     besides: Callable[[Path, FrameMotion, np.random.Generator], FloatArray] | None = None
     steady: bool = True
     joints: Callable[[JointBatch], JointBatch] = lambda joints: joints
+    cell: dict[str, float] = field(default_factory=dict)
 
 
 def drawn_turn(angle: float, rng: np.random.Generator) -> FloatArray:
@@ -151,6 +155,8 @@ FAULTS: dict[str, Fault] = {
     'joint 2 reversed': joint_reversed(1),
     'joint 5 reversed': joint_reversed(4),
     'joints 2, 3 exchanged': joints_exchanged(1, 2),
+    **{f'drift of {n} N': Fault(Kind.DRIFT, cell={'drift': float(n)}) for n in (6, 10, 20)},
+    **{f'sway at {f} Hz': Fault(Kind.COMPLIANT, cell={'compliance': f}) for f in (3.0, 4.0, 5.0)},
 }
 """Each cause at three sizes, or as it comes."""
 
@@ -212,6 +218,8 @@ def recorded(
         wrench = load_wrench(load, frame)
         return wrench if fault.besides is None else wrench + fault.besides(path, frame, rng)
 
-    joints, wrenches = published(path, exerted, conditions, seed)
+    joints, wrenches = published(
+        path, exerted, replace(conditions, **cast('dict[str, Any]', fault.cell)), seed
+    )
     published_wrench = fault.published(path, wrenches.wrench, rng)
     return fault.joints(joints), replace(wrenches, wrench=published_wrench)

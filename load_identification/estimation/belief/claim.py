@@ -169,7 +169,7 @@ def explained(belief: Belief, batch: FilteredBatch) -> tuple[FloatArray, FloatAr
     return predicted, batch.wrench - offset - predicted
 
 
-def warnings(belief: Belief, zero: drift.Zero | None, stamp: int) -> tuple[str, ...]:
+def warnings(belief: Belief, zero: drift.Zero | None, stamp: int, ringing: str) -> tuple[str, ...]:
     """Say what is more than expected: a drift of the offset, an error of the cell.
 
     Parameters
@@ -179,8 +179,10 @@ def warnings(belief: Belief, zero: drift.Zero | None, stamp: int) -> tuple[str, 
         The offset when it was first known.
     stamp : int
         Of now [ns].
+    ringing : str
+        What rings, in words; empty: nothing.
     """
-    words = [error_words(*error) for error in _errors_of_the_cell(belief)]
+    words = [error_words(*error) for error in _errors_of_the_cell(belief)] + [ringing]
     if zero is not None and belief.drifts:
         found = belief.knowledge
         variance = np.diag(found.covariance)[PARAMETERS:]

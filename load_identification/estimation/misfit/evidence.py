@@ -8,6 +8,7 @@ import numpy as np
 
 from load_identification.estimation.measurement import PARAMETERS, regressor
 from load_identification.interface.batches import FilteredBatch, joined
+from load_identification.interface.messages import NS
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot, tilted
 from load_identification.typing_aliases import FloatArray
@@ -46,6 +47,8 @@ class Evidence:
         In S [m/s²].
     joint_motion : (N, 3, J) array
         Positions, velocities and accelerations of the joints; (N, 3, 0) where not known.
+    time : (N,) array
+        [s].
     """
 
     matrix: FloatArray
@@ -54,6 +57,7 @@ class Evidence:
     carried: FloatArray
     gravity: FloatArray
     joint_motion: FloatArray
+    time: FloatArray
 
     @property
     def directions(self) -> int:
@@ -153,6 +157,7 @@ def averages(blocks: list[FilteredBatch], gravity: FloatArray) -> Evidence:
         carried=mean(carried.reshape(n, 6, 3, root.shape[1])),
         gravity=mean(samples.gravity),
         joint_motion=mean(samples.joint_motion),
+        time=samples.stamps[starts] / NS,
     )
 
 

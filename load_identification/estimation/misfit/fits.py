@@ -232,7 +232,7 @@ def least_squares(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
     return np.asarray((flat[:, -1] - flat[:, :-1] @ payload).reshape(wrench.shape))
 
 
-def without_drift(values: FloatArray) -> FloatArray:
-    """Return blocks (N, ...) without the part that grows steadily."""
-    way = np.linspace(-1.0, 1.0, len(values))
-    return np.asarray(values - np.multiply.outer(way, np.tensordot(way, values, 1)) / (way @ way))
+def without_drift(values: FloatArray, way: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return blocks (N, ...) without the part that grows along a way (N,), and that part (...)."""
+    grown = np.tensordot(way, values, 1) / max(float(way @ way), 1e-12)
+    return np.asarray(values - np.multiply.outer(way, grown)), np.asarray(grown)

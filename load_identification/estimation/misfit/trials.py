@@ -10,6 +10,7 @@ from itertools import permutations, product
 
 import numpy as np
 
+from load_identification.estimation.drift import drifts
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import Evidence
@@ -39,6 +40,7 @@ class Kind(Enum):
     JOINTS = 'joints reversed or exchanged'
     CHANGED = 'changed'
     DRIFT = 'drift'
+    COMPLIANT = 'compliance'
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,7 @@ NOTHING = np.empty((0, 0))
 def trials(task: Problem, evidence: Evidence, gravity: FloatArray) -> list[Trial]:
     """Return what each cause would leave; `gravity`: as it is set, in the root (3,) [m/s²]."""
     found = [*_turned(task, evidence), _channels(task, evidence), _units(task)]
-    found += [_changed(task), _drifting(task)]
+    found += [_changed(task), _drifting(task, evidence.time)]
     if evidence.carried.shape[3]:
         found += [*_about_gravity(task, gravity), *_in_the_world(task, evidence)]
     return found
@@ -230,8 +232,19 @@ def _changed(task: Problem) -> Trial:
     return Trial(Kind.CHANGED, left, NOTHING, lambda _: '', lambda: rows)
 
 
-def _drifting(task: Problem) -> Trial:
-    """Try an offset that drifts."""
-    rows = without_drift(task.matrix), without_drift(task.wrench)
-    left = float(np.mean(least_squares(*rows) ** 2))
-    return Trial(Kind.DRIFT, left, NOTHING, lambda _: '', lambda: rows)
+def _drifting(task: Problem, time: FloatArray) -> Trial:
+    """Try an offset that drifts steadily; `time`: of the blocks (N,) [s]."""
+    span = float(np.ptp(time))
+    way = (time - time.mean()) / max(span, 1e-9)
+    matrix, of_matrix = without_drift(task.matrix, way)
+    wrench, of_wrench = without_drift(task.wrench, way)
+
+    def say(_: float) -> str:
+        flat = matrix.reshape(-1, PARAMETERS)
+        payload = np.linalg.lstsq(flat, wrench.ravel(), rcond=None)[0]
+        moved = of_wrench - of_matrix @ payload
+        most = int(np.argmax(np.abs(moved)))
+        return drifts(most, float((task.scale * moved)[most]), span)
+
+    left = float(np.mean(least_squares(matrix, wrench) ** 2))
+    return Trial(Kind.DRIFT, left, NOTHING, say, lambda: (matrix, wrench))

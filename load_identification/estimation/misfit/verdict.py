@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import Evidence, Store
 from load_identification.estimation.misfit.fits import least_squares, problem
 from load_identification.estimation.misfit.joints import joint_trial
+from load_identification.estimation.misfit.resonance import LOW, Resonance
 from load_identification.estimation.misfit.trials import Kind, trials
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import Robot
@@ -30,11 +31,12 @@ LEVER = 5e-4
 """Torque that an ordinary cell leaves of a force [m]."""
 
 ELSEWHERE = (Kind.CHANGED, Kind.DRIFT)
-"""These are found by others; here they keep what else would explain them from being named."""
+"""These are found by others as well; here they keep what else would explain them from being
+named."""
 
-WORTH, WORTH_SMALL = 0.3, 2.0
+WORTH, WORTH_SMALL, WORTH_DRIFT = 0.3, 2.0, 4.0
 """A misfit less than this is none [-], in what errors of an ordinary cell may leave, mean square;
-for small turns, which are among those, and learned as such."""
+for small turns, which are among those, and for drift, both learned as such."""
 
 EXPLAINED = 2.0
 """What a cause may leave at most, in the same unit [-]."""
@@ -132,10 +134,11 @@ def judged(
         puzzling=enough and count >= AMPLE and now > LARGE and best.left > now / CLEARER,
     )
     std = best.std(count / round_about)
+    worth = WORTH_DRIFT if best.kind is Kind.DRIFT else WORTH
     if (
         not enough
-        or best.kind in ELSEWHERE
-        or now < (WORTH_SMALL if best.small else WORTH)
+        or best.kind is Kind.CHANGED
+        or now < (WORTH_SMALL if best.small else worth)
         or best.left > min(EXPLAINED, now / BETTER, second.left / CLEARER)
         or std > (KNOWN_FACTOR if best.kind is Kind.UNITS else KNOWN_ANGLE)
     ):
@@ -175,12 +178,13 @@ class MisfitMonitor:
 
     def __init__(self, gravity: FloatArray, noise: FloatArray, field: FloatArray) -> None:
         self._gravity, self._noise, self._field = gravity, noise, field
-        self._store = Store(gravity)
+        self._store, self._resonance = Store(gravity), Resonance(noise)
         self.forget()
 
     def forget(self) -> None:
         """Forget everything."""
         self._store.forget()
+        self._resonance.forget()
         self.named = Verdict(np.nan)
         """What is said: looks in a row have agreed on it."""
         self._last = Verdict(np.nan)
@@ -203,9 +207,15 @@ class MisfitMonitor:
         """What else to check where no cause explains it, in words; empty: nothing."""
         return words.PUZZLE if self._last.puzzling else ''
 
+    @property
+    def ringing(self) -> str:
+        """What rings, in words; empty: nothing."""
+        return self._resonance.words
+
     def update(self, samples: FilteredBatch) -> None:
         """Take in the samples of a block."""
         self._store.add(samples)
+        self._resonance.add(samples)
         stamp = int(samples.stamps[-1])
         if stamp < self._due:
             return
@@ -216,6 +226,8 @@ class MisfitMonitor:
         blocks = len(evidence.wrench)
         self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
         found = judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
+        if found.kind is None and found.misfit > WORTH and self._resonance.frequency < LOW:
+            found = replace(found, kind=Kind.COMPLIANT, words=self._resonance.words)
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
         self._agreed = self._agreed + 1 if agrees else 1
         self._last = found

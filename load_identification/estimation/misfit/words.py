@@ -155,6 +155,15 @@ def joints_exchanged(first: str, second: str) -> str:
     )
 
 
+def rings(frequency: float, rms: FloatArray) -> str:
+    """Say that the wrench rings at a frequency [Hz], with force and torque (2,) [N, N m]."""
+    return (
+        f'the wrench rings at {frequency:.1f} Hz, {rms[0]:.2g} N and {rms[1]:.2g} N·m rms: '
+        'joints, mounting or load sway behind the encoders; start and stop more gently, or '
+        'stiffen them'
+    )
+
+
 def far(arm: float) -> str:
     """Say that a centre of mass so far away [m] means torques in another unit."""
     return (

@@ -1,0 +1,136 @@
+"""What rings in the wrench and not in the joints: a line in the spectrum of what is left."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from load_identification.estimation.measurement import regressor
+from load_identification.estimation.misfit import words
+from load_identification.estimation.misfit.evidence import complete
+from load_identification.estimation.misfit.fits import least_squares
+from load_identification.interface.batches import FilteredBatch, joined
+from load_identification.interface.messages import NS
+from load_identification.typing_aliases import FloatArray
+
+SPAN, PIECE, EVERY = 15.0, 4.0, 2.0
+"""Samples that are looked at, pieces that their spectrum is averaged over, and time between two
+looks [s]."""
+
+FEWEST = 2
+"""Pieces, half of each shared with the next, that a spectrum may be made of."""
+
+REMEMBERED = 60.0
+"""What has rung will ring again; so long it counts [s]."""
+
+BAND = 2.25, 16.0
+"""Below, motion that is not quite explained has lines too; above, the filter passes little
+[Hz]."""
+
+BESIDE, WITHIN = 1.6, 0.6
+"""A line is compared with what lies up to such a factor beside it, but for so much [-, Hz]."""
+
+ABOVE = 5.0
+"""By such a factor is a line higher; in sound cells 3.5 at most, with pushes 4.4 [-]."""
+
+STRONG = 2.0
+"""A line that is weaker, in standard deviations of a sample, is not worth a word [-]."""
+
+LOW = 6.0
+"""A resonance below this spoils what is estimated [Hz]."""
+
+
+class Resonance:
+    """Looks for compliance of arm, mounting or load in the newest samples.
+
+    A joint that sways behind its encoder rings on when it is set off, by itself at its resonance.
+
+    Parameters
+    ----------
+    noise : (2,) array
+        Expected of a sample, of force and torque [N, N m].
+    """
+
+    def __init__(self, noise: FloatArray) -> None:
+        self._noise = np.repeat(noise, 3)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget everything."""
+        self._samples: deque[FilteredBatch] = deque()
+        self._due, self._until = 0, 0
+        self.frequency = np.inf
+        """[Hz]; infinite: nothing rings."""
+        self.words = ''
+
+    def add(self, samples: FilteredBatch) -> None:
+        """Take in the samples of a block of a sensor's wrench; now and then look."""
+        if samples.whitening.size:
+            return
+        stamp = int(samples.stamps[-1])
+        if self._samples and stamp - self._samples[-1].stamps[-1] > NS:
+            self.forget()
+        self._samples.append(samples)
+        if stamp < self._due:
+            return
+        while stamp - self._samples[0].stamps[-1] > SPAN * NS:
+            self._samples.popleft()
+        self._due = stamp + round(EVERY * NS)
+        self._look(complete(joined(list(self._samples))))
+
+    def _look(self, samples: FilteredBatch) -> None:
+        if len(samples.stamps) < 2:
+            return
+        matrix = -regressor(samples) / self._noise[:, None]
+        left = least_squares(matrix, samples.wrench / self._noise)
+        found = line(left, float(np.median(np.diff(samples.stamps))) / NS)
+        if found is not None and np.linalg.norm(found[1]) > STRONG:
+            self._until = int(samples.stamps[-1]) + round(REMEMBERED * NS)
+            self.frequency = found[0]
+            self.words = words.rings(found[0], found[1] * self._noise[::3])
+        elif samples.stamps[-1] > self._until:
+            self.frequency, self.words = np.inf, ''
+
+
+def line(left: FloatArray, step: float) -> tuple[float, FloatArray] | None:
+    """Find the line that stands out most of a spectrum.
+
+    Parameters
+    ----------
+    left : (n, 6) array
+        Residuals in standard deviations of a sample.
+    step : float
+        Between samples [s].
+
+    Returns
+    -------
+    frequency : float
+        [Hz].
+    rms : (2,) array
+        Of force and torque in it, in units of `left`.
+    """
+    size = round(PIECE / step)
+    window = np.hanning(size)
+    pieces = np.array([left[k : k + size] for k in range(0, len(left) - size + 1, size // 2)])
+    if len(pieces) < FEWEST:
+        return None
+    pieces = (pieces - pieces.mean(axis=1, keepdims=True)) * window[:, None]
+    power = np.mean(np.abs(np.fft.rfft(pieces, axis=1)) ** 2, axis=0).reshape(-1, 2, 3).sum(axis=2)
+    power *= 2.0 / (size * np.sum(window**2))
+    frequency, every = np.fft.rfftfreq(size, step), power.sum(axis=1)
+    best, standing = 0, ABOVE
+    for k in np.flatnonzero((frequency >= BAND[0]) & (frequency <= BAND[1]))[:-1].tolist():
+        away = frequency - frequency[k]
+        below = (frequency > frequency[k] / BESIDE) & (away < -WITHIN)
+        above = (frequency < frequency[k] * BESIDE) & (away > WITHIN)
+        if every[k] < every[k - 1 : k + 2].max() or not (below.any() and above.any()):
+            continue
+        beside = max(float(np.median(every[below])), float(np.median(every[above])))
+        if every[k] > standing * beside:
+            best, standing = k, float(every[k] / beside)
+    if not best:
+        return None
+    three = slice(best - 1, best + 2)
+    middle = float(frequency[three] @ every[three] / every[three].sum())
+    return middle, np.sqrt(power[three].sum(axis=0))
