@@ -15,7 +15,7 @@ from changed_messages import (
     without,
 )
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
+from geometry_msgs.msg import AccelStamped, TwistStamped, Wrench, WrenchStamped
 from ros_helpers import Group, Pipeline, assert_holds, pieces
 from ros_messages import (
     NAMESPACE,
@@ -33,6 +33,7 @@ from ros_messages import (
     wrench_message,
 )
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
 
 def test_what_is_waited_for_is_said_in_words() -> None:
@@ -74,6 +75,22 @@ def test_what_is_waited_for_is_said_in_words() -> None:
         pipeline.play(recording())
         assert_holds(pipeline)
         assert 'Traceback' not in process.output
+
+
+def test_publishers_that_cannot_be_heard_are_named() -> None:
+    with Group() as group:
+        pipeline = Pipeline(group)
+        group.start()
+        group.node.create_publisher(Wrench, WRENCH, 1)
+        description = group.node.create_publisher(String, '/robot_description', 1)
+        for words in (
+            '/outside sends geometry_msgs/msg/Wrench there, not geometry_msgs/msg/WrenchStamped',
+            'the robot description: /outside sends it with volatile durability, not transient',
+        ):
+            group.wait_for(lambda words=words: words in pipeline.words, words)
+        group.node.destroy_publisher(description)
+        group.describe()
+        group.wait_for(lambda: 'robot description' not in pipeline.words, 'the description')
 
 
 def test_what_comes_first_does_not_decide_what_is_used() -> None:

@@ -145,6 +145,8 @@ class EstimatorNode(PipelineNode):
         held_up = upstream.waiting_for and now - self._last_sample > HELD_UP
         if not streaming or held_up:
             waiting = upstream.waiting_for or self._silence(now)
+            if self._topics is not None and not streaming:
+                waiting = self._topics.problem() or waiting
         if estimate is not None and estimate.stamp != self._published_stamp and not waiting:
             self._published_stamp = estimate.stamp
             self.outputs.publish(estimate)

@@ -37,13 +37,14 @@ class FilterNode(PipelineNode):
         self.publisher = FilteredPublisher(self)
         self._starvation = Starvation(patience=0.9, least=10)
         self.report_regularly()
+        self._reader: SynchronizedReader | None = None
         if standalone:
             frame = self.declared.sensor_frame
             self._reader = SynchronizedReader(self, frame, self._counted)
 
     def tick(self) -> None:
         """Carry what has come through the stage."""
-        for batch in self._reader.read():
+        for batch in self._reader.read() if self._reader is not None else ():
             self.description.look_for_frame()
             result = self.stage.update(batch)
             if result is not None:
@@ -58,9 +59,10 @@ class FilterNode(PipelineNode):
         waiting_for = self.description.waiting_for
         if waiting_for:
             return f'waiting for {waiting_for}'
+        problem = self._reader.problem() if self._reader is not None else ''
         lately = self._starvation.lately
-        if lately is None:
-            return ''
+        if problem or lately is None:
+            return problem
         if self.stage.implausible:
             return f'all samples dropped: {self.stage.implausible}'
         if not lately:

@@ -101,9 +101,9 @@ class JointTrack:
         self._breaks: IntArray = np.empty(0, dtype=np.int64)
 
     def follow(self, joints: Mapping[str, float]) -> None:
-        """Wait for these joints alone: names, and velocity limits [rad/s, m/s]."""
+        """Wait for these joints alone, or all where there are none: velocity limits by name."""
         if joints != self._limits or self._required is None:
-            self._required, self._limits = frozenset(joints), dict(joints)
+            self._required, self._limits = frozenset(joints) or None, dict(joints)
             for publisher in self._publishers.values():
                 self._limit(publisher)
 

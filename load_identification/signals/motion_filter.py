@@ -43,7 +43,7 @@ class MotionFilter:
         self.taken = self.given = 0
         """How many samples have come, and how many have left."""
         self.implausible = ''
-        """What cannot be true of the joint positions, in words; empty where nothing is."""
+        """What cannot be true of the frame or the joint positions, in words; empty: nothing."""
         self._differentiator = differentiator
         self.health = SensorHealth(self.dropped)
         """What the channels of the wrench are worth."""
@@ -148,7 +148,7 @@ class MotionFilter:
         if not used.any():
             return None
         self._missing = ''
-        self.implausible = _far_beyond_limits(robot, position[used][-1])
+        self.implausible = _implausible(robot, position[used][-1])
         return SynchronizedBatch(
             names=robot.joints,
             frame=batch.frame,
@@ -209,8 +209,9 @@ class MotionFilter:
         return joined(found) if found else None
 
 
-def _far_beyond_limits(robot: Robot, position: FloatArray) -> str:
-    """Return in words which joint is farther beyond its limits than the range within them.
+def _implausible(robot: Robot, position: FloatArray) -> str:
+    """Return in words that no joint moves the sensor, or one is farther beyond its limits than
+    the range within them.
 
     And than half a turn: zeros may be off, and drivers count turns.
 
@@ -220,6 +221,8 @@ def _far_beyond_limits(robot: Robot, position: FloatArray) -> str:
     position : (J,) array
         [rad, m].
     """
+    if not robot.joints:
+        return f'no joint moves {robot.sensor_frame!r}: is it the frame of the wrench?'
     lower, upper = robot.position_limits
     margin = np.maximum(upper - lower, np.where(robot.prismatic, 0.0, np.pi))
     far = np.flatnonzero((position < lower - margin) | (position > upper + margin))

@@ -123,6 +123,23 @@ def test_streams_slower_than_max_gap_are_told_what_to_set(live: Live) -> None:
     said_while(live, messages, r'published every 0\.20 s: set max_gap to 0\.6')
 
 
+def test_a_frame_that_no_joint_moves_is_named_and_passes(live: Live) -> None:
+    pipeline, _ = live
+    count = len(pipeline.statuses)
+    messages = first(feed(recording(), pipeline.group.next_base()), 3.0)
+    for message in messages:
+        if message.topic == '/wrench':
+            message.content.header.frame_id = 'base_link'
+    pipeline.group.play(messages, 1.0)
+    words = "no joint moves 'base_link'"
+    pipeline.group.wait_for(
+        lambda: any(words in status.message for status in pipeline.statuses[count:]), words
+    )
+    pipeline.play(recording())
+    assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+    assert words not in pipeline.words
+
+
 def test_stamps_of_zero_are_named(live: Live) -> None:
     base = live[0].group.next_base()
     messages = first(feed(recording(), base), 2.0)

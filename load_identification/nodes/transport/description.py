@@ -20,6 +20,7 @@ from load_identification.nodes.transport.subscriptions import (
     HISTORY_QOS,
     LATCHED_QOS,
     DrainedSubscription,
+    unheard,
 )
 from load_identification.typing_aliases import FloatArray
 
@@ -194,6 +195,7 @@ class DescriptionReader:
         self._sensor_frame = parameters.sensor_frame
         self._bad = self._description = self._lacking = self._hung = ''
         self._frames = StaticFrames(node)
+        self._topic = node.resolve_topic_name('/robot_description')
         if parameters.robot_description:
             self._use_parameter(parameters.robot_description)
         else:
@@ -205,6 +207,9 @@ class DescriptionReader:
         waiting_for = self._bad or self._user.waiting_for
         if waiting_for and self._frames.missing:
             waiting_for += f'; or for {self._frames.missing}'
+        if waiting_for and not self._description:
+            why = unheard(self._node, self._topic, String, latched=True)
+            waiting_for += f': {why}' if why else ''
         return waiting_for
 
     def _use_parameter(self, description: str) -> None:
@@ -222,7 +227,7 @@ class DescriptionReader:
         if message.data == self._description:
             return
         self._description, self._lacking, self._hung = message.data, '', ''
-        topic = self._node.resolve_topic_name('/robot_description')
+        topic = self._topic
         try:
             self._user.set_description(message.data, self._sensor_frame)
         except LoadIdentificationError as error:

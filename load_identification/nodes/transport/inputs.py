@@ -17,6 +17,7 @@ from load_identification.nodes.transport.subscriptions import (
     INPUT_QOS,
     DrainedSubscription,
     decoder,
+    unheard,
 )
 
 SILENCE = 0.8
@@ -36,6 +37,7 @@ class _Input:
         subjects: Callable[[Any], Iterable[str]] = lambda _: ('',),
     ) -> None:
         self._subscription = DrainedSubscription(node, message_type, topic, INPUT_QOS, subjects)
+        self._node, self._type = node, message_type
         self.topic = self._subscription.topic
         """Full name of the topic."""
         self.received = 0
@@ -57,9 +59,10 @@ class _Input:
         self._lately = lately | dict.fromkeys(names, now)
 
     def silence(self) -> str:
-        """Return since when nothing has come; empty while something does."""
+        """Return since when nothing has come, or why; empty while something does."""
         if self._heard < 0:
-            return f'nothing on {self.topic}'
+            why = unheard(self._node, self.topic, self._type)
+            return f'nothing on {self.topic}' + (f': {why}' if why else '')
         silent = time.monotonic() - self._heard
         return f'nothing on {self.topic} for {silent:.1f} s' if silent > SILENCE else ''
 

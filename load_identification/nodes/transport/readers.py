@@ -97,6 +97,10 @@ class SynchronizedReader:
         self._wrench_reader = WrenchReader(frame, dropped, decoder(WrenchStamped))
         self._matcher = StampMatcher(2)
 
+    def problem(self) -> str:
+        """Return in words that nobody publishes, or several at once; empty where one does."""
+        return self._wrenches.not_from_one('fusion_node')
+
     def read(self) -> Iterator[SynchronizedBatch]:
         """Yield what has become complete."""
         states = self._joint_reader.read(self._joint_states.take_serialized())
@@ -161,6 +165,10 @@ class FilteredReader:
         self._motion = MotionOfUnknownRobot()
         self._newest: int | None = None
         self._held: Triple | None = None
+
+    def problem(self) -> str:
+        """Return in words that nobody publishes, or several at once; empty where one does."""
+        return self._inputs[0].not_from_one('filter_node')
 
     def read(self) -> Iterator[FilteredBatch]:
         """Yield what has become complete."""
@@ -236,6 +244,10 @@ class TopicUpstream:
             yield Samples(raw=raw, dead=dead)
         for filtered in self._filtered.read():
             yield Samples(filtered=filtered)
+
+    def problem(self) -> str:
+        """Return in words that filtered/* has no publisher, or several; empty where it has one."""
+        return self._filtered.problem()
 
     def report(self) -> Report:
         """Return what the nodes before say of themselves, and what is dropped here."""

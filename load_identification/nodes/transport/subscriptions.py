@@ -39,6 +39,29 @@ def decoder(message_type: Any) -> Decoder:
     return decode
 
 
+def unheard(node: Node, topic: str, message_type: Any, latched: bool = False) -> str:
+    """Return in words which publisher of a topic cannot be heard, and why; empty: all can be.
+
+    Parameters
+    ----------
+    node : Node
+    topic : str
+        Full name.
+    message_type : type
+        Of what is subscribed to.
+    latched : bool
+        Whether messages of before the subscription are asked for.
+    """
+    kind = f'{message_type.__module__.split(".")[0]}/msg/{message_type.__name__}'
+    for each in node.get_publishers_info_by_topic(topic):
+        who = f'{each.node_namespace.rstrip("/")}/{each.node_name}'
+        if each.topic_type != kind:
+            return f'{who} sends {each.topic_type} there, not {kind}'
+        if latched and each.qos_profile.durability == DurabilityPolicy.VOLATILE:
+            return f'{who} sends it with volatile durability, not transient local'
+    return ''
+
+
 LOOK_PERIOD = 0.5
 """How often the publishers are looked at, and answers that could not be sent tried again [s]."""
 
@@ -221,6 +244,21 @@ class StreamSubscription(DrainedSubscription):
         super().__init__(node, message_type, topic, STREAM_QOS)
         self._reliable = True
         self._due = 0.0
+
+    def not_from_one(self, usual: str) -> str:
+        """Return in words that nobody publishes, or several at once; empty where one does.
+
+        Parameters
+        ----------
+        usual : str
+            The node that is expected to.
+        """
+        publishers = self.publishers
+        if not publishers:
+            return f'nothing on {self.topic}: does {usual} run?'
+        if self.mixed:
+            return f'{self.topic} has publishers {", ".join(publishers)}: does {usual} run twice?'
+        return ''
 
     def _take(self, serialized: bool) -> list[Any]:
         """Return what waits; turn best effort where that is needed."""
