@@ -23,11 +23,11 @@ class RecordingError(LoadIdentificationError):
     """A recording cannot be read or lacks a topic."""
 
 
-class NoRosbagsError(RecordingError):
-    """The Python package rosbags is missing: no ROS distribution packages it."""
+class NoRecordingLibraryError(RecordingError):
+    """Neither rosbag2_py nor rosbags can be imported."""
 
     def __init__(self) -> None:
         super().__init__(
-            'recordings need the Python package rosbags, which is not installed: pip install '
-            '--user rosbags, on Ubuntu 24.04 and later with --break-system-packages'
+            'recordings need rosbag2_py, which comes with ROS 2, or the Python package rosbags, '
+            'and neither can be imported: source ROS, or pip install rosbags'
         )

@@ -227,7 +227,8 @@ def test_nothing_of_ros_is_imported_and_a_locale_without_the_signs_is_no_reason_
     bag: Path,
 ) -> None:
     program = (
-        'import sys; from load_identification.commands.identify_load import main; '
+        'import sys; sys.modules["rosbag2_py"] = None; '
+        'from load_identification.commands.identify_load import main; '
         'status = main(sys.argv[1:]); '
         'print(sorted({m.partition(".")[0] for m in sys.modules}), file=sys.stderr); '
         'sys.exit(status)'

@@ -35,7 +35,7 @@ LIBRARIES = {
     'yaml': ('python3-yaml', 'pyyaml'),
 }
 # Used where it is importable; not on the package index.
-ROS_WITHOUT_WHEEL = {'tf2_msgs', 'tf2_ros'}
+ROS_WITHOUT_WHEEL = {'rosbag2_py', 'tf2_msgs', 'tf2_ros'}
 ROS_PACKAGE = {'tf2_ros': 'tf2_ros_py'}
 """Of modules that are called otherwise."""
 
@@ -155,9 +155,9 @@ def test_rosdep_installs_nothing_with_pip(manifest: ElementTree.Element) -> None
     assert [key for key in keys if key.endswith('-pip') and key != 'python3-pip'] == []
 
 
-WITHOUT_ROSBAGS = """
+WITHOUT_LIBRARY = """
 import importlib, pkgutil, sys
-sys.modules['rosbags'] = None
+sys.modules['rosbags'] = sys.modules['rosbag2_py'] = None
 import load_identification
 for room in ('recordings', 'report', 'commands'):
     package = importlib.import_module('load_identification.' + room)
@@ -168,17 +168,20 @@ print(main(['somewhere']), main(['--static', 'poses.csv']), file=sys.stderr)
 """
 
 
-def test_only_what_reads_a_recording_needs_rosbags(tmp_path: Path) -> None:
+def test_only_what_reads_a_recording_needs_a_library_for_it(tmp_path: Path) -> None:
     (tmp_path / 'poses.csv').write_text('qx,qy,qz,qw,fx,fy,fz\n0,0,0,1,1,2,3\n')
     done = subprocess.run(
-        [sys.executable, '-c', WITHOUT_ROSBAGS],
+        [sys.executable, '-c', WITHOUT_LIBRARY],
         cwd=tmp_path,
         env=os.environ | {'PYTHONPATH': str(ROOT)},
         capture_output=True,
         text=True,
         timeout=600,
     )
-    assert 'recordings need the Python package rosbags, which is not installed' in done.stderr
+    assert (
+        'recordings need rosbag2_py, which comes with ROS 2, or the Python package rosbags, '
+        'and neither can be imported'
+    ) in done.stderr
     assert done.stderr.endswith('2 1\n'), done.stderr
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 import yaml
 
-from load_identification.errors import NoRosbagsError, ParameterError
+from load_identification.errors import ParameterError
 from load_identification.motion.joint_path import Piece
+from load_identification.recordings.library import find_library
 from load_identification.typing_aliases import FloatArray
 
 MESSAGE = 'trajectory_msgs/msg/JointTrajectory'
-POINT = 'trajectory_msgs/msg/JointTrajectoryPoint'
 
 POINT_RATE = 25.0
 """Points per second: with position, velocity and acceleration the controller interpolates by
@@ -82,6 +83,37 @@ def _flow(value: Any) -> str:
     return text.replace('e', '.0e') if 'e' in text and '.' not in text else text
 
 
+def _serialized(fields: dict[str, Any]) -> bytes:
+    """Return the message in CDR, little endian; rclpy's own has an undefined rest behind it."""
+    out = bytearray()
+
+    def put(kind: str, *values: float) -> None:
+        out.extend(bytes(-len(out) % struct.calcsize(kind)))
+        out.extend(struct.pack(f'<{len(values)}{kind}', *values))
+
+    def put_text(text: str) -> None:
+        put('I', len(text.encode()) + 1)
+        out.extend(text.encode() + b'\0')
+
+    def put_time(time: dict[str, int]) -> None:
+        put('i', time['sec'])
+        put('I', time['nanosec'])
+
+    put_time(fields['header']['stamp'])
+    put_text(fields['header']['frame_id'])
+    put('I', len(fields['joint_names']))
+    for name in fields['joint_names']:
+        put_text(name)
+    put('I', len(fields['points']))
+    for point in fields['points']:
+        for key in ('positions', 'velocities', 'accelerations', 'effort'):
+            put('I', len(point[key]))
+            if point[key]:
+                put('d', *point[key])
+        put_time(point['time_from_start'])
+    return b'\0\1\0\0' + bytes(out)
+
+
 def write_bag(path: FilePath, fields: dict[str, Any], topic: str) -> None:
     """Write the message as the only one of a rosbag2 recording (mcap).
 
@@ -89,38 +121,14 @@ def write_bag(path: FilePath, fields: dict[str, Any], topic: str) -> None:
     ------
     ParameterError
         If the folder exists or cannot be written.
-    NoRosbagsError
-        Where rosbags is not installed.
+    NoRecordingLibraryError
+        Where neither rosbag2_py nor rosbags is installed.
     """
-    try:
-        from rosbags.rosbag2 import StoragePlugin, Writer
-        from rosbags.typesys import Stores, get_typestore
-    except ModuleNotFoundError as error:
-        raise NoRosbagsError from error
+    library = find_library()
     if path.exists():
         raise ParameterError(f'{path} exists; a recording is written to a new folder only')
-    store = get_typestore(Stores.ROS2_JAZZY)
-    kinds = store.types
-    stamp = kinds['builtin_interfaces/msg/Time'](**fields['header']['stamp'])
-    message = kinds[MESSAGE](
-        header=kinds['std_msgs/msg/Header'](stamp=stamp, frame_id=''),
-        joint_names=fields['joint_names'],
-        points=[
-            kinds[POINT](
-                positions=np.array(point['positions']),
-                velocities=np.array(point['velocities']),
-                accelerations=np.array(point['accelerations']),
-                effort=np.empty(0),
-                time_from_start=kinds['builtin_interfaces/msg/Duration'](
-                    **point['time_from_start']
-                ),
-            )
-            for point in fields['points']
-        ],
-    )
     try:
-        with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-            connection = writer.add_connection(topic, MESSAGE, typestore=store)
-            writer.write(connection, 0, store.serialize_cdr(message, MESSAGE))
-    except OSError as error:
-        raise ParameterError(f'{path} cannot be written: {error.strerror}') from error
+        library.write(path, topic, MESSAGE, _serialized(fields))
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, 'strerror', None) or error
+        raise ParameterError(f'{path} cannot be written: {reason}') from error

@@ -7,13 +7,10 @@ import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from load_identification.errors import NoRosbagsError, RecordingError
-
-if TYPE_CHECKING:
-    from rosbags.highlevel import AnyReader
-    from rosbags.interfaces import Connection
+from load_identification.errors import RecordingError
+from load_identification.recordings.library import Opened, Stream, find_library
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 WRENCH = 'geometry_msgs/msg/WrenchStamped'
@@ -63,7 +60,7 @@ class RecordingReader:
         From the first to the last message of any topic, by the time of recording [s].
     """
 
-    def __init__(self, path: Path, topics: Topics, reader: AnyReader) -> None:
+    def __init__(self, path: Path, topics: Topics, reader: Opened) -> None:
         self.path = path
         self._topics = topics
         self._reader = reader
@@ -85,10 +82,10 @@ class RecordingReader:
         """
         topic = self._topics.robot_description
         try:
-            connections = self._connections(topic, DESCRIPTION, '--robot-description')
+            streams = self._connections(topic, DESCRIPTION, '--robot-description')
         except RecordingError as error:
             raise RecordingError(f'{error}; or set the parameter robot_description') from error
-        texts = {message.data for message in self._messages(connections)}
+        texts = {message.data for message in self._messages(streams)}
         if len(texts) > 1:
             raise RecordingError(
                 f'topic {topic} has {len(texts)} different descriptions; set the parameter '
@@ -98,14 +95,14 @@ class RecordingReader:
 
     def static_transforms(self) -> list[Any]:
         """Return the transforms on /tf_static, none where the recording does not have it."""
-        connections = [
+        streams = [
             c
             for c in self._reader.connections
             if (c.topic, c.msgtype) == ('/tf_static', TRANSFORMS)
         ]
-        if not connections:
+        if not streams:
             return []
-        return [t for message in self._messages(connections) for t in message.transforms]
+        return [t for message in self._messages(streams) for t in message.transforms]
 
     def chunks(self, length: float = CHUNK) -> Iterator[Chunk]:
         """Yield joint states and wrenches in the order of recording, a short time at once.
@@ -145,22 +142,26 @@ class RecordingReader:
 
         return decode
 
-    def _serialized(self, connections: list[Connection]) -> Iterator[tuple[str, int, bytes]]:
+    def _serialized(self, streams: list[Stream]) -> Iterator[tuple[str, int, bytes]]:
         """Yield topic, time of recording [ns] and bytes of each message."""
+        missing = sum(stream.msgcount for stream in streams)
         with _explained(self.path):
-            for connection, time, data in self._reader.messages(connections):
-                yield connection.topic, time, data
+            for stream, time, data in self._reader.messages(streams):
+                missing -= 1
+                yield stream.topic, time, data
+            # What is damaged within is passed over by both libraries.
+            if missing > 0:
+                raise RuntimeError(f'{missing} messages are missing')
 
-    def _messages(self, connections: list[Connection]) -> Iterator[Any]:
-        """Yield messages."""
-        with _explained(self.path):
-            for connection, _, data in self._reader.messages(connections):
-                yield self._reader.deserialize(data, connection.msgtype)
+    def _messages(self, streams: list[Stream]) -> Iterator[Any]:
+        """Yield messages, all of one type."""
+        decode = self.decoder(streams[0].msgtype)
+        return (decode(data) for _, _, data in self._serialized(streams))
 
     def _count(self, topic: str) -> int:
         return sum(c.msgcount for c in self._reader.connections if c.topic == topic)
 
-    def _connections(self, topic: str, message_type: str, option: str) -> list[Connection]:
+    def _connections(self, topic: str, message_type: str, option: str) -> list[Stream]:
         """Return what carries a topic, having checked that it is there and of its type."""
         found = [c for c in self._reader.connections if c.topic == topic]
         wrong = [c.msgtype for c in found if c.msgtype != message_type]
@@ -192,16 +193,10 @@ def open_recording(path: Path, topics: Topics) -> Iterator[RecordingReader]:
     RecordingError
         If it is no recording, is damaged, or lacks a topic.
     """
-    try:
-        from rosbags.highlevel import AnyReader
-        from rosbags.typesys import Stores, get_typestore
-    except ModuleNotFoundError as error:
-        raise NoRosbagsError from error
+    library = find_library()
     _check_path(path)
     with _explained(path):
-        # Recordings of before ROS 2 Iron say the names of their types only.
-        reader = AnyReader([path], default_typestore=get_typestore(Stores.ROS2_JAZZY))
-        reader.open()
+        reader = library.open(path)
     try:
         yield RecordingReader(path, topics, reader)
     finally:
@@ -229,14 +224,14 @@ def _check_path(path: Path) -> None:
 
 @contextlib.contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turn whatever rosbags raises into one error of this package."""
+    """Turn whatever the library raises into one error of this package."""
     try:
         yield
     except OSError as error:
         raise RecordingError(
             f'recording {path} cannot be read: {error.strerror or error}'
         ) from error
-    # A damaged file leads rosbags and the decoders below it into errors of any kind.
+    # A damaged file leads the library and the decoders below it into errors of any kind.
     except Exception as error:
         reason = textwrap.shorten(str(error) or type(error).__name__, 150)
         raise RecordingError(
