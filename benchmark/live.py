@@ -63,7 +63,8 @@ RATE = 1000.0
 WARM_UP = 3.0
 NAMESPACE = '/load_identification'
 WATCHED = '/watched/load_identification'
-PIPELINE = ('-m', 'load_identification.nodes.transport.entry', 'load_identification')
+ENTRY = '-m', 'load_identification.nodes.transport.entry'
+PIPELINE = (*ENTRY, 'load_identification')
 
 EVERYTHING = {
     'synchronized/joint_states': JointState,
@@ -284,18 +285,18 @@ def times(subscription: Any) -> dict[int, tuple[int, int]]:
 
 def measure_compensated(seconds: float, alone: bool, extra: Sequence[str]) -> bool:
     """Measure how late the compensated wrench is and what it costs; return whether it came."""
-    me, nodes = str(Path(__file__)), 'load_identification.nodes'
+    me = str(Path(__file__))
     options = [*(extra or ['--ros-args']), '-p', 'compensate_inertia:=true']
     empty = start(me, '--role', 'empty')
-    quiet = start('-m', f'{nodes}.load_identification', *extra)
+    quiet = start(*PIPELINE, *extra)
     if alone:
-        name, topic = 'compensation', f'{NAMESPACE}/wrench_compensated/alone'
+        name, topic = 'compensation_node', f'{NAMESPACE}/wrench_compensated/alone'
         options += ['-p', 'poll_rate:=500.0', '-r', f'wrench_compensated:={topic}']
         options += ['-r', '__node:=alone']
     else:
         name, topic = 'load_identification', f'{WATCHED}/wrench_compensated'
         options += ['-r', f'__ns:={WATCHED}']
-    measured = start('-m', f'{nodes}.{name}', *options)
+    measured = start(*ENTRY, name, *options)
     processes = (measured, quiet, empty)
     feeder = start(me, '--role', 'feed', '--seconds', str(seconds + 2 * WARM_UP))
     rclpy.init()
