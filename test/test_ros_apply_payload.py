@@ -292,6 +292,19 @@ def test_a_driver_that_is_not_there_is_named(
         arm.offer()
 
 
+def test_of_two_calls_that_wait_for_a_driver_one_alone_is_sent(arm: DriverArm) -> None:
+    loaded(arm)
+    arm.withdraw()
+    # Each begun in a tick of its own, and before the driver is there.
+    pending = [arm.start('apply_payload'), arm.start('clear_payload')]
+    arm.rest(0.3)
+    arm.offer()
+    stream = arm.at_rest()
+    while not all(answer() for answer in pending):
+        arm.play(stream, 0.02)
+    assert len(arm.told) < 2
+
+
 def test_a_driver_that_keeps_silent_is_given_up_and_heard_later(
     arm: DriverArm, live: tuple[DriverArm, Pipeline]
 ) -> None:

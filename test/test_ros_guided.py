@@ -241,6 +241,15 @@ def test_silence_of_an_input_stops_the_arm(
     assert last.sec + last.nanosec / NS < 0.5
 
 
+def test_silence_of_the_pipeline_stops_the_arm(group: Group, moving: Program) -> None:
+    (pipeline,) = group._processes
+    pipeline.send(signal.SIGSTOP)
+    try:
+        stopped(moving, r'no status of the pipeline for 3 s')
+    finally:
+        pipeline.send(signal.SIGCONT)
+
+
 def test_controller_that_is_not_there_is_named_with_those_that_are(
     group: Group, arm: WatchedArm
 ) -> None:

@@ -236,6 +236,8 @@ class Handover:
                     'interface? Nothing was sent'
                 )
             yield f'waiting for {link.service}'
+        # The other service may have waited beside this one.
+        self._required()
         self._require.standing()
         driver, before = self._payload.driver, self._payload.driver.held
         self._stored = None
