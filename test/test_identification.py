@@ -113,6 +113,11 @@ def test_each_entry_of_the_inertia_is_judged_by_itself() -> None:
     assert judgement.reasons[0].startswith('inertia xy, zz std up to 0.0003 kg·m²')
 
 
+def test_moments_none_of_which_is_known_require_no_standard_deviation_of_zero() -> None:
+    (reason,) = judged(std=changed(STD, dict.fromkeys(range(4, 10), 0.05))).reasons
+    assert ' std up to 0.05 kg·m², no moment is twice its own: rotate faster' in reason
+
+
 def test_a_moment_that_is_not_known_is_no_measure_for_the_others() -> None:
     """Turned about z alone: xx, xy, yy are anything; what is known of zz decides."""
     unknown = {4: 0.3, 5: 0.1, 7: -0.2}

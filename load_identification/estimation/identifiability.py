@@ -193,5 +193,6 @@ def _judge_inertia(
     if lacking:
         largest = float(std[4:].max())
         known = largest < values[0] * LONGEST_ARM**2
-        words = f'std up to {largest:.2g} kg·m², {allowed:.2g} required' if known else 'unknown'
+        needed = f'{allowed:.2g} required' if allowed else 'no moment is twice its own'
+        words = f'std up to {largest:.2g} kg·m², {needed}' if known else 'unknown'
         reasons.append(f'inertia {", ".join(lacking)} {words}: rotate faster, about more axes')
