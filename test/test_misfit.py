@@ -244,6 +244,26 @@ def test_what_no_single_cause_explains_claims_nothing_and_is_asked_for(other: Fa
     assert 'check names, order and signs of the joints' in '; '.join(estimate.reasons)
 
 
+def without_robot(samples: FilteredBatch) -> FilteredBatch:
+    """Return samples as they come over topics."""
+    none = np.empty((len(samples.stamps), 3, 0))
+    return replace(
+        samples, robot=None, gravity_by_tilt=none, gravity_by_joint=none, joint_motion=none
+    )
+
+
+@pytest.mark.parametrize('name', ['gravity 45°', 'world', 'no weight'])
+def test_over_topics_what_cannot_be_tried_is_asked_for(name: str) -> None:
+    estimator, batches = worked(FAULTS[name], 'puma', 'rich', 14.0)
+    for batch in batches:
+        estimator.update(without_robot(batch))
+    assert 'check gravity, too, and that the wrench is in' in estimator.misfit.puzzle
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert not estimate.identified.any()
+    assert estimator.misfit.puzzle in '; '.join(estimate.reasons)
+
+
 @pytest.mark.parametrize('robot', MOUNTS)
 def test_small_turns_are_learned_and_cost_no_claim(robot: str) -> None:
     estimator, batches = worked(rotated(2.0), robot, 'rich', 4.0)

@@ -205,7 +205,9 @@ class MisfitMonitor:
     @property
     def puzzle(self) -> str:
         """What else to check where no cause explains it, in words; empty: nothing."""
-        return words.PUZZLE if self._last.puzzling else ''
+        if not self._last.puzzling:
+            return ''
+        return words.PUZZLE if self._store.robot else words.PUZZLE_WITHOUT_ROBOT
 
     @property
     def ringing(self) -> str:

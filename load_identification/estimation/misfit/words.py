@@ -19,6 +19,12 @@ PUZZLE = (
     'the robot description is of this robot'
 )
 
+PUZZLE_WITHOUT_ROBOT = (
+    f'{PUZZLE}; check gravity, too, and that the wrench is in the sensor frame with all of the '
+    'weight: load_identification, in one process, tells which'
+)
+"""Over topics the joints are not known, nor how the sensor lies in the root."""
+
 NEARLY = float(np.deg2rad(3.0))
 """So near to quarter turns a rotation is taken for one [rad]."""
 
