@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from rcl_interfaces.msg import Parameter, ParameterValue
-from rcl_interfaces.srv import GetParameters, SetParameters
+from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 from ros_arm import SERVICES, Arm
 from ros_helpers import Group, NodeProcess, Pipeline
 from ros_messages import FRAME, NAMESPACE, PUMA, recording
@@ -72,13 +72,14 @@ def test_a_parameter_that_cannot_be_set_is_refused_in_words(
     group = live.group
     client = group.node.create_client(SetParameters, f'{NAMESPACE}/{node}/set_parameters')
     group.wait_for(client.service_is_ready, 'the parameter services')
-    future = client.call_async(
-        SetParameters.Request(parameters=[Parameter(name='mass_tolerance', value=value)])
-    )
+    parameters = [Parameter(name='mass_tolerance', value=value)]
+    future = client.call_async(SetParameters.Request(parameters=parameters))
     group.wait_for(future.done, 'the answer of set_parameters')
-    result = future.result().results[0]
-    assert not result.successful
-    assert re.search(words, result.reason), result.reason
+    service = f'{NAMESPACE}/{node}/set_parameters_atomically'
+    atomically = group.call(service, SetParametersAtomically, parameters=parameters)
+    for result in (future.result().results[0], atomically.result):
+        assert not result.successful
+        assert re.search(words, result.reason), result.reason
 
 
 @pytest.mark.parametrize('case', DESCRIPTIONS)

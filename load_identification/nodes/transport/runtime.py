@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import rclpy
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy._rclpy_pybind11 import RCLError, UnknownROSArgsError
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ShutdownException, SingleThreadedExecutor, TimeoutException
@@ -92,6 +92,8 @@ def declare_parameters(
     for service in node.services:
         if service.srv_type is SetParameters:
             service.callback = functools.partial(_set_parameters, service.callback)
+        elif service.srv_type is SetParametersAtomically:
+            service.callback = functools.partial(_set_atomically, service.callback)
     for name in node._parameter_overrides.keys() - _unknown:
         if name not in TABLE and not of_ros(name):
             _unknown.add(name)
@@ -130,12 +132,26 @@ def _set_parameters(callback: Callable[..., Any], request: Any, response: Any) -
             alone = SetParameters.Request(parameters=[parameter])
             result = callback(alone, SetParameters.Response()).results[0]
         except Exception as error:  # rclpy's check of a range fails on arrays, that of types too
-            reason = f'parameter {parameter.name} cannot be set: {error}'
-            if parameter.name in TABLE:
-                reason += f'; it must be {allowed(parameter.name)}'
-            result = SetParametersResult(successful=False, reason=reason)
+            result = _refused([parameter.name], error)
         response.results.append(result)
     return response
+
+
+def _set_atomically(callback: Callable[..., Any], request: Any, response: Any) -> Any:
+    """Answer set_parameters_atomically: by rclpy, and in words where that raises something."""
+    try:
+        return callback(request, response)
+    except Exception as error:  # as above
+        response.result = _refused([parameter.name for parameter in request.parameters], error)
+        return response
+
+
+def _refused(names: Sequence[str], error: Exception) -> SetParametersResult:
+    reason = f'parameter {", ".join(names)} cannot be set: {error}'
+    for name in names:
+        if name in TABLE:
+            reason += f'; {name} must be {allowed(name)}'
+    return SetParametersResult(successful=False, reason=reason)
 
 
 class Guard:
