@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -85,6 +85,19 @@ def held(*channels: int) -> Edit:
     return change
 
 
+def held_positions() -> Edit:
+    """Return an edit that repeats the first joint positions, as a driver that hangs does."""
+    first: list[Sequence[float]] = []
+
+    def change(message: Message) -> Message:
+        if message.topic == JOINTS:
+            first.append(message.content.position)
+            message.content.position = first[0]
+        return message
+
+    return change
+
+
 def scaled(factor: float, shift: float = 0.0) -> Edit:
     """Return an edit that scales the wrench, and shifts its forces [N]."""
 
@@ -147,6 +160,7 @@ FAULTS: dict[str, Fault] = {
     'gain doubled': Fault(scaled(2.0), 'changed|contact'),
     'forces off by 5 N': Fault(scaled(1.0, 5.0), 'changed|contact'),
     'a joint off by 0.5 rad': Fault(moved(2, 0.5), 'changed|contact|jump'),
+    'joint positions repeat': Fault(held_positions(), 'changed|contact'),
     'a joint off by a turn': Fault(moved(5, 2.0 * np.pi)),
     'joint states at 2 Hz': Fault(thinned(JOINTS, 62), 'max_gap'),
     'wrench at 2 Hz': Fault(thinned(WRENCH, 62), 'max_gap'),
