@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from recording_faults import limited, seconds
-from ros_messages import TRUTH, recording
+from ros_messages import FRAME, PUMA, TRUTH, recording
 
+from load_identification.interface.batches import SynchronizedBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.pipeline import settings
 from load_identification.simulation.changes.runs import filtered, pieces
@@ -33,6 +34,12 @@ def frozen_joints(recording: Recording, during: BoolArray) -> Recording:
     position = recording.position.copy()
     position[during] = position[np.argmax(during)]
     return replace(recording, position=position)
+
+
+def with_velocity(recording: Recording, factor: float) -> Recording:
+    """Publish velocities that are the positions' times a factor: of degrees, or none at all."""
+    velocity = np.gradient(recording.position, recording.stamps * 1e-9, axis=0)
+    return replace(recording, velocity=factor * velocity)
 
 
 def claims(recording: Recording) -> Iterator[tuple[float, float]]:
@@ -62,3 +69,21 @@ def test_a_channel_at_its_limit_again_and_again_spoils_nothing(channel: int, sha
     known = list(claims(limited(recording(), channel, -1e3, high)))
     assert known
     assert max(error for _, error in known) < 4.0
+
+
+@pytest.mark.parametrize('factor', [0.0, -1.0, np.degrees(1.0)])
+def test_velocities_that_are_none_of_the_positions_are_left_out(factor: float) -> None:
+    known = list(claims(with_velocity(recording(), factor)))
+    assert known
+    assert max(error for _, error in known) < 4.0
+
+
+def test_velocities_that_are_left_out_are_named() -> None:
+    stage = settings.motion_filter(Parameters())
+    stage.set_description(PUMA)
+    for factor, words in ((1.0, ''), (0.0, 'velocity of joint_1'), (1.0, '')):
+        r = with_velocity(recording(), factor)
+        batch = SynchronizedBatch(r.names, FRAME, r.stamps, r.position, r.velocity, r.wrench)
+        stage.update(batch)
+        assert stage.words.startswith(words)
+        assert bool(stage.words) == bool(words)

@@ -81,6 +81,6 @@ class FilterNode(PipelineNode):
         return {
             'delay': f'{self.stage.delay:.6f}',
             'absent_channels': absent,
-            WARNING: '; '.join(filter(None, (self.stage.health.words, self.stage.implausible))),
+            WARNING: self.stage.words,
             **{HEALTH + channel: state for channel, state in health},
         }

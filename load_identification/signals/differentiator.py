@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.interface.batches import Batch, SynchronizedBatch
+from load_identification.signals.joint_jumps import UNKNOWN_LIMIT
 from load_identification.signals.joint_noise import ORDER, WindowNoise, acceleration_noise
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -19,6 +20,10 @@ LEAST_SIDE = 3
 WORST_CONDITION = 1e6
 """Of the normal equations: even seven points jittered by 0.4 of their distance stay below 2e5."""
 
+
+CONTRADICTED, SLOW = 0.5, 0.1
+"""A published velocity may differ so much from that of the positions [-, rad/s or m/s]: it may be
+late, or smoothed."""
 
 FEWEST_AT_REST = 20
 """Samples of a window from which rest can be told from a turning point."""
@@ -39,6 +44,8 @@ class DifferentiatedBatch(Batch):
     acceleration_noise : (n, J, J) array
         Root N, with N N^T the covariance of means of accelerations over 0.1 s by what windows show
         of the noise of positions and velocities [rad/s², m/s²]; 0 where they show nothing.
+    contradicted : (n, J) bool array
+        Where the velocity published is none of the positions, and left out.
     """
 
     stamps: IntArray
@@ -47,6 +54,7 @@ class DifferentiatedBatch(Batch):
     acceleration: FloatArray
     wrench: FloatArray
     acceleration_noise: FloatArray
+    contradicted: BoolArray
 
 
 def polynomial_kernels(offsets: FloatArray, used: FloatArray) -> FloatArray:
@@ -132,6 +140,31 @@ def _share_of_velocity(kernels: FloatArray, variance: FloatArray) -> FloatArray:
     # Where nothing is known of the noise, or there is none, one derivative is better than two.
     share: FloatArray = np.where(both > 0.0, by_position / np.where(both > 0.0, both, 1.0), 1.0)
     return share
+
+
+def _contradicted(
+    kernels: FloatArray, variance: FloatArray, derived: FloatArray, published: FloatArray
+) -> BoolArray:
+    """Return which published velocities are no derivatives of the positions, (k, J).
+
+    As of a driver that fills in zeros, or gives degrees. Positions that move as no joint does show
+    nothing of that.
+
+    Parameters
+    ----------
+    kernels : (k, w, 3) array
+        Of value and derivatives.
+    variance : (k, 2, J) array
+        Of a sample's position and velocity.
+    derived, published : (k, J) arrays
+        q̇ of the positions, and of the velocities [rad/s, m/s].
+    """
+    gain = (kernels**2).sum(axis=1)
+    noise = np.sqrt(gain[:, 1, None] * variance[:, 0] + gain[:, 0, None] * variance[:, 1])
+    fastest = np.maximum(np.abs(derived), np.abs(published))
+    # What is not known, as the noise of few samples, contradicts nothing.
+    wrong: BoolArray = np.abs(derived - published) > CONTRADICTED * fastest + SLOW + 6.0 * noise
+    return wrong & (np.abs(derived) < UNKNOWN_LIMIT)
 
 
 class Differentiator:
@@ -272,9 +305,12 @@ class Differentiator:
         published = fitted[:, :2, joints : 2 * joints]
         covariance = self._noise.update(offsets, used, values[:, :, : 2 * joints])
         share = np.zeros_like(rates)
+        wrong = np.zeros(share[:, 0].shape, dtype=bool)
         if not np.isnan(published).all():
-            share = _share_of_velocity(kernels, np.einsum('kgjj->kgj', covariance))
-            share = np.where(np.isnan(published), 0.0, share)
+            variance = np.einsum('kgjj->kgj', covariance)
+            share = _share_of_velocity(kernels, variance)
+            wrong = _contradicted(kernels, variance, rates[:, 0], published[:, 0])
+            share = np.where(np.isnan(published) | wrong[:, None], 0.0, share)
             rates = share * np.nan_to_num(published) + (1.0 - share) * rates
         noise = acceleration_noise(offsets, used, 1e-9 * self._period, covariance, share[:, 1])
         return DifferentiatedBatch(
@@ -284,6 +320,7 @@ class Differentiator:
             acceleration=rates[:, 1],
             wrench=fitted[:, 0, 2 * joints :],
             acceleration_noise=noise,
+            contradicted=wrong,
         )
 
     def _trim(self) -> None:

@@ -17,11 +17,14 @@ from load_identification.interface.batches import (
 from load_identification.interface.parameters import CONVENTIONS
 from load_identification.model.robot import Robot
 from load_identification.signals.described_robot import DescribedRobot
-from load_identification.signals.differentiator import DifferentiatedBatch, Differentiator
+from load_identification.signals.differentiator import SLOW, DifferentiatedBatch, Differentiator
 from load_identification.signals.joint_jumps import JumpGate
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.sensor_health import ABSENT, SensorHealth
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
+
+MANY_WRONG = 20
+"""So many velocities more that contradict the positions than that do not are judged at most."""
 
 
 class MotionFilter:
@@ -42,12 +45,13 @@ class MotionFilter:
         self.dropped: Counter[str] = Counter()
         self.taken = self.given = 0
         """How many samples have come, and how many have left."""
-        self.implausible = ''
+        self.implausible = self._wrong_velocity = ''
         """What cannot be true of the frame or the joint positions, in words; empty: nothing."""
         self._differentiator = differentiator
         self.health = SensorHealth(self.dropped)
         """What the channels of the wrench are worth."""
         self._rest = RestDetector()
+        self._contradictions: IntArray = np.zeros(0, dtype=np.int64)
         self._jumps = JumpGate(0, differentiator.max_gap, self.dropped)
         self._sign = CONVENTIONS[wrench_convention]
         self._described = DescribedRobot(gravity)
@@ -80,6 +84,12 @@ class MotionFilter:
         states = zip(CHANNELS, self.health.states, strict=True)
         return tuple(channel for channel, state in states if state == ABSENT)
 
+    @property
+    def words(self) -> str:
+        """What is wrong though samples go on, in words; empty where nothing is."""
+        parts = self.health.words, self.implausible, self._wrong_velocity
+        return '; '.join(filter(None, parts))
+
     def set_description(self, description: str, sensor_frame: str = '') -> None:
         """Use a robot description; with the sensor frame known, check that it is there.
 
@@ -102,6 +112,7 @@ class MotionFilter:
     def _forget_motion(self) -> None:
         self._differentiator.reset()
         self._rest.reset()
+        self._contradictions = np.zeros(0, dtype=np.int64)
 
     def update(self, batch: SynchronizedBatch) -> FilteredBatch | None:
         """Take in synchronized samples and return what they complete, or None.
@@ -166,6 +177,7 @@ class MotionFilter:
         if out is None:
             return None
         self.given += len(out.stamps)
+        self._judge_velocities(out, robot)
         half = round(self.delay * 1e9)
         motion = robot.motion(out.position, out.velocity, out.acceleration)
         found = FilteredBatch(
@@ -185,6 +197,21 @@ class MotionFilter:
             acceleration_noise=motion.jacobian @ out.acceleration_noise,
         )
         return at_rest_without_motion(found)
+
+    def _judge_velocities(self, out: DifferentiatedBatch, robot: Robot) -> None:
+        """Say of which joints the velocity has lately contradicted the positions, while moving."""
+        moving = np.abs(out.velocity) > SLOW
+        if len(self._contradictions) != len(robot.joints):
+            self._contradictions = np.zeros(len(robot.joints), dtype=np.int64)
+        change = np.sum(np.where(out.contradicted, 1, -1 * moving), axis=0)
+        self._contradictions = np.clip(self._contradictions + change, 0, MANY_WRONG)
+        wrong = np.flatnonzero(self._contradictions > MANY_WRONG // 2)
+        names = ', '.join(robot.joints[k] for k in wrong)
+        self._wrong_velocity = (
+            f'velocity of {names} left out: it is none of the positions: zeros or degrees?'
+            if names
+            else ''
+        )
 
     def _differentiate(self, batch: SynchronizedBatch, robot: Robot) -> DifferentiatedBatch | None:
         """Differentiate what follows on one another; where joints have jumped, begin anew."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import struct
 import time
 
@@ -16,9 +15,6 @@ from ros_messages import FRAME, NS, OFFSET, PAYLOAD, joint_message, recording, w
 from load_identification.simulation.sensors import load_wrench
 
 RATE = 5000
-
-STOPPED = {5: signal.SIGSTOP, 7: signal.SIGCONT}
-"""What the process is sent after so many seconds."""
 
 
 def cycle() -> list[tuple[str, bytes]]:
@@ -64,9 +60,6 @@ def test_five_kilohertz_on_both_topics_fill_neither_memory_nor_log(seconds: int)
             group.spin_once(0.0)
             if sent // len(messages) > len(memory):
                 memory.append(process.memory)
-                # Its queues are full once before it is looked at, as a busy machine fills them.
-                if len(memory) in STOPPED:
-                    process.send(STOPPED[len(memory)])
         pipeline.settle()
         print(
             f'{sent} messages in {time.monotonic() - begin:.0f} s, {pipeline.used} samples used; '
