@@ -198,7 +198,7 @@ def test_clock_is_that_of_the_arm_whatever_a_gripper_has(group: Group, arm: Watc
     group.wait_for(heard, 'arm and gripper')
     assert abs(listener.now(joints) - time.time_ns()) < NS
     # Of one arm they must not be two.
-    assert 'positions of joint_1 for 5' in listener.stale([*joints, 'finger'])
+    assert 'joint_1 is 5' in listener.stale([*joints, 'finger'])
 
 
 def test_positions_that_are_no_numbers_do_not_count(group: Group) -> None:
@@ -241,13 +241,22 @@ def test_silence_of_an_input_stops_the_arm(
     assert last.sec + last.nanosec / NS < 0.5
 
 
-def test_silence_of_the_pipeline_stops_the_arm(group: Group, moving: Program) -> None:
+def test_silence_of_the_pipeline_stops_the_arm(group: Group, arm: WatchedArm) -> None:
     (pipeline,) = group._processes
-    pipeline.send(signal.SIGSTOP)
-    try:
-        stopped(moving, r'no status of the pipeline for 3 s')
-    finally:
-        pipeline.send(signal.SIGCONT)
+    for _ in range(TRIES):
+        run = started(group, '--execute', '--yes')
+        begun(group, arm, run)
+        pipeline.send(signal.SIGSTOP)
+        try:
+            run.wait()
+        finally:
+            pipeline.send(signal.SIGCONT)
+        # Of a busy machine the streams fall silent in less than the three seconds.
+        if 'Stopped: no status' in run.output:
+            break
+        arm.go(POSE)
+    stopped(run, 'no status of the pipeline for 3 s')
+    run.close()
 
 
 def test_controller_that_is_not_there_is_named_with_those_that_are(

@@ -120,15 +120,20 @@ class ArmListener:
 
     def stale(self, joints: Sequence[str]) -> str:
         """Return in words what does not come any more; empty while all does."""
-        now, clock = time.monotonic(), self.now(joints)
-        ages = {'wrenches': now - self._wrench[1]}
-        for name in joints:
-            heard = self._newest[name]
-            # By the stamps too: two clocks on one arm leave it unknown when a segment begins.
-            ages[f'positions of {name}'] = max(now - heard.when / NS, (clock - heard.stamp) / NS)
-        what = max(ages, key=lambda name: ages[name])
-        age = ages[what]
-        return f'no {what} for {age:.1f} s' if age > STALE else ''
+        heard = {
+            'wrenches': self._wrench[1],
+            **{f'positions of {name}': self._newest[name].when / NS for name in joints},
+        }
+        what = min(heard, key=lambda name: heard[name])
+        age = time.monotonic() - heard[what]
+        if age > STALE:
+            return f'no {what} for {age:.1f} s'
+        # Where stamps lag, a segment begins at another time than is thought here.
+        ahead = {name: self._newest[name].stamp - self._newest[name].when for name in joints}
+        last = min(joints, key=lambda name: ahead[name])
+        late = (max(self._newest[name].ahead for name in joints) - ahead[last]) / NS
+        clocks = 'two clocks, or a simulation slower than real time?'
+        return f'{last} is {late:.1f} s late by its stamps: {clocks}' if late > STALE else ''
 
 
 def amount(robot: Robot, joint: int, way: float) -> str:
