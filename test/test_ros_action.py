@@ -104,7 +104,8 @@ def arm(group: Group, cell: tuple[WatchedArm, Controller]) -> WatchedArm:
 
 def started(group: Group) -> Program:
     """Start the program."""
-    return Program(group, 'guided.identify_payload', '--execute', '--yes', '--action', ACTION)
+    arguments = ('--execute', '--yes', '--need', 'mass', 'com', 'inertia', '--action', ACTION)
+    return Program(group, 'guided.identify_payload', *arguments)
 
 
 @pytest.fixture

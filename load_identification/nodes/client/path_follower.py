@@ -132,8 +132,12 @@ class ArmListener:
         ahead = {name: self._newest[name].stamp - self._newest[name].when for name in joints}
         last = min(joints, key=lambda name: ahead[name])
         late = (max(self._newest[name].ahead for name in joints) - ahead[last]) / NS
-        clocks = 'two clocks, or a simulation slower than real time?'
-        return f'{last} is {late:.1f} s late by its stamps: {clocks}' if late > STALE else ''
+        if late <= STALE:
+            return ''
+        return (
+            f'no joint states of now: {last} is {late:.1f} s late by its stamps: two clocks, or a '
+            'simulation slower than real time?'
+        )
 
 
 def amount(robot: Robot, joint: int, way: float) -> str:
