@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from load_identification.estimation.drift import bank, mixed, weights
+from load_identification.estimation.drift import LEAST_PART, bank, given_up, mixed, weights
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
@@ -33,10 +33,23 @@ def test_a_mixture_has_the_spread_of_its_means() -> None:
 
 def test_a_walk_that_explains_nothing_loses_its_weight_and_none_is_chosen_by_a_hair() -> None:
     first = bank(np.array([3e-4, 1e-5]), path=False).first
-    even, one = weights(np.zeros(3), first), weights(np.array([0.0, 0.0, 40.0]), first)
+    even, one = weights(np.zeros(4), first), weights(np.array([0.0, 0.0, 40.0, 0.0]), first)
     assert np.all(even > 0.0)
     assert one[2] > 0.999
     np.testing.assert_allclose(even.sum(), 1.0)
+
+
+def test_a_walk_that_is_given_up_is_tried_again_with_the_next_channel() -> None:
+    tried = bank(np.array([3e-4, 1e-5]), path=True)
+    alone = tried.walks[-1] > tried.expected
+    np.testing.assert_array_equal(np.flatnonzero(alone), [2])
+    lost, scores = given_up(np.array([0.0, -1.0, -40.0, -1.0, -1.0, -40.0]), tried.first)
+    np.testing.assert_array_equal(lost, [False, False, True, False, False, True])
+    likely = np.exp(scores + tried.first)
+    np.testing.assert_allclose(likely[lost], LEAST_PART * likely.max())
+    later = tried.after(lost)
+    np.testing.assert_array_equal(np.flatnonzero(later.walks[-1] > later.expected), [3])
+    np.testing.assert_array_equal(later.walks[:-1], tried.walks[:-1])
 
 
 WARMING = np.array([0.008, -0.0, 0.0107, 0.0, 0.0, 0.0])

@@ -106,6 +106,36 @@ def test_tilted_gravity_that_is_known_gives_the_mass(
     assert 'set gravity' not in words
 
 
+@pytest.mark.parametrize('seed', range(3))
+def test_one_channel_that_warms_up_while_gravity_points_one_way_is_named(
+    tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # As a real sensor did: 2 N in 50 poses, then the arm was turned over.
+    position, wrench = poses(GRAVITY, seed, count=100)
+    down = np.einsum('nji,j->ni', rotations(position), GRAVITY)
+    order = np.argsort(down[:, 2] > 0.0, kind='stable')
+    warming = np.zeros((100, 6))
+    warming[:, 2] = -2.4 * (1.0 - np.exp(-np.arange(100) / 30.0))
+    file = with_joints(tmp_path / 'poses.csv', position[order], wrench[order] + warming)
+    output = tmp_path / 'estimate.yaml'
+    assert main(['--static', str(file), '--output', str(output), *options(tmp_path)]) == 0
+    mass = yaml.safe_load(output.read_text())['mass']
+    assert abs(mass['value'] - TRUTH[0]) < 1.96 * mass['std'] < 0.04 * TRUTH[0]
+    words = ' '.join(capsys.readouterr().out.split())
+    assert re.search(r'the offset drifts: fz by -[12]\S* N in \d+ poses', words)
+
+
+def test_noise_is_taken_for_no_drift(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(3)
+    position, wrench = poses(GRAVITY, 5)
+    wrench += np.repeat([0.5, 0.03], 3) * rng.standard_normal(wrench.shape)
+    file = with_joints(tmp_path / 'poses.csv', position, wrench)
+    output = tmp_path / 'estimate.yaml'
+    main(['--static', str(file), '--output', str(output), *options(tmp_path)])
+    assert within(yaml.safe_load(output.read_text()))
+    assert 'drifts' not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize('seed', range(4))
 def test_tilted_gravity_that_is_not_known_is_named(
     tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]

@@ -59,7 +59,7 @@ class CalibrationCheck:
         if prior is None or (without is None and belief.drifts):
             return None
         walk = belief.model.bank.walks[0]
-        other = np.diag(np.repeat(walk**2, 3) * 1e-9 * (block.stamp - self._begun))
+        other = np.diag(walk**2 * 1e-9 * (block.stamp - self._begun))
         now = belief.values[belief.model.offset]
         if without is not None:
             if misfit(belief.noise, without.noise) < BROKEN:

@@ -3,27 +3,31 @@
 Each member carries a belief of its own, with a random walk of the offset and a size of the errors
 that depend on the path. Its weight is the likelihood of what came, in the full covariance, at
 rest as in motion: what the predicted payload, the pose field and the path explain is no drift,
-and a slow creep of the arm is not either.
+and a slow creep of the arm is not either. A member that is given up goes on from what the best of
+them has found: a sensor that has warmed up drifts no more, but it did.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from load_identification.interface.batches import CHANNELS
 from load_identification.typing_aliases import BoolArray, FloatArray
 
-TIMES = np.array([1.0, 20.0, 150.0, 1.0, 1.0])
-"""Walks that are tried, in those expected [-]: 3e-4 to 0.045 N/√s with the default."""
+SLOW, FAST = 20.0, 150.0
+"""Walks that are tried, in those expected: 6e-3 and 0.045 N/√s with the default [-]."""
 
-PATH_PARTS = np.array([1.0, np.nan, np.nan, 0.5, 0.2])
+WHOLE = np.repeat([[1.0], [SLOW], [FAST], [1.0], [1.0]], 6, axis=1)
+"""The same for each channel, (5, 6)."""
+
+ALONE = np.roll(1.0 + (FAST - 1.0) * np.eye(6), -2, axis=0)
+"""Of one channel, fz first, (6, 6): of a sensor that warms up one often drifts, the others not."""
+
+PATH_PARTS = np.array([1.0, np.nan, np.nan, 0.5, 0.2, *(np.nan,) * 6])
 """Errors that depend on the path, in those expected [-]: many sensors hardly have any. NaN: as
 likely now with the walk expected, so that the other walks are told from it by drift alone."""
-
-MEMORY = 100.0
-"""Likelihood fades in so long [s]."""
 
 LEAST_PART = 1e-3
 """A walk of less weight is left out of means and covariances [-]."""
@@ -34,7 +38,10 @@ SEEN = 0.5
 SAID = 3.0
 """Standard deviations by which the offset must have moved for drift to be spoken of [-]."""
 
-FIRST = np.array([0.3, 0.07, 0.03, 0.3, 0.3])
+GIVEN_UP = 1e-5
+"""A member of so much weight goes on from what the best has found, with `LEAST_PART` [-]."""
+
+FIRST = np.array([0.3, 0.07, 0.03, 0.3, 0.3, *(0.01,) * 6])
 """Weights before anything is seen: sensors that drift much are rare."""
 
 
@@ -44,22 +51,30 @@ class Bank:
 
     Attributes
     ----------
-    walks : (k, 2) array
-        Of the offset's force and torque; the first is the one expected [N/√s, N m/√s].
+    expected : (6,) array
+        Walk of the offset [N/√s, N m/√s].
+    times : (k, 6) array
+        Walks of the members, in that; the first is 1 [-].
     path_parts : (k,) array
         Errors that depend on the path, in those expected; NaN: see `PATH_PARTS` [-].
     first : (k,) array
         Logarithms of the weights before anything is seen.
     """
 
-    walks: FloatArray
+    expected: FloatArray
+    times: FloatArray
     path_parts: FloatArray
     first: FloatArray
+
+    @property
+    def walks(self) -> FloatArray:
+        """Of the members, (k, 6) [N/√s, N m/√s]."""
+        return self.times * self.expected
 
     def only(self, member: int, weight: FloatArray) -> Bank:
         """Return the bank with one member alone, of those with weights (k,)."""
         one = slice(member, member + 1)
-        return Bank(self.walks[one], self.parts(weight)[one], self.first[one])
+        return Bank(self.expected, self.times[one], self.parts(weight)[one], self.first[one])
 
     def parts(self, weight: FloatArray) -> FloatArray:
         """Return the path errors of all members, with their weights, both (k,)."""
@@ -69,10 +84,15 @@ class Bank:
 
     def faster(self) -> BoolArray:
         """Tell which walks are faster than the one expected, (k,)."""
-        return np.asarray((self.walks > 1.5 * self.walks[0]).any(axis=1))
+        return np.asarray((self.times > 1.0).any(axis=1))
+
+    def after(self, lost: BoolArray) -> Bank:
+        """Return the bank with the next channel where a walk of one is given up, (k,)."""
+        turned = np.where(lost[:, None], np.roll(self.times, 1, axis=1), self.times)
+        return replace(self, times=turned)
 
 
-def bank(expected: FloatArray, path: bool) -> Bank:
+def bank(expected: FloatArray, path: bool, lasting: bool = False) -> Bank:
     """Return what is tried.
 
     Parameters
@@ -81,23 +101,39 @@ def bank(expected: FloatArray, path: bool) -> Bank:
         Walk of force and torque; zeros: none [N/√s, N m/√s].
     path : bool
         Whether there are errors that depend on the path.
+    lasting : bool
+        Whether nothing fades: then each channel has a walk of its own from the beginning.
     """
-    used = ((TIMES == 1.0) | expected.any()) & (path | (TIMES > 1.0) | (PATH_PARTS == 1.0))
-    return Bank(TIMES[used, None] * expected, PATH_PARTS[used], np.log(FIRST[used]))
+    times = np.vstack([WHOLE, ALONE if lasting else ALONE[:1]])
+    faster = (times > 1.0).any(axis=1)
+    parts, first = PATH_PARTS[: len(times)], FIRST[: len(times)]
+    used = (~faster | expected.any()) & (path | faster | (parts == 1.0))
+    return Bank(np.repeat(expected, 3), times[used], parts[used], np.log(first[used]))
 
 
 def weights(scores: FloatArray, first: FloatArray) -> FloatArray:
     """Return the weights of members from their log likelihoods and first weights, all (k,)."""
-    prior = first
-    weight = np.exp(scores + prior - np.max(scores + prior))
+    weight = np.exp(scores + first - np.max(scores + first))
     weight /= weight.sum()
     weight[weight < LEAST_PART] = 0.0
     return np.asarray(weight / weight.sum())
 
 
-def faded(scores: FloatArray, elapsed: float) -> FloatArray:
-    """Return log likelihoods (k,) after a time [s]."""
-    return np.asarray((scores - scores.max()) * np.exp(-elapsed / MEMORY))
+def evidence(scores: FloatArray, first: FloatArray) -> float:
+    """Return the logarithm of the likelihood of all that came, but for a constant."""
+    return float(np.logaddexp.reduce(scores + first))
+
+
+def faded(scores: FloatArray, age: float) -> FloatArray:
+    """Return log likelihoods (k,) after a time, in the one in which they fade [-]."""
+    return np.asarray(scores * np.exp(-age))
+
+
+def given_up(scores: FloatArray, first: FloatArray) -> tuple[BoolArray, FloatArray]:
+    """Tell which members are given up, (k,), and return the scores with which they go on."""
+    under = scores + first - np.max(scores + first)
+    lost = under < np.log(GIVEN_UP)
+    return lost, np.where(lost, scores - under + np.log(LEAST_PART), scores)
 
 
 def mixed(

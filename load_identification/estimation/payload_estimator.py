@@ -128,7 +128,7 @@ class PayloadEstimator:
         model = Model(
             systematic=SystematicErrors(s.errors, self._joints, self._base, *self._arm),
             pose=pose,
-            bank=drift.bank(self._walk, pose.used),
+            bank=drift.bank(self._walk, pose.used, not np.isfinite(s.error_time)),
             relaxation=s.error_time,
             forgetting_time=s.forgetting_time,
             steps=self._steps,
@@ -302,6 +302,11 @@ class PayloadEstimator:
             puzzle = self.misfit.puzzle if long else ''
             return Withheld.CHANGED, '; '.join(filter(None, (self._changes.why(), puzzle)))
         return (Withheld.IN_DOUBT, self.misfit.doubt) if self.misfit.doubt else (None, '')
+
+    @property
+    def evidence(self) -> float:
+        """Logarithm of the likelihood of all that came, as long as nothing has begun anew."""
+        return drift.evidence(self._belief.scores, self._belief.model.bank.first)
 
     @property
     def delay(self) -> DelayEstimate:

@@ -161,6 +161,12 @@ def given(triangle: FloatArray, unknowns: IntArray) -> FloatArray:
     return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(columns)[0][:size]))
 
 
+def std_of_last(triangle: FloatArray, count: int) -> FloatArray:
+    """Return the standard deviations of the last unknowns, (count,)."""
+    root = triangle[-1 - count : -1, -1 - count : -1]
+    return np.asarray(np.sqrt(np.sum(np.linalg.inv(root) ** 2, axis=1)))
+
+
 def log_likelihood(triangle: FloatArray) -> float:
     """Return the logarithm of the likelihood of all rows, but for a constant.
 

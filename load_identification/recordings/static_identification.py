@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.estimation.misfit.evidence import averages, complete
 from load_identification.estimation.misfit.verdict import judged
+from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import CHANNELS, FilteredBatch
 from load_identification.interface.parameters import CONVENTIONS, Parameters
@@ -20,8 +22,17 @@ from load_identification.recordings.identification import Identification
 from load_identification.recordings.poses import Poses, read_poses
 from load_identification.typing_aliases import FloatArray
 
-APART_NS = 120_000_000_000
-"""From one pose to the next: so long the offset may have wandered [ns]."""
+APART_NS = 10_000_000_000
+"""From one pose to the next, for what is learned every ten seconds and fades in a hundred [ns]."""
+
+APART = 120.0
+"""From one pose to the next: so long the offset may have wandered [s]."""
+
+NOISIER = (3.0, 9.0, 27.0)
+"""Than expected, averages of the wrench may be [-]."""
+
+IN_SECONDS = re.compile(r' in (\d+) s\b')
+"""In words of the estimator."""
 
 STANDS_OUT = 5.0
 """A pose that deviates by so many times what the others do is worth a word [-]."""
@@ -74,11 +85,48 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
         robot=robot,
     )
     # One arm, one load, one sensor: what is wrong with them stays.
-    lasting = replace(settings.estimator_settings(parameters), changes=False, error_time=np.inf)
-    estimator = PayloadEstimator(lasting)
+    lasting = settings.estimator_settings(parameters)
+    longer = float(np.sqrt(APART / (1e-9 * APART_NS)))
+    lasting = replace(
+        lasting,
+        changes=False,
+        error_time=np.inf,
+        force_drift=longer * lasting.force_drift,
+        torque_drift=longer * lasting.torque_drift,
+    )
+    estimator = _likeliest(lasting, batch)
+    return _result(estimator, batch, poses, sign, np.array(parameters.gravity))
+
+
+def _likeliest(settings: EstimatorSettings, batch: FilteredBatch) -> PayloadEstimator:
+    """Estimate with the drift and the noise under which the poses are likeliest.
+
+    There are no samples by whose scatter to tell whether it is noise or the offset that wanders.
+    """
+    steady = replace(settings, force_drift=0.0, torque_drift=0.0)
+    best = _estimated(steady, batch)
+    if best.misfit.doubt:
+        # Nothing is claimed: what errors of the cell would make of it says most.
+        return best
+    best = _likelier(best, _estimated(settings, batch))
+    for times in NOISIER:
+        force, torque = times * settings.noise
+        other = _estimated(replace(best.settings, force_noise=force, torque_noise=torque), batch)
+        if _likelier(best, other) is best:
+            break
+        best = other
+    return best
+
+
+def _likelier(one: PayloadEstimator, other: PayloadEstimator) -> PayloadEstimator:
+    return one if one.evidence >= other.evidence else other
+
+
+def _estimated(settings: EstimatorSettings, batch: FilteredBatch) -> PayloadEstimator:
+    estimator = PayloadEstimator(settings)
     estimator.update(batch)
     estimator.finish()
-    return _result(estimator, batch, poses, sign, np.array(parameters.gravity))
+    return estimator
 
 
 def _motion(
@@ -140,7 +188,8 @@ def _result(
         reasons.append('centre of mass: it takes torques')
     if estimate.identified[0]:
         reasons.append('inertia: poses at rest do not show it')
-    warnings, calibration = estimate.warnings, estimate.calibration
+    warnings = tuple(IN_SECONDS.sub(_in_poses, words) for words in estimate.warnings)
+    calibration = estimate.calibration
     cause = _cause(estimator, batch, gravity)
     if cause:
         # What the errors of the cell make of it is not so, nor are its numbers.
@@ -163,6 +212,11 @@ def _result(
         dropped=Counter(),
         absent_channels=tuple(name for name, gone in zip(CHANNELS, absent, strict=True) if gone),
     )
+
+
+def _in_poses(seconds: re.Match[str]) -> str:
+    """Return how many poses a time was, at `APART_NS` each."""
+    return f' in {round(1e9 * float(seconds[1]) / APART_NS)} poses'
 
 
 def _cause(estimator: PayloadEstimator, batch: FilteredBatch, gravity: FloatArray) -> str:

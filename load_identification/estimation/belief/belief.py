@@ -7,17 +7,21 @@ A belief is a value: what passes or is seen makes a new one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from load_identification.estimation import drift
 from load_identification.estimation.belief.error_budget import Knowledge, known
 from load_identification.estimation.belief.error_scales import learned_scales
-from load_identification.estimation.belief.linearisation import has_moved, is_known, thinned, told
+from load_identification.estimation.belief.linearisation import (
+    Start,
+    has_moved,
+    is_known,
+    thinned,
+    told,
+)
 from load_identification.estimation.belief.model import FIELD, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels, scatter_of_any
 from load_identification.estimation.belief.prediction import Prediction
@@ -32,6 +36,7 @@ from load_identification.numerics.triangle import (
     prior_triangle,
     relax,
     root_covariance,
+    std_of_last,
     values,
 )
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -44,18 +49,6 @@ RELAX_EVERY = 5.0
 
 SCALE_STEP = 1.2
 """A scale that has grown by this factor acts at once [-]; others with the relaxation."""
-
-
-class Start(NamedTuple):
-    """What was known before the blocks that are kept; see `Belief`."""
-
-    triangles: tuple[FloatArray, ...]
-    scores: FloatArray
-    blur: FloatArray
-
-    def of(self, members: Sequence[int], scores: FloatArray) -> Start:
-        """Return that of some members of the bank, with other scores."""
-        return Start(tuple(self.triangles[k] for k in members), scores, self.blur)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +154,7 @@ class Belief:
         later = replace(
             self,
             triangles=tuple(pass_time(triangle, keep, variance) for triangle, variance in bank),
-            scores=drift.faded(self.scores, elapsed),
+            scores=drift.faded(self.scores, elapsed / self.model.relaxation),
             age=self.age + elapsed,
             unrelaxed=self.unrelaxed + elapsed,
         )
@@ -233,13 +226,25 @@ class Belief:
         later = later._with_rows(rows, block, noise)
         if learn:
             later = replace(later, noise=later._learned_noise(block, rows, noise))
-        return later if later.settled else later._held(block)
+        return later._going_on() if later.settled else later._held(block)
+
+    def _going_on(self) -> Belief:
+        """Let members that are given up go on from what the best of them has found."""
+        bank = self.model.bank
+        lost, scores = drift.given_up(self.scores, bank.first)
+        if not (lost.any() and np.isfinite(self.model.relaxation)):
+            return self
+        pairs = zip(lost, self.triangles, strict=True)
+        triangles = tuple(self.triangle if gone else own for gone, own in pairs)
+        model = replace(self.model, bank=bank.after(lost))
+        return replace(self, model=model, triangles=triangles, scores=scores)
 
     def _with_rows(self, rows: FloatArray, block: Block, noise: FloatArray) -> Belief:
         """Take in the weighted rows of a block."""
         joined = tuple(combine(triangle, rows) for triangle in self.triangles)
         pairs = zip(joined, self.triangles, strict=True)
-        gains = [log_likelihood(new) - log_likelihood(old) for new, old in pairs]
+        volume = np.log(np.repeat(noise, 3)[block.live]).sum()
+        gains = [log_likelihood(new) - log_likelihood(old) - volume for new, old in pairs]
         age = 0.0 if block.rest else block.elapsed / self.model.forgetting_time
         return replace(
             self,
@@ -266,19 +271,14 @@ class Belief:
         noise = replace(self.noise, early=scatter_of_any([b for b in held if not b.rest]))
         assumed = noise.each if self.held_noise is None else self.held_noise
         later = replace(self, noise=noise, held=held, held_noise=assumed)
-        body, std, part = self.values[self.model.body], self.body_std(), told(later.held)
+        body, part = self.values[self.model.body], told(later.held)
+        std = std_of_last(self.triangle, PARAMETERS)
         if has_moved(body, self.body, std, noise.each / assumed, part):
             later = later._evaluated_at(body)
         if self.age >= SETTLING and is_known(body, std / self.model.systematic.coarse, part):
             settled = later._evaluated_at(body)
             later = replace(settled, start=None, held=(), held_noise=None)
         return later
-
-    def body_std(self) -> FloatArray:
-        """Standard deviations of phi, (10,)."""
-        root = self.triangle[-1 - PARAMETERS : -1, -1 - PARAMETERS : -1]
-        inverse = np.linalg.inv(root)
-        return np.asarray(np.sqrt(np.sum(inverse**2, axis=1)))
 
     def _evaluated_at(self, body: FloatArray) -> Belief:
         """Return the belief with the blocks kept linearised at another phi."""

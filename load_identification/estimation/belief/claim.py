@@ -183,7 +183,7 @@ def warnings(belief: Belief, zero: drift.Zero | None, stamp: int, ringing: str) 
         What rings, in words; empty: nothing.
     """
     words = [error_words(*error) for error in _errors_of_the_cell(belief)] + [ringing]
-    if zero is not None and belief.drifts:
+    if zero is not None:
         found = belief.knowledge
         variance = np.diag(found.covariance)[PARAMETERS:]
         words.append(zero.words(stamp, found.offset, variance, belief.model.pose.variance))

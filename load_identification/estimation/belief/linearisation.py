@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,18 @@ evaluated anew [-]."""
 
 NOISE_MOVED = 1.3
 """A noise that has changed by this factor has the blocks kept evaluated anew [-]."""
+
+
+class Start(NamedTuple):
+    """What was known before the blocks that are kept; see `Belief`."""
+
+    triangles: tuple[FloatArray, ...]
+    scores: FloatArray
+    blur: FloatArray
+
+    def of(self, members: Sequence[int], scores: FloatArray) -> Start:
+        """Return that of some members of the bank, with other scores."""
+        return Start(tuple(self.triangles[k] for k in members), scores, self.blur)
 
 
 def thinned(held: tuple[Block, ...]) -> tuple[Block, ...]:

@@ -127,7 +127,7 @@ class Model:
         path = max(1.0, float(scales[FIELD])) * self.pose.path_std
         variances = np.zeros((len(weight), len(keep)))
         variances[:, self.path] = (self.bank.parts(weight)[:, None] * path) ** 2 * (1.0 - kept**2)
-        variances[:, self.offset] = np.repeat(self.bank.walks, 3, axis=1) ** 2 * elapsed
+        variances[:, self.offset] = self.bank.walks**2 * elapsed
         return keep, variances
 
     def rows(self, block: Block, body: FloatArray) -> FloatArray:

@@ -32,6 +32,9 @@ SINGULAR = 1e-9
 MOST_CORRELATED = 0.9
 """Of residuals of blocks one after the other [-]."""
 
+FOLLOWS = 0.25
+"""Blocks no further apart than that are one after the other [s]."""
+
 MEMORY = 100.0
 """Residuals count in full for so long [s]."""
 
@@ -169,12 +172,14 @@ class NoiseLevels:
         """
         kept = float(np.exp(-block.elapsed / MEMORY))
         mine = np.eye(2)[:, [int(block.rest)]]
+        # Only what follows at once tells whether it is the same error that goes on.
+        last = np.where(block.elapsed < FOLLOWS, self.last, np.nan)
         # What is not seen does not fade.
         fade = np.where(mine > 0.0, kept, 1.0)
         return replace(
             self,
             residual=fade * self.residual + mine * by_group(residual**2),
-            lagged=fade * self.lagged + mine * by_group(residual * self.last),
+            lagged=fade * self.lagged + mine * by_group(residual * last),
             free=fade * self.free + mine * free,
             scatter=fade * self.scatter,
             samples=fade * self.samples,

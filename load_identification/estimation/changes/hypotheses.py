@@ -12,9 +12,9 @@ import numpy as np
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.changes.gate import DOUBT
 from load_identification.estimation.events import EventKind
-from load_identification.estimation.measurement import Block
+from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.pose_errors import STANDARD_GRAVITY
-from load_identification.numerics.triangle import root_covariance
+from load_identification.numerics.triangle import root_covariance, std_of_last
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 FARTHEST = 0.5
@@ -145,7 +145,7 @@ def hardly_changed(before: Belief, block: Block) -> Belief | None:
 def mass_is_known(belief: Belief) -> bool:
     """Tell whether the mass is known well enough for another one to show."""
     mass = float(belief.values[belief.model.body.start])
-    return bool(belief.body_std()[0] < KNOWN_MASS * mass)
+    return bool(std_of_last(belief.triangle, PARAMETERS)[0] < KNOWN_MASS * mass)
 
 
 def as_heavy(
@@ -158,7 +158,7 @@ def as_heavy(
 
 def is_load(belief: Belief) -> bool:
     """Tell whether a body may be on the sensor: it weighs something, and is near."""
-    body, std = belief.values[belief.model.body], belief.body_std()
+    body, std = belief.values[belief.model.body], std_of_last(belief.triangle, PARAMETERS)
     mass = body[0] + 3.0 * std[0]
     return bool(mass > 0.0 and np.linalg.norm(body[1:4]) < FARTHEST * mass + 3.0 * std[1:4].max())
 
