@@ -86,6 +86,11 @@ class Bank:
         """Tell which walks are faster than the one expected, (k,)."""
         return np.asarray((self.times > 1.0).any(axis=1))
 
+    @property
+    def alone(self) -> BoolArray:
+        """Tell which walks are of one channel, (k,)."""
+        return np.asarray(np.ptp(self.times, axis=1) > 0.0)
+
     def after(self, lost: BoolArray) -> Bank:
         """Return the bank with the next channel where a walk of one is given up, (k,)."""
         turned = np.where(lost[:, None], np.roll(self.times, 1, axis=1), self.times)
@@ -129,10 +134,16 @@ def faded(scores: FloatArray, age: float) -> FloatArray:
     return np.asarray(scores * np.exp(-age))
 
 
-def given_up(scores: FloatArray, first: FloatArray) -> tuple[BoolArray, FloatArray]:
-    """Tell which members are given up, (k,), and return the scores with which they go on."""
-    under = scores + first - np.max(scores + first)
+def given_up(scores: FloatArray, bank: Bank) -> tuple[BoolArray, FloatArray]:
+    """Tell which members are given up, (k,), and return the scores with which they go on.
+
+    None but a channel's own walk where the offset does not drift: then nothing that the others
+    have taken in was wrong.
+    """
+    under = scores + bank.first - np.max(scores + bank.first)
     lost = under < np.log(GIVEN_UP)
+    if not bank.faster()[np.argmax(under)]:
+        lost &= bank.alone
     return lost, np.where(lost, scores - under + np.log(LEAST_PART), scores)
 
 

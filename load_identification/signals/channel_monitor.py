@@ -18,6 +18,9 @@ FEWEST_REPEATS = 5
 SELDOM = 0.05
 """A channel that repeats itself less often has noise of five steps or more of its quantiser."""
 
+RARELY = 0.01
+"""A channel that repeats itself less often hardly ever does so twice in a row by chance."""
+
 FEWEST_ELSEWHERE, AT_FIRST = 20, 500
 """Values from which it is told whether a channel seldom repeats itself, and those at first."""
 
@@ -150,13 +153,14 @@ class RangeMonitor:
     """Marks values at an end of a channel's range.
 
     The largest or smallest of all so far that comes three times in a row, to the last bit, of a
-    channel that seldom repeats itself elsewhere; at first, where it has hardly been elsewhere,
-    others of its kind tell. A limit is seen so before the run is long enough to be called one.
+    channel that rarely repeats itself elsewhere, or four times where it seldom does; at first,
+    where it has hardly been elsewhere, others of its kind tell. A limit is seen so before the run
+    is long enough to be called one.
     """
 
     def __init__(self) -> None:
         self._high, self._low = np.full((2, 1, 6), np.nan)
-        self._last = np.full((2, 6), np.nan)
+        self._last = np.full((3, 6), np.nan)
         # Of values elsewhere: how many, and how many of them repeat the one before.
         self._count, self._repeats = np.zeros((2, 6), dtype=np.int64)
         self._samples = 0
@@ -169,15 +173,17 @@ class RangeMonitor:
         repeat = values[1:] == values[:-1]
         ends: BoolArray = (wrench == high) | (wrench == low)
         self._count += np.sum(~ends & np.isfinite(wrench), axis=0)
-        self._repeats += np.sum(~ends & repeat[1:], axis=0)
-        self._high, self._low, self._last = high[-1:], low[-1:], values[-2:]
-        ends &= repeat[1:] & repeat[:-1]
+        self._repeats += np.sum(~ends & repeat[2:], axis=0)
+        self._high, self._low, self._last = high[-1:], low[-1:], values[-3:]
+        rarely = self._repeats < RARELY * self._count
+        ends &= repeat[2:] & repeat[1:-1] & (repeat[:-2] | rarely)
         self._samples += len(wrench)
         few = (self._count < FEWEST_ELSEWHERE) & (self._samples < AT_FIRST)
         seldom = self._count >= FEWEST_ELSEWHERE
         seldom &= self._repeats < SELDOM * self._count
         ends &= seldom | (few & np.repeat(seldom.reshape(2, 3).any(axis=1), 3))
-        # The first two of each run, too, where they have come with the third.
+        # The first of each run, too, where they have come with the last.
         ends[:-1] |= ends[1:]
         ends[:-1] |= ends[1:]
+        ends[:-1] |= ends[1:] & ~rarely
         return ends

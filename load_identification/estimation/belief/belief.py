@@ -231,7 +231,7 @@ class Belief:
     def _going_on(self) -> Belief:
         """Let members that are given up go on from what the best of them has found."""
         bank = self.model.bank
-        lost, scores = drift.given_up(self.scores, bank.first)
+        lost, scores = drift.given_up(self.scores, bank)
         if not (lost.any() and np.isfinite(self.model.relaxation)):
             return self
         pairs = zip(lost, self.triangles, strict=True)
