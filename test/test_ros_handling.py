@@ -191,5 +191,5 @@ def test_clients_of_two_nodes_are_both_answered_and_one_service_runs_once(
     assert 'mass' in answers['check_mass'].says
     # Which of the two came first is the middleware's to say.
     busy, done = sorted([first, answers['calibrate_offset']], key=lambda answer: answer.success)
-    assert done.success, (first.says, answers["calibrate_offset"].says)
+    assert done.success, (first.says, answers['calibrate_offset'].says)
     assert busy.reason == 'calibrate_offset is already running: wait for its answer'
