@@ -188,9 +188,8 @@ def _result(
         reasons.append('centre of mass: it takes torques')
     if estimate.identified[0]:
         reasons.append('inertia: poses at rest do not show it')
-    warnings = tuple(IN_SECONDS.sub(_in_poses, words) for words in estimate.warnings)
-    calibration = estimate.calibration
-    cause = _cause(estimator, batch, gravity)
+    warnings, calibration = tuple(map(_in_poses, estimate.warnings)), estimate.calibration
+    cause = _in_poses(_cause(estimator, batch, gravity))
     if cause:
         # What the errors of the cell make of it is not so, nor are its numbers.
         identified, reasons, warnings, calibration = np.zeros(10, dtype=bool), [cause], (), {}
@@ -214,9 +213,11 @@ def _result(
     )
 
 
-def _in_poses(seconds: re.Match[str]) -> str:
-    """Return how many poses a time was, at `APART_NS` each."""
-    return f' in {round(1e9 * float(seconds[1]) / APART_NS)} poses'
+def _in_poses(words: str) -> str:
+    """Return words of the estimator with poses in place of the seconds given to each."""
+    return IN_SECONDS.sub(
+        lambda seconds: f' in {round(1e9 * float(seconds[1]) / APART_NS)} poses', words
+    )
 
 
 def _cause(estimator: PayloadEstimator, batch: FilteredBatch, gravity: FloatArray) -> str:
