@@ -153,7 +153,8 @@ def test_what_is_known_stands_in_status_before_it_is_identified(
 ) -> None:
     pipeline = Pipeline(group)
     # Beyond the ± 0.2 kg that count as identified behind joints.
-    start(group, written(tmp_path / 'arm.yaml', 0.15))
+    node = start(group, written(tmp_path / 'arm.yaml', 0.15))
+    group.wait_for(lambda: 'using the robot description' in node.output, 'the description used')
     group.play(messages(joints.select(slice(0, 1000))), speed=5.0)
     group.wait_for(lambda: pipeline.used > 300, 'samples to be used')
     assert pipeline.state == 'estimating', pipeline.words
