@@ -33,7 +33,7 @@ from load_identification.weighing.plausibility import Units, tool_taken_off
 ADVICE_PERIOD = 2.0
 """How often advice is worked out [s]: it takes some milliseconds."""
 
-SILENCE, HELD_UP = 1.0, 0.4
+SILENCE, HELD_UP = 0.9, 0.4
 """Without a sample for so long the estimator is waiting [s]; where a stage before says why."""
 
 LONGEST_BATCH = 0.1
@@ -144,7 +144,8 @@ class EstimatorNode(PipelineNode):
         # What keeps samples away is said sooner than that none come.
         held_up = upstream.waiting_for and now - self._last_sample > HELD_UP
         if not streaming or held_up:
-            waiting = upstream.waiting_for or self._silence(now)
+            quiet = self._topics.silence() if self._topics is not None else ''
+            waiting = upstream.waiting_for or quiet or self._silence(now)
             if self._topics is not None and not streaming:
                 waiting = self._topics.problem() or waiting
         if estimate is not None and estimate.stamp != self._published_stamp and not waiting:

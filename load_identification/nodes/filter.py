@@ -77,10 +77,11 @@ class FilterNode(PipelineNode):
     def details(self) -> Mapping[str, str]:
         """Return the delay of the filter and the channels that the sensor lacks."""
         absent = ', '.join(self.stage.absent_channels)
+        silence = self._reader.silence() if self._reader is not None else ''
         health = zip(CHANNELS, self.stage.health.states, strict=True)
         return {
             'delay': f'{self.stage.delay:.6f}',
             'absent_channels': absent,
-            WARNING: self.stage.words,
+            WARNING: '; '.join(filter(None, (silence, self.stage.words))),
             **{HEALTH + channel: state for channel, state in health},
         }

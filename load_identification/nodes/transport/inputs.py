@@ -20,7 +20,7 @@ from load_identification.nodes.transport.subscriptions import (
     unheard,
 )
 
-SILENCE = 0.8
+SILENCE = 0.7
 """An input from which nothing has come for so long is reported [s]."""
 
 J = TypeVar('J', bound=JointBatch)

@@ -101,6 +101,10 @@ class SynchronizedReader:
         """Return in words that nobody publishes, or several at once; empty where one does."""
         return self._wrenches.not_from_one('fusion_node')
 
+    def silence(self) -> str:
+        """Return in words that nothing comes any more; empty while something does."""
+        return self._wrenches.silence('fusion_node')
+
     def read(self) -> Iterator[SynchronizedBatch]:
         """Yield what has become complete."""
         states = self._joint_reader.read(self._joint_states.take_serialized())
@@ -169,6 +173,10 @@ class FilteredReader:
     def problem(self) -> str:
         """Return in words that nobody publishes, or several at once; empty where one does."""
         return self._inputs[0].not_from_one('filter_node')
+
+    def silence(self) -> str:
+        """Return in words that nothing comes any more; empty while something does."""
+        return self._inputs[0].silence('filter_node')
 
     def read(self) -> Iterator[FilteredBatch]:
         """Yield what has become complete."""
@@ -248,6 +256,10 @@ class TopicUpstream:
     def problem(self) -> str:
         """Return in words that filtered/* has no publisher, or several; empty where it has one."""
         return self._filtered.problem()
+
+    def silence(self) -> str:
+        """Return which of the nodes before sends nothing any more; empty while both do."""
+        return self._raw.silence() or self._filtered.silence()
 
     def report(self) -> Report:
         """Return what the nodes before say of themselves, and what is dropped here."""

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 from rclpy._rclpy_pybind11 import RMWError
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
@@ -64,6 +65,10 @@ def unheard(node: Node, topic: str, message_type: Any, latched: bool = False) ->
 
 LOOK_PERIOD = 0.5
 """How often the publishers are looked at, and answers that could not be sent tried again [s]."""
+
+QUIET = 0.8
+"""A stream between the nodes that stops for so long is said to [s]: those who hear why have said
+it by then."""
 
 RESENT, MOST_UNSENT = 20.0, 10
 """An answer that cannot be sent is tried for so long since the request [s]; most of them."""
@@ -243,7 +248,22 @@ class StreamSubscription(DrainedSubscription):
     def __init__(self, node: Node, message_type: Any, topic: str) -> None:
         super().__init__(node, message_type, topic, STREAM_QOS)
         self._reliable = True
-        self._due = 0.0
+        self._due, self._heard = 0.0, np.inf
+
+    def silence(self, usual: str) -> str:
+        """Return in words that what has come stops; empty while it does not.
+
+        Sooner than `not_from_one`: the middleware knows only seconds later that a node was killed.
+
+        Parameters
+        ----------
+        usual : str
+            The node that is expected to publish.
+        """
+        silent = time.monotonic() - self._heard
+        if silent < QUIET:
+            return ''
+        return f'nothing on {self.topic} for {silent:.1f} s: does {usual} run, and has it input?'
 
     def not_from_one(self, usual: str) -> str:
         """Return in words that nobody publishes, or several at once; empty where one does.
@@ -263,6 +283,8 @@ class StreamSubscription(DrainedSubscription):
     def _take(self, serialized: bool) -> list[Any]:
         """Return what waits; turn best effort where that is needed."""
         waiting, now = super()._take(serialized), time.monotonic()
+        if waiting:
+            self._heard = now
         if self._reliable and now >= self._due:
             self._due = now + LOOK_PERIOD
             publishers = self._node.get_publishers_info_by_topic(self.topic)
