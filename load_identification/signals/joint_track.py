@@ -145,18 +145,20 @@ class JointTrack:
         accepted: list[Accepted] = []
         for key, its_batches in by_publisher.items():
             self._last_heard = key
-            if key not in self._publishers:
-                if (
-                    len(self._publishers) >= MOST_JOINTS
-                    or len(key.union(self.names)) > MOST_JOINTS
-                ):
+            publisher = self._publishers.pop(key, None)
+            if publisher is None:
+                if len(self._publishers) >= MOST_JOINTS:
+                    del self._publishers[next(iter(self._publishers))]
+                if len(key.union(self.names)) > MOST_JOINTS:
                     # Whoever came first is not to keep out the robot's own.
                     self._publishers.clear()
                     accepted.clear()
                     self.names = []
                     self.flush()
-                self._publishers[key] = self._publisher(its_batches[0].names)
-            accepted.append(self._through_gates(self._publishers[key], its_batches))
+                publisher = self._publisher(its_batches[0].names)
+            # The first of them is the one that has been silent for longest.
+            self._publishers[key] = publisher
+            accepted.append(self._through_gates(publisher, its_batches))
         return accepted
 
     def _not_too_many(self, batch: JointBatch) -> JointBatch:
@@ -183,9 +185,19 @@ class JointTrack:
 
     def _through_gates(self, publisher: Publisher, batches: list[JointBatch]) -> Accepted:
         joined = _joined(batches, publisher.names, self._hold)
-        stamps, values, restarted = publisher.gate.update(*joined)
+        # Who sends now these joints and now those is one publisher to whoever follows a joint.
+        related = [
+            other
+            for key, other in self._publishers.items()
+            if other is not publisher and not key.isdisjoint(publisher.names)
+        ]
+        heard = [other.gate.heard for other in related if other.gate.heard is not None]
+        stamps, values, restarted = publisher.gate.update(*joined, heard)
         if restarted:
             publisher.jumps.reset()
+            for other in related:
+                other.gate.reset()
+                other.jumps.reset()
         finite = np.abs(values) < BEYOND_ALL_SENSE
         if not finite.all():
             missing = int(np.sum(~np.all(finite[:, 0], axis=1)))

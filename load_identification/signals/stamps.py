@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 import numpy as np
 
@@ -38,7 +39,13 @@ class StampGate:
         self._last: int | None = None
         self._held: tuple[int, FloatArray] | None = None
 
-    def update(self, stamps: IntArray, rows: FloatArray) -> tuple[IntArray, FloatArray, bool]:
+    def reset(self) -> None:
+        """Forget what has come."""
+        self._last = self._held = None
+
+    def update(
+        self, stamps: IntArray, rows: FloatArray, others: Collection[int] = ()
+    ) -> tuple[IntArray, FloatArray, bool]:
         """Return the samples let through, and whether the stream started afresh before them.
 
         Parameters
@@ -47,6 +54,9 @@ class StampGate:
             [ns].
         rows : (n, ...) array
             What belongs to each stamp.
+        others : collection of int
+            Newest stamps of streams that tell of the same: what is near one of them needs no
+            confirmation [ns].
         """
         self._hear(stamps)
         if self._follows_on(stamps):
@@ -56,7 +66,7 @@ class StampGate:
         accepted_rows: list[FloatArray] = []
         restarted = False
         for stamp, row in zip(stamps.tolist(), rows, strict=True):
-            for ok_stamp, ok_row in self._judge(stamp, row):
+            for ok_stamp, ok_row in self._judge(stamp, row, others):
                 if self._last is not None and ok_stamp < self._last:
                     accepted_stamps.clear()
                     accepted_rows.clear()
@@ -87,7 +97,9 @@ class StampGate:
         steps = stamps[1:] - stamps[:-1]
         return bool(((steps > 0) & (steps <= self._max_gap)).all())
 
-    def _judge(self, stamp: int, row: FloatArray) -> list[tuple[int, FloatArray]]:
+    def _judge(
+        self, stamp: int, row: FloatArray, others: Collection[int]
+    ) -> list[tuple[int, FloatArray]]:
         """Return the samples that this one lets through: none, itself, or the held one too."""
         if stamp <= 0:
             self._drop('stamp_zero')
@@ -106,6 +118,9 @@ class StampGate:
         if self._held is not None:
             same = self._held[0] == stamp
             self._drop('stamp_not_increasing' if same else 'stamp_jump')
+            self._held = None
+        if any(abs(stamp - other) <= self._max_gap for other in others):
+            return [(stamp, row)]
         self._held = (stamp, row)
         return []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -227,6 +227,52 @@ def test_a_finger_that_two_publishers_send_costs_the_arm_nothing(live: Live) -> 
     assert np.nanmax(np.abs(pipeline.errors())) < 4.0
     for publisher in two:
         group.node.destroy_publisher(publisher)
+
+
+RNG = np.random.default_rng(0)
+PARTS: dict[str, Callable[[int], Sequence[int]]] = {
+    'those of two controllers': lambda k: (range(3), range(3, 6))[k % 2],
+    'some of them in both': lambda k: (range(4), range(2, 6))[k % 2],
+    'any of them': lambda _: RNG.permutation(6)[: RNG.integers(1, 7)].tolist(),
+}
+
+
+@pytest.mark.parametrize('parts', PARTS)
+def test_messages_that_carry_joints_by_turns_are_one_motion(live: Live, parts: str) -> None:
+    pipeline, _ = live
+
+    def change(messages: list[Message]) -> list[Message]:
+        for k, message in enumerate(messages):
+            if message.topic == '/joint_states':
+                every, part = message.content, PARTS[parts](k // 2)
+                for field in ('name', 'position', 'velocity'):
+                    values = getattr(every, field)
+                    setattr(every, field, [values[n] for n in part] if len(values) else [])
+        return messages
+
+    used = pipeline.used
+    pipeline.play(recording(), change, speed=4.0)
+    assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+    assert pipeline.state == 'identified', pipeline.words
+    assert pipeline.used > used + 350
+
+
+def test_a_joint_more_in_every_message_changes_nothing(live: Live) -> None:
+    pipeline, _ = live
+
+    def change(messages: list[Message]) -> list[Message]:
+        for k, message in enumerate(messages[:400]):
+            if message.topic == '/joint_states':
+                more = [f'more_{n}' for n in range(k // 2)]
+                message.content.name = [*message.content.name, *more]
+                message.content.position = [*message.content.position, *[0.0] * len(more)]
+                message.content.velocity = []
+        return messages
+
+    used = pipeline.used
+    pipeline.play(recording(), change, speed=4.0)
+    assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+    assert pipeline.used > used + 350
 
 
 def test_two_publishers_of_the_same_joints_are_named(live: Live) -> None:
