@@ -96,3 +96,14 @@ def test_a_joint_that_is_not_carried_has_not_jumped() -> None:
     pieces = let_through(position, 10, dropped)
     assert sum(len(piece.stamps) for piece in pieces) == 400
     assert not dropped
+
+
+def test_a_joint_not_known_for_a_while_may_have_come_as_far_as_in_all_of_it() -> None:
+    t = 20_000_000 * np.arange(1, 100)
+    position = np.column_stack([2.9e-9 * t, np.zeros(99)])
+    # Known in one sample of five: it has come 0.29 rad, twice 0.06 in one of them.
+    position[np.arange(99) % 5 > 0, 0] = np.nan
+    dropped: Counter[str] = Counter()
+    made = gate(dropped)
+    assert sum(len(p.stamps) for n in range(99) for p in made.update(t[n:][:1], position[n:][:1]))
+    assert not dropped

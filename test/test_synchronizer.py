@@ -401,6 +401,15 @@ def test_values_that_are_not_finite_are_dropped_and_counted() -> None:
 
 
 @pytest.mark.parametrize('tick', [1.0, 10.0, 2000.0])
+def test_a_joint_is_missed_only_once_it_has_been_finite(tick: float) -> None:
+    states = joints(every(2.0, 1000), ('a', 'gripper'))
+    states.position[:100, 1] = np.nan
+    run(states, wrenches(every(1.0, 900)), tick=tick)
+    states.position[200, 1] = np.nan
+    run(states, wrenches(every(1.0, 900)), tick=tick, dropped={'joint_state_not_finite': 1})
+
+
+@pytest.mark.parametrize('tick', [1.0, 10.0, 2000.0])
 def test_a_channel_is_missed_only_once_it_has_been_finite(tick: float) -> None:
     wrench = wrenches(every(1.0, 900))
     wrench.wrench[:, 3:] = [np.nan, np.inf, -np.inf]

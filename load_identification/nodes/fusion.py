@@ -8,12 +8,20 @@ from collections.abc import Mapping
 from load_identification.interface.batches import SynchronizedBatch
 from load_identification.interface.parameters import FUSION
 from load_identification.nodes.diagnostics import LOOK, WARNING, PipelineNode, Starvation
-from load_identification.nodes.transport.inputs import SILENCE, RawInputs
+from load_identification.nodes.transport.inputs import RawInputs
 from load_identification.nodes.transport.publishers import SynchronizedPublisher
 from load_identification.pipeline import settings
 
-MANY_JUMPS = 10
-"""So many positions within a second that no joint can have are no glitches."""
+MANY, LATELY = 10, 0.5
+"""So many samples within so long [s] that nobody can have measured are no glitches."""
+
+WRONG = {
+    'joint_state_jump': 'positions jump farther than joints can move: degrees, or two '
+    'publishers of the same joints?',
+    'joint_state_not_finite': 'positions NaN, infinite or above 1e6: robot driver?',
+    'wrench_not_finite': 'NaN, infinite or above 1e6: sensor driver?',
+}
+"""Why samples are dropped that cannot have been measured, in words."""
 
 
 class FusionNode(PipelineNode):
@@ -25,8 +33,8 @@ class FusionNode(PipelineNode):
         self.publisher = SynchronizedPublisher(self)
         self.inputs = RawInputs(self, self.declared.sensor_frame)
         self._starvation = Starvation()
-        # How many samples had been dropped as jumps, at each look within the last while.
-        self._jumps: deque[int] = deque([0], maxlen=round(SILENCE / LOOK) + 1)
+        # What had been dropped, at each look within the last while.
+        self._counts: deque[Counter[str]] = deque([Counter()], maxlen=round(LATELY / LOOK) + 1)
         self.report_regularly()
 
     def tick(self) -> None:
@@ -40,7 +48,7 @@ class FusionNode(PipelineNode):
         counts = self.counts()
         came = self.inputs.joint_states.received + self.inputs.wrenches.received
         self._starvation.note(came, self.stage.given, counts)
-        self._jumps.append(counts['joint_state_jump'])
+        self._counts.append(counts)
 
     def reason(self) -> str:
         """Return which input is silent."""
@@ -54,13 +62,14 @@ class FusionNode(PipelineNode):
         return self.stage.dropped + self.inputs.dropped
 
     def details(self) -> Mapping[str, str]:
-        """Return how many messages have come, and whether many joint states cannot be."""
+        """Return how many messages have come, and whether many cannot have been measured."""
         joint_states, wrenches = self.inputs.joint_states, self.inputs.wrenches
-        jumps, words = self._jumps[-1] - self._jumps[0], joint_states.warning()
-        if jumps >= MANY_JUMPS and not words:
-            words = (
-                f'{jumps} of {joint_states.topic} dropped in {SILENCE:g} s: positions jump '
-                'farther than joints can move: degrees, or two publishers of the same joints?'
-            )
+        lately = self._counts[-1] - self._counts[0]
+        words = [
+            f'{lately[reason]} of {of.topic} dropped in {LATELY:g} s: {why}'
+            for reason, why in WRONG.items()
+            if lately[reason] >= MANY
+            for of in (wrenches if reason.startswith('wrench') else joint_states,)
+        ]
         received = {f'received{of.topic}': str(of.received) for of in (joint_states, wrenches)}
-        return {**received, WARNING: words}
+        return {**received, WARNING: joint_states.warning() or '; '.join(words)}

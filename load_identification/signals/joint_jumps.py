@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 MARGIN = 2.0
 """A joint may be so many times faster than its description says."""
@@ -70,9 +70,16 @@ class JumpGate:
         known = np.isfinite(limits) & (limits > 0.0)
         self.limits = np.where(known, limits, UNKNOWN_LIMIT)
 
+    @property
+    def measured(self) -> BoolArray:
+        """Of which joints a position has come, (J,)."""
+        measured: BoolArray = np.isfinite(self._position)
+        return measured
+
     def reset(self) -> None:
         """Forget every sample."""
-        self._stamp: int | None = None
+        # Of each joint, when it was last known, and where.
+        self._stamps: IntArray = np.zeros(self._joints, dtype=np.int64)
         self._position = np.full(self._joints, np.nan)
         self._turns = np.zeros(self._joints)
         self._held: tuple[int, FloatArray] | None = None
@@ -110,20 +117,20 @@ class JumpGate:
 
     def _follow_on(self, stamps: IntArray, track: FloatArray) -> bool:
         """Tell whether a whole batch is in order as it is, as it nearly always is."""
-        if self._stamp is None or self._held is not None:
+        if self._held is not None:
             return False
         position = np.concatenate([self._position[None], track])
-        seconds = np.diff(np.concatenate([[self._stamp], stamps])) * 1e-9
-        steps = np.abs(np.diff(position, axis=0))
-        if not np.all(steps <= MARGIN * self.limits * seconds[:, None] + SLACK):
+        times = np.concatenate([self._stamps[None], np.tile(stamps[:, None], track.shape[1])])
+        steps, seconds = np.abs(np.diff(position, axis=0)), np.diff(times, axis=0) * 1e-9
+        if not np.all(steps <= MARGIN * self.limits * seconds + SLACK):
             return False
-        self._stamp, self._position = int(stamps[-1]), position[-1]
+        self._stamps, self._position = times[-1], position[-1]
         return True
 
     def _judge(self, stamp: int, row: FloatArray) -> list[tuple[int, FloatArray, bool]]:
         """Return the samples that this one lets through, and whether a gap is before each."""
         q = row[: self._joints]
-        reached = self._reached(self._stamp, self._position, stamp, q + TURN * self._turns)
+        reached = self._reached(self._stamps, self._position, stamp, q + TURN * self._turns)
         if reached is not None:
             if self._held is not None:
                 self._dropped['joint_state_jump'] += 1
@@ -142,24 +149,26 @@ class JumpGate:
         return []
 
     def _reached(
-        self, before: int | None, start: FloatArray, stamp: int, end: FloatArray
+        self, before: int | IntArray, start: FloatArray, stamp: int, end: FloatArray
     ) -> FloatArray | None:
         """Return the whole turns to add to `end`; None where it cannot be reached from `start`."""
         way = end - start
-        seconds = 0.0 if before is None else (stamp - before) * 1e-9
+        seconds = (stamp - before) * 1e-9
         allowed = MARGIN * self.limits * seconds + SLACK
         turns = np.where(np.abs(way) > allowed, -np.round(np.nan_to_num(way) / TURN), 0.0)
         within = ~(np.abs(way + TURN * turns) > allowed)
-        if before is None or seconds > self._max_gap or within.all():
-            return turns if within.all() else np.zeros(self._joints)
-        return None
+        if within.all():
+            return turns
+        return np.zeros(self._joints) if np.all(within | (seconds > self._max_gap)) else None
 
     def _accept(
         self, stamp: int, row: FloatArray, turns: FloatArray, fresh: bool
     ) -> tuple[int, FloatArray, bool]:
         row = row.copy()
         row[: self._joints] += TURN * turns
-        self._stamp, self._turns = stamp, turns
+        self._turns = turns
         position = row[: self._joints]
-        self._position = np.where(np.isnan(position), self._position, position)
+        known = np.isfinite(position)
+        self._stamps = np.where(known, stamp, self._stamps)
+        self._position = np.where(known, position, self._position)
         return stamp, row, fresh

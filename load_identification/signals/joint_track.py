@@ -200,7 +200,8 @@ class JointTrack:
                 other.jumps.reset()
         finite = np.abs(values) < BEYOND_ALL_SENSE
         if not finite.all():
-            missing = int(np.sum(~np.all(finite[:, 0], axis=1)))
+            measured = publisher.jumps.measured | np.logical_or.accumulate(finite[:, 0])
+            missing = int(np.sum(np.any(measured & ~finite[:, 0], axis=1)))
             if missing:
                 self._dropped['joint_state_not_finite'] += missing
             values = np.where(finite, values, np.nan)

@@ -125,6 +125,20 @@ def thinned(topic: str, keep: int) -> Edit:
     return lambda m: m if m.topic != topic or next(count) % keep == 0 else None
 
 
+def now_and_then_nan(topic: str, *edits: Callable[[object], None]) -> Edit:
+    """Return an edit that makes three of ten values NaN, which ones nobody can foresee."""
+    rng = np.random.default_rng(0)
+
+    def change(message: Message) -> Message:
+        if message.topic == topic:
+            for edit in edits:
+                if rng.random() < 0.3:
+                    edit(message.content)
+        return message
+
+    return change
+
+
 ALL_DROPPED = 'all of {} dropped: '
 FAULTS: dict[str, Fault] = {
     'wrench repeats itself': Fault(held(*range(6)), 'the wrench repeats bit for bit'),
@@ -149,6 +163,13 @@ FAULTS: dict[str, Fault] = {
     'joint states without stamps': Fault(on(JOINTS, with_stamp(0, 0)), 'stamps of zero'),
     'wrench with one stamp': Fault(on(WRENCH, with_stamp(5, 0)), WRENCH),
     'position NaN': Fault(on(JOINTS, put_item('position', 1, np.nan)), 'joint_2'),
+    'three of ten wrench values NaN': Fault(
+        now_and_then_nan(WRENCH, *(put(axis, np.nan) for axis in AXES)), 'NaN.*sensor driver'
+    ),
+    'three of ten positions NaN': Fault(
+        now_and_then_nan(JOINTS, *(put_item('position', k, np.nan) for k in range(6))),
+        'NaN.*robot driver',
+    ),
     'position too short': Fault(on(JOINTS, resized('position', 5)), JOINTS),
     'a joint renamed': Fault(
         on(JOINTS, with_names('a', *recording().names[1:])), str(recording().names[0])
@@ -166,7 +187,7 @@ FAULTS: dict[str, Fault] = {
     'wrench at 2 Hz': Fault(thinned(WRENCH, 62), 'max_gap'),
     'every second wrench lost': Fault(thinned(WRENCH, 2)),
 }
-SHORT = ('wrench repeats itself', 'no wrench', 'position NaN')
+SHORT = ('wrench repeats itself', 'no wrench', 'position NaN', 'three of ten positions NaN')
 """Of these something is to be seen in every run of the tests."""
 
 
