@@ -35,10 +35,10 @@ from load_identification.arm.dynamics.base_parameters import (
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion
 from load_identification.arm.dynamics.tree import FROM_PINOCCHIO, Arm
+from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.identification import identify_motion
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages
-from load_identification.arm.recording import FilteredRecording
 from load_identification.arm.settings import Settings
 from load_identification.numerics.weighted_solution import Solver, noise_levels, solve
 from load_identification.recordings.arm import read_efforts
@@ -61,7 +61,7 @@ REPEATS = 5
 def kuka_run(folder: Path, arm: Arm) -> FilteredRecording:
     """Return a run of the KUKA LWR4+, low-passed at 8 Hz, without a quarter second at its ends."""
     with open_recording(folder, Topics(wrench='')) as recording:
-        log = read_efforts(recording, arm.joints)
+        log = read_efforts(recording, arm.joints).whole()
     low_pass = scipy.signal.butter(4, 8.0, fs=200.0)
     q, qd = (
         scipy.signal.filtfilt(*low_pass, side, axis=0) for side in (log.position, log.velocity)
@@ -121,7 +121,7 @@ def show_speed(console: Console) -> None:
     start = base.to_base(model.nominal)
 
     def weighted() -> None:
-        (rows,) = motion_rows([model], base, log)
+        rows = motion_rows(model, base, log)(model)
         noise_levels([rows], start)
 
     plain = Settings(transition_velocities=())
@@ -177,7 +177,7 @@ def show_table(console: Console, paper: PaperArm, title: str) -> None:
     effort = model.predict(carried @ true, motion)
     start = base.to_base(carried @ initial)
     log = FilteredRecording(np.arange(len(effort)), *motion, effort)
-    (own,) = motion_rows([model], base, log)
+    own = motion_rows(model, base, log)(model)
     told = solve(joint_stages(own), start, Solver(truncation=1e-8))
     # The estimate about the paper's frames, and with it the combinations there.
     full = np.linalg.solve(carried, nearest(base, told.values, carried @ initial))
@@ -216,8 +216,8 @@ def show_real_arm(console: Console, folder: Path) -> None:
         'least share that is learned', 'told', 'error on run 2 [%]', title='joint by joint'
     )
     start = found.base.to_base(found.model.nominal)
-    (rows,) = motion_rows([found.model], found.base, run)
-    (tested,) = motion_rows([found.model], found.base, other)
+    rows = motion_rows(found.model, found.base, run)(found.model)
+    tested = motion_rows(found.model, found.base, other)(found.model)
     for least in (1e-6, 0.02, 0.05, LEAST_SHARE, 0.2):
         told = solve(joint_stages(rows), start, Solver(truncation=least))
         error = 100.0 * relative_error(effort, tested.matrix @ told.values)

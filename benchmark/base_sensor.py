@@ -32,10 +32,11 @@ from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.assessment import predict
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.rows import WrenchModel
+from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.fit import identify_rows
 from load_identification.arm.identification import identify
 from load_identification.arm.methods.least_squares import motion_rows
-from load_identification.arm.recording import ArmRecording, FilteredRecording
+from load_identification.arm.recording import ArmRecording
 from load_identification.arm.settings import Settings
 from load_identification.interface.batches import CHANNELS
 from load_identification.numerics.weighted_rows import WeightedRows
@@ -91,13 +92,13 @@ def twice(recording: ArmRecording, rest: ArmRecording, low_passed: bool = False)
     log = FilteredRecording(recording.seconds[1:-1], q[1:-1], qd, qdd, recording.measured[1:-1])
     model = model_of()
     base = arm_base_parameters(model)
-    (rows,) = motion_rows([model], base, log)
+    rows = motion_rows(model, base, log)(model)
     if low_passed:
         stamps, matrix, values = recording.stamps[1:-1], rows.matrix, rows.values
         for bandwidth in FREE.bandwidths:
             matrix, values = (LowPass(bandwidth).update(stamps, x) for x in (matrix, values))
         rows = WeightedRows(matrix, values)
-    return identify_rows([model], base, iter([[rows]]), FREE.solver)
+    return identify_rows([model], base, lambda _: [rows], FREE.solver)
 
 
 def twice_then_filtered(recording: ArmRecording, rest: ArmRecording) -> ArmEstimate:

@@ -38,9 +38,10 @@ from load_identification.arm.dynamics.base_parameters import (
     random_motion,
 )
 from load_identification.arm.dynamics.rows import JointMotion
+from load_identification.arm.filtering import FilteredRecording, filtered
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages
-from load_identification.arm.recording import ArmRecording, FilteredRecording, filtered
+from load_identification.arm.recording import ArmRecording
 from load_identification.numerics.weighted_solution import Solver, solve
 from load_identification.simulation.khosla_kanade import CMU_DD_ARM_II, PaperArm, Row, nearest
 from load_identification.simulation.random_arms import smooth_motion
@@ -192,8 +193,8 @@ def main() -> int:
     # The other set of initial values is zero: the paper does not say what its was.
     for k, first in product(range(2), (initial, np.zeros_like(initial))):
         recording = recorded(motions[k], efforts[k], seed + k)
-        (five,), (ours,) = (
-            motion_rows([model], base, log)
+        five, ours = (
+            motion_rows(model, base, log)(model)
             for log in (by_five_points(recording), filtered([recording], CUTOFF))
         )
         for name, stages, least in (

@@ -248,7 +248,7 @@ def test_a_longer_recording_takes_little_more_memory() -> None:
     base = arm_base_parameters(model)
     tracemalloc.start()
     try:
-        (rows,) = low_passed_rows([model], base, [replace(log, measured=np.hstack([q, q]))])
+        rows = low_passed_rows(model, base, [replace(log, measured=np.hstack([q, q]))])(model)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -263,7 +263,7 @@ def test_of_a_recording_of_hours_no_more_rows_are_kept_than_of_one() -> None:
     q, qd, _ = motion(3, t)
     log = ArmRecording('hours', arm.joints, stamps_of(t), q, qd, np.hstack([q, q]))
     model = model_of(arm, 'base')
-    (rows,) = low_passed_rows([model], arm_base_parameters(model), [log])
+    rows = low_passed_rows(model, arm_base_parameters(model), [log])(model)
     assert len(rows.values) == 40_000
 
 

@@ -15,11 +15,11 @@ from load_identification.arm.dynamics.base_parameters import BaseParameters, arm
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion
 from load_identification.arm.dynamics.tree import Arm
+from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.identification import identify_motion
 from load_identification.arm.methods.drive_gains import identify_loaded
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.methods.sequential import joint_stages
-from load_identification.arm.recording import FilteredRecording
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError
 from load_identification.model.inertial_parameters import InertialParameters
@@ -215,7 +215,7 @@ EVERYTHING = Solver(truncation=1e-8)
 
 
 def rows_of(model: ArmModel, motion: JointMotion, effort: FloatArray) -> WeightedRows:
-    (rows,) = motion_rows([model], arm_base_parameters(model), log_of(motion, effort))
+    rows = motion_rows(model, arm_base_parameters(model), log_of(motion, effort))(model)
     return rows
 
 
@@ -306,7 +306,7 @@ def test_what_no_joint_tells_stays_at_the_start() -> None:
 def kuka_run(folder: Path, arm: Arm) -> FilteredRecording:
     """Return a run of the KUKA LWR4+, low-passed at 8 Hz, without a quarter second at its ends."""
     with open_recording(folder, Topics(wrench='')) as recording:
-        run = read_efforts(recording, arm.joints)
+        run = read_efforts(recording, arm.joints).whole()
     low_pass = scipy.signal.butter(4, 8.0, fs=200.0)
     q, qd = (scipy.signal.filtfilt(*low_pass, x, axis=0) for x in (run.position, run.velocity))
     motion = (q, qd, np.gradient(qd, 0.005, axis=0))

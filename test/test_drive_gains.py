@@ -17,9 +17,9 @@ from load_identification.arm.description import moving_joints
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
+from load_identification.arm.filtering import filtered
 from load_identification.arm.identification import identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
-from load_identification.arm.recording import filtered
 from load_identification.arm.settings import Settings
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
 from load_identification.interface.batches import EffortBatch
@@ -169,7 +169,7 @@ def test_intervals_of_gains_hold_on_a_real_arm(shared_data: Path) -> None:
     logs = []
     for part in ('part_a', 'part_b'):
         with open_recording(shared_data / 'panda' / part, Topics(wrench='')) as recording:
-            log = read_efforts(recording, moving_joints(urdf))
+            log = read_efforts(recording, moving_joints(urdf)).whole()
         logs.append(log.of_joints(log.joints[:7]))
     model = ArmModel(
         Arm(urdf, joints=logs[0].joints), DriveModel('symmetric', 'symmetric', offset=True)

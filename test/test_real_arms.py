@@ -61,7 +61,7 @@ def test_a_real_arm_is_predicted_to_two_percent(kuka: Kuka) -> None:
 def test_with_nothing_in_its_hand_it_weighs_nothing(kuka: Kuka, run: int, most: float) -> None:
     arm = read_arm_model(kuka.model)
     with open_recording(kuka.runs[run], Topics(wrench='')) as recording:
-        log = read_efforts(recording, arm.joints)
+        log = read_efforts(recording, arm.joints).whole()
     joints = EffortBatch(log.joints, log.stamps, log.position, log.velocity, log.measured)
     found = weighed(arm, joints, kuka.urdf.read_text(encoding='utf-8'), arm.links[-1])
     scores = found.parameters / np.sqrt(np.diag(found.covariance)[:10])

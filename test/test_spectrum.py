@@ -11,6 +11,7 @@ import pytest
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.filtering import filtered
 from load_identification.arm.methods.projection import centered_rows, periodic_motion, spectrum
 from load_identification.arm.methods.spectrum import find_start, spectral_rows, spectrum_stages
 from load_identification.arm.planning.experiments import (
@@ -24,7 +25,7 @@ from load_identification.arm.planning.experiments import (
     exciting_motions,
 )
 from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
-from load_identification.arm.recording import ArmRecording, filtered
+from load_identification.arm.recording import ArmRecording
 from load_identification.errors import ParameterError
 from load_identification.motion.sines import Oscillation
 from load_identification.numerics.weighted_solution import Solution, solve
@@ -225,7 +226,7 @@ def test_what_the_efforts_do_not_tell_of_a_drive_is_said(
     motion.measured[motion.motion[1][:, 2] > -0.01, 2] = np.nan
     model = ArmModel(arm.arm, DriveModel('symmetric', 'asymmetric', offset=True))
     base = arm_base_parameters(model)
-    (stages,) = spectrum_stages([model], base, plan, log, motion)
+    stages = spectrum_stages(model, base, plan, log, motion)(model)
     found = solve(stages, base.to_base(model.nominal))
     # Backward alone, its level is not told from an offset either.
     unknown = np.array(base.combinations)[found.unknown]

@@ -9,9 +9,10 @@ import numpy as np
 
 from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.dynamics.rows import ArmModel, Model
+from load_identification.arm.filtering import FilteredRecording, filtered, low_passed
 from load_identification.arm.methods.acceleration_free import low_passed_rows, settled_samples
-from load_identification.arm.methods.least_squares import motion_rows
-from load_identification.arm.recording import ArmRecording, FilteredRecording, filtered, low_passed
+from load_identification.arm.methods.least_squares import motion_rows, pieces
+from load_identification.arm.recording import Recording
 from load_identification.arm.settings import Settings
 from load_identification.errors import RecordingError
 from load_identification.numerics.weighted_rows import WeightedRows
@@ -110,7 +111,7 @@ def relative_error(measured: FloatArray, predicted: FloatArray) -> float:
 
 
 def predict(
-    estimate: ArmEstimate, recordings: Sequence[ArmRecording], settings: Settings, source: str
+    estimate: ArmEstimate, recordings: Sequence[Recording], settings: Settings, source: str
 ) -> Prediction:
     """Predict recordings, both sides through the same filter.
 
@@ -120,7 +121,7 @@ def predict(
     Parameters
     ----------
     estimate : ArmEstimate
-    recordings : sequence of ArmRecording
+    recordings : sequence of Recording
     settings : Settings
     source : str
         What they are, in words.
@@ -133,8 +134,9 @@ def predict(
     if settings.method != 'acceleration_free' or isinstance(estimate.model, ArmModel):
         logs = [filtered([one], WIDER * settings.bandwidth) for one in recordings]
         return predict_motion(estimate, logs, source, settings.bandwidth)
-    (rows,) = low_passed_rows([estimate.model], estimate.base, recordings, settings.bandwidths)
-    each = [settled_samples(one, settings.bandwidths) for one in recordings]
+    model, held = estimate.model, [one.whole() for one in recordings]
+    rows = low_passed_rows(model, estimate.base, held, settings.bandwidths)(model)
+    each = [settled_samples(one, settings.bandwidths) for one in held]
     seconds, gain = (np.concatenate(arrays) for arrays in zip(*each, strict=True))
     used = gain >= SETTLED
     if not used.any():
@@ -150,8 +152,9 @@ def predict_motion(
     """Predict filtered motion, each of a recording by itself, and low-pass to a bandwidth [Hz]."""
     parts = []
     for log in logs:
-        (rows,) = motion_rows([estimate.model], estimate.base, log)
-        wide = _prediction(estimate, rows, log.seconds, source)
+        rows_of = motion_rows(estimate.model, estimate.base, log)
+        wide = _prediction(estimate, rows_of(estimate.model), log.seconds, source)
+        del rows_of
         three = np.hstack([wide.predicted, wide.consistent, wide.nominal])
         smooth, values = low_passed(log, three, bandwidth)
         measured = estimate.model.measured(smooth.motion, smooth.measured)
@@ -175,13 +178,8 @@ def _shown_gravity(model: Model, logs: Sequence[FilteredRecording]) -> FloatArra
     """Return the gravity (3,) under which nominal links explain efforts best, if they show one."""
     if not isinstance(model, ArmModel):
         return None
-    q, qd, qdd = (np.concatenate(each) for each in zip(*(x.motion for x in logs), strict=True))
-    still, nominal = np.zeros_like(q), model.nominal[model.links]
-    each = (model.with_gravity(g).link_rows(q, still, still) for g in np.eye(3))
-    weights = [rows @ nominal for rows in each]
-    # Inertia has a share of its own.
-    inertial = model.with_gravity(np.zeros(3)).link_rows(q, qd, qdd) @ nominal
-    columns = np.stack([*weights, inertial], axis=2)
+    columns = np.concatenate([_shares(model, *piece) for log in logs for piece in pieces(log)])
+    qd = np.concatenate([log.motion[1] for log in logs])
     matrix, right = [], []
     for joint, effort in enumerate(np.concatenate([log.measured for log in logs]).T):
         used = np.isfinite(effort)
@@ -199,6 +197,14 @@ def _shown_gravity(model: Model, logs: Sequence[FilteredRecording]) -> FloatArra
     shown = max(weight, float(np.linalg.norm(whole[:, :3] @ found)))
     enough = shown > LEAST_WEIGHT * float(np.linalg.norm(efforts))
     return found if weight > 0.0 and enough else None
+
+
+def _shares(model: Model, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+    """Return what nominal links weigh under 1 m/s^2 along each axis, and inertia, (n, k, 4)."""
+    still, nominal = np.zeros_like(q), model.nominal[model.links]
+    weights = [model.with_gravity(g).link_rows(q, still, still) @ nominal for g in np.eye(3)]
+    inertial = model.with_gravity(np.zeros(3)).link_rows(q, qd, qdd) @ nominal
+    return np.stack([*weights, inertial], axis=2)
 
 
 def _prediction(

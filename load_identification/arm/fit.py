@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -36,7 +36,7 @@ CORRELATION_FLOOR = 1e-9
 def identify_rows(
     models: Sequence[Model],
     base: BaseParameters,
-    stages: Iterator[list[WeightedRows]],
+    stages_of: Callable[[Model], list[WeightedRows]],
     solver: Solver,
 ) -> ArmEstimate:
     """Identify an arm from rows: by the model whose residuals are smallest, the likeliest.
@@ -47,25 +47,27 @@ def identify_rows(
         That differ in their drives alone.
     base : BaseParameters
         Of each of them.
-    stages : iterator of lists of WeightedRows
-        Of each of them.
+    stages_of : callable
+        Makes the rows of one of them.
     solver : Solver
     """
-    model, rows = likeliest(models, base, stages, solver)
-    return estimate_of(model, base, solve(rows, base.to_base(model.nominal), solver))
+    model = likeliest(models, base, stages_of, solver)
+    return estimate_of(model, base, solve(stages_of(model), base.to_base(model.nominal), solver))
 
 
 def likeliest(
-    models: Sequence[M], base: BaseParameters, stages: Iterator[list[WeightedRows]], solver: Solver
-) -> tuple[M, list[WeightedRows]]:
-    """Return the model whose residuals are smallest, and its rows; all as `identify_rows`."""
-    start, least = base.to_base(models[0].nominal), np.inf
-    model, chosen = models[0], list[WeightedRows]()
-    for candidate, own in zip(models, stages, strict=True):
-        level = np.log(noise_levels(own, start, solver)).sum() if len(models) > 1 else 0.0
-        if level < least:
-            least, model, chosen = float(level), candidate, own
-    return model, chosen
+    models: Sequence[M],
+    base: BaseParameters,
+    stages_of: Callable[[Model], list[WeightedRows]],
+    solver: Solver,
+) -> M:
+    """Return the model whose residuals are smallest; all as `identify_rows`."""
+    if len(models) == 1:
+        return models[0]
+    start = base.to_base(models[0].nominal)
+    return min(
+        models, key=lambda model: np.log(noise_levels(stages_of(model), start, solver)).sum()
+    )
 
 
 def estimate_of(model: Model, base: BaseParameters, solution: Solution) -> ArmEstimate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.assessment import Prediction, predict, predict_motion, verdict
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.rows import ArmModel, Model
+from load_identification.arm.filtering import FilteredRecording, filtered, without_reversals
 from load_identification.arm.fit import identify_rows
 from load_identification.arm.methods.acceleration_free import low_passed_rows
 from load_identification.arm.methods.drive_gains import Loaded, identify_loaded, poor_gains
@@ -18,17 +19,10 @@ from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages
 from load_identification.arm.methods.spectrum import inside, planned_windows, spectrum_stages
 from load_identification.arm.planning.plan_file import ExperimentPlan
-from load_identification.arm.recording import (
-    ArmRecording,
-    FilteredRecording,
-    filtered,
-    split,
-    without_reversals,
-)
+from load_identification.arm.recording import ArmRecording, Recording, split
 from load_identification.arm.selection import choose
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
-from load_identification.numerics.weighted_rows import WeightedRows
 
 FITTED_SHARE = 2.0 / 3.0
 """Of the data, where there is no held-out recording: what comes first."""
@@ -71,8 +65,8 @@ class Session:
 
 def identify_and_test(
     model: Model,
-    recordings: Sequence[ArmRecording],
-    held_out: ArmRecording | None,
+    recordings: Sequence[Recording],
+    held_out: Recording | None,
     settings: Settings,
     loaded: Loaded | None = None,
 ) -> Session:
@@ -85,9 +79,9 @@ def identify_and_test(
     ----------
     model : Model
         Of efforts, or of the wrench of a sensor under the arm.
-    recordings : sequence of ArmRecording
+    recordings : sequence of Recording
         Of a plan, one.
-    held_out : ArmRecording, optional
+    held_out : Recording, optional
     settings : Settings
     loaded : Loaded, optional
         Then drive gains are identified too, and efforts are in a unit of each drive's own; of
@@ -118,7 +112,7 @@ def identify_and_test(
     test = [one.scaled(estimate.effort_scale) for one in test]
     if not test and settings.plan is not None:
         source = 'the ways between the experiments'
-        between = _between(settings.plan, fit[0], settings.bandwidth)
+        between = _between(settings.plan, fit[0].whole(), settings.bandwidth)
         prediction = predict_motion(estimate, [between], source, settings.bandwidth)
     else:
         prediction = predict(estimate, test, settings, source)
@@ -145,7 +139,7 @@ def identify_and_test(
 
 def identify(
     model: Model,
-    recordings: Sequence[ArmRecording],
+    recordings: Sequence[Recording],
     settings: Settings,
     loaded: Loaded | None = None,
 ) -> ArmEstimate:
@@ -155,7 +149,7 @@ def identify(
     ----------
     model : Model
         Its transition velocity is chosen by the residuals.
-    recordings : sequence of ArmRecording
+    recordings : sequence of Recording
     settings : Settings
     loaded : Loaded, optional
         As in `identify_and_test`.
@@ -169,9 +163,10 @@ def identify(
     """
     models, base = _candidates(model, settings), arm_base_parameters(model)
     if settings.method == 'acceleration_free':
-        rows = low_passed_rows(models, base, recordings, settings.bandwidths)
-        stages: Iterator[list[WeightedRows]] = ([each] for each in rows)
-        estimate = identify_rows(models, base, stages, settings.solver)
+        rows_of = low_passed_rows(
+            model, base, [one.whole() for one in recordings], settings.bandwidths
+        )
+        estimate = identify_rows(models, base, lambda each: [rows_of(each)], settings.solver)
         if not isinstance(model, ArmModel):
             return estimate
         # What the arm model says of noise holds behind the filter that it is used with.
@@ -183,8 +178,8 @@ def identify(
     log = without_reversals(log, settings.cutoff) if model.feels_friction else log
     arms = [each for each in models if isinstance(each, ArmModel)]
     if settings.plan is not None and arms:
-        stages = spectrum_stages(arms, base, settings.plan, recordings[0], log)
-        return identify_rows(models, base, stages, settings.solver)
+        stages_of = spectrum_stages(model, base, settings.plan, recordings[0].whole(), log)
+        return identify_rows(models, base, stages_of, settings.solver)
     if loaded is not None and arms:
         carrying = filtered([loaded.recording], settings.cutoff)
         carrying = without_reversals(carrying, settings.cutoff)
@@ -212,11 +207,11 @@ def identify_motion(model: Model, log: FilteredRecording, settings: Settings) ->
             f'{bad} values of the motion are not finite; only measured values may be NaN'
         )
     models, base = _candidates(model, settings), arm_base_parameters(model)
-    rows = motion_rows(models, base, log)
+    rows_of = motion_rows(model, base, log)
     if settings.method != 'sequential':
-        return identify_rows(models, base, ([each] for each in rows), settings.solver)
-    stages = (joint_stages(each) for each in rows)
-    return identify_rows(models, base, stages, replace(settings.solver, truncation=LEAST_SHARE))
+        return identify_rows(models, base, lambda each: [rows_of(each)], settings.solver)
+    solver = replace(settings.solver, truncation=LEAST_SHARE)
+    return identify_rows(models, base, lambda each: joint_stages(rows_of(each)), solver)
 
 
 def _candidates(model: Model, settings: Settings) -> list[Model]:

@@ -1,37 +1,20 @@
-"""What an arm has done and felt: as it was measured, and behind the filter."""
+"""What an arm has done and felt, as it was measured: held in memory, or read from a file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from load_identification.arm.dynamics.rows import JointMotion
 from load_identification.errors import RecordingError
-from load_identification.interface.batches import Batch, SynchronizedBatch, joined
-from load_identification.signals.differentiator import (
-    CUTOFF_TIMES_WINDOW,
-    DifferentiatedBatch,
-    Differentiator,
-)
+from load_identification.interface.batches import SynchronizedBatch, joined
 from load_identification.typing_aliases import FloatArray, IntArray
 
-OUTPUTS_PER_CUTOFF = 10.0
-"""Filtered samples kept per second, in units of the cutoff frequency [-]."""
-
-MOST_OUTPUTS = 40_000
-"""Filtered samples kept of all recordings together, of longer ones fewer per second: each becomes
-some ten kilobytes of rows."""
-
-AT_ONCE = 4096
-"""Samples that the filter is given at once."""
-
-SMEARED = 0.5
-"""Part of the filter's window over which it smears a step noticeably [-]."""
-
-LONGEST_GAP = 0.1
-"""Samples further apart than this are not joined, nor than three usual intervals [s]."""
+if TYPE_CHECKING:  # from Python 3.11 on
+    from typing import Self
 
 SHORTEST_PIECE = 2.0
 """Of a recording, to be fitted or predicted [s]."""
@@ -43,8 +26,7 @@ FROM_PATH = 0.02
 """Largest distance from the path of a static replay [rad or m]."""
 
 
-@dataclass(frozen=True, eq=False)
-class ArmRecording:
+class Recording(ABC):
     """Joint states with what was measured at the same instants.
 
     Attributes
@@ -54,13 +36,93 @@ class ArmRecording:
     joints : tuple of str
     stamps : (n,) int array
         Increasing [ns].
+    began : int, optional
+        Stamp of the first sample of the recording that this is a part of [ns].
+    """
+
+    source: str
+    joints: tuple[str, ...]
+    stamps: IntArray
+    began: int | None
+
+    @property
+    def seconds(self) -> FloatArray:
+        """Times since the first sample of the recording, (n,) [s]."""
+        return self.since_beginning(self.stamps)
+
+    def since_beginning(self, stamps: IntArray) -> FloatArray:
+        """Return times since the first sample of the recording [s]."""
+        began = self.stamps[0] if self.began is None else self.began
+        return np.asarray(1e-9 * (stamps - began), dtype=np.float64)
+
+    @property
+    @abstractmethod
+    def has_velocities(self) -> bool:
+        """Whether any velocity was published."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[SynchronizedBatch]:
+        """Yield all samples in their order, what was measured as wrenches of any size."""
+
+    @abstractmethod
+    def part(self, samples: slice) -> Self:
+        """Return some of the samples, one after the other."""
+
+    @abstractmethod
+    def whole(self) -> ArmRecording:
+        """Return it with all of its samples in memory."""
+
+    @abstractmethod
+    def _changed(self, change: Callable[[SynchronizedBatch], SynchronizedBatch]) -> Self:
+        """Return it with other values of the same instants."""
+
+    def of_joints(self, joints: Sequence[str]) -> Self:
+        """Return the columns of some joints, in their order, of positions and efforts.
+
+        Raises
+        ------
+        RecordingError
+            Where it lacks one.
+        """
+        missing = [name for name in joints if name not in self.joints]
+        if missing:
+            raise RecordingError(
+                f'the joint states of {self.source} have no efforts of {", ".join(missing)}; they '
+                f'have those of {", ".join(self.joints) or "no joint"}'
+            )
+        columns = [self.joints.index(name) for name in joints]
+        return self._changed(
+            lambda batch: replace(
+                batch,
+                names=tuple(joints),
+                position=batch.position[:, columns],
+                velocity=batch.velocity[:, columns],
+                wrench=batch.wrench[:, columns],
+            )
+        )
+
+    def scaled(self, scale: FloatArray) -> Self:
+        """Return it with measurements in another unit, by a factor for each channel (k,)."""
+        return self._changed(lambda batch: replace(batch, wrench=batch.wrench * scale))
+
+    def without_velocities(self) -> Self:
+        """Return it as if none had been published."""
+        return self._changed(
+            lambda batch: replace(batch, velocity=np.full_like(batch.velocity, np.nan))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ArmRecording(Recording):
+    """A recording in memory; attributes as of all recordings, and these.
+
+    Attributes
+    ----------
     position, velocity : (n, J) arrays
         Velocity is NaN where none was published [rad or m, per s].
     measured : (n, k) array
         Efforts of the joints, or the wrench of a sensor under the arm on it, in its axes; NaN for
         what was not measured [N m, N].
-    began : int, optional
-        Stamp of the first sample of the recording that this is a part of [ns].
     """
 
     source: str
@@ -84,40 +146,22 @@ class ArmRecording:
             raise RecordingError(f'{n} stamps; there must be two or more, each after the last')
 
     @property
-    def seconds(self) -> FloatArray:
-        """Times since the first sample of the recording, (n,) [s]."""
-        return self.since_beginning(self.stamps)
+    def has_velocities(self) -> bool:
+        """Whether any velocity was published."""
+        return bool(np.isfinite(self.velocity).any())
 
-    def since_beginning(self, stamps: IntArray) -> FloatArray:
-        """Return times since the first sample of the recording [s]."""
-        began = self.stamps[0] if self.began is None else self.began
-        return np.asarray(1e-9 * (stamps - began), dtype=np.float64)
-
-    def of_joints(self, joints: Sequence[str]) -> ArmRecording:
-        """Return the columns of some joints, in their order, of positions and efforts.
-
-        Raises
-        ------
-        RecordingError
-            Where it lacks one.
-        """
-        missing = [name for name in joints if name not in self.joints]
-        if missing:
-            raise RecordingError(
-                f'the joint states of {self.source} have no efforts of {", ".join(missing)}; they '
-                f'have those of {", ".join(self.joints) or "no joint"}'
-            )
-        columns = [self.joints.index(name) for name in joints]
-        return replace(
-            self,
-            joints=tuple(joints),
-            position=self.position[:, columns],
-            velocity=self.velocity[:, columns],
-            measured=self.measured[:, columns],
+    def batches(self) -> Iterator[SynchronizedBatch]:
+        """See `Recording`."""
+        yield SynchronizedBatch(
+            self.joints, '', self.stamps, self.position, self.velocity, self.measured
         )
 
+    def whole(self) -> ArmRecording:
+        """Return it as it is."""
+        return self
+
     def part(self, samples: slice) -> ArmRecording:
-        """Return some of the samples."""
+        """See `Recording`."""
         return replace(
             self,
             stamps=self.stamps[samples],
@@ -127,13 +171,15 @@ class ArmRecording:
             began=int(self.stamps[0]) if self.began is None else self.began,
         )
 
-    def scaled(self, scale: FloatArray) -> ArmRecording:
-        """Return it with measurements in another unit, by a factor for each channel (k,)."""
-        return replace(self, measured=self.measured * scale)
-
-    def without_velocities(self) -> ArmRecording:
-        """Return it as if none had been published."""
-        return replace(self, velocity=np.full_like(self.velocity, np.nan))
+    def _changed(self, change: Callable[[SynchronizedBatch], SynchronizedBatch]) -> ArmRecording:
+        changed = change(next(self.batches()))
+        return replace(
+            self,
+            joints=changed.names,
+            position=changed.position,
+            velocity=changed.velocity,
+            measured=changed.wrench,
+        )
 
     def without_weight(self, replay: ArmRecording) -> ArmRecording:
         """Return it less what its static replay reads at the same places: weight and offset.
@@ -175,127 +221,82 @@ class ArmRecording:
 
 
 @dataclass(frozen=True, eq=False)
-class FilteredRecording(Batch):
-    """The same behind the filter: motion and measurement with the same low-pass and delay.
+class StreamedRecording(Recording):
+    """A recording that is read again whenever its samples are needed.
+
+    Only the stamps are in memory, so that its length hardly counts.
 
     Attributes
     ----------
-    seconds : (n,) array
-        Since the first sample of the recording [s].
-    position, velocity, acceleration : (n, J) arrays
-        Of the joints [rad or m, and per s, s^2].
-    measured : (n, k) array
-        [N m, N].
+    read : callable
+        Yields all samples, in their order, as often as it is called.
+    published : bool
+        Whether any velocity was.
+    farthest : dict from str to float
+        How far from zero each joint was [rad, m].
+    varying : frozenset of str
+        Joints whose effort ever changes.
     """
 
-    seconds: FloatArray
-    position: FloatArray
-    velocity: FloatArray
-    acceleration: FloatArray
-    measured: FloatArray
-
-    @classmethod
-    def of(cls, seconds: FloatArray, out: DifferentiatedBatch) -> FilteredRecording:
-        """Return what the filter has made, at times of the recording (n,) [s]."""
-        return cls(seconds, out.position, out.velocity, out.acceleration, out.wrench)
+    source: str
+    joints: tuple[str, ...]
+    stamps: IntArray
+    read: Callable[[], Iterator[SynchronizedBatch]]
+    published: bool
+    farthest: dict[str, float]
+    varying: frozenset[str]
+    began: int | None = None
 
     @property
-    def motion(self) -> JointMotion:
-        """Position, velocity and acceleration."""
-        return self.position, self.velocity, self.acceleration
+    def has_velocities(self) -> bool:
+        """See `Recording`."""
+        return self.published
 
+    def batches(self) -> Iterator[SynchronizedBatch]:
+        """See `Recording`."""
+        return self.read()
 
-def filtered(recordings: Sequence[ArmRecording], cutoff: float) -> FilteredRecording:
-    """Low-pass and differentiate recordings, each by itself, and join them.
+    def without_velocities(self) -> StreamedRecording:
+        """See `Recording`."""
+        return replace(super().without_velocities(), published=False)
 
-    Parameters
-    ----------
-    recordings : sequence of ArmRecording
-    cutoff : float
-        [Hz].
-
-    Raises
-    ------
-    RecordingError
-        If one has no piece without a gap that is as long as the filter.
-    """
-    parts: list[FilteredRecording] = []
-    rate = min(OUTPUTS_PER_CUTOFF * cutoff, MOST_OUTPUTS / sum(map(_duration, recordings)))
-    for one in recordings:
-        gap = max(LONGEST_GAP, 3e-9 * float(np.median(np.diff(one.stamps))))
-        differentiator = Differentiator(cutoff, rate, gap)
-        outputs = [
-            out
-            for first in range(0, len(one.stamps), AT_ONCE)
-            if (out := differentiator.update(_batch(one, slice(first, first + AT_ONCE))))
-            is not None
-        ]
-        if not outputs:
-            raise RecordingError(
-                f'{one.source} has no piece without a gap of {gap:.3g} s that is as long as the '
-                f'filter, {2.0 * differentiator.delay:.3g} s; record longer, or take a higher '
-                '--cutoff'
-            )
-        parts += [FilteredRecording.of(one.since_beginning(out.stamps), out) for out in outputs]
-    return joined(parts)
-
-
-def _duration(one: ArmRecording) -> float:
-    return float(one.seconds[-1] - one.seconds[0])
-
-
-def _batch(one: ArmRecording, rows: slice) -> SynchronizedBatch:
-    """Return samples for the filter, which takes channels of any number and sort."""
-    return SynchronizedBatch(
-        one.joints,
-        '',
-        one.stamps[rows],
-        one.position[rows],
-        one.velocity[rows],
-        one.measured[rows],
-    )
-
-
-def low_passed(
-    log: FilteredRecording, values: FloatArray, bandwidth: float
-) -> tuple[FilteredRecording, FloatArray]:
-    """Low-pass values (n, c) that go with filtered samples of one recording, and these again.
-
-    What is predicted of motion is low-passed after it has been, so that the step of friction where
-    a joint turns round is smeared on both sides alike.
-    """
-    position, velocity, _ = log.motion
-    names = tuple(str(k) for k in range(position.shape[1]))
-    stamps = np.round(1e9 * log.seconds).astype(np.int64)
-    channels = np.hstack([log.measured, values])
-    gap = max(LONGEST_GAP, 3e-9 * float(np.median(np.diff(stamps))))
-    differentiator = Differentiator(bandwidth, OUTPUTS_PER_CUTOFF * bandwidth, gap)
-    out = differentiator.update(SynchronizedBatch(names, '', stamps, position, velocity, channels))
-    if out is None:
-        raise RecordingError(
-            f'{log.seconds[-1] - log.seconds[0]:.3g} s are too short for a bandwidth of '
-            f'{bandwidth:g} Hz; record longer'
+    def whole(self) -> ArmRecording:
+        """See `Recording`."""
+        all_of_it = joined(list(self.read()))
+        return ArmRecording(
+            self.source,
+            all_of_it.names,
+            all_of_it.stamps,
+            all_of_it.position,
+            all_of_it.velocity,
+            all_of_it.wrench,
+            self.began,
         )
-    own, others = np.split(out.wrench, [log.measured.shape[1]], axis=1)
-    seconds = np.asarray(1e-9 * out.stamps, np.float64)
-    return FilteredRecording.of(seconds, replace(out, wrench=own)), others
 
+    def part(self, samples: slice) -> StreamedRecording:
+        """See `Recording`."""
+        stamps = self.stamps[samples]
 
-def without_reversals(log: FilteredRecording, cutoff: float) -> FilteredRecording:
-    """Return efforts without those of joints that turn round within the filter, or stand.
+        def read() -> Iterator[SynchronizedBatch]:
+            for batch in self.read():
+                if batch.stamps[0] > stamps[-1]:
+                    return
+                inside = (batch.stamps >= stamps[0]) & (batch.stamps <= stamps[-1])
+                if inside.any():
+                    yield batch.select(inside)
 
-    The filter smears the step of Coulomb friction in the effort, and nothing does that to the
-    sign of the velocity; fitted, it would pass for inertia. At rest friction may be anything.
-    """
-    _, velocity, acceleration = log.motion
-    reach = SMEARED * 0.5 * CUTOFF_TIMES_WINDOW / cutoff
-    turning = np.abs(velocity) <= np.abs(acceleration) * reach
-    return replace(log, measured=np.where(turning, np.nan, log.measured))
+        began = int(self.stamps[0]) if self.began is None else self.began
+        return replace(self, stamps=stamps, read=read, began=began)
+
+    def _changed(
+        self, change: Callable[[SynchronizedBatch], SynchronizedBatch]
+    ) -> StreamedRecording:
+        return replace(self, read=lambda: map(change, self.read()))
 
 
 def split(
-    recordings: Sequence[ArmRecording], share: float
-) -> tuple[list[ArmRecording], list[ArmRecording]]:
+    recordings: Sequence[Recording], share: float
+) -> tuple[list[Recording], list[Recording]]:
     """Split all samples in the order of the recordings: what is fitted, and what is not.
 
     A piece too short for the filters to settle is in neither.
@@ -306,8 +307,8 @@ def split(
         If one of the two has nothing.
     """
     left = round(share * sum(len(one.stamps) for one in recordings))
-    fit: list[ArmRecording] = []
-    rest: list[ArmRecording] = []
+    fit: list[Recording] = []
+    rest: list[Recording] = []
     for one in recordings:
         total = len(one.stamps)
         count = min(left, total)

@@ -11,12 +11,8 @@ import numpy as np
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, Model
-from load_identification.arm.recording import (
-    ArmRecording,
-    FilteredRecording,
-    filtered,
-    without_reversals,
-)
+from load_identification.arm.filtering import FilteredRecording, filtered_by, without_reversals
+from load_identification.arm.recording import Recording
 from load_identification.numerics.nearest_links import FOLDS, nearest_links
 from load_identification.numerics.square_root import triangle
 from load_identification.numerics.weighted_solution import BLOCKS
@@ -73,7 +69,7 @@ class Choice:
 
 
 def choose(
-    model: Model, recordings: Sequence[ArmRecording], cutoffs: Sequence[float], bandwidth: float
+    model: Model, recordings: Sequence[Recording], cutoffs: Sequence[float], bandwidth: float
 ) -> Choice:
     """Choose effects of the drives, tilt, cutoff, whether velocities are used: one by one.
 
@@ -85,13 +81,13 @@ def choose(
     ----------
     model : Model
         With symmetric friction.
-    recordings : sequence of ArmRecording
+    recordings : sequence of Recording
     cutoffs : sequence of float
         [Hz].
     bandwidth : float
         [Hz].
     """
-    trial = _Trial(model, recordings, bandwidth)
+    trial = _Trial(model, recordings, {*cutoffs, bandwidth}, bandwidth)
     kept = Choice(model, cutoffs[0])
     if isinstance(model, ArmModel):
         stiff = model.with_drive(replace(model.drive, stiffness=True))
@@ -101,7 +97,7 @@ def choose(
         uneven = kept.model.with_drive(replace(kept.model.drive, viscous='asymmetric'))
         kept = trial.best([kept, replace(kept, model=uneven)])
     kept = trial.best([replace(kept, cutoff=cutoff) for cutoff in cutoffs])
-    if any(np.isfinite(one.velocity).any() for one in recordings):
+    if any(one.has_velocities for one in recordings):
         kept = trial.best([kept, replace(kept, velocities=False)])
     return trial.levelled(kept) if kept.tilted else kept
 
@@ -109,8 +105,15 @@ def choose(
 class _Trial:
     """Fits to some pieces, tested on others."""
 
-    def __init__(self, model: Model, recordings: Sequence[ArmRecording], bandwidth: float) -> None:
-        self._model, self._recordings, self._bandwidth = model, recordings, bandwidth
+    def __init__(
+        self,
+        model: Model,
+        recordings: Sequence[Recording],
+        cutoffs: set[float],
+        bandwidth: float,
+    ) -> None:
+        self._model, self._recordings = model, recordings
+        self._cutoffs, self._bandwidth = cutoffs, bandwidth
         none = DriveModel('none', 'none')
         bare = ArmModel(model.arm, none) if isinstance(model, ArmModel) else model
         kept = arm_base_parameters(bare).independent
@@ -163,12 +166,11 @@ class _Trial:
         (BLOCKS, k, c + 1, c + 1) and (BLOCKS, k).
         """
         samples = self._filtered(choice.cutoff, choice.velocities)
-        motion, model = samples.log.motion, choice.model
-        error = samples.log.measured - samples.links @ model.nominal[model.links]
+        motion, model, error = samples.log.motion, choice.model, samples.error
         known = np.isfinite(model.measured(motion, error))
-        columns = [samples.links[..., self._links], model.other_rows(*motion)]
+        columns = [samples.links, model.other_rows(*motion)]
         if choice.tilted:
-            columns.append(samples.tilts @ model.nominal[model.links])
+            columns.append(samples.tilts)
         columns.append(np.where(known, error, 0.0)[..., None])
         whole = np.concatenate(columns, axis=2) * known[..., None]
         pieces = np.array_split(np.swapaxes(whole, 0, 1), BLOCKS, axis=1)
@@ -184,16 +186,16 @@ class _Trial:
         model, none = choice.model, np.empty(0, dtype=np.int64)
         products, counts = (each.sum(axis=0) for each in self._products(choice))
         noise = _rms(products, counts, _fitted(products, counts, none))
-        log, links, tilts = self._filtered(choice.cutoff, choice.velocities)
+        log = self._filtered(choice.cutoff, choice.velocities).log
         measured = model.measured(log.motion, log.measured)
         known = np.isfinite(measured)
-        rows = np.concatenate([links, model.other_rows(*log.motion)], axis=2)
+        rows = model.regressor(*log.motion)
         size = rows.shape[2] + 3
         prior = np.zeros((2, size))
         prior[:, -3:-1] = np.eye(2) / TILT_STD
         values, start = model.nominal, np.append(model.nominal, np.zeros(2))
         for _ in range(2):
-            columns = [rows, tilts @ values[model.links], measured[..., None]]
+            columns = [rows, self._tilts(log, values[model.links]), measured[..., None]]
             whole = (np.concatenate(columns, axis=2) / noise[:, None])[known]
             stacked = np.vstack([triangle(np.vstack([whole, np.zeros((size, size))])), prior])
             found = nearest_links(stacked, start, model.arm.behind, 1.0, model.positive)
@@ -205,36 +207,53 @@ class _Trial:
         return replace(choice, model=model.with_gravity(model.arm.gravity + aside))
 
     def _filtered(self, cutoff: float, velocities: bool) -> _Samples:
-        key = (cutoff, velocities)
-        if key not in self._cache:
-            recordings = self._recordings
-            if not velocities:
+        if (cutoff, velocities) not in self._cache:
+            recordings, cutoffs = self._recordings, [cutoff]
+            if velocities:
+                # All of them at once: a file is read again each time.
+                cutoffs = sorted(self._cutoffs)
+            else:
                 recordings = [one.without_velocities() for one in recordings]
-            log = filtered(recordings, cutoff)
-            log = log.select(np.arange(len(log.seconds)) % -(-len(log.seconds) // MOST) == 0)
-            if self._model.feels_friction:
-                log = without_reversals(log, cutoff)
-            rest = np.zeros_like(log.motion[0])
-            still, arm = (log.motion[0], rest, rest), self._model.arm
-            tilts = [
-                self._model.with_gravity(arm.gravity + step).link_rows(*still)
-                - self._model.link_rows(*still)
-                for step in (_across(arm.gravity) if self._model.feels_friction else ())
-            ]
-            links = self._model.link_rows(*log.motion)
-            self._cache[key] = _Samples(log, links, np.stack(tilts, axis=2) if tilts else links)
-        return self._cache[key]
+            for each, log in zip(cutoffs, filtered_by(recordings, cutoffs), strict=True):
+                self._cache[each, velocities] = self._samples(log, each)
+        return self._cache[cutoff, velocities]
+
+    def _samples(self, log: FilteredRecording, cutoff: float) -> _Samples:
+        """Return what is compared of samples behind a filter."""
+        log = log.select(np.arange(len(log.seconds)) % -(-len(log.seconds) // MOST) == 0)
+        if self._model.feels_friction:
+            log = without_reversals(log, cutoff)
+        links, nominal = self._model.link_rows(*log.motion), self._model.nominal[self._model.links]
+        error = log.measured - links @ nominal
+        return _Samples(log, links[..., self._links], self._tilts(log, nominal), error)
+
+    def _tilts(self, log: FilteredRecording, links: FloatArray) -> FloatArray:
+        """Return what 1 m/s^2 in each direction across adds to links (10 J,), (n, k, 2)."""
+        if not self._model.feels_friction:
+            return np.zeros((*log.measured.shape, 0))
+        still = (log.motion[0], *np.zeros((2, *log.motion[0].shape)))
+        across = (self._model.with_gravity(step) for step in _across(self._model.arm.gravity))
+        return np.stack([model.link_rows(*still) @ links for model in across], axis=2)
 
 
 class _Samples(NamedTuple):
-    """Filtered samples, the links' columns (n, k, 10 J), and what gravity across adds to them.
+    """Filtered samples, and what is compared of them.
 
-    The last for 1 m/s^2 in each of two directions across gravity, (n, k, 2, 10 J).
+    Attributes
+    ----------
+    log : FilteredRecording
+    links : (n, k, c) array
+        The columns of the links that can be told.
+    tilts : (n, k, 2) array
+        What gravity across adds by the description, for 1 m/s^2 in each of two directions.
+    error : (n, k) array
+        Of the description's links [N m, N].
     """
 
     log: FilteredRecording
     links: FloatArray
     tilts: FloatArray
+    error: FloatArray
 
 
 def _across(gravity: FloatArray) -> FloatArray:

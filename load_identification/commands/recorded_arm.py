@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from rich.console import Console
@@ -24,7 +25,7 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import Session, identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.planning.plan_file import read_plan
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import ArmRecording, Recording, StreamedRecording
 from load_identification.arm.selection import BANDWIDTH, CUTOFFS
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
@@ -43,6 +44,8 @@ from load_identification.report.arm_tables import (
     other_table,
 )
 from load_identification.typing_aliases import FloatArray
+
+R = TypeVar('R', bound=Recording)
 
 FROM_ZERO = 0.1
 """Farthest that a joint taken for locked at zero may be, as an open finger is [rad, m]."""
@@ -114,7 +117,7 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
     """Identify from joint efforts; return the description as well."""
     topics = Topics(arguments.joint_states, '', arguments.robot_description)
 
-    def read(recording: RecordingReader, urdf: str) -> ArmRecording:
+    def read(recording: RecordingReader, urdf: str) -> StreamedRecording:
         return read_efforts(recording, moving_joints(urdf))
 
     description, logs = read_all(_paths(arguments), topics, _given(arguments), read)
@@ -178,9 +181,7 @@ def _paths(arguments: argparse.Namespace) -> list[Path]:
     return [*arguments.recordings, *(path for path in others if path is not None)]
 
 
-def _parted(
-    arguments: argparse.Namespace, logs: list[ArmRecording]
-) -> tuple[list[ArmRecording], ArmRecording | None, list[ArmRecording]]:
+def _parted(arguments: argparse.Namespace, logs: list[R]) -> tuple[list[R], R | None, list[R]]:
     """Return what is fitted, what is held out, if anything is, and what has a load, if any."""
     count = len(arguments.recordings)
     held = arguments.held_out is not None
@@ -199,7 +200,7 @@ def _arm(arguments: argparse.Namespace, description: str, joints: Sequence[str] 
 def _joints(
     arguments: argparse.Namespace,
     description: str,
-    logs: Sequence[ArmRecording],
+    logs: Sequence[StreamedRecording],
     settings: Settings,
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return which joints to identify, and a warning of those taken for locked."""
@@ -209,7 +210,7 @@ def _joints(
         joints = settings.plan.joints
     elif not joints:
         common = set.intersection(*(set(log.joints) for log in logs))
-        joints = tuple(n for n in known if n in common and any(_varies(log, n) for log in logs))
+        joints = tuple(n for n in known if n in common and any(n in log.varying for log in logs))
     if not joints:
         raise RecordingError(
             'no joint has an effort that ever changes; the recordings need measured efforts'
@@ -221,7 +222,9 @@ def _joints(
         )
     locked = [name for name in known if name not in joints]
     words = [f'taken for locked at zero: {", ".join(locked)}'] if locked else []
-    away = [name for name in locked if any(_farthest(log, name) > FROM_ZERO for log in logs)]
+    away = [
+        name for name in locked if any(log.farthest.get(name, 0.0) > FROM_ZERO for log in logs)
+    ]
     if away:
         words.append(
             f'{", ".join(away)}: recorded elsewhere than at zero, so what hangs there is wrong'
@@ -238,17 +241,6 @@ def _scale(given: Sequence[float] | None, joints: Sequence[str]) -> FloatArray:
             f'{", ".join(joints)}, none of them 0'
         )
     return np.broadcast_to(scale, (len(joints),))
-
-
-def _farthest(log: ArmRecording, name: str) -> float:
-    """Return how far from zero a joint was, if it is in the recording [rad, m]."""
-    return float(np.abs(log.position[:, [n == name for n in log.joints]]).max(initial=0.0))
-
-
-def _varies(log: ArmRecording, name: str) -> bool:
-    effort = log.measured[:, log.joints.index(name)]
-    measured = effort[np.isfinite(effort)]
-    return bool(measured.size and np.ptp(measured) > 0.0)
 
 
 def print_session(console: Console, session: Session, parameters: bool) -> None:

@@ -12,6 +12,9 @@ NEIGHBOURS = (1, 4, 12)
 counts. Motion of few lines takes its own lines out of the residuals, and those between tell what
 noise is there: that takes a wide average. The peak of slow noise at zero takes a narrow one."""
 
+AT_ONCE = 4096
+"""Frequencies at once, so that of all of them there is but one spectrum in memory."""
+
 LEAST_FREE = 0.1
 """Smallest share of the residuals' freedom that a fit is taken to leave at a frequency [-]."""
 
@@ -42,7 +45,10 @@ def coloured_information(matrix: FloatArray, residual: FloatArray, root: FloatAr
     length = scipy.fft.next_fast_len(2 * n, real=True)
     spectrum = scipy.fft.rfft(matrix.T, length, axis=1)
     power = np.abs(scipy.fft.rfft(residual, length)) ** 2
-    taken = np.sum(np.abs(root.T @ spectrum) ** 2, axis=0)
+    pieces = [slice(k, k + AT_ONCE) for k in range(0, len(power), AT_ONCE)]
+    taken = np.concatenate(
+        [np.sum(np.abs(root.T @ spectrum[:, piece]) ** 2, axis=0) for piece in pieces]
+    )
     # Averages of the power and of the freedom left, over neighbours of the data's frequencies.
     level: FloatArray = np.zeros(len(power))
     for neighbours in NEIGHBOURS:
@@ -54,8 +60,11 @@ def coloured_information(matrix: FloatArray, residual: FloatArray, root: FloatAr
     weight[0] = 1.0
     if length % 2 == 0:
         weight[-1] = 1.0
-    scaled = spectrum * np.sqrt(weight * level / length)
-    return np.asarray((scaled @ scaled.conj().T).real, dtype=np.float64)
+    spectrum *= np.sqrt(weight * level / length)
+    total: FloatArray = np.zeros((len(spectrum),) * 2)
+    for piece in pieces:
+        total += (spectrum[:, piece] @ spectrum[:, piece].conj().T).real
+    return total
 
 
 def _smoothed(values: FloatArray, width: int) -> FloatArray:

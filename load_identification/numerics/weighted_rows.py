@@ -15,6 +15,9 @@ SMALLEST = 1e-13
 LEAST_SPREAD = 0.02
 """Least eigenvalue that a correlation of channels is taken to have [-]."""
 
+AT_ONCE = 4096
+"""Samples of a channel that are reduced at once, so that none of the rows is copied whole."""
+
 LEAST_NOISE = 1e-7
 """Smallest noise of a channel as a share of its rms, for simulated data without any [-]."""
 
@@ -49,15 +52,13 @@ class WeightedRows:
 def whitened(
     rows: WeightedRows, error: FloatArray, level: FloatArray, correction: FloatArray
 ) -> WeightedRows:
-    """Return rows and errors of each sample, multiplied by the inverse root of their covariance.
+    """Return rows and errors of one sensor, by the inverse root of a sample's covariance.
 
     That of the residuals, Σ = D C D with the levels D: what disturbs several channels at once, as
     a joint's motion does those before it, counts once. Of a sample in which channels are missing
     it is the root of the others' block.
     """
     matrix, values = rows.matrix / level[:, None], error / level
-    if not rows.one_sensor:
-        return WeightedRows(matrix, values, rows.even)
     left = values - matrix @ correction
     present = np.isfinite(left)
     both = present.T.astype(np.float64) @ present
@@ -103,10 +104,14 @@ class Channel:
         present = np.isfinite(own)
         measured = rows.values[present, channel]
         rms = float(np.sqrt(np.mean(measured**2))) if measured.size else 1.0
-        stacked = np.column_stack([matrix[present], own[present]])
+        reduced: FloatArray = np.zeros((len(columns) + 1,) * 2)
+        for first in range(0, len(own), AT_ONCE):
+            part = slice(first, first + AT_ONCE)
+            piece = np.column_stack([matrix[part], own[part]])[present[part]]
+            reduced = triangle(np.vstack([piece, reduced]))
         return Channel(
             columns,
-            triangle(np.vstack([stacked, np.zeros((stacked.shape[1],) * 2)])),
+            reduced,
             len(measured),
             max(rows.least_noise, LEAST_NOISE * (rms or 1.0)),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -148,18 +148,19 @@ def solve(
         factor=factor,
         noise=tuple(stage.noise for stage in settled),
         unknown=np.sum(told**2, axis=1) < 1.0 - ALONE,
-        blocks=_blocks(settled[0].rows, start) if len(stages) == 1 else (),
+        blocks=_blocks(settled[0], start) if len(stages) == 1 else (),
     )
 
 
-def _blocks(rows: WeightedRows, start: FloatArray) -> tuple[FloatArray, ...]:
+def _blocks(settled: _Settled, start: FloatArray) -> tuple[FloatArray, ...]:
     """Return the triangles of pieces of whitened rows, whose values are errors of the start."""
-    values = rows.values + rows.matrix @ start
-    whole = np.concatenate([rows.matrix, values[..., None]], axis=2)
-    pieces = np.array_split(whole, BLOCKS)
-    size = whole.shape[2]
-    flat = [piece[np.isfinite(piece).all(axis=2)] for piece in pieces]
-    return tuple(triangle(np.vstack([piece, np.zeros((size, size))])) for piece in flat)
+    size, out = len(start) + 1, []
+    both = (np.array_split(x, BLOCKS) for x in (settled.rows.matrix, settled.rows.values))
+    for matrix, error in zip(*both, strict=True):
+        whole = np.concatenate([matrix, (error + matrix @ start)[..., None]], axis=2)
+        whole = (whole / settled.weight[:, None])[np.isfinite(error)]
+        out.append(triangle(np.vstack([whole, np.zeros((size, size))])))
+    return tuple(out)
 
 
 def noise_levels(
@@ -200,9 +201,21 @@ class _Step:
 
 @dataclass(frozen=True, eq=False)
 class _Settled:
-    """One stage, its noise levels (k,) settled: rows and errors of the start, both whitened."""
+    """One stage, its noise levels (k,) settled.
+
+    Attributes
+    ----------
+    rows : WeightedRows
+        Its values are errors of the start.
+    weight : (k,) array
+        By which both are to be divided to be white: rows of channels that share no noise are not
+        copied for that.
+    noise : (k,) array
+    step : _Step
+    """
 
     rows: WeightedRows
+    weight: FloatArray
     noise: FloatArray
     step: _Step
 
@@ -223,7 +236,9 @@ class _Settled:
             columns, own, error = own_columns(self.rows.matrix, self.rows.values, channel)
             present = np.isfinite(error)
             left = np.where(present, error - own @ self.step.correction[columns], 0.0)
-            own = np.where(present[:, None], own, 0.0)
+            own[~present] = 0.0
+            own /= self.weight[channel]
+            left /= self.weight[channel]
             total[np.ix_(columns, columns)] += coloured_information(
                 own, left, self.step.root[columns]
             )
@@ -268,10 +283,11 @@ def _stage(
         if settled:
             break
     step = _step(channels, level, usual, correction, known, solver)
-    white = whitened(rows, error, level, step.correction)
+    if not rows.one_sensor:
+        return _Settled(replace(rows, values=error), level, level, step)
+    white, ones = whitened(rows, error, level, step.correction), np.ones(len(level))
     channels = [Channel.of(white, white.values, channel) for channel in range(len(level))]
-    ones = np.ones(len(level))
-    return _Settled(white, level, _step(channels, ones, usual, correction, known, solver))
+    return _Settled(white, ones, level, _step(channels, ones, usual, correction, known, solver))
 
 
 def _step(

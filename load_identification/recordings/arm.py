@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,7 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import ArmRecording, StreamedRecording
 from load_identification.errors import RecordingError
 from load_identification.interface.batches import EffortBatch, SynchronizedBatch, joined
 from load_identification.interface.cdr import JointStateReader, WrenchReader
@@ -27,7 +28,7 @@ from load_identification.recordings.reader import (
     open_recording,
 )
 from load_identification.signals.synchronizer import Synchronizer
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 T = TypeVar('T')
 
@@ -83,8 +84,45 @@ def _watched(recording: RecordingReader) -> Iterator[Chunk]:
     )
 
 
-def read_efforts(recording: RecordingReader, known: Sequence[str]) -> ArmRecording:
-    """Read the joint states that have most of the known joints, with a progress bar.
+class _Layout:
+    """Samples of one layout of joint states that can be used, and what they have in common."""
+
+    def __init__(self, names: tuple[str, ...], known: Sequence[str]) -> None:
+        self.joints = tuple(dict.fromkeys(name for name in known if name in names))
+        self.stamps: list[IntArray] = []
+        self.heard = 0
+        self._newest = -np.inf
+        zero = np.zeros(len(self.joints))
+        self.complete, self.moving = zero == 0.0, zero != 0.0
+        # Of positions and efforts.
+        self.least, self.most = np.full((2, 2, len(zero)), [[[np.inf]], [[-np.inf]]])
+
+    def usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
+        """Return those with an effort, finite positions and a later stamp than all before."""
+        batch = batch.select(np.asarray(~np.isnan(batch.effort).all(axis=1)))
+        batch = batch.select_joints([batch.names.index(name) for name in self.joints])
+        self.heard += len(batch.stamps)
+        newest = np.maximum.accumulate(np.append(self._newest, batch.stamps))
+        self._newest = newest[-1]
+        used = np.isfinite(batch.position).all(axis=1) & (batch.stamps > newest[:-1])
+        if not used.any():
+            return None
+        q, qd, effort = (x[used] for x in (batch.position, batch.velocity, batch.effort))
+        effort = np.where(np.isfinite(effort), effort, np.nan)
+        return SynchronizedBatch(self.joints, '', batch.stamps[used], q, qd, effort)
+
+    def note(self, batch: SynchronizedBatch) -> None:
+        """Learn when samples were, and how far they went."""
+        self.stamps.append(batch.stamps)
+        self.complete &= np.isfinite(batch.velocity).all(axis=0)
+        self.moving |= (batch.velocity != 0.0).any(axis=0)
+        both = np.stack([batch.position, batch.wrench])
+        self.least = np.fmin(self.least, np.fmin.reduce(both, axis=1))
+        self.most = np.fmax(self.most, np.fmax.reduce(both, axis=1))
+
+
+def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRecording:
+    """Go through the joint states that have most of the known joints, with a progress bar.
 
     Parameters
     ----------
@@ -99,42 +137,50 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> ArmRecordi
     """
     path, dropped = recording.path, Counter[str]()
     reader = JointStateReader(dropped, recording.decoder(JOINT_STATE))
-    layouts: dict[tuple[str, ...], list[EffortBatch]] = {}
+    layouts: dict[tuple[str, ...], _Layout] = {}
     for chunk in _watched(recording):
         for batch in reader.read_efforts(chunk.joint_states):
-            felt = np.asarray(~np.isnan(batch.effort).all(axis=1))
+            felt = ~np.isnan(batch.effort).all(axis=1)
             dropped['no_effort'] += int((~felt).sum())
             if felt.any():
-                columns = [k for k, name in enumerate(batch.names) if name in known]
-                part = batch.select_joints(columns).select(felt)
-                layouts.setdefault(batch.names, []).append(part)
+                layout = layouts.setdefault(batch.names, _Layout(batch.names, known))
+                if (part := layout.usable(batch)) is not None:
+                    layout.note(part)
     best = max(layouts, key=lambda names: len(set(names) & set(known)), default=())
-    joints = tuple(dict.fromkeys(name for name in known if name in best))
-    if not joints:
+    if not set(best) & set(known):
         heard = sorted({name for names in layouts for name in names})
         raise RecordingError(
             f'no joint state of {path} has efforts of the joints {", ".join(known)}; dropped: '
             f'{in_words(dropped) or "none"}; joints with efforts: {", ".join(heard) or "none"}'
         )
-    whole = joined(layouts.pop(best))
-    layouts.clear()
-    whole = whole.select_joints([whole.names.index(name) for name in joints])
-    newest = np.maximum.accumulate(whole.stamps)
-    used = np.asarray(np.isfinite(whole.position).all(axis=1))
-    used &= np.concatenate([[True], whole.stamps[1:] > newest[:-1]])
-    if np.sum(used) < 2:
+    found = layouts[best]
+    count = sum(map(len, found.stamps))
+    if count < 2:
         raise RecordingError(
-            f'{int(np.sum(used))} of {len(used)} joint states of {path} have finite positions and '
-            'a header stamp after the last one; two are needed at least'
+            f'{count} of {found.heard} joint states of {path} have finite positions and a header '
+            'stamp after the last one; two are needed at least'
         )
-    whole = whole.select(used)
-    return ArmRecording(
+    least, most = found.least, found.most
+    published = found.complete & (found.moving | (most[0] == least[0]))
+
+    def read() -> Iterator[SynchronizedBatch]:
+        again = _Layout(best, known)
+        with open_recording(path, recording.topics) as same:
+            reader = JointStateReader(Counter(), same.decoder(JOINT_STATE))
+            for chunk in same.chunks():
+                for batch in reader.read_efforts(chunk.joint_states):
+                    part = again.usable(batch) if batch.names == best else None
+                    if part is not None:
+                        yield replace(part, velocity=np.where(published, part.velocity, np.nan))
+
+    return StreamedRecording(
         path.name,
-        joints,
-        whole.stamps,
-        whole.position,
-        _published(whole.position, whole.velocity),
-        np.where(np.isfinite(whole.effort), whole.effort, np.nan),
+        found.joints,
+        np.concatenate(found.stamps),
+        read,
+        bool(published.any()),
+        dict(zip(found.joints, np.maximum(-least[0], most[0]).tolist(), strict=True)),
+        frozenset(n for n, way in zip(found.joints, most[1] - least[1], strict=True) if way > 0.0),
     )
 
 

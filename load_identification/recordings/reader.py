@@ -54,6 +54,7 @@ class RecordingReader:
     Attributes
     ----------
     path : pathlib.Path
+    topics : Topics
     joint_states, wrenches : int
         Messages on these topics.
     duration : float
@@ -62,7 +63,7 @@ class RecordingReader:
 
     def __init__(self, path: Path, topics: Topics, reader: Opened) -> None:
         self.path = path
-        self._topics = topics
+        self.topics = topics
         self._reader = reader
         self._streams = [
             *self._connections(topics.joint_states, JOINT_STATE, '--joint-states'),
@@ -80,7 +81,7 @@ class RecordingReader:
         RecordingError
             If there is none, or more than one.
         """
-        topic = self._topics.robot_description
+        topic = self.topics.robot_description
         try:
             streams = self._connections(topic, DESCRIPTION, '--robot-description')
         except RecordingError as error:
@@ -118,7 +119,7 @@ class RecordingReader:
             Where the recording turns out to be damaged.
         """
         chunk, end, count = Chunk(), 0, 0
-        wrench, span = self._topics.wrench, round(1e9 * length)
+        wrench, span = self.topics.wrench, round(1e9 * length)
         for topic, time, data in self._serialized(self._streams):
             if count and (time >= end or count >= MOST_MESSAGES):
                 yield chunk

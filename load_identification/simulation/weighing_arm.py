@@ -16,8 +16,8 @@ from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
+from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.identification import identify_motion
-from load_identification.arm.recording import FilteredRecording
 from load_identification.arm.settings import Settings
 from load_identification.interface.batches import EffortBatch, SynchronizedBatch
 from load_identification.model.inertial_parameters import InertialParameters

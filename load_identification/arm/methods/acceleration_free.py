@@ -7,7 +7,7 @@ turns the derivative into l (P - (P)_l), so nobody has to differentiate velociti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,8 +15,9 @@ import scipy.ndimage
 
 from load_identification.arm.dynamics.base_parameters import BaseParameters
 from load_identification.arm.dynamics.rows import Model, Terms
+from load_identification.arm.filtering import MOST_OUTPUTS
 from load_identification.arm.methods.least_squares import by_kind, together
-from load_identification.arm.recording import MOST_OUTPUTS, ArmRecording
+from load_identification.arm.recording import ArmRecording
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.numerics.weighted_rows import WeightedRows
 from load_identification.signals.low_pass import LowPass
@@ -190,18 +191,19 @@ def differences(
 
 
 def low_passed_rows(
-    models: Sequence[Model],
+    model: Model,
     base: BaseParameters,
     recordings: Sequence[ArmRecording],
     bandwidths: tuple[float, float] = BANDWIDTHS,
-) -> Iterator[WeightedRows]:
-    """Yield rows in the base parameters for models that differ in their drives alone.
+) -> Callable[[Model], WeightedRows]:
+    """Return what makes rows in the base parameters for models that differ in their drives alone.
 
     Rows of a joint that has stood within the memory of the filters have weight zero.
 
     Parameters
     ----------
-    models : sequence of Model
+    model : Model
+        One of them.
     base : BaseParameters
         Of each of them.
     recordings : sequence of ArmRecording
@@ -216,30 +218,29 @@ def low_passed_rows(
     Liu, Iagnemma, Dubowsky and Morel 1998, eq. 10-19.
     """
     inputs = [with_velocities(each) for each in recordings]
-    links, of_links, others = by_kind(models[0], base)
+    links, of_links, others = by_kind(model, base)
 
     def link_terms(q: FloatArray, qd: FloatArray) -> Terms:
-        terms = models[0].link_terms(q, qd)
+        terms = model.link_terms(q, qd)
         return Terms(terms.momentum[..., of_links], terms.rest[..., of_links])
 
     own = [_low_passed(each, link_terms, bandwidths) for each in inputs]
     measured = np.concatenate([rows.values for rows in own])
-    if models[0].feels_friction:
+    if model.feels_friction:
         rest = np.concatenate([_rest_share(each, bandwidths) for each in inputs])
         measured = np.where(rest > REST_SHARE, np.nan, measured)
-    for model in models:
 
-        def other_terms(q: FloatArray, qd: FloatArray, model: Model = model) -> Terms:
+    def rows_of(model: Model) -> WeightedRows:
+        def other_terms(q: FloatArray, qd: FloatArray) -> Terms:
             terms = model.other_terms(q, qd)
             return Terms(terms.momentum[..., others], terms.rest[..., others])
 
         drives = [_low_passed(each, other_terms, bandwidths).matrix for each in inputs]
         both = zip(own, drives, strict=True)
-        yield WeightedRows(
-            np.concatenate([together(links, rows.matrix, rest) for rows, rest in both]),
-            measured,
-            one_sensor=model.one_sensor,
-        )
+        matrix = np.concatenate([together(links, rows.matrix, rest) for rows, rest in both])
+        return WeightedRows(matrix, measured, one_sensor=model.one_sensor)
+
+    return rows_of
 
 
 def settled_samples(

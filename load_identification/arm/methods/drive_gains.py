@@ -10,9 +10,10 @@ import numpy as np
 from load_identification.arm.arm_estimate import NORMAL_95, ArmEstimate, DriveGains
 from load_identification.arm.dynamics.base_parameters import BaseParameters
 from load_identification.arm.dynamics.rows import ArmModel, Model
+from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.fit import estimate_of, likeliest
 from load_identification.arm.methods.least_squares import motion_rows
-from load_identification.arm.recording import ArmRecording, FilteredRecording
+from load_identification.arm.recording import Recording
 from load_identification.errors import ParameterError
 from load_identification.numerics.square_root import triangle
 from load_identification.numerics.weighted_rows import WeightedRows, lengths
@@ -55,12 +56,12 @@ class Loaded:
 
     Attributes
     ----------
-    recording : ArmRecording
+    recording : Recording
     mass : float
         [kg].
     """
 
-    recording: ArmRecording
+    recording: Recording
     mass: float
 
     def without_velocities(self) -> Loaded:
@@ -121,8 +122,8 @@ def identify_loaded(
     start = first_gains(rows)
     if len(models) > 1:
         scaled = replace(unloaded, measured=start * unloaded.measured)
-        stages = ([each] for each in motion_rows(models, base, scaled))
-        model, _ = likeliest(models, base, stages, solver)
+        rows_of = motion_rows(model, base, scaled)
+        model = likeliest(models, base, lambda each: [rows_of(each)], solver)
         rows = loaded_rows(model, base, unloaded, loaded, mass)
     solution, gains = fit_gains(model, base, rows, start)
     return replace(estimate_of(model, base, solution), gains=gains)
@@ -136,7 +137,7 @@ def loaded_rows(
     mass: float,
 ) -> Loads:
     """Return the rows of a recording without and one with a load on the last link."""
-    rows = [next(motion_rows([model], base, log)) for log in (unloaded, loaded)]
+    rows = [motion_rows(model, base, log)(model) for log in (unloaded, loaded)]
     # Friction and offsets change from one recording to the next, springs and rotors do not.
     lasting = [k for k, name in enumerate(model.names) if name.endswith(LASTING)]
     changing = (base.independent >= model.links.stop) & ~np.isin(base.independent, lasting)

@@ -1,41 +1,58 @@
-"""Rows of filtered motion with accelerations, those of every sample at once."""
+"""Rows of filtered motion with accelerations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from load_identification.arm.dynamics.base_parameters import BaseParameters
-from load_identification.arm.dynamics.rows import Model
-from load_identification.arm.recording import FilteredRecording
+from load_identification.arm.dynamics.rows import JointMotion, Model
+from load_identification.arm.filtering import FilteredRecording
 from load_identification.numerics.weighted_rows import WeightedRows
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
+AT_ONCE = 4096
+"""Samples of which all columns are made at once."""
+
 
 def motion_rows(
-    models: Sequence[Model], base: BaseParameters, log: FilteredRecording
-) -> Iterator[WeightedRows]:
-    """Yield rows in the base parameters for models that differ in their drives alone.
+    model: Model, base: BaseParameters, log: FilteredRecording
+) -> Callable[[Model], WeightedRows]:
+    """Return what makes rows in the base parameters for models that differ in their drives alone.
+
+    Those that it makes share their memory: the next overwrite the last.
 
     Parameters
     ----------
-    models : sequence of Model
+    model : Model
+        One of them.
     base : BaseParameters
         Of each of them.
     log : FilteredRecording
 
     Atkeson, An and Hollerbach 1985, section 2; Khosla and Kanade 1987, eq. 11.
     """
-    links, of_links, others = by_kind(models[0], base)
-    own = models[0].link_rows(*log.motion)[..., of_links]
-    for model in models:
-        rest = model.other_rows(*log.motion)[..., others]
-        yield WeightedRows(
-            together(links, own, rest),
-            model.measured(log.motion, log.measured),
-            one_sensor=model.one_sensor,
-        )
+    links, of_links, others = by_kind(model, base)
+    matrix = np.empty((*log.measured.shape, len(links)))
+    parts = [matrix[k : k + AT_ONCE] for k in range(0, len(matrix), AT_ONCE)]
+    for part, motion in zip(parts, pieces(log), strict=True):
+        part[..., links] = model.link_rows(*motion)[..., of_links]
+
+    def rows_of(model: Model) -> WeightedRows:
+        for part, motion in zip(parts, pieces(log), strict=True):
+            part[..., ~links] = model.other_rows(*motion)[..., others]
+        measured = model.measured(log.motion, log.measured)
+        return WeightedRows(matrix, measured, one_sensor=model.one_sensor)
+
+    return rows_of
+
+
+def pieces(log: FilteredRecording) -> Iterator[JointMotion]:
+    """Yield the motion piece by piece: all columns of all samples would take gigabytes."""
+    for first in range(0, len(log.seconds), AT_ONCE):
+        q, qd, qdd = (each[first : first + AT_ONCE] for each in log.motion)
+        yield q, qd, qdd
 
 
 def by_kind(model: Model, base: BaseParameters) -> tuple[BoolArray, IntArray, IntArray]:

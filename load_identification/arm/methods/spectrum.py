@@ -5,7 +5,7 @@ Vandanjon, Gautier and Desbats 1995, section 3.2; equation numbers are theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,8 @@ from load_identification.arm.dynamics.base_parameters import (
     TorqueRegressor,
     base_regressor,
 )
-from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.rows import Model
+from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.methods.projection import (
     HARMONICS,
@@ -29,7 +30,7 @@ from load_identification.arm.methods.projection import (
 )
 from load_identification.arm.planning.experiments import Experiment
 from load_identification.arm.planning.plan_file import ExperimentPlan
-from load_identification.arm.recording import ArmRecording, FilteredRecording
+from load_identification.arm.recording import ArmRecording
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.motion.joint_path import JointPath
 from load_identification.motion.sines import Oscillation
@@ -200,20 +201,21 @@ def spectral_rows(
 
 
 def spectrum_stages(
-    models: Sequence[ArmModel],
+    model: Model,
     base: BaseParameters,
     plan: ExperimentPlan,
     recording: ArmRecording,
     log: FilteredRecording,
-) -> Iterator[list[WeightedRows]]:
-    """Yield two stages for models that differ in their drives alone.
+) -> Callable[[Model], list[WeightedRows]]:
+    """Return what makes two stages for models that differ in their drives alone.
 
     The first, of the spectrum, tells the links; the second, of the filtered efforts in the
     experiments, what the links leave: the drives.
 
     Parameters
     ----------
-    models : sequence of ArmModel
+    model : Model
+        One of them, of joint efforts.
     base : BaseParameters
         Of each of them.
     plan : ExperimentPlan
@@ -233,12 +235,12 @@ def spectrum_stages(
     """
     if not np.isfinite(recording.measured).all():
         raise RecordingError('efforts are missing in between; the method spectrum needs all')
-    links = models[0].links.stop
+    links = model.links.stop
     names = [base.names[i] for i in base.independent]
     told = np.flatnonzero(base.independent < links)
     rotors = [i for i, name in enumerate(names) if name.endswith('.rotor_inertia')]
     inertial = np.union1d(told, np.array(rotors, dtype=np.int64))
-    columns = base_regressor(models[0], base)
+    columns = base_regressor(model, base)
 
     def regressor(q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         return columns(q, qd, qdd)[:, :, inertial]
@@ -256,8 +258,8 @@ def spectrum_stages(
     matrix = np.zeros((len(first.matrix), 1, len(base.independent)))
     matrix[..., inertial] = first.matrix
     first = replace(first, matrix=matrix)
-    for rows in motion_rows(models, base, log.select(inside(log.seconds, windows, 0.0))):
-        yield [first, rows]
+    rows_of = motion_rows(model, base, log.select(inside(log.seconds, windows, 0.0)))
+    return lambda model: [first, rows_of(model)]
 
 
 def planned_windows(plan: ExperimentPlan, recording: ArmRecording) -> FloatArray:
