@@ -42,7 +42,13 @@ from load_identification.simulation.sensors import WRIST_SENSOR, load_wrench, me
 from load_identification.typing_aliases import FloatArray
 
 RUNS = 3
-"""Of each scenario; benchmark/events.py has a hundred and more."""
+"""Of a scenario; benchmark/events.py has a hundred and more, of twice as many scenarios."""
+
+KEPT = (
+    *('grasp, moving', '5 %, moving', 're-zero in 0.5 s, moving', 'release, at rest'),
+    *('re-zero, at rest', 'push 20 N, 2 s, fixed in the world'),
+)
+"""Of these: every kind of change, and either way for it to come."""
 
 
 def stage() -> PayloadEstimator:
@@ -53,7 +59,7 @@ def kinds(estimator: PayloadEstimator) -> list[EventKind]:
     return [event.kind for event in estimator.events.since(0)]
 
 
-@pytest.mark.parametrize('scenario', SCENARIOS)
+@pytest.mark.parametrize('scenario', KEPT)
 def test_a_change_is_noticed_and_told_rightly_in_time_and_intervals_hold(scenario: str) -> None:
     draw, kind = SCENARIOS[scenario]
     found = [outcome(recorded(scenario, 500 + seed)) for seed in range(RUNS)]
@@ -85,13 +91,12 @@ def test_a_constant_load_and_offset_raise_no_alarm() -> None:
     assert abs(error) < 1e-3
 
 
-@pytest.mark.parametrize('lag', [0.005, 0.01])
-def test_a_lagging_wrench_is_no_event(lag: float) -> None:
+def test_a_lagging_wrench_is_no_event() -> None:
     start = np.random.default_rng(0).uniform(-0.5, 0.5, 6)
     motion = JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), 12.0, 0),))
     load = drawn_load(np.random.default_rng(0), 1.2)
     recording = simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, 0)
-    late = np.roll(recording.wrench, int(lag * RATE), axis=0)
+    late = np.roll(recording.wrench, int(0.01 * RATE), axis=0)
     estimator = stage()
     estimator.update(filtered(replace(recording, wrench=late))[0])
     assert estimator.events.since(0) == ()
@@ -226,7 +231,7 @@ def test_a_lasting_contact_is_called_one() -> None:
     assert abs(estimate.values[0] - load.mass) < 4.0 * estimate.std[0]
 
 
-@pytest.mark.parametrize('begin', [5.0, 5.02, 5.04, 5.06, 5.08])
+@pytest.mark.parametrize('begin', [5.0, 5.04, 5.08])
 def test_a_push_that_has_ended_hides_no_change_after_it(begin: float) -> None:
     """20 N for 1 s at rest, from any place in a block, and 3 s later another offset."""
     rest = JointPath((Move(LOWER / 4, UPPER / 4, 4.0), Move(UPPER / 4, UPPER / 4, 8.0)))
@@ -279,7 +284,7 @@ def lively(seed: int, duration: float = 12.0) -> JointPath:
     return JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), duration, seed),))
 
 
-@pytest.mark.parametrize(('seed', 'slowness'), [(0, 4.0), (1, 4.0), (2, 20.0)])
+@pytest.mark.parametrize(('seed', 'slowness'), [(0, 4.0), (2, 20.0)])
 def test_a_grasp_before_the_first_motion_is_not_stuck_and_not_taken_back(
     seed: int, slowness: float
 ) -> None:

@@ -47,12 +47,17 @@ def estimated(sim: Recording, taken: int, passed_on: int, over_topics: bool) -> 
     return estimate
 
 
+@pytest.fixture(scope='module')
+def one(sim: Recording) -> PayloadEstimate:
+    """Return the estimate of 10 samples at a time, passed on at once."""
+    return estimated(sim, 10, 1000, over_topics=False)
+
+
 @pytest.mark.parametrize('over_topics', [False, True])
 @pytest.mark.parametrize(('taken', 'passed_on'), [(1, 1), (20, 3), (100, 1000)])
 def test_neither_batches_nor_topics_change_the_estimate(
-    sim: Recording, taken: int, passed_on: int, over_topics: bool
+    sim: Recording, one: PayloadEstimate, taken: int, passed_on: int, over_topics: bool
 ) -> None:
-    one = estimated(sim, 10, 1000, over_topics=False)
     other = estimated(sim, taken, passed_on, over_topics)
     std = np.sqrt(np.diag(one.covariance))
     assert np.abs((other.parameters - one.parameters) / std[:10]).max() < 1e-9

@@ -409,9 +409,7 @@ def test_a_coarse_quantiser_repeats_itself_by_right(ratio: float, live: int) -> 
     assert stuck.mean() < 0.005
 
 
-@pytest.mark.parametrize(
-    ('how', 'size'), [(motion, 10), (motion, 300), (rest, 10), (rest, 300), (stop_and_go, 1)]
-)
+@pytest.mark.parametrize(('how', 'size'), [(motion, 10), (rest, 300), (stop_and_go, 1)])
 def test_channels_that_are_constant_by_right_are_believed(how: Motion, size: int) -> None:
     """A simulator without noise moves an arm in a plane; a coarse quantiser sees only a part."""
     position = how(12.0 if size == 1 else 30.0)

@@ -74,7 +74,7 @@ def recovered(case: Case, recording: Recording, lag: float = 0.0) -> DelayEstima
     return found(case.filtered(recording, lag))
 
 
-@pytest.mark.parametrize('lag', [0.0, 0.001, 0.015, 0.040])
+@pytest.mark.parametrize('lag', [0.001, 0.040])
 def test_a_lag_of_the_wrench_is_recovered_to_one_millisecond(lag: float) -> None:
     recording = CASE.record()
     estimates = [recovered(CASE, CASE.measured(recording, seed), lag) for seed in range(3)]
