@@ -98,6 +98,35 @@ def group() -> Iterator[Any]:
         yield group
 
 
+@pytest.fixture(scope='module')
+def fed() -> Iterator[Any]:
+    """A ROS graph in which an arm's topics are published, a `ros_helpers.Group`."""
+    from ros_helpers import Group
+
+    with Group() as group:
+        group.publish_inputs()
+        yield group
+
+
+@pytest.fixture(scope='module')
+def process(fed: Any) -> Iterator[Any]:
+    """The single process with default parameters; it lives through all tests of a module."""
+    process = fed.start()
+    yield process
+    assert process.alive
+    assert 'Traceback' not in process.output
+
+
+@pytest.fixture(scope='module')
+def live(fed: Any, process: Any) -> Any:
+    """What that process says, a `ros_helpers.Pipeline`, connected."""
+    from ros_helpers import Pipeline
+
+    pipeline = Pipeline(fed)
+    pipeline.connect()
+    return pipeline
+
+
 @pytest.fixture
 def command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

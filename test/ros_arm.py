@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from processes import DEADLINE, ForkedProcess
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
-from ros_helpers import BEST_EFFORT, DEADLINE, Group, NodeProcess, Pipeline
+from ros_helpers import BEST_EFFORT, Group, Pipeline
 from ros_messages import (
     FRAME,
     NAMESPACE,
@@ -233,7 +234,7 @@ class Arm:
 
 def started(
     group: Group, *modules: str, parameters: dict[str, Any] | None = None
-) -> tuple[Pipeline, list[NodeProcess]]:
+) -> tuple[Pipeline, list[ForkedProcess]]:
     """Start executables and wait until they hear the arm."""
     processes = [
         group.start(module, CALIBRATION | (parameters or {}))

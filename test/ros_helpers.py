@@ -6,12 +6,10 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -19,6 +17,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from domains import Domain
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
+from processes import DEADLINE, ForkedProcess
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -44,17 +43,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-import load_identification
-from load_identification.simulation.sensors import (
-    Recording,
-)
+from load_identification.simulation.sensors import Recording
 from load_identification.typing_aliases import FloatArray
-
-DEADLINE = 240.0
-"""No event that comes at all takes so long, however loaded the machine [s]."""
-
-CODE = Path(load_identification.__file__).resolve().parents[1]
-"""Where this process has the package from: the processes under test are to have the same."""
 
 WINDOW = 500
 """So many messages are published between two looks at what the nodes have counted: twice as many
@@ -79,90 +69,6 @@ WITH_ESTIMATOR = ('load_identification', 'estimator', 'hexapod', 'arm_estimator'
 """Modules whose process holds an estimator."""
 
 
-def catches(process: int, number: signal.Signals) -> bool:
-    """Tell whether a process handles a signal itself, by its ID."""
-    status = Path(f'/proc/{process}/status').read_text(encoding='utf-8')
-    caught = next(line for line in status.splitlines() if line.startswith('SigCgt:'))
-    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
-
-
-class NodeProcess:
-    """An executable of the package in a process of its own.
-
-    Parameters
-    ----------
-    module : str
-        Under load_identification.nodes, as 'fusion'.
-    environment : mapping
-    ros_arguments : sequence of str
-        What follows --ros-args.
-    before : str
-        Python run in it first, to make it fail in ways that no input does.
-    """
-
-    def __init__(
-        self,
-        module: str,
-        environment: Mapping[str, str],
-        ros_arguments: Sequence[str],
-        before: str = '',
-    ) -> None:
-        self.module = module
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close`
-        program = module if module == 'load_identification' else f'{module}_node'
-        entry = 'load_identification.nodes.transport.entry'
-        code = f'{before}\nfrom {entry} import {program} as main\nraise SystemExit(main())'
-        command = ('-c', code) if before else ('-m', entry, program)
-        self._process = subprocess.Popen(
-            [sys.executable, *command, '--ros-args', *ros_arguments],
-            cwd=CODE,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=self._file,
-            stderr=subprocess.STDOUT,
-        )
-
-    @property
-    def output(self) -> str:
-        """All it has written so far, to either stream."""
-        size = os.fstat(self._file.fileno()).st_size
-        return os.pread(self._file.fileno(), size, 0).decode(errors='replace')
-
-    @property
-    def alive(self) -> bool:
-        """Whether it runs."""
-        return self._process.poll() is None
-
-    @property
-    def memory(self) -> float:
-        """How much of it is resident [MB]."""
-        statm = Path(f'/proc/{self._process.pid}/statm').read_text(encoding='ascii')
-        return int(statm.split()[1]) * os.sysconf('SC_PAGE_SIZE') / 1e6
-
-    def catches(self, number: signal.Signals) -> bool:
-        """Whether it has got as far as to handle a signal itself."""
-        return catches(self._process.pid, number)
-
-    def send(self, number: signal.Signals) -> None:
-        """Send a signal."""
-        self._process.send_signal(number)
-
-    def wait(self, deadline: float = DEADLINE) -> int:
-        """Return the exit status, once it has one."""
-        return self._process.wait(deadline)
-
-    def close(self) -> None:
-        """End it, whatever it does."""
-        try:
-            # What is killed leaves its shared memory, over which the next ones stumble.
-            self._process.terminate()
-            self._process.wait(5.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._file.close()
-
-
 class Group:
     """A ROS graph of its own: processes under test, and a node that feeds and hears them.
 
@@ -183,7 +89,7 @@ class Group:
         self._executor.add_node(self.node)
         self._base = BASE
         self._publishers: dict[str, Any] = {}
-        self._processes: list[NodeProcess] = []
+        self._processes: list[ForkedProcess] = []
         self.pipelines: list[Pipeline] = []
         """What `play` must not overrun."""
 
@@ -215,7 +121,7 @@ class Group:
         module: str = 'load_identification',
         parameters: Mapping[str, Any] | None = None,
         remaps: Mapping[str, str] | None = None,
-    ) -> NodeProcess:
+    ) -> ForkedProcess:
         """Start an executable.
 
         Parameters
@@ -239,17 +145,15 @@ class Group:
 
     def start_raw(
         self, module: str, ros_arguments: Sequence[str], before: str = ''
-    ) -> NodeProcess:
-        """Start an executable with these --ros-args, see `NodeProcess`."""
-        environment = os.environ | {
-            'ROS_DOMAIN_ID': str(self.domain),
-            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-            # Before all that a sourced ROS may have put there.
-            'PYTHONPATH': os.pathsep.join(filter(None, [str(CODE), os.environ.get('PYTHONPATH')])),
-            # What one test's nodes store is not found by another's.
-            'ROS_HOME': self._home.name,
-        }
-        process = NodeProcess(module, environment, ros_arguments, before)
+    ) -> ForkedProcess:
+        """Start an executable with these --ros-args, see `ForkedProcess`."""
+        # What one test's nodes store is not found by another's.
+        own = {'ROS_DOMAIN_ID': str(self.domain), 'ROS_HOME': self._home.name}
+        program = module if module == 'load_identification' else f'{module}_node'
+        arguments = ['--ros-args', *ros_arguments]
+        entry = 'nodes.transport.entry'
+        process = ForkedProcess(entry, program, arguments, os.environ | own, before)
+        process.module = module
         self._processes.append(process)
         return process
 

@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from ros_helpers import DEADLINE, Group, catches
+from processes import DEADLINE, catches
+from ros_helpers import Group
 
 from load_identification import __version__
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from action_msgs.srv import CancelGoal
+from processes import Program
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.task import Future
 from ros_helpers import Group
 from ros_messages import NS, stamp_of
-from ros_programs import Program
 from ros_watched_arm import TRIES, WatchedArm
 
 from load_identification.commands.guided.demonstration import POSE

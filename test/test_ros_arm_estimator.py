@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
-from ros_helpers import Group, NodeProcess, Pipeline, assert_refused_from_two
+from processes import ForkedProcess
+from ros_helpers import Group, Pipeline, assert_refused_from_two
 from ros_messages import NAMESPACE, Message, stamped
 from sensor_msgs.msg import JointState
 
@@ -74,7 +75,7 @@ def start(
     arm_model: Path,
     urdf: str = SEVEN_JOINTS.urdf,
     sensor_frame: str = FRAME,
-) -> NodeProcess:
+) -> ForkedProcess:
     publisher = group.publisher(JointState, '/joint_states')
     parameters = {'arm_model': str(arm_model), 'sensor_frame': sensor_frame}
     node = group.start('arm_estimator', parameters)
@@ -96,6 +97,14 @@ def details(diagnostics: list[DiagnosticArray]) -> dict[str, str]:
     return {item.key: item.value for item in found[-1].values} | {'says': found[-1].message}
 
 
+def wait_for_description(group: Group, diagnostics: list[DiagnosticArray]) -> None:
+    """Wait until the node uses it: what comes before is lost."""
+    group.wait_for(
+        lambda: 'robot description' not in details(diagnostics).get('says', 'robot description'),
+        'the description to be used',
+    )
+
+
 def test_the_payload_is_weighed_by_the_joints(
     group: Group, joints: EffortBatch, arm_model: Path
 ) -> None:
@@ -109,10 +118,7 @@ def test_the_payload_is_weighed_by_the_joints(
     predicted = group.record(JointState, f'{NAMESPACE}/effort_predicted')
     residual = group.record(JointState, f'{NAMESPACE}/effort_residual')
     node = start(group, arm_model)
-    group.wait_for(
-        lambda: 'robot description' not in details(diagnostics).get('says', 'robot description'),
-        'the description to be used',
-    )
+    wait_for_description(group, diagnostics)
     # Without efforts nothing can be weighed, which is said.
     mute = replace(joints, stamps=joints.stamps - 50_000_000_000)
     group.play(messages(mute, efforts=False)[:200])
@@ -172,10 +178,7 @@ def test_joints_that_two_publishers_send_weigh_nothing(
     pipeline = Pipeline(group)
     diagnostics = group.record(DiagnosticArray, '/diagnostics')
     node = start(group, arm_model)
-    group.wait_for(
-        lambda: 'robot description' not in details(diagnostics).get('says', 'robot description'),
-        'the description to be used',
-    )
+    wait_for_description(group, diagnostics)
     assert_refused_from_two(pipeline, messages(joints)[:500])
     assert int(details(diagnostics)['samples.dropped.joint_state_two_publishers']) > 100
     assert node.alive

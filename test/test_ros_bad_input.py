@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from changed_messages import (
@@ -12,48 +9,21 @@ from changed_messages import (
     JOINTS,
     NOT_FINITE,
     WRENCH,
-    Change,
     edited,
     inserted,
     with_frame,
     without,
 )
-from ros_helpers import Group, NodeProcess, Pipeline, assert_holds
+from processes import ForkedProcess
+from ros_helpers import Pipeline, assert_holds
 from ros_messages import (
     FRAME,
-    PARAMETER_KEYS,
     PUMA,
     Message,
-    feed,
     joint_message,
     recording,
-    wrench_of,
 )
 from sensor_msgs.msg import JointState
-
-
-@pytest.fixture(scope='module')
-def process(group: Group) -> NodeProcess:
-    """Return the single process with default parameters."""
-    return group.start()
-
-
-@pytest.fixture(scope='module')
-def group() -> Iterator[Group]:
-    """Yield a graph in which the inputs are published."""
-    with Group() as group:
-        group.publish_inputs()
-        yield group
-
-
-@pytest.fixture(scope='module')
-def live(group: Group, process: NodeProcess) -> Iterator[Pipeline]:
-    """Yield what the single process says; it lives through all these tests."""
-    pipeline = Pipeline(group)
-    pipeline.connect()
-    yield pipeline
-    assert process.alive
-    assert 'Traceback' not in process.output
 
 
 @pytest.mark.parametrize('case', CASES)
@@ -83,67 +53,6 @@ def test_velocity_and_effort_that_are_not_finite_cost_nothing(live: Pipeline) ->
     assert_holds(live)
     # An output every 20 ms, but for half a window at either end; a restart may cost a tick.
     assert live.used - used == pytest.approx((8.0 - 0.116) * 50, abs=8)
-
-
-def frozen(messages: list[Message]) -> list[Message]:
-    """Repeat one wrench for a second, while the arm moves."""
-    mine = [message.content for message in messages if message.topic == WRENCH]
-    for content in mine[501:626]:
-        content.wrench = mine[500].wrench
-    return messages
-
-
-def saturated(messages: list[Message]) -> list[Message]:
-    """Clip the vertical force as a driver does at the end of its range: the value stays."""
-    for message in messages:
-        if message.topic == WRENCH:
-            message.content.wrench.force.z = min(message.content.wrench.force.z, 8.0)
-    return messages
-
-
-def dying(messages: list[Message]) -> list[Message]:
-    """Let one channel go dead for two seconds."""
-    mine = [message.content for message in messages if message.topic == WRENCH]
-    for content in mine[500:750]:
-        content.wrench.torque.y = 0.0
-    return messages
-
-
-def repeated(messages: list[Message]) -> int:
-    """Return how many samples repeat a value of some channel for at least the tenth time."""
-    wrenches = np.array([wrench_of(m.content) for m in messages if m.topic == WRENCH])
-    run, count = np.zeros(6, dtype=int), 0
-    for same in wrenches[1:] == wrenches[:-1]:
-        run = np.where(same, run + 1, 0)
-        count += bool((run >= 10).any())
-    return count
-
-
-@pytest.mark.parametrize('change', [frozen, saturated, dying])
-def test_frozen_saturated_and_dead_channels_are_counted_and_the_estimate_holds(
-    live: Pipeline, change: Change
-) -> None:
-    least = repeated(change(feed(recording(), 0)))
-    assert least > 30
-    live.settle()
-    before = live.dropped('wrench_channel_stuck')
-    live.play(recording(), change)
-    # In the batch before it was sure the monitor had let a few pass.
-    assert live.dropped('wrench_channel_stuck') - before >= 0.5 * least
-    # The few that pass before a channel is found out widen the intervals, some of inertia beyond
-    # what is required (NaN); truth stays inside.
-    assert np.nanmax(np.abs(live.errors())) < 5.0
-    assert [live.status[f'{key}.identified'] for key in PARAMETER_KEYS[:4]] == ['true'] * 4
-
-
-def test_a_channel_that_the_sensor_lacks_is_done_without(live: Pipeline) -> None:
-    lacking = recording().wrench.copy()
-    lacking[:, 5] = 0.0
-    live.play(replace(recording(), wrench=lacking))
-    assert np.abs(live.errors()[:15]).max() < 5.0
-    assert live.status['mass.identified'] == live.status['com.z.identified'] == 'true'
-    # Of its offset nothing is known.
-    assert live.status['offset.tz'] == live.status['offset.tz.std'] == 'nan'
 
 
 @pytest.mark.parametrize('topic', [JOINTS, WRENCH, 'all'])
@@ -217,7 +126,7 @@ def test_bytes_that_are_no_message_do_no_harm(live: Pipeline) -> None:
 
 
 def test_garbage_for_a_description_is_refused_and_a_good_one_taken(
-    live: Pipeline, process: NodeProcess
+    live: Pipeline, process: ForkedProcess
 ) -> None:
     for garbage in ('garbage', '<robot', '<html/>', '<robot name="r"/>x'):
         refused = process.output.count('description cannot be used')
@@ -229,9 +138,3 @@ def test_garbage_for_a_description_is_refused_and_a_good_one_taken(
     live.group.describe(PUMA.replace('<robot', '<!-- again --><robot', 1))
     live.play(recording())
     assert_holds(live)
-
-
-# What is waited for
-
-
-# The nodes alone, fed by somebody else

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import DEADLINE
 from ros_arm import NOTHING, RATE, SMALL, Arm, prepared, started
-from ros_helpers import DEADLINE, Group, Pipeline
+from ros_helpers import Group, Pipeline
 from ros_messages import OFFSET
 
 from load_identification.client import (

@@ -18,7 +18,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.srv import DescribeParameters, ListParameters
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
-from ros_helpers import BEST_EFFORT, LATCHED, Group, Pipeline, assert_holds, connected
+from ros_helpers import BEST_EFFORT, LATCHED, Group, Pipeline, assert_holds
 from ros_messages import (
     FRAME,
     KINDS,
@@ -51,17 +51,11 @@ LATCHED_TOPICS = (
 
 
 @pytest.fixture(scope='module')
-def group() -> Iterator[Group]:
+def fed() -> Iterator[Group]:
     """Yield a graph in which the inputs are published, one reliably, one not."""
     with Group() as group:
         group.publish_inputs(BEST_EFFORT)
         yield group
-
-
-@pytest.fixture(scope='module')
-def live(group: Group) -> Pipeline:
-    """Return the single process with default parameters, running and connected."""
-    return connected(group)
 
 
 # What comes out
@@ -124,15 +118,13 @@ def test_covariance_is_that_of_sixteen_labelled_numbers(live: Pipeline) -> None:
     np.testing.assert_allclose(scale[10:], offset_std, rtol=1e-6)
 
 
-def test_predicted_offset_and_external_add_up_to_what_is_measured(
-    group: Group, live: Pipeline
-) -> None:
+def test_predicted_offset_and_external_add_up_to_what_is_measured(live: Pipeline) -> None:
     live.play(recording())
     names = ('wrench_predicted', 'wrench_external', 'filtered/wrench')
     topics = [(WrenchStamped, f'{NAMESPACE}/{name}') for name in names]
-    with group.recorded(*topics) as (predicted, external, measured):
+    with live.group.recorded(*topics) as (predicted, external, measured):
         base = live.play(recording())
-        group.wait_for_all(predicted, external, measured, until=live.newest)
+        live.group.wait_for_all(predicted, external, measured, until=live.newest)
     assert {m.header.frame_id for m in predicted + external} == {FRAME}
     by_stamp = {stamp_of(m): np.array(wrench_of(m)) for m in measured}
     late = [k for k, m in enumerate(external) if stamp_of(m) - base > 6 * NS]
@@ -236,8 +228,7 @@ def test_late_joiner_sees_the_last_of_each_latched_topic(live: Pipeline) -> None
 
 
 def test_diagnostics_has_one_status_per_node_once_a_second(live: Pipeline) -> None:
-    group = live.group
-    seen: list[DiagnosticArray] = group.record(DiagnosticArray, '/diagnostics')
+    seen: list[DiagnosticArray] = live.group.record(DiagnosticArray, '/diagnostics')
     begin = time.monotonic()
     live.play(recording(), speed=4.0)
     seconds = time.monotonic() - begin
@@ -388,9 +379,7 @@ def test_several_publishers_may_each_have_a_part_of_the_joints(live: Pipeline) -
     assert_holds(live)
 
 
-def test_synchronized_topics_carry_the_joint_state_at_the_raw_wrench(
-    group: Group, live: Pipeline
-) -> None:
+def test_synchronized_topics_carry_the_joint_state_at_the_raw_wrench(live: Pipeline) -> None:
     def change(messages: list[Message]) -> list[Message]:
         wrenches = [message for message in messages if message.topic == '/wrench']
         joints = partial_joint_states(messages[0].due, 80.0, slice(0, 6))
@@ -398,9 +387,9 @@ def test_synchronized_topics_carry_the_joint_state_at_the_raw_wrench(
 
     topics = [(JointState, f'{NAMESPACE}/synchronized/joint_states')]
     topics += [(WrenchStamped, f'{NAMESPACE}/synchronized/wrench')]
-    with group.recorded(*topics) as (states, wrenches):
+    with live.group.recorded(*topics) as (states, wrenches):
         base = live.play(recording(), change, speed=8.0)
-        group.wait_for_all(states, wrenches, until=live.newest)
+        live.group.wait_for_all(states, wrenches, until=live.newest)
     assert len(states) > 0.95 * len(recording().stamps)
     assert [stamp_of(m) for m in states] == [stamp_of(m) for m in wrenches]
     assert {m.header.frame_id for m in wrenches} == {FRAME}
@@ -414,14 +403,12 @@ def test_synchronized_topics_carry_the_joint_state_at_the_raw_wrench(
     np.testing.assert_allclose([m.velocity for m in states], qd[rows], atol=1e-2)
 
 
-def test_filtered_topics_carry_motion_and_wrench_of_the_sensor_frame(
-    group: Group, live: Pipeline
-) -> None:
+def test_filtered_topics_carry_motion_and_wrench_of_the_sensor_frame(live: Pipeline) -> None:
     exact = recording(noise=0.0)
     topics = [(kind, f'{NAMESPACE}/filtered/{name}') for name, kind in KINDS.items()]
-    with group.recorded(*topics) as (wrenches, twists, accels):
+    with live.group.recorded(*topics) as (wrenches, twists, accels):
         base = live.play(exact)
-        group.wait_for_all(wrenches, twists, accels, until=live.newest)
+        live.group.wait_for_all(wrenches, twists, accels, until=live.newest)
     assert len(wrenches) > 0.95 * len(exact.stamps) * 50 / 125
     assert [stamp_of(m) for m in wrenches] == [stamp_of(m) for m in twists]
     assert [stamp_of(m) for m in wrenches] == [stamp_of(m) for m in accels]

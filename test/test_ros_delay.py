@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from ros_helpers import BEST_EFFORT, Group, Pipeline, connected
+from ros_helpers import Group, Pipeline, connected
 from ros_messages import recording
 
 DURATION = 16.0
@@ -15,16 +14,9 @@ DURATION = 16.0
 
 
 @pytest.fixture(scope='module')
-def group() -> Iterator[Group]:
-    with Group() as group:
-        group.publish_inputs(BEST_EFFORT)
-        yield group
-
-
-@pytest.fixture(scope='module')
-def live(group: Group) -> Pipeline:
+def live(fed: Group) -> Pipeline:
     # A delay is one of the errors that a cell may have.
-    return connected(group, {'systematic_errors': 'ordinary'})
+    return connected(fed, {'systematic_errors': 'ordinary'})
 
 
 def play_late(live: Pipeline, late: int) -> None:

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
-from ros_helpers import CODE, DEADLINE, LATCHED, RELIABLE, Group
+from processes import CODE, DEADLINE, Program
+from ros_helpers import LATCHED, RELIABLE, Group
 from ros_messages import NAMESPACE, NS, stamp_of
-from ros_programs import Program
 from sensor_msgs.msg import JointState
 
 from load_identification.commands import demo_pipeline

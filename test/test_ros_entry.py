@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from ros_helpers import CODE, DEADLINE, catches
+from processes import CODE, DEADLINE, catches
 
 from load_identification.nodes.transport import entry
 

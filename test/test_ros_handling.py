@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from processes import DEADLINE
 from ros_arm import NOTHING, SHORT, Answer, Arm, prepared, started
-from ros_helpers import DEADLINE, Group, Pipeline
+from ros_helpers import Group, Pipeline
 from ros_messages import OFFSET, PAYLOAD
 from std_srvs.srv import Trigger
 

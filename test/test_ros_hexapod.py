@@ -18,7 +18,8 @@ import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from exact_hexapod import exact_legs
 from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
-from ros_helpers import CODE, RELIABLE, Group, Pipeline, assert_refused_from_two
+from processes import CODE
+from ros_helpers import RELIABLE, Group, Pipeline, assert_refused_from_two
 from ros_messages import NAMESPACE, NS, Message, stamped
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger

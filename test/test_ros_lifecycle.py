@@ -7,7 +7,8 @@ import signal
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
-from ros_helpers import Group, NodeProcess, Pipeline, pieces
+from processes import ForkedProcess
+from ros_helpers import Group, Pipeline, pieces
 from ros_messages import NAMESPACE, PUMA
 from sensor_msgs.msg import JointState
 
@@ -22,7 +23,7 @@ FORMS = {
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
 
-def start_all(group: Group) -> dict[str, NodeProcess]:
+def start_all(group: Group) -> dict[str, ForkedProcess]:
     """Start the single process and the three nodes, side by side."""
     return {
         module: group.start(
@@ -34,7 +35,7 @@ def start_all(group: Group) -> dict[str, NodeProcess]:
     }
 
 
-def assert_ended_cleanly(process: NodeProcess) -> None:
+def assert_ended_cleanly(process: ForkedProcess) -> None:
     """Check that it ends, with nothing to complain of; benchmark/answers.py has the times."""
     assert process.wait() == 0, process.output
     for word in ('Traceback', 'Error', 'ERROR', 'terminate'):

@@ -5,7 +5,7 @@ Every number expected comes from the messages `inertia` and `status`, or from th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio
 import pytest
 from rclpy.duration import Duration
-from ros_helpers import RELIABLE, Group, Pipeline, connected
+from ros_helpers import RELIABLE, Group, Pipeline
 from ros_messages import (
     FRAME,
     NAMESPACE,
@@ -94,25 +94,11 @@ class Shown:
 
 
 @pytest.fixture(scope='module')
-def group() -> Iterator[Group]:
-    """Yield a graph in which the inputs are published."""
-    with Group() as group:
-        group.publish_inputs()
-        yield group
-
-
-@pytest.fixture(scope='module')
-def live(group: Group) -> Pipeline:
-    """Return the single process, running and connected."""
-    return connected(group)
-
-
-@pytest.fixture(scope='module')
-def shown(group: Group, live: Pipeline) -> Shown:
+def shown(fed: Group, live: Pipeline) -> Shown:
     """Return what is shown."""
-    shown = Shown(group)
-    group.wait_for(
-        lambda: group.node.count_publishers(f'{NAMESPACE}/markers'), 'a publisher of markers'
+    shown = Shown(fed)
+    fed.wait_for(
+        lambda: fed.node.count_publishers(f'{NAMESPACE}/markers'), 'a publisher of markers'
     )
     return shown
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
-from ros_helpers import Group, NodeProcess, Pipeline, assert_holds
+from processes import ForkedProcess
+from ros_helpers import Group, Pipeline, assert_holds
 from ros_messages import (
     NAMESPACE,
     OFFSET_KEYS,
@@ -32,7 +33,7 @@ class Forms:
     def __init__(self, group: Group) -> None:
         self.group = group
         group.publish_inputs()
-        self.processes: dict[str, NodeProcess] = {}
+        self.processes: dict[str, ForkedProcess] = {}
         group.start(remaps={'__ns': f'/one{NAMESPACE}'})
         for node in NODES:
             self.restart(node)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
+from processes import Program
 from rclpy.context import Context
 from ros_driver import UR, UR_SERVICE, body_of, described, offered, read
 from ros_helpers import RELIABLE, Group
 from ros_messages import FRAME, NAMESPACE, PAYLOAD
-from ros_programs import Program
 from ros_watched_arm import TRIES, WatchedArm
 
 from load_identification.commands.guided.identify_payload import DONE

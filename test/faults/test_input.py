@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from processes import ForkedProcess
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 from ros_arm import SERVICES, Arm
-from ros_helpers import Group, NodeProcess, Pipeline
+from ros_helpers import Group, Pipeline
 from ros_messages import FRAME, NAMESPACE, PUMA, recording
 
 from load_identification.model.robot import Robot
@@ -28,30 +28,6 @@ DESCRIPTIONS = {
     'a chain of 5000 links': (CHAIN + '</robot>', '5001 links'),
     'five megabytes': (PUMA.replace('</robot>', ' ' * 5_000_000 + '</robot>'), 'characters'),
 }
-
-
-@pytest.fixture(scope='module')
-def group() -> Iterator[Group]:
-    """Yield a graph in which the inputs are published."""
-    with Group() as group:
-        group.publish_inputs()
-        yield group
-
-
-@pytest.fixture(scope='module')
-def process(group: Group) -> Iterator[NodeProcess]:
-    """Yield the single process; it lives through all these tests."""
-    process = group.start()
-    yield process
-    assert process.alive
-    assert 'Traceback' not in process.output
-
-
-@pytest.fixture(scope='module')
-def live(group: Group, process: NodeProcess) -> Pipeline:
-    pipeline = Pipeline(group)
-    pipeline.connect()
-    return pipeline
 
 
 @pytest.mark.parametrize('node', ['estimator_node'])
@@ -84,7 +60,7 @@ def test_a_parameter_that_cannot_be_set_is_refused_in_words(
 
 @pytest.mark.parametrize('case', DESCRIPTIONS)
 def test_a_description_that_harms_is_refused_in_words(
-    live: Pipeline, process: NodeProcess, case: str
+    live: Pipeline, process: ForkedProcess, case: str
 ) -> None:
     text, words = DESCRIPTIONS[case]
     before = process.output.count(words)

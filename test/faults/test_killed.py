@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from processes import ForkedProcess
 from ros_arm import NOTHING, SHORT, Answer, Arm, file_of, prepared
-from ros_helpers import Group, NodeProcess, Pipeline
+from ros_helpers import Group, Pipeline
 from ros_messages import PAYLOAD, feed, recording
 
 from load_identification.nodes.store import Stored, load
@@ -25,7 +26,7 @@ def group() -> Iterator[Group]:
         yield group
 
 
-def started(group: Group, pipeline: Pipeline, arm: Arm) -> NodeProcess:
+def started(group: Group, pipeline: Pipeline, arm: Arm) -> ForkedProcess:
     """Start the node and bring it to where every one of the services succeeds."""
     process = group.start(parameters={'calibration_samples': 10})
     # One of before has been killed, and its latched status with it.

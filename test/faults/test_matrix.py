@@ -21,7 +21,8 @@ from changed_messages import (
     with_stamp,
 )
 from diagnostic_msgs.msg import DiagnosticStatus
-from ros_helpers import LATCHED, Group, NodeProcess, Pipeline
+from processes import ForkedProcess
+from ros_helpers import LATCHED, Group, Pipeline
 from ros_messages import NAMESPACE, NS, PARAMETER_KEYS, TRUTH, Message, feed, recording, wrench_of
 from std_msgs.msg import String
 
@@ -212,7 +213,7 @@ def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Heard]]:
     with Group() as group:
         group.publish_inputs()
         group.publisher(String, '/silence')
-        processes: list[NodeProcess] = [group.start(module) for module in request.param]
+        processes: list[ForkedProcess] = [group.start(module) for module in request.param]
         pipeline, heard = Pipeline(group), Heard()
         group.node.create_subscription(DiagnosticStatus, f'{NAMESPACE}/status', heard, LATCHED)
         pipeline.connect()

@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
+from processes import ForkedProcess
 from recording_faults import dead, frozen, limited
 from ros_arm import CALIBRATION, NOTHING, Arm
-from ros_helpers import Group, NodeProcess, Pipeline
+from ros_helpers import Group, Pipeline
 from ros_messages import (
     FRAME,
     NS,
@@ -30,7 +31,7 @@ ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
 
 
 @pytest.fixture(scope='module', params=[ONE, THREE], ids=['one process', 'three'])
-def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Arm, list[NodeProcess]]]:
+def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Arm, list[ForkedProcess]]]:
     """Yield what the pipeline says, an arm that feeds it, and its processes."""
     with Group() as group:
         group.publish_inputs()
@@ -45,7 +46,7 @@ def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Arm, list[N
             assert 'Traceback' not in process.output
 
 
-Live = tuple[Pipeline, Arm, list[NodeProcess]]
+Live = tuple[Pipeline, Arm, list[ForkedProcess]]
 
 
 def stuck_from(arm: Arm) -> Iterator[Message]:
@@ -107,7 +108,7 @@ def test_a_sensor_that_freezes_at_rest_is_named_and_nothing_more_is_published(li
 
 def test_a_channel_that_is_stuck_is_named_with_its_value_and_estimates_go_on(live: Live) -> None:
     pipeline, _, _ = live
-    count = len(pipeline.statuses)
+    count, dropped = len(pipeline.statuses), pipeline.dropped('wrench_channel_stuck')
     # Another process tells of it once a second.
     base = pipeline.play(frozen(recording(), 3.0, channels=(2,)), speed=4.0)
     assert pipeline.newest > base + 7 * NS
@@ -115,6 +116,10 @@ def test_a_channel_that_is_stuck_is_named_with_its_value_and_estimates_go_on(liv
     pipeline.group.wait_for(
         lambda: any(re.search(words, status.message) for status in pipeline.statuses[count:]),
         'the stuck channel, its value and since when',
+    )
+    # Five seconds at 125 Hz, but for the few that pass before it is found out.
+    pipeline.group.wait_for(
+        lambda: pipeline.dropped('wrench_channel_stuck') - dropped > 500, 'all of it counted'
     )
     assert pipeline.flowing.level == DiagnosticStatus.WARN
     assert pipeline.status['health.fz'] == 'stuck'
@@ -157,6 +162,10 @@ def test_a_channel_that_was_never_there_is_said_so(live: Live) -> None:
     assert {status.level for status in named} == {DiagnosticStatus.WARN}
     assert pipeline.status['health.tz'] == 'absent'
     assert pipeline.state == 'identified'
+    assert np.abs(pipeline.errors()[:15]).max() < 5.0
+    assert pipeline.status['com.z.identified'] == 'true'
+    # Of its offset nothing is known.
+    assert pipeline.status['offset.tz'] == pipeline.status['offset.tz.std'] == 'nan'
 
 
 def test_a_coarse_sensor_repeats_itself_by_right_and_is_calibrated(live: Live) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
+from processes import ForkedProcess
 from recording_faults import glitch, poses, restamped, wrapped
-from ros_helpers import RELIABLE, Group, NodeProcess, Pipeline, state_of
+from ros_helpers import RELIABLE, Group, Pipeline, state_of
 from ros_messages import (
     FRAME,
     NS,
@@ -25,7 +26,7 @@ from ros_messages import (
 from sensor_msgs.msg import JointState
 
 ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
-Live = tuple[Pipeline, list[NodeProcess]]
+Live = tuple[Pipeline, list[ForkedProcess]]
 
 
 @pytest.fixture(scope='module', params=[ONE, THREE], ids=['one process', 'three'])
