@@ -132,7 +132,7 @@ class Services:
         for header in service.take():
             if name in self._jobs:
                 busy = Refusal(f'{name} is already running: wait for its answer')
-                service.answer(header, answers.response(name, busy))
+                service.answer(header, answers.response(name, busy), now=False)
             else:
                 self._jobs[name] = header, self._work[name](), _called(header)
         if name in self._jobs:

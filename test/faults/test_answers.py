@@ -13,6 +13,7 @@ from changed_messages import AXES, WRENCH, put, restamped
 from ros_arm import RATE, SERVICES, Arm
 from ros_helpers import Group, Pipeline
 from ros_messages import NS, Message
+from std_srvs.srv import Trigger
 
 ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
 BEGIN = 0.2
@@ -128,3 +129,28 @@ def test_every_request_is_answered_whatever_the_data_do(arm: Arm, name: str, beg
         late = [service for service, answer in pending.items() if not answer()]
         assert time.monotonic() < sent + CONTRACT + MARGIN, f'no answer of {late}'
         play(arm, stream, 12)
+
+
+def test_of_sixty_requests_of_twenty_clients_at_once_none_is_lost(arm: Arm) -> None:
+    arm.now = arm.group.next_base()
+    arm.rest(1.0)
+    with Group(joined=arm.group) as other:
+        name = f'{arm.namespace}/check_mass'
+        clients = [other.node.create_client(Trigger, name) for _ in range(20)]
+        for client in clients:
+            other.wait_for(
+                client.service_is_ready, 'the service', meanwhile=lambda: arm.rest(0.02)
+            )
+        arm.rest(0.5)
+        sent = time.monotonic()
+        futures = [client.call_async(Trigger.Request()) for client in clients for _ in range(3)]
+        while not all(future.done() for future in futures):
+            lost = sum(not future.done() for future in futures)
+            assert time.monotonic() < sent + CONTRACT + MARGIN, f'{lost} lost'
+            arm.rest(0.02)
+            # Every client hears the answers to all.
+            for _ in range(100):
+                other.spin_once(0.0)
+        said = [future.result().message for future in futures]
+    refused = sum('check_mass is already running: wait for its answer' in words for words in said)
+    assert 50 <= refused < 60

@@ -64,14 +64,18 @@ def unheard(node: Node, topic: str, message_type: Any, latched: bool = False) ->
 
 
 LOOK_PERIOD = 0.5
-"""How often the publishers are looked at, and answers that could not be sent tried again [s]."""
+"""How often the publishers of a topic are looked at [s]."""
 
 QUIET = 0.8
 """A stream between the nodes that stops for so long is said to [s]: those who hear why have said
 it by then."""
 
-RESENT, MOST_UNSENT = 20.0, 10
-"""An answer that cannot be sent is tried for so long since the request [s]; most of them."""
+AT_ONCE, PAUSE, MOST_UNSENT = 8, 0.4, 64
+"""So many answers of a service are sent within so long [s], unless more wait: every client hears
+the answers to all, and its middleware keeps the last ten."""
+
+RESENT = 20.0
+"""An answer that cannot be sent is tried for so long since the request [s]."""
 
 
 class _NeverExecuted(CallbackGroup):
@@ -195,18 +199,22 @@ class DrainedService:
 
     def __init__(self, node: Node, service_type: Any, name: str) -> None:
         self._request_type = service_type.Request
-        self._unsent: list[tuple[Any, Any]] = []
-        self._due = 0.0
+        # Answers not sent yet, and those to be tried again after the pause.
+        self._unsent: deque[tuple[Any, Any]] = deque()
+        self._again: list[tuple[Any, Any]] = []
+        self._due, self._left = 0.0, 0
         self._service = node.create_service(
-            service_type, name, lambda _, response: response, callback_group=_NeverExecuted()
+            service_type,
+            name,
+            lambda _, response: response,
+            # Of requests, and of answers sent at once, the middleware keeps ten by default.
+            qos_profile=STREAM_QOS,
+            callback_group=_NeverExecuted(),
         )
 
     def take(self) -> list[Any]:
-        """Return the headers of all requests that wait; send again what could not be sent."""
-        if self._unsent and time.monotonic() >= self._due:
-            unsent, self._unsent = self._unsent[-MOST_UNSENT:], []
-            for header, response in unsent:
-                self.answer(header, response)
+        """Return the headers of all requests that wait; send answers that do."""
+        self._send()
         headers: list[Any] = []
         handle, request_type = self._service.handle, self._request_type
         with handle:
@@ -217,19 +225,35 @@ class DrainedService:
                 headers.append(header)
         return headers
 
-    def answer(self, header: Any, response: Any) -> None:
-        """Answer a request.
+    def answer(self, header: Any, response: Any, now: bool = True) -> None:
+        """Answer a request, now or when there is room."""
+        if now:
+            self._unsent.appendleft((header, response))
+            self._left = max(self._left, 1)
+        else:
+            self._unsent.append((header, response))
+        self._send()
+
+    def _send(self) -> None:
+        """Send answers that wait.
 
         The reader of a client that asks as soon as it can may not be known here yet: then rclpy
         warns that nothing was sent, and it is tried again later.
         """
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter('always')
-            self._service.send_response(response, header)
-        asked = 1e-9 * (time.time_ns() - int(header.received_timestamp))
-        if warned and asked < RESENT:
-            self._unsent.append((header, response))
-            self._due = time.monotonic() + LOOK_PERIOD
+        now = time.monotonic()
+        if now >= self._due:
+            self._due, self._left = now + PAUSE, AT_ONCE
+            self._unsent.extend(self._again)
+            self._again = []
+        for _ in range(max(min(self._left, len(self._unsent)), len(self._unsent) - MOST_UNSENT)):
+            self._left -= 1
+            header, response = self._unsent.popleft()
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter('always')
+                self._service.send_response(response, header)
+            asked = 1e-9 * (time.time_ns() - int(header.received_timestamp))
+            if warned and asked < RESENT:
+                self._again.append((header, response))
 
 
 class StreamSubscription(DrainedSubscription):
