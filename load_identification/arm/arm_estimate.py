@@ -196,4 +196,5 @@ def identified_arm(
         covariance=covariance,
         velocities=velocities,
         effort_scale=estimate.effort_scale * (1.0 if effort_scale is None else effort_scale),
+        transmission=model.transmission,
     )

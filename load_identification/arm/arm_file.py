@@ -11,6 +11,7 @@ import numpy as np
 
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.transmission import Transmission, transmission_of
 from load_identification.arm.dynamics.tree import PARAMETERS, Arm
 from load_identification.errors import ParameterError
 from load_identification.interface.files import (
@@ -71,6 +72,8 @@ class IdentifiedArm:
         Whether published joint velocities are used, or positions alone.
     effort_scale : (J,) array
         Torque or force of an effort of one as it is published, such as N m per ampere.
+    transmission : Transmission, optional
+        Where joints are coupled; then efforts, drives and noise are of motors.
     """
 
     joints: tuple[str, ...]
@@ -84,6 +87,7 @@ class IdentifiedArm:
     covariance: FloatArray
     velocities: bool
     effort_scale: FloatArray
+    transmission: Transmission | None = None
 
     def __post_init__(self) -> None:
         J, k = len(self.joints), len(self.drive.terms)
@@ -116,6 +120,8 @@ class IdentifiedArm:
             if not InertialParameters.from_vector(body).is_consistent():
                 raise ParameterError(f'parameters of {link} are of no body that could be built')
         _check_covariance(self.covariance)
+        if self.transmission is not None:
+            self.transmission.over(self.joints)
 
     @property
     def values(self) -> FloatArray:
@@ -144,7 +150,7 @@ class IdentifiedArm:
                 f'{", ".join(self.links)}; in the robot description {", ".join(arm.joints)} move '
                 f'{", ".join(arm.bodies)}'
             )
-        return ArmModel(arm, self.drive)
+        return ArmModel(arm, self.drive, self.transmission)
 
 
 def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
@@ -162,6 +168,7 @@ def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
         _block({'version': VERSION, 'gravity': numbers(arm.gravity), 'cutoff': arm.cutoff}),
         _block({'velocities': arm.velocities}),
         _block({'drive': fields}),
+        _block({'transmission': arm.transmission.fields}) if arm.transmission else '',
         'joints:\n',
         *(f'- {line(_joint(arm, j))}\n' for j in range(len(arm.joints))),
         'covariance:\n',
@@ -214,7 +221,7 @@ def _identified_arm(content: Any) -> IdentifiedArm:
     )
     bodies = [_by_name(j, 'parameters', n, PARAMETERS) for j, n in rows]
     drives = [_by_name(j, 'drive', n, drive.terms) for j, n in rows]
-    order = _names(names, links, drive)
+    order, coupled = _names(names, links, drive), content.get('transmission')
     return IdentifiedArm(
         joints=tuple(names),
         links=tuple(links),
@@ -227,6 +234,7 @@ def _identified_arm(content: Any) -> IdentifiedArm:
         covariance=_covariance(field(content, 'covariance'), order),
         velocities=_switch(content, 'velocities'),
         effort_scale=scale,
+        transmission=transmission_of(coupled) if coupled is not None else None,
     )
 
 

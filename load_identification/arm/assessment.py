@@ -179,7 +179,7 @@ def _shown_gravity(model: Model, logs: Sequence[FilteredRecording]) -> FloatArra
     if not isinstance(model, ArmModel):
         return None
     columns = np.concatenate([_shares(model, *piece) for log in logs for piece in pieces(log)])
-    qd = np.concatenate([log.motion[1] for log in logs])
+    qd = np.concatenate([model.motors(log.motion[1]) for log in logs])
     matrix, right = [], []
     for joint, effort in enumerate(np.concatenate([log.measured for log in logs]).T):
         used = np.isfinite(effort)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from load_identification.arm.dynamics.rows import JointMotion
+from load_identification.arm.dynamics.rows import ArmModel, JointMotion, Model
 from load_identification.arm.recording import Recording
 from load_identification.errors import RecordingError
 from load_identification.interface.batches import Batch, SynchronizedBatch, joined
@@ -155,13 +155,15 @@ def low_passed(
     return FilteredRecording.of(seconds, replace(out, wrench=own)), others
 
 
-def without_reversals(log: FilteredRecording, cutoff: float) -> FilteredRecording:
-    """Return efforts without those of joints that turn round within the filter, or stand.
+def without_reversals(model: Model, log: FilteredRecording, cutoff: float) -> FilteredRecording:
+    """Return efforts without those of motors that turn round within the filter, or stand.
 
     The filter smears the step of Coulomb friction in the effort, and nothing does that to the
     sign of the velocity; fitted, it would pass for inertia. At rest friction may be anything.
     """
-    _, velocity, acceleration = log.motion
+    if not isinstance(model, ArmModel):
+        return log
+    velocity, acceleration = (model.motors(x) for x in log.motion[1:])
     reach = SMEARED * 0.5 * CUTOFF_TIMES_WINDOW / cutoff
     turning = np.abs(velocity) <= np.abs(acceleration) * reach
     return replace(log, measured=np.where(turning, np.nan, log.measured))

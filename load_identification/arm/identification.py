@@ -170,19 +170,18 @@ def identify(
         if not isinstance(model, ArmModel):
             return estimate
         # What the arm model says of noise holds behind the filter that it is used with.
-        log = without_reversals(filtered(recordings, settings.cutoff), settings.cutoff)
+        log = without_reversals(model, filtered(recordings, settings.cutoff), settings.cutoff)
         left = estimate.model.measured(log.motion, log.measured) - estimate.predict(log.motion)
         power, count = np.nansum(left**2, axis=0), np.isfinite(left).sum(axis=0)
         return replace(estimate, noise=np.sqrt(power / np.maximum(count, 1)))
-    log = filtered(recordings, settings.cutoff)
-    log = without_reversals(log, settings.cutoff) if model.feels_friction else log
+    log = without_reversals(model, filtered(recordings, settings.cutoff), settings.cutoff)
     arms = [each for each in models if isinstance(each, ArmModel)]
     if settings.plan is not None and arms:
         stages_of = spectrum_stages(model, base, settings.plan, recordings[0].whole(), log)
         return identify_rows(models, base, stages_of, settings.solver)
     if loaded is not None and arms:
         carrying = filtered([loaded.recording], settings.cutoff)
-        carrying = without_reversals(carrying, settings.cutoff)
+        carrying = without_reversals(model, carrying, settings.cutoff)
         return identify_loaded(arms, base, log, carrying, loaded.mass)
     return identify_motion(model, log, settings)
 

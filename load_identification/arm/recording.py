@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from load_identification.arm.dynamics.transmission import Transmission
 from load_identification.errors import RecordingError
 from load_identification.interface.batches import SynchronizedBatch, joined
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -100,6 +101,13 @@ class Recording(ABC):
                 wrench=batch.wrench[:, columns],
             )
         )
+
+    def of_motors(self, transmission: Transmission | None) -> Self:
+        """Return it with the efforts of motors, where those published are of coupled joints."""
+        if transmission is None:
+            return self
+        turn = transmission.motor_efforts
+        return self._changed(lambda x: replace(x, wrench=turn(x.wrench, x.names)))
 
     def scaled(self, scale: FloatArray) -> Self:
         """Return it with measurements in another unit, by a factor for each channel (k,)."""

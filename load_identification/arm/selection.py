@@ -221,8 +221,7 @@ class _Trial:
     def _samples(self, log: FilteredRecording, cutoff: float) -> _Samples:
         """Return what is compared of samples behind a filter."""
         log = log.select(np.arange(len(log.seconds)) % -(-len(log.seconds) // MOST) == 0)
-        if self._model.feels_friction:
-            log = without_reversals(log, cutoff)
+        log = without_reversals(self._model, log, cutoff)
         links, nominal = self._model.link_rows(*log.motion), self._model.nominal[self._model.links]
         error = log.measured - links @ nominal
         return _Samples(log, links[..., self._links], self._tilts(log, nominal), error)

@@ -97,6 +97,10 @@ def _add_details(parser: argparse.ArgumentParser) -> None:
     option(group, '--rotor-inertia', action='store_true')(
         'efforts are of motors: identify rotors too'
     )
+    option(group, '--transmission', metavar='YAML', type=Path)(
+        'motors that move several joints together, as of a differential wrist: joints, matrix, '
+        'and whether efforts are of motors or of joints'
+    )
     option(group, '--static', metavar='RECORDING', type=Path, nargs='+')(
         'of --sensor base: each motion again, replayed slowly, which takes off weight and offset'
     )

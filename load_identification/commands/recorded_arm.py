@@ -21,6 +21,7 @@ from load_identification.arm.description import (
 )
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, WrenchModel
+from load_identification.arm.dynamics.transmission import read_transmission
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import Session, identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
@@ -81,6 +82,10 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ParameterError('--method spectrum takes one recording, that of the whole plan')
     if arguments.cutoff is not None and not 0.0 < arguments.cutoff < np.inf:
         raise ParameterError(f'--cutoff is {arguments.cutoff} Hz; it must be above 0')
+    if arguments.transmission is not None and (base or method == 'spectrum'):
+        raise ParameterError(
+            '--transmission is for joint efforts, and not with --method spectrum; leave it out'
+        )
     _check_load(arguments)
     check_output('--output', arguments.output)
     check_output('--model', arguments.model)
@@ -126,15 +131,19 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
     arm = _arm(arguments, description, joints)
     drive = DriveModel('symmetric', 'symmetric', arguments.rotor_inertia, offset=True)
     scale = _scale(arguments.effort_scale, arm.joints)
-    recordings = [one.of_joints(arm.joints).scaled(scale) for one in fit]
-    loaded = Loaded(load[0].of_joints(arm.joints), arguments.load_mass) if load else None
+    path = arguments.transmission
+    transmission = read_transmission(path) if path is not None else None
+    fit, load, test = (
+        [one.of_joints(arm.joints).of_motors(transmission) for one in logs]
+        for logs in (fit, load, [held] if held else [])
+    )
     with Console(stderr=True).status('identifying'):
         session = identify_and_test(
-            ArmModel(arm, drive),
-            recordings,
-            held.of_joints(arm.joints).scaled(scale) if held else None,
+            ArmModel(arm, drive, transmission),
+            [one.scaled(scale) for one in fit],
+            test[0].scaled(scale) if test else None,
             settings,
-            loaded,
+            Loaded(load[0], arguments.load_mass) if load else None,
         )
     return description, replace(session, warnings=(*session.warnings, *locked))
 

@@ -15,6 +15,7 @@ from load_identification.arm.arm_estimate import identified_arm
 from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.transmission import Transmission
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.identification import identify_motion
@@ -35,6 +36,8 @@ PAYLOAD = InertialParameters.from_center_of_mass(
     np.array([0.03, -0.02, 0.08]),
     np.array([[0.012, 0.001, -0.002], [0.001, 0.014, 0.0015], [-0.002, 0.0015, 0.008]]),
 )
+WRIST = Transmission(JOINTS[5:], np.array([[1.0, 1.0], [1.0, -1.0]]), 'motors')
+"""A differential: both motors of the last two joints turn either."""
 NOISE = 0.1
 """Standard deviation of each torque sample [N m]."""
 ENCODER_STEP = 1e-5
@@ -84,15 +87,21 @@ def run(
     payload: InertialParameters | None = None,
     rate: float = RATE,
     share: FloatArray | float = 1.0,
+    coupled: Transmission | None = None,
 ) -> Run:
-    """Move richly from rest to rest, with a share of the usual friction."""
+    """Move richly from rest to rest, with a share of the usual friction.
+
+    Where joints are coupled, friction and the torques returned are those of the motors.
+    """
     times = np.arange(round(duration * rate) + 1) / rate + 100.0
     reach = np.array([2.2, 1.2, 1.5, 1.1, 2.2, 1.2, 2.8])
     motion = random_sines(
         CENTER, Limits(CENTER - reach, CENTER + reach, np.full(7, 2.2)), duration, seed, 0.7
     )
     q, qd, qdd = motion.sample(times - 100.0)
-    torque = link_torque(q, qd, qdd, payload) + share * friction(qd)
+    matrix = np.eye(len(JOINTS)) if coupled is None else coupled.over(JOINTS)
+    at_motors = link_torque(q, qd, qdd, payload) @ np.linalg.inv(matrix)
+    torque = at_motors + share * friction(qd @ matrix.T)
     return Run(times, q, qd, torque)
 
 

@@ -15,8 +15,10 @@ from load_identification.arm.dynamics.tree import Arm, Placement
 from load_identification.interface.batches import CHANNELS
 from load_identification.typing_aliases import FloatArray, IntArray
 
-if TYPE_CHECKING:  # from Python 3.11 on
-    from typing import Self
+if TYPE_CHECKING:
+    from typing import Self  # from Python 3.11 on
+
+    from load_identification.arm.dynamics.transmission import Transmission
 
 JointMotion = tuple[FloatArray, FloatArray, FloatArray]
 """Position, velocity and acceleration of the joints, (n, J) each [rad or m, and per s, s^2]."""
@@ -123,26 +125,40 @@ class Model(ABC):
 class ArmModel(Model):
     """An arm and its drives: ``tau = Y phi``, the other parameters being the drives'.
 
+    Efforts and drives are those of the motors, which are the joints unless some are coupled.
+
     Attributes
     ----------
     drive : DriveModel
+    transmission : Transmission, optional
     """
 
     feels_friction = True
 
-    def __init__(self, arm: Arm, drive: DriveModel) -> None:
+    def __init__(
+        self, arm: Arm, drive: DriveModel, transmission: Transmission | None = None
+    ) -> None:
         units = [_drive_unit(term, unit) for unit in arm.effort_units for term in drive.terms]
         others = list(zip(drive.names(arm.joints), units, strict=True))
         super().__init__(arm, others, list(zip(arm.joints, arm.effort_units, strict=True)))
-        self.drive = drive
+        self.drive, self.transmission = drive, transmission
+        self._matrix = None if transmission is None else transmission.over(arm.joints)
+
+    def motors(self, values: FloatArray) -> FloatArray:
+        """Return positions, velocities or accelerations of motors (n, J) from the joints'."""
+        return values if self._matrix is None else values @ self._matrix.T
+
+    def _at_motors(self, rows: FloatArray) -> FloatArray:
+        """Return rows (n, J, c) of motors from the joints': tau = matrix^T tau_motor."""
+        return rows if self._matrix is None else np.linalg.inv(self._matrix).T @ rows
 
     def link_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the columns (n, J, 10 J) of the links."""
-        return self.arm.joint_torque_regressor(q, qd, qdd)
+        return self._at_motors(self.arm.joint_torque_regressor(q, qd, qdd))
 
     def other_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the columns (n, J, k J) of the drives."""
-        return self.drive.regressor(q, qd, qdd)
+        return self.drive.regressor(self.motors(q), self.motors(qd), self.motors(qdd))
 
     def link_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
         """Split the columns of the links.
@@ -158,14 +174,14 @@ class ArmModel(Model):
 
         Liu et al. 1998, eq. 12-14; Hsu, Bodson, Sastry and Paden 1987.
         """
-        rest = np.zeros_like(q)
-        weight = self.link_rows(q, rest, rest)
-        momentum = self.link_rows(q, rest, qd) - weight
+        rest, rows = np.zeros_like(q), self.arm.joint_torque_regressor
+        weight = rows(q, rest, rest)
+        momentum = rows(q, rest, qd) - weight
         of_velocities = weight.copy()
         for joint, unit in enumerate(np.eye(q.shape[1])):
-            mixed = self.link_rows(q, qd + unit, rest) - self.link_rows(q, qd - unit, rest)
+            mixed = rows(q, qd + unit, rest) - rows(q, qd - unit, rest)
             of_velocities[:, joint] -= 0.25 * np.einsum('nj,njk->nk', qd, mixed)
-        return Terms(momentum, of_velocities)
+        return Terms(self._at_motors(momentum), self._at_motors(of_velocities))
 
     def other_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
         """Split the columns of the drives: a rotor, which goes with q̈, has q̇ as its momentum."""
@@ -179,7 +195,7 @@ class ArmModel(Model):
 
     def with_drive(self, drive: DriveModel) -> ArmModel:
         """Return the model with other effects of the drives."""
-        return ArmModel(self.arm, drive)
+        return ArmModel(self.arm, drive, self.transmission)
 
     @property
     def positive(self) -> IntArray:
@@ -189,8 +205,8 @@ class ArmModel(Model):
         return np.asarray(self.links.stop + (k * np.arange(joints)[:, None] + each).ravel())
 
     def measured(self, motion: JointMotion, effort: FloatArray) -> FloatArray:
-        """Return efforts (n, J) with NaN where the joint stands and friction is unknown."""
-        return np.where(self.drive.at_rest(motion[1]), np.nan, effort)
+        """Return efforts (n, J) with NaN where the motor stands and friction is unknown."""
+        return np.where(self.drive.at_rest(self.motors(motion[1])), np.nan, effort)
 
 
 class WrenchModel(Model):

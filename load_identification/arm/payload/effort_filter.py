@@ -136,9 +136,18 @@ class EffortFilter:
                 f'model, which has {", ".join(self.arm.joints)}'
             )
         check_visible(robot)
+        columns = [self.arm.joints.index(name) for name in robot.joints]
+        coupled = set(self.arm.transmission.joints if self.arm.transmission else ())
+        if coupled & set(robot.joints) and not coupled <= set(robot.joints):
+            raise DescriptionError(
+                f'the transmission of the arm model couples joints that move {robot.sensor_frame} '
+                'with others'
+            )
+        matrix = model.motors(np.eye(len(self.arm.joints))).T
+        self._per_motor = np.asarray(np.linalg.inv(matrix[columns][:, columns]), np.float64)
         self.unseen = unseen_parameters(robot)
         self._model, self.robot, self._errors = model, robot, ArmErrors.of(self.arm, model)
-        self._columns = [self.arm.joints.index(name) for name in robot.joints]
+        self._columns = columns
         self._usual = self._usual_variance(robot)
         self.waiting_for = 'the first joint states'
         self.reset()
@@ -183,7 +192,7 @@ class EffortFilter:
             residual = (joints.wrench - arm)[:, self._columns]
             q = joints.position[:, self._columns]
             variance = np.broadcast_to(self._noise() ** 2, q.shape)
-            gain = torque_to_wrench(sensor_jacobian(robot, q), variance).gain
+            gain = torque_to_wrench(self._jacobian(robot, q), variance).gain
             wrench = -np.einsum('nij,nj->ni', gain, residual)
         return replace(joints, frame=robot.sensor_frame, wrench=wrench)
 
@@ -201,7 +210,10 @@ class EffortFilter:
         position, velocity = batch.position[:, columns], batch.velocity[:, columns]
         if not self.arm.velocities:
             velocity = np.full_like(velocity, np.nan)
-        effort = batch.effort[:, columns] * self.arm.effort_scale
+        effort = batch.effort[:, columns]
+        if self.arm.transmission is not None:
+            effort = self.arm.transmission.motor_efforts(effort, joints)
+        effort = effort * self.arm.effort_scale
         finite = np.isfinite(position).all(axis=1)
         self._count('joint_state_not_finite', ~finite, 'finite joint positions')
         known = np.isfinite(effort)
@@ -233,8 +245,8 @@ class EffortFilter:
         residual = out.wrench - predicted
         self.efforts = Efforts(self.arm.joints, out.stamps, out.position, predicted, residual)
         mine = self._columns
-        jacobian = sensor_jacobian(robot, out.position[:, mine])
-        found = torque_to_wrench(jacobian, self._variance(out)[:, mine])
+        jacobian = self._jacobian(robot, out.position[:, mine])
+        found = torque_to_wrench(jacobian, self._variance(out, model)[:, mine])
         wrench = -np.einsum('nij,nj->ni', found.gain, residual[:, mine])
         noise = np.broadcast_to(self._noise() ** 2, jacobian[:, 0].shape)
         pose = self._share(torque_to_wrench(jacobian, noise).covariance)
@@ -274,11 +286,15 @@ class EffortFilter:
 
     def _usual_variance(self, robot: Robot) -> FloatArray:
         """Return the variance of forces and torques, median over random poses, (6,)."""
-        jacobian = sensor_jacobian(robot, random_poses(robot))
+        jacobian = self._jacobian(robot, random_poses(robot))
         noise = np.broadcast_to(self._noise() ** 2, jacobian[:, 0].shape)
         covariance = torque_to_wrench(jacobian, noise).covariance
         variance = np.diagonal(covariance, axis1=1, axis2=2).reshape(-1, 2, 3).mean(axis=2)
         return np.repeat(np.median(variance, axis=0), 3)
+
+    def _jacobian(self, robot: Robot, q: FloatArray) -> FloatArray:
+        """Return that of the sensor frame by the motors' velocities, (n, 6, C)."""
+        return sensor_jacobian(robot, q) @ self._per_motor
 
     def _noise(self) -> FloatArray:
         """Return the noise of the joints that move the frame, (C,)."""
@@ -291,16 +307,17 @@ class EffortFilter:
         level: FloatArray = np.abs(self.arm.drives[:, terms]).max(axis=1, initial=0.0)
         return level
 
-    def _variance(self, out: DifferentiatedBatch) -> FloatArray:
+    def _variance(self, out: DifferentiatedBatch, model: ArmModel) -> FloatArray:
         """Return the variance of each effort, (n, J): noise, and friction where it is not known.
 
-        A joint that turns round has friction of either sign, smeared by the low-pass.
+        A motor that turns round has friction of either sign, smeared by the low-pass.
         """
         low = max(LEAST_SPEED, self.arm.drive.transition_velocity)
-        speed = least_speed(out.velocity, out.acceleration, self.delay)
+        velocity, acceleration = model.motors(out.velocity), model.motors(out.acceleration)
+        speed = least_speed(velocity, acceleration, self.delay)
         unknown = 1.0 - share_known(speed, low, 3.0 * low)
-        sign = smoothed_sign(out.velocity, out.acceleration, self._step)
-        unknown = np.maximum(unknown, np.abs(sign - np.sign(out.velocity)))
+        sign = smoothed_sign(velocity, acceleration, self._step)
+        unknown = np.maximum(unknown, np.abs(sign - np.sign(velocity)))
         return self.arm.noise**2 + (self._coulomb() * unknown) ** 2
 
     def _count(self, reason: str, bad: npt.ArrayLike, wanted: str) -> None:
