@@ -58,7 +58,7 @@ def experiment_rows(
     position: FloatArray,
     torque: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Turn the recording of one experiment into scalar equations.
+    """Turn the recording of one experiment into the equations of one reading.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def spectral_rows(
     """
     if not experiments:
         raise ParameterError('there are no experiments; a plan must have one at least')
-    parts = []
+    parts, readings = [], list[Experiment]()
     for experiment, begin in zip(experiments, begins, strict=True):
         around = [begin - 1.0, begin + experiment.motion.duration + 1.0]
         near = slice(*np.searchsorted(times, around))
@@ -182,12 +182,10 @@ def spectral_rows(
                 f'an experiment begins at {begin:.1f} s; the recording lasts from {times[0]:.1f} '
                 f'to {times[-1]:.1f} s'
             )
-        parts.append(
-            experiment_rows(
-                regressor, experiment, times[near] - begin, position[near], torque[near]
-            )
-        )
-    rows = pooled(parts, experiments)
+        own = times[near] - begin, position[near], torque[near]
+        parts += [experiment_rows(regressor, one, *own) for one in experiment.readings]
+        readings += experiment.readings
+    rows = pooled(parts, readings)
     matrix = rows.matrix[:, 0]
     length = np.linalg.norm(matrix, axis=0)
     scaled = matrix / np.where(length > 0.0, length, 1.0)

@@ -31,8 +31,9 @@ SIGN_WIDTH = 0.02
 """Velocity over which the sign of Coulomb friction turns, in parts of the limit: without it the
 criterion would jump where a sample of the velocity changes its sign [-]."""
 
-LARGEST_BLOCK = 2
-"""Rows of an experiment: one of an oscillation, sine and cosine of the angle of a slow motion."""
+LARGEST_BLOCK = 3
+"""Rows of an experiment: up to three of an oscillation, sine and cosine of the angle of a slow
+motion."""
 
 AT_ONCE = 64
 """Experiments simulated together."""
@@ -141,8 +142,8 @@ def ideal_blocks(
 
     Returns
     -------
-    (N, 2, p) array
-        The second row is zero for all but slow motions.
+    (N, 3, p) array
+        Rows that an experiment lacks are zero.
     """
     blocks = []
     for first in range(0, len(experiments), AT_ONCE):
@@ -152,8 +153,13 @@ def ideal_blocks(
         joined = JointMotion(*(np.concatenate(arrays) for arrays in motions))
         columns = regressor(*joined)
         for k, (experiment, (times, motion)) in enumerate(zip(part, ideal, strict=True)):
-            own = columns[k * SAMPLES : (k + 1) * SAMPLES, experiment.measured]
-            rows = _ideal_rows(experiment, times, motion, own) / noise[experiment.measured]
+            every = columns[k * SAMPLES : (k + 1) * SAMPLES]
+            rows = np.vstack(
+                [
+                    _ideal_rows(one, times, motion, every[:, one.measured]) / noise[one.measured]
+                    for one in experiment.readings
+                ]
+            )
             blocks.append(np.vstack([rows, np.zeros((LARGEST_BLOCK - len(rows), rows.shape[1]))]))
     return np.array(blocks)
 

@@ -54,7 +54,7 @@ class Experiment:
     kind : str
         One of `KINDS`.
     driven, measured : int
-        Joints k and l; the same for inertial and gravity motions.
+        Joints k and l; the same for inertial and gravity motions. Of others, see `readings`.
     motion : Oscillation or Sweep
         A sweep for gravity.
     """
@@ -79,7 +79,22 @@ class Experiment:
     @property
     def moving(self) -> tuple[int, ...]:
         """The joints that move; the others are locked."""
-        return tuple(sorted({self.driven, self.measured}))
+        if isinstance(self.motion, Oscillation):
+            return tuple(np.flatnonzero(self.motion.amplitude).tolist())
+        return (self.driven,)
+
+    @property
+    def readings(self) -> tuple[Experiment, ...]:
+        """All that is read of the motion, an equation each: this, and joints that swing at f.
+
+        There friction has the phase of the joint's velocity, whatever it depends on, so what has
+        the phase of its acceleration is free of it. That of a joint which stands may be anything.
+        """
+        if self.driven == self.measured:
+            return (self,)
+        joints = (self.driven,) if self.kind == COUPLING else self.moving
+        own = (replace(self, kind=INERTIAL, driven=joint, measured=joint) for joint in joints)
+        return (self, *own)
 
     @property
     def harmonic(self) -> int:
