@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from load_identification.motion.joint_path import JointPath
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.simulation.puma import PUMA_LOWER, PUMA_UPPER
+from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import (
     Recording,
     SensorModel,
@@ -29,7 +29,7 @@ BASE = 1_700_000_000 * NS
 """Where the stamps of a feed begin: far from the present, so no clock can do [ns]."""
 
 NAMESPACE = '/load_identification'
-PUMA = (Path(__file__).resolve().parents[1] / 'config' / 'puma.urdf').read_text(encoding='utf-8')
+PUMA = puma_description()
 
 FRAME = 'ft_sensor'
 PAYLOAD = aluminium_block()

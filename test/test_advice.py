@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -28,6 +26,7 @@ from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot, RotationAxis, joint_axes, sensor_axes
 from load_identification.motion.joint_path import JointMotion, Move
 from load_identification.simulation.robots import (
+    PUMA,
     SCARA,
     SEVEN_JOINTS,
     SIX_JOINTS,
@@ -38,11 +37,6 @@ from load_identification.simulation.robots import (
 from load_identification.simulation.sensors import aluminium_block, load_wrench
 from load_identification.typing_aliases import FloatArray
 
-PUMA = Arm(
-    (Path(__file__).parents[1] / 'config' / 'puma.urdf').read_text(),
-    'ft_sensor',
-    tuple(f'joint_{k}' for k in range(1, 7)),
-)
 WRIST = Arm(
     robot(
         'base',

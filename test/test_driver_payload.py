@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.wrist_front import WristFront
 from load_identification.simulation.puma import PUMA_LOWER, PUMA_UPPER
+from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import (
     WRIST_SENSOR,
     Recording,
@@ -29,7 +29,7 @@ from load_identification.simulation.sensors import (
 )
 from load_identification.typing_aliases import FloatArray
 
-PUMA = (Path(__file__).resolve().parents[1] / 'config' / 'puma.urdf').read_text(encoding='utf-8')
+PUMA = puma_description()
 ROBOT = Robot(PUMA, 'ft_sensor')
 BLOCK = aluminium_block()
 NOTHING: FloatArray = np.zeros(10)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,7 +26,7 @@ from load_identification.signals.gravity import MotionOfUnknownRobot
 from load_identification.signals.motion_filter import MotionFilter
 from load_identification.signals.rest import standing
 from load_identification.signals.synchronizer import Synchronizer
-from load_identification.simulation.robots import SCARA
+from load_identification.simulation.robots import SCARA, puma_description
 from load_identification.simulation.sensors import (
     Recording,
     SensorModel,
@@ -36,7 +35,7 @@ from load_identification.simulation.sensors import (
 )
 from load_identification.typing_aliases import IntArray
 
-URDF = (Path(__file__).parents[1] / 'config' / 'puma.urdf').read_text()
+URDF = puma_description()
 FRAME = 'ft_sensor'
 GRAVITY = (0.0, 0.0, -9.80665)
 RATE = 500.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,15 +20,10 @@ from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
-from load_identification.simulation.robots import SCARA, SEVEN_JOINTS, SIX_JOINTS, Arm
+from load_identification.simulation.robots import PUMA, SCARA, SEVEN_JOINTS, SIX_JOINTS, Arm
 from load_identification.simulation.sensors import aluminium_block, load_wrench
 from load_identification.typing_aliases import FloatArray
 
-PUMA = Arm(
-    (Path(__file__).parents[1] / 'config' / 'puma.urdf').read_text(),
-    'ft_sensor',
-    tuple(f'joint_{k}' for k in range(1, 7)),
-)
 ARMS = {'puma': PUMA, 'six': SIX_JOINTS, 'scara': SCARA, 'seven': SEVEN_JOINTS}
 BLOCK = aluminium_block()
 EXACT = EstimatorSettings(errors=NO_ERRORS)

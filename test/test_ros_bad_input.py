@@ -7,23 +7,36 @@ import pytest
 from changed_messages import (
     CASES,
     JOINTS,
-    NOT_FINITE,
     WRENCH,
-    edited,
+    YEARS,
+    Change,
     inserted,
-    with_frame,
+    put,
+    restamped,
+    with_stamp,
     without,
 )
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import AccelStamped, TwistStamped, Wrench, WrenchStamped
 from processes import ForkedProcess
-from ros_helpers import Pipeline, assert_holds
+from ros_helpers import Group, Pipeline, assert_holds, pieces
 from ros_messages import (
-    FRAME,
+    NAMESPACE,
+    NS,
     PUMA,
+    TRUTH,
     Message,
+    feed,
+    filtered_sample,
+    inertia_of,
     joint_message,
     recording,
+    stamp_of,
+    vector,
+    wrench_message,
 )
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
 
 @pytest.mark.parametrize('case', CASES)
@@ -37,50 +50,6 @@ def test_bad_messages_are_dropped_and_counted_and_the_estimate_holds(
     counted = {reason: live.dropped(reason) - before[reason] for reason in reasons}
     assert counted == reasons
     assert_holds(live)
-
-
-def test_velocity_and_effort_that_are_not_finite_cost_nothing(live: Pipeline) -> None:
-    def change(messages: list[Message]) -> list[Message]:
-        joints = [m.content for m in messages if isinstance(m.content, JointState)]
-        for k, content in enumerate(joints):
-            content.effort = [np.nan, np.inf, -np.inf, 1e300][: k % 5]
-            if k % 3 == 0:
-                content.velocity[k % 6] = NOT_FINITE[k % 9 // 3]
-        return messages
-
-    used = live.used
-    live.play(recording(velocity_noise=1e-4), change)
-    assert_holds(live)
-    # An output every 20 ms, but for half a window at either end; a restart may cost a tick.
-    assert live.used - used == pytest.approx((8.0 - 0.116) * 50, abs=8)
-
-
-@pytest.mark.parametrize('topic', [JOINTS, WRENCH, 'all'])
-def test_a_gap_is_not_bridged(live: Pipeline, topic: str) -> None:
-    live.settle()
-    used = live.used
-    live.play(recording(), without(topic, 3.0, 3.5))
-    assert_holds(live)
-    # Two windows more that are cut off.
-    outputs = (8.0 - 0.5 - 2 * 0.116) * 50
-    assert live.used - used == pytest.approx(outputs, abs=8)
-
-
-def test_a_joint_that_is_missing_for_a_while_costs_just_that_while(live: Pipeline) -> None:
-    def change(messages: list[Message]) -> list[Message]:
-        for message in messages[800:1000]:
-            if message.topic == JOINTS:
-                message.content.name = message.content.name[:5]
-                message.content.position = message.content.position[:5]
-        return messages
-
-    live.settle()
-    before, used = live.dropped('joint_missing'), live.used
-    live.play(recording(), change)
-    assert_holds(live)
-    assert live.dropped('joint_missing') - before == pytest.approx(100, abs=8)
-    outputs = (8.0 - 0.8 - 2 * 0.116) * 50
-    assert live.used - used == pytest.approx(outputs, abs=8)
 
 
 def test_a_thousand_joints_are_too_many_or_not_ours(live: Pipeline) -> None:
@@ -101,14 +70,6 @@ def test_a_thousand_joints_are_too_many_or_not_ours(live: Pipeline) -> None:
 
     live.play(recording(), ours_among_them)
     assert_holds(live)
-
-
-def test_a_leading_slash_of_the_frame_is_no_other_frame(live: Pipeline) -> None:
-    live.settle()
-    before = live.dropped('wrench_frame_changed')
-    live.play(recording(), edited(WRENCH, 0, *[with_frame(f'/{FRAME}')] * 700))
-    assert_holds(live)
-    assert live.dropped('wrench_frame_changed') == before
 
 
 def test_bytes_that_are_no_message_do_no_harm(live: Pipeline) -> None:
@@ -138,3 +99,182 @@ def test_garbage_for_a_description_is_refused_and_a_good_one_taken(
     live.group.describe(PUMA.replace('<robot', '<!-- again --><robot', 1))
     live.play(recording())
     assert_holds(live)
+
+
+def test_what_is_waited_for_is_said_in_words() -> None:
+    with Group() as group:
+        pipeline = Pipeline(group)
+        process = group.start()
+
+        def said(*words: str) -> bool:
+            return all(word in pipeline.words for word in words)
+
+        def wait_until_said(*words: str) -> None:
+            group.wait_for(lambda: said(*words), f'a status with {words}')
+            assert pipeline.status['state'] == 'waiting'
+
+        wait_until_said('/joint_states', '/wrench', 'robot description')
+        group.publisher(WrenchStamped, WRENCH)
+        group.publisher(JointState, JOINTS)
+        samples = pieces(group)
+
+        def play_until_said(
+            *words: str, change: Change = list, not_said: str = 'Traceback'
+        ) -> None:
+            group.wait_for(
+                lambda: said(*words) and not_said not in pipeline.words,
+                f'a status with {words}',
+                meanwhile=lambda: group.play(change(next(samples)), 2.0),
+            )
+
+        no_joints, no_wrench = without(JOINTS, 0.0, 1e9), without(WRENCH, 0.0, 1e9)
+        play_until_said('nothing on /joint_states', change=no_joints, not_said='/wrench')
+        play_until_said('nothing on /wrench for', change=no_wrench, not_said='/joint_states')
+        play_until_said('robot description', not_said='nothing on')
+        group.describe(PUMA.replace('ft_sensor', 'wrist_sensor'))
+        play_until_said("'ft_sensor'", "'wrist_sensor'")
+        group.describe(PUMA.replace('"joint_3"', '"elbow"'))
+        play_until_said('joint elbow')
+        assert pipeline.dropped('joint_missing') > 0
+        group.describe(PUMA)
+        pipeline.play(recording())
+        assert_holds(pipeline)
+        assert 'Traceback' not in process.output
+
+
+def test_publishers_that_cannot_be_heard_are_named() -> None:
+    with Group() as group:
+        pipeline = Pipeline(group)
+        group.start()
+        group.node.create_publisher(Wrench, WRENCH, 1)
+        description = group.node.create_publisher(String, '/robot_description', 1)
+        for words in (
+            '/outside sends geometry_msgs/msg/Wrench there, not geometry_msgs/msg/WrenchStamped',
+            'the robot description: /outside sends it with volatile durability, not transient',
+        ):
+            group.wait_for(lambda words=words: words in pipeline.words, words)
+        group.node.destroy_publisher(description)
+        group.describe()
+        group.wait_for(lambda: 'robot description' not in pipeline.words, 'the description')
+
+
+def test_what_comes_first_does_not_decide_what_is_used() -> None:
+    with Group() as group:
+        pipeline = Pipeline(group)
+        process = group.start()
+        for topic, kind in ((WRENCH, WrenchStamped), (JOINTS, JointState)):
+            publisher = group.publisher(kind, topic)
+            group.wait_for(publisher.get_subscription_count, f'subscription of {topic}')
+        base = group.next_base()
+        messages = []
+        for k in range(1, 101):
+            names = [f'joint_{k}_{j}' for j in range(300)]
+            stamp = base + k * 8_000_000
+            messages.append(Message(stamp, JOINTS, joint_message(stamp, names, np.zeros(300))))
+            wrench = wrench_message(stamp, 'nonsense' if k < 90 else '', np.ones(6))
+            messages.append(Message(stamp, WRENCH, wrench))
+        group.play(messages)
+        group.describe()
+        samples = pieces(group)
+        group.wait_for(
+            lambda: pipeline.used > 0,
+            'samples used',
+            meanwhile=lambda: group.play(next(samples)),
+        )
+        pipeline.play(recording())
+        assert_holds(pipeline)
+        assert 'Traceback' not in process.output
+
+
+def test_the_estimator_alone_survives_whatever_comes_on_the_filtered_topics() -> None:
+    exact = recording(noise=0.0)
+    kinds = {'wrench': WrenchStamped, 'twist': TwistStamped, 'accel': AccelStamped}
+    with Group() as group:
+        process = group.start('estimator')
+        pipeline = Pipeline(group)
+        for name, kind in kinds.items():
+            publisher = group.publisher(kind, f'{NAMESPACE}/filtered/{name}')
+            group.wait_for(publisher.get_subscription_count, f'subscription of {name}')
+        base = group.next_base()
+        samples = [
+            [m.content for m in filtered_sample(exact, k, base)] for k in range(len(exact.stamps))
+        ]
+        put('twist.angular.x', np.nan)(samples[500][1])
+        put('accel.linear.y', -np.inf)(samples[501][2])
+        put('accel.angular.z', 1e300)(samples[502][2])
+        put('wrench.force.z', np.nan)(samples[503][0])
+        put('wrench.force.x', 1e30)(samples[504][0])
+        for content in samples[505]:
+            restamped(-12_000_000)(content)
+        for content in samples[506]:
+            restamped(-3 * NS)(content)
+        for content in samples[507]:
+            restamped(YEARS)(content)
+        for content in samples[508]:
+            with_stamp(0, 0)(content)
+        # One topic of a sample is lost.
+        restamped(1)(samples[509][2])
+        messages = [
+            Message(base + int(stamp), f'{NAMESPACE}/filtered/{name}', content)
+            for stamp, sample in zip(exact.stamps, samples, strict=True)
+            for name, content in zip(kinds, sample, strict=True)
+        ]
+        for name in kinds:
+            messages.insert(900, Message(messages[900].due, f'{NAMESPACE}/filtered/{name}', b'?!'))
+        group.play(messages)
+        last = base + int(exact.stamps[-1])
+        group.wait_for(lambda: pipeline.newest == last, 'the inertia of the last sample')
+        pipeline.settle()
+        np.testing.assert_allclose(inertia_of(pipeline.inertias[-1]), TRUTH, rtol=1e-4, atol=1e-7)
+        assert pipeline.dropped('motion_not_finite') == 3
+        assert pipeline.dropped('filtered_stamp_stray') == 3
+        assert pipeline.dropped('filtered_stamp_zero') == 1
+        assert pipeline.used == len(samples) - 8
+        # What the fusion node reports, or somebody in its name.
+        diagnostics = group.publisher(DiagnosticArray, '/diagnostics')
+        group.wait_for(diagnostics.get_subscription_count, 'subscription of /diagnostics')
+        for value in ('9' * 5000, '²', '-1', '', '3'):
+            count = KeyValue(key='samples.dropped.x', value=value)
+            status = DiagnosticStatus(name='fusion', hardware_id=NAMESPACE, values=[count])
+            diagnostics.publish(DiagnosticArray(status=[status]))
+        group.wait_for(lambda: pipeline.dropped('x') == 3, 'the count that is one')
+        assert 'Traceback' not in process.output
+
+
+def test_the_filter_alone_survives_whatever_comes_on_the_synchronized_topics() -> None:
+    exact = recording(noise=0.0, velocity_noise=0.0)
+    kinds = {'joint_states': JointState, 'wrench': WrenchStamped}
+    topics = {f'/{name}': f'{NAMESPACE}/synchronized/{name}' for name in kinds}
+    with Group() as group:
+        group.describe()
+        process = group.start('filter')
+        heard: list[DiagnosticArray] = group.record(DiagnosticArray, '/diagnostics')
+        for name, kind in kinds.items():
+            publisher = group.publisher(kind, f'{NAMESPACE}/synchronized/{name}')
+            group.wait_for(publisher.get_subscription_count, f'subscription of {name}')
+        group.wait_for(lambda: 'using the robot description' in process.output, 'the description')
+        base = group.next_base()
+        messages = feed(exact, base)
+        for change, _ in CASES.values():
+            messages = change(messages)
+        with group.recorded((AccelStamped, f'{NAMESPACE}/filtered/accel')) as (accels,):
+            group.play([m._replace(topic=topics[m.topic]) for m in messages])
+            end = base + int(exact.stamps[-1]) - 90_000_000
+            group.wait_for(lambda: accels and stamp_of(accels[-1]) > end, 'the end of the stream')
+        assert len(accels) > 300
+        index = {base + int(stamp): k for k, stamp in enumerate(exact.stamps)}
+        late = [m for m in accels if stamp_of(m) > base + 6 * NS]
+        rows = [index[stamp_of(m)] for m in late]
+        np.testing.assert_allclose(
+            [vector(m.accel.linear) for m in late],
+            exact.motion.linear_acceleration[rows],
+            atol=0.2,
+        )
+        group.wait_for(
+            lambda: (
+                'samples.dropped.joint_state_length'
+                in {item.key for m in heard[-1:] for status in m.status for item in status.values}
+            ),
+            'counts on /diagnostics',
+        )
+        assert 'Traceback' not in process.output

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pinocchio
 import pytest
@@ -14,6 +12,7 @@ from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.simulation.puma import PAPER_START, puma_trajectory
+from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import (
     PUMA_ENCODER_RESOLUTION,
     Recording,
@@ -24,7 +23,7 @@ from load_identification.simulation.sensors import (
     simulate,
 )
 
-URDF = (Path(__file__).parents[1] / 'config' / 'puma.urdf').read_text()
+URDF = puma_description()
 VELOCITY_LIMIT = np.array([1.92, 1.51, 2.40, 5.34, 5.09, 5.74])
 EXACT = SensorModel(
     encoder_resolution=0.0,

@@ -149,6 +149,8 @@ SEVEN_JOINTS = Arm(
     tuple(f'left_{k}' for k in range(1, 8)),
 )
 
+PUMA = Arm(puma_description(), 'ft_sensor', tuple(f'joint_{k}' for k in range(1, 7)))
+
 ARMS = {'six_joints': SIX_JOINTS, 'scara': SCARA, 'seven_joints': SEVEN_JOINTS}
 
 
@@ -175,8 +177,8 @@ class Mount:
 
 MOUNTS = {
     'puma': Mount(
-        puma_description(),
-        'ft_sensor',
+        PUMA.urdf,
+        PUMA.sensor_frame,
         (-1.5, -1.5, -1.0, -2.0, -1.5, -2.5),
         (1.5, 0.5, 1.5, 2.0, 1.5, 2.5),
         (1.4, 0.9, 2.2, 3.5, 3.5, 4.5),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from itertools import pairwise
 
 import numpy as np
 
@@ -149,9 +149,7 @@ def recorded(scenario: str, seed: int) -> Run:
 def pieces(batch: FilteredBatch) -> list[FilteredBatch]:
     """Cut a batch into pieces of `STEP`."""
     edges = np.flatnonzero(np.diff((batch.stamps * 1e-9 / STEP).astype(int))) + 1
-    names = [name for name in vars(batch) if isinstance(getattr(batch, name), np.ndarray)]
-    cut = {name: np.split(getattr(batch, name), edges) for name in names}
     return [
-        replace(batch, **cast('dict[str, Any]', {name: cut[name][k] for name in names}))
-        for k in range(len(edges) + 1)
+        batch.select(slice(first, last))
+        for first, last in pairwise([0, *edges.tolist(), len(batch.stamps)])
     ]
