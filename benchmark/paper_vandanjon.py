@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import load_identification  # noqa: F401  (before NumPy: one thread)
 
@@ -76,6 +77,16 @@ OTHERS, ALLOWED = 10, 0.05
 WEIGHTLESS = np.zeros(3)
 
 
+@dataclass(frozen=True, eq=False)
+class Reading(Experiment):
+    """One equation of a motion in which all three joints move."""
+
+    @property
+    def readings(self) -> tuple[Experiment, ...]:
+        """Itself: the others are listed beside it."""
+        return (self,)
+
+
 def mixed(posture: FloatArray, limits: Limits) -> list[Experiment] | None:
     """Return the five readings of a swing of joint 1, joints 2 and 3 moving a little, in phase."""
     swings = []
@@ -88,7 +99,7 @@ def mixed(posture: FloatArray, limits: Limits) -> list[Experiment] | None:
     amplitude = np.maximum(first.amplitude, second.amplitude)
     motion = Oscillation(posture, amplitude, np.zeros(3), first.frequency, first.periods)
     read = ((INERTIAL, 0), (CENTRIFUGAL, 1), (COUPLING, 1), (CENTRIFUGAL, 2), (COUPLING, 2))
-    return [Experiment(kind, 0, measured, motion) for kind, measured in read]
+    return [Reading(kind, 0, measured, motion) for kind, measured in read]
 
 
 def candidates(limits: Limits) -> list[list[Experiment]]:
