@@ -29,7 +29,11 @@ from rich.table import Table
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.geometry import read_geometry
 from load_identification.simulation.in_mujoco.hexapod import Sensors
-from load_identification.simulation.in_mujoco.hexapod_trials import (
+from load_identification.simulation.robots import shipped_file
+from load_identification.typing_aliases import BoolArray, FloatArray
+
+# isort: split
+from hexapod_trials import (
     QUANTITIES,
     Found,
     compare,
@@ -38,8 +42,6 @@ from load_identification.simulation.in_mujoco.hexapod_trials import (
     truth,
     weightings,
 )
-from load_identification.simulation.robots import shipped_file
-from load_identification.typing_aliases import BoolArray, FloatArray
 
 WIDTH = 130
 """Of the tables [characters]."""

@@ -47,7 +47,7 @@ collect_ignore = [
 ]
 
 
-LONGEST = ('test_ros_recording', 'test_real_arms', 'test_events', 'test_hexapod_mujoco')
+LONGEST = ('test_ros_recording', 'test_real_arms', 'test_events', 'test_misfit')
 """Modules begun first: of what is begun late one worker alone would be left with these."""
 
 

@@ -584,9 +584,9 @@ def test_publishers_of_joints_that_are_not_required_are_ignored() -> None:
 
 
 @pytest.mark.parametrize('case', ['both', 'wrench', 'joints', 'no_wrench_after', 'ahead'])
-def test_memory_stays_fixed_over_millions_of_samples(case: str) -> None:
+def test_memory_stays_fixed_over_half_a_million_samples(case: str) -> None:
     synchronizer = Synchronizer(0.0, MAX_GAP)
-    ticks, per_tick = 120, 10_000
+    ticks, per_tick = 50, 10_000
     wrench, position = np.ones((per_tick, 6)), np.ones((per_tick, 2))
     most = 0
     for tick in range(ticks):
