@@ -35,6 +35,9 @@ class FusionNode(PipelineNode):
         self._starvation = Starvation()
         # What had been dropped, at each look within the last while.
         self._counts: deque[Counter[str]] = deque([Counter()], maxlen=round(LATELY / LOOK) + 1)
+        # How far apart the streams were at the last looks by which both had something new.
+        self._apart: deque[float] = deque([0.0], maxlen=3)
+        self._received = 0, 0
         self.report_regularly()
 
     def tick(self) -> None:
@@ -46,9 +49,12 @@ class FusionNode(PipelineNode):
     def look(self) -> None:
         """Notice samples that come and do not leave."""
         counts = self.counts()
-        came = self.inputs.joint_states.received + self.inputs.wrenches.received
-        self._starvation.note(came, self.stage.given, counts)
+        received = self.inputs.joint_states.received, self.inputs.wrenches.received
+        self._starvation.note(sum(received), self.stage.given, counts)
         self._counts.append(counts)
+        if all(now > before for now, before in zip(received, self._received, strict=True)):
+            self._apart.append(self.stage.apart)
+            self._received = received
 
     def reason(self) -> str:
         """Return which input is silent."""
@@ -71,5 +77,9 @@ class FusionNode(PipelineNode):
             if lately[reason] >= MANY
             for of in (wrenches if reason.startswith('wrench') else joint_states,)
         ]
+        least, most = min(self._apart), max(self._apart)
+        clocks = self.stage.out_of_step(least if least > 0.0 else min(most, 0.0))
+        if clocks:
+            words.append(f'{self.inputs.wrenches.topic} has {clocks}')
         received = {f'received{of.topic}': str(of.received) for of in (joint_states, wrenches)}
         return {**received, WARNING: joint_states.warning() or '; '.join(words)}

@@ -23,8 +23,8 @@ MOST_FOREIGN, FOREIGN_NS = 200, 500_000_000
 GIVEN_UP = 500
 """After so many wrenches in a row without a finite value, the sensor has lost a channel."""
 
-CLOCKS = 200_000_000
-"""Streams farther apart than this are said to have different clocks [ns]."""
+CLOCKS = 0.2
+"""Streams farther apart than this are said to have different clocks [s]."""
 
 
 class Synchronizer:
@@ -185,6 +185,19 @@ class Synchronizer:
         oldest = int(self._wrench_stamps[0]) if self._wrench_stamps.size else self._newest_wrench
         self.joints.trim(max(min(last, oldest - self._delay) - self._max_gap, last - self._hold))
 
+    @property
+    def apart(self) -> float:
+        """By how much the newest wrench is stamped ahead of the newest joint state [s]."""
+        joints, wrench = self.joints.newest_heard, self._wrench_gate.heard
+        return 0.0 if joints is None or wrench is None else (wrench - joints) * 1e-9
+
+    def out_of_step(self, apart: float) -> str:
+        """Return in words that the stamps of the two streams are so far apart [s], if they are."""
+        if abs(apart) <= CLOCKS:
+            return ''
+        side = 'ahead of' if apart > 0 else 'behind'
+        return f'stamps {abs(apart):.1f} s {side} /joint_states: clocks of two hosts?'
+
     def why_nothing(self, dropped: Counter[str]) -> str:
         """Return in words why all that comes is dropped, where that is so.
 
@@ -193,7 +206,6 @@ class Synchronizer:
         dropped : collections.Counter
             What has been dropped lately, by reason.
         """
-        joints, wrench = self.joints.newest_heard, self._wrench_gate.heard
         reason = dropped.most_common(1)[0][0] if dropped else ''
         if self._foreign and 'wrench_frame_changed' in dropped:
             return (
@@ -208,17 +220,16 @@ class Synchronizer:
         ):
             if reason == f'{count}_stamp_zero':
                 return f'all of {topic} dropped: stamps of zero: no header.stamp filled in?'
+            if reason == f'{count}_stamp_not_increasing':
+                return f'all of {topic} dropped: stamps stand still: a driver or a clock paused?'
             if period > self._max_gap:
                 return (
                     f'all of {topic} dropped: published every {period * 1e-9:.2f} s: '
                     f'set max_gap to {3e-9 * period:.1g}'
                 )
-        if joints is not None and wrench is not None and abs(wrench - joints) > CLOCKS:
-            side = 'ahead of' if wrench > joints else 'behind'
-            return (
-                f'all of /wrench dropped: stamps {abs(wrench - joints) * 1e-9:.1f} s {side} '
-                '/joint_states: clocks of two hosts?'
-            )
+        clocks = self.out_of_step(self.apart)
+        if clocks:
+            return f'all of /wrench dropped: {clocks}'
         if reason == 'joint_state_jump':
             return (
                 'all of /joint_states dropped: positions jump farther than joints can move: '

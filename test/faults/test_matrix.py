@@ -99,6 +99,18 @@ def held_positions() -> Edit:
     return change
 
 
+def standing_still() -> Edit:
+    """Return an edit that repeats the first stamp, as where simulated time pauses."""
+    first: list[int] = []
+
+    def change(message: Message) -> Message:
+        first.append(message.due)
+        with_stamp(*divmod(first[0], NS))(message.content)
+        return message
+
+    return change
+
+
 def scaled(factor: float, shift: float = 0.0) -> Edit:
     """Return an edit that scales the wrench, and shifts its forces [N]."""
 
@@ -158,6 +170,9 @@ FAULTS: dict[str, Fault] = {
     'nothing': Fault(silent(WRENCH, JOINTS), f'{JOINTS}.*{WRENCH}|no .*sample'),
     'wrench 2 s ahead': Fault(on(WRENCH, restamped(2 * NS)), 'clocks'),
     'wrench 2 s behind': Fault(on(WRENCH, restamped(-2 * NS)), WRENCH),
+    'wrench 0.5 s ahead': Fault(on(WRENCH, restamped(NS // 2)), 'clocks'),
+    'wrench 0.5 s behind': Fault(on(WRENCH, restamped(-NS // 2)), 'clocks'),
+    'stamps that stand still': Fault(standing_still(), 'stamps stand still'),
     'joint states 2 s ahead': Fault(on(JOINTS, restamped(2 * NS)), JOINTS),
     'joint states 2 s behind': Fault(on(JOINTS, restamped(-2 * NS)), JOINTS),
     'wrench without stamps': Fault(on(WRENCH, with_stamp(0, 0)), 'stamps of zero'),
