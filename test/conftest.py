@@ -109,6 +109,16 @@ def fed() -> Iterator[Any]:
 
 
 @pytest.fixture(scope='module')
+def running() -> Iterator[Any]:
+    """A ROS graph with the single process and nothing that feeds it, a `ros_helpers.Group`."""
+    from ros_helpers import Group
+
+    with Group() as group:
+        group.start()
+        yield group
+
+
+@pytest.fixture(scope='module')
 def process(fed: Any) -> Iterator[Any]:
     """The single process with default parameters; it lives through all tests of a module."""
     process = fed.start()

@@ -75,27 +75,19 @@ class Controller:
 
 
 @pytest.fixture(scope='module')
-def group() -> Iterator[Group]:
-    """Return a ROS graph with a pipeline."""
-    with Group() as group:
-        group.start()
-        yield group
-
-
-@pytest.fixture(scope='module')
-def cell(group: Group) -> Iterator[tuple[WatchedArm, Controller]]:
+def cell(running: Group) -> Iterator[tuple[WatchedArm, Controller]]:
     """Return an arm in that graph, with its controller."""
-    with WatchedArm(group.node.context) as arm:
+    with WatchedArm(running.node.context) as arm:
         controller = Controller(arm)
-        group.wait_for(lambda: not arm.unheard, 'the pipeline')
+        running.wait_for(lambda: not arm.unheard, 'the pipeline')
         yield arm, controller
 
 
 @pytest.fixture
-def arm(group: Group, cell: tuple[WatchedArm, Controller]) -> WatchedArm:
+def arm(running: Group, cell: tuple[WatchedArm, Controller]) -> WatchedArm:
     """Return the arm in its pose, and nothing on its way to it."""
     arm, controller = cell
-    group.wait_for(lambda: not controller.waiting, 'the goals of the test before')
+    running.wait_for(lambda: not controller.waiting, 'the goals of the test before')
     controller.accepts, arm.stuck = True, False
     arm.go(POSE)
     arm.trajectories.clear()
@@ -109,11 +101,11 @@ def started(group: Group) -> Program:
 
 
 @pytest.fixture
-def moving(group: Group, arm: WatchedArm) -> Iterator[Program]:
+def moving(running: Group, arm: WatchedArm) -> Iterator[Program]:
     """Return the program while the arm moves; again where a busy machine has had it stopped."""
     for _ in range(TRIES):
-        run = started(group)
-        group.wait_for(lambda run=run: run.ended or arm.turned > np.deg2rad(3.0), 'motion')
+        run = started(running)
+        running.wait_for(lambda run=run: run.ended or arm.turned > np.deg2rad(3.0), 'motion')
         if not run.ended:
             break
         run.close()
@@ -137,10 +129,10 @@ def test_ctrl_c_brings_the_arm_to_rest_by_a_goal(arm: WatchedArm, moving: Progra
 
 
 def test_goal_that_is_refused_moves_nothing(
-    group: Group, cell: tuple[WatchedArm, Controller], arm: WatchedArm
+    running: Group, cell: tuple[WatchedArm, Controller], arm: WatchedArm
 ) -> None:
     cell[1].accepts = False
-    run = started(group)
+    run = started(running)
     assert run.wait() == STOPPED, run.output
     assert f'Stopped: the controller refuses what {ACTION} sends' in run.output
     assert not arm.trajectories
@@ -149,16 +141,16 @@ def test_goal_that_is_refused_moves_nothing(
 
 @pytest.mark.parametrize('by', ['controller', 'operator'])
 def test_nothing_is_sent_after_a_goal_that_somebody_has_ended(
-    group: Group, cell: tuple[WatchedArm, Controller], arm: WatchedArm, by: str
+    running: Group, cell: tuple[WatchedArm, Controller], arm: WatchedArm, by: str
 ) -> None:
     controller = cell[1]
     words = f'Stopped: the goal of {ACTION} was ended'
-    operator = group.node.create_client(CancelGoal, f'{ACTION}/_action/cancel_goal')
-    group.wait_for(operator.service_is_ready, 'the service that cancels')
+    operator = running.node.create_client(CancelGoal, f'{ACTION}/_action/cancel_goal')
+    running.wait_for(operator.service_is_ready, 'the service that cancels')
     for _ in range(TRIES):
-        run = started(group)
+        run = started(running)
         # A goal just begun: there is time until the next one to be told that it has ended.
-        group.wait_for(lambda run=run: run.ended or len(arm.trajectories) == 2, 'motion')
+        running.wait_for(lambda run=run: run.ended or len(arm.trajectories) == 2, 'motion')
         if by == 'operator':
             # No goal named and no time: all of them.
             operator.call_async(CancelGoal.Request())

@@ -40,18 +40,10 @@ def whole_demo() -> Iterator[Program]:
 
 
 @pytest.fixture(scope='module')
-def group() -> Iterator[Group]:
-    """Return a ROS graph with a pipeline."""
-    with Group() as group:
-        group.start()
-        yield group
-
-
-@pytest.fixture(scope='module')
-def cell(group: Group) -> Iterator[WatchedArm]:
+def cell(running: Group) -> Iterator[WatchedArm]:
     """Return an arm in that graph."""
-    with WatchedArm(group.node.context) as arm:
-        group.wait_for(lambda: not arm.unheard, 'the pipeline')
+    with WatchedArm(running.node.context) as arm:
+        running.wait_for(lambda: not arm.unheard, 'the pipeline')
         yield arm
 
 
@@ -66,14 +58,14 @@ def arm(cell: WatchedArm) -> WatchedArm:
 
 
 @pytest.fixture
-def moving(group: Group, arm: WatchedArm) -> Iterator[Program]:
+def moving(running: Group, arm: WatchedArm) -> Iterator[Program]:
     """Return the program while the arm moves.
 
     Again where it has ended before: a busy machine lets an arm fall silent, which is stopped.
     """
     for _ in range(TRIES):
-        run = started(group, '--execute', '--yes')
-        if begun(group, arm, run):
+        run = started(running, '--execute', '--yes')
+        if begun(running, arm, run):
             break
         run.close()
         arm.go(POSE)
@@ -82,9 +74,9 @@ def moving(group: Group, arm: WatchedArm) -> Iterator[Program]:
     run.close()
 
 
-def begun(group: Group, arm: WatchedArm, run: Program) -> bool:
+def begun(running: Group, arm: WatchedArm, run: Program) -> bool:
     """Wait until the arm has moved, or the program has ended without; tell which."""
-    group.wait_for(lambda: run.ended or arm.turned > np.deg2rad(5.0), 'motion')
+    running.wait_for(lambda: run.ended or arm.turned > np.deg2rad(5.0), 'motion')
     return not run.ended
 
 
@@ -103,9 +95,9 @@ def stopped(run: Program, words: str) -> None:
 
 
 def test_motion_is_shown_and_nothing_sent_unless_asked_for_and_confirmed(
-    group: Group, arm: WatchedArm
+    running: Group, arm: WatchedArm
 ) -> None:
-    shown, unconfirmed = started(group), started(group, '--execute')
+    shown, unconfirmed = started(running), started(running, '--execute')
     assert shown.wait() == DONE, shown.output
     assert unconfirmed.wait() == NOT_IDENTIFIED, unconfirmed.output
     for words in ('joint_4', 'joint_6', 'is not known', 'Nothing is sent without --execute'):
@@ -116,17 +108,17 @@ def test_motion_is_shown_and_nothing_sent_unless_asked_for_and_confirmed(
         run.close()
 
 
-def test_refused_motion_says_why(group: Group, arm: WatchedArm) -> None:
+def test_refused_motion_says_why(running: Group, arm: WatchedArm) -> None:
     box = ('0.91', '1.2', '-0.5', '0.5', '0.3', '1.2')
-    run = started(group, '--execute', '--yes', '--keep-out', *box)
+    run = started(running, '--execute', '--yes', '--keep-out', *box)
     assert run.wait() == CANNOT_RUN, run.output
     assert re.search(f'error: .* and {BOX} .* are kept', run.output), run.output
     assert not arm.trajectories
     run.close()
 
 
-def test_arm_that_has_moved_since_the_plan_stays(group: Group, arm: WatchedArm) -> None:
-    run = started(group, '--execute', typed=True)
+def test_arm_that_has_moved_since_the_plan_stays(running: Group, arm: WatchedArm) -> None:
+    run = started(running, '--execute', typed=True)
     run.wait_for_line('Send it to')
     arm.go(POSE + np.deg2rad([0.0, 0.0, 3.0, 0.0, 0.0, 0.0]))
     run.type('y\n')
@@ -148,13 +140,13 @@ def test_ctrl_c_brings_the_arm_to_rest_on_its_path_within_half_a_second(
 
 
 def test_killed_process_leaves_the_arm_at_rest_within_a_segment(
-    group: Group, arm: WatchedArm, moving: Program
+    running: Group, arm: WatchedArm, moving: Program
 ) -> None:
     moving.send(signal.SIGKILL)
     killed = time.time_ns()
     moving.wait()
     over = killed + 3 * NS
-    group.wait_for(lambda: time.time_ns() > over, 'the end of the segment')
+    running.wait_for(lambda: time.time_ns() > over, 'the end of the segment')
     assert arm.rests_from(killed) - killed <= 2.0 * NS
     for trajectory in arm.trajectories:
         last = trajectory.points[-1]
@@ -162,15 +154,15 @@ def test_killed_process_leaves_the_arm_at_rest_within_a_segment(
         np.testing.assert_array_equal(last.velocities, 0.0)
 
 
-def test_contact_stops_the_arm(group: Group, arm: WatchedArm, moving: Program) -> None:
+def test_contact_stops_the_arm(running: Group, arm: WatchedArm, moving: Program) -> None:
     moving.wait_for_line('com ')
     arm.external = np.array([25.0, -15.0, 10.0, 0.0, 0.0, 0.0])
     stopped(moving, 'contact, or what is carried has moved')
 
 
-def test_arm_that_does_not_follow_is_given_up(group: Group, arm: WatchedArm) -> None:
+def test_arm_that_does_not_follow_is_given_up(running: Group, arm: WatchedArm) -> None:
     arm.stuck = True
-    run = started(group, '--execute', '--yes')
+    run = started(running, '--execute', '--yes')
     stopped(run, r'joint_\d is \d+\.\d° off its path')
     run.close()
 
@@ -185,9 +177,9 @@ def test_arm_that_is_held_up_is_told_to_stay_where_it_is(arm: WatchedArm, moving
     np.testing.assert_array_equal(last.velocities, 0.0)
 
 
-def test_clock_is_that_of_the_arm_whatever_a_gripper_has(group: Group, arm: WatchedArm) -> None:
-    gripper = group.node.create_publisher(JointState, JOINT_STATES, RELIABLE)
-    listener, joints = ArmListener(group.node), arm.robot.joints
+def test_clock_is_that_of_the_arm_whatever_a_gripper_has(running: Group, arm: WatchedArm) -> None:
+    gripper = running.node.create_publisher(JointState, JOINT_STATES, RELIABLE)
+    listener, joints = ArmListener(running.node), arm.robot.joints
     ahead = joint_message(time.time_ns() + 5 * NS, ['finger'], [0.0])
 
     def heard() -> bool:
@@ -195,22 +187,22 @@ def test_clock_is_that_of_the_arm_whatever_a_gripper_has(group: Group, arm: Watc
         listener.update()
         return listener.position([*joints, 'finger']) is not None
 
-    group.wait_for(heard, 'arm and gripper')
+    running.wait_for(heard, 'arm and gripper')
     assert abs(listener.now(joints) - time.time_ns()) < NS
     # Of one arm they must not be two.
     assert 'joint_1 is 5' in listener.stale([*joints, 'finger'])
 
 
-def test_positions_that_are_no_numbers_do_not_count(group: Group) -> None:
-    publisher = group.node.create_publisher(JointState, JOINT_STATES, RELIABLE)
-    listener = ArmListener(group.node)
+def test_positions_that_are_no_numbers_do_not_count(running: Group) -> None:
+    publisher = running.node.create_publisher(JointState, JOINT_STATES, RELIABLE)
+    listener = ArmListener(running.node)
 
     def heard() -> bool:
         publisher.publish(joint_message(time.time_ns(), ['finger', 'thumb'], [np.nan, 0.0]))
         listener.update()
         return listener.position(['thumb']) is not None
 
-    group.wait_for(heard, 'the thumb')
+    running.wait_for(heard, 'the thumb')
     assert listener.position(['finger']) is None
 
 
@@ -241,11 +233,11 @@ def test_silence_of_an_input_stops_the_arm(
     assert last.sec + last.nanosec / NS < 0.5
 
 
-def test_silence_of_the_pipeline_stops_the_arm(group: Group, arm: WatchedArm) -> None:
-    (pipeline,) = group._processes
+def test_silence_of_the_pipeline_stops_the_arm(running: Group, arm: WatchedArm) -> None:
+    (pipeline,) = running._processes
     for _ in range(TRIES):
-        run = started(group, '--execute', '--yes')
-        begun(group, arm, run)
+        run = started(running, '--execute', '--yes')
+        begun(running, arm, run)
         pipeline.send(signal.SIGSTOP)
         try:
             run.wait()
@@ -260,10 +252,10 @@ def test_silence_of_the_pipeline_stops_the_arm(group: Group, arm: WatchedArm) ->
 
 
 def test_controller_that_is_not_there_is_named_with_those_that_are(
-    group: Group, arm: WatchedArm
+    running: Group, arm: WatchedArm
 ) -> None:
-    sender = TopicSender(group.node, '/nobody/joint_trajectory')
-    group.wait_for(lambda: TRAJECTORY in sender.unheard(), 'the other topic')
+    sender = TopicSender(running.node, '/nobody/joint_trajectory')
+    running.wait_for(lambda: TRAJECTORY in sender.unheard(), 'the other topic')
     assert sender.unheard().startswith('nobody listens to /nobody/joint_trajectory')
 
 

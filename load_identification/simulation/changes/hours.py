@@ -29,29 +29,31 @@ from load_identification.simulation.changes.runs import (
 from load_identification.simulation.sensors import WRIST_SENSOR, simulate
 from load_identification.typing_aliases import FloatArray
 
+DRIFT = 4.0 / 300.0
+"""Of the force offset [N/s]."""
 
-def nominal(minutes: int, seed: int = 0) -> tuple[list[str], float]:
+
+def nominal(minutes: int) -> tuple[list[str], float]:
     """Return the events in so many minutes of ordinary motion, and the error of the mass [kg].
 
     Every minute another motion: half of them smooth and fast, half moves from pose to pose with
     rests between.
     """
     stage = settings.payload_estimator(Parameters())
-    robot, load = Robot(URDF, FRAME), drawn_load(np.random.default_rng(seed), 1.2)
+    robot, load = Robot(URDF, FRAME), drawn_load(np.random.default_rng(0), 1.2)
     for minute in range(minutes):
-        chosen = seed + minute
         parts: list[Sines | Move]
         if minute % 2:
-            start = np.random.default_rng(chosen).uniform(-0.5, 0.5, 6)
-            parts = [random_sines(start, Limits(LOWER, UPPER, FASTEST), 60.0, chosen)]
+            start = np.random.default_rng(minute).uniform(-0.5, 0.5, 6)
+            parts = [random_sines(start, Limits(LOWER, UPPER, FASTEST), 60.0, minute)]
         else:
-            p = [moves(60 * chosen + k) for k in range(3)]
+            p = [moves(60 * minute + k) for k in range(3)]
             path = [pose for each in p for pose in each]
             parts = []
             for a, b in pairwise(path):
                 time = max(MOVE, float(np.max(np.abs(b - a) / FASTEST)) * 2.1)
                 parts += [Move(a, b, time), Move(b, b, 1.0)]
-        recording = simulate(robot, JointPath(tuple(parts)), load, WRIST_SENSOR, RATE, chosen)
+        recording = simulate(robot, JointPath(tuple(parts)), load, WRIST_SENSOR, RATE, minute)
         later = replace(recording, stamps=recording.stamps + minute * 90_000_000_000)
         for piece in pieces(filtered(later)[0]):
             stage.update(piece)
@@ -60,24 +62,24 @@ def nominal(minutes: int, seed: int = 0) -> tuple[list[str], float]:
     return events, np.nan if estimate is None else float(estimate.values[0] - load.mass)
 
 
-def drifting(minutes: int, rate: float = 4.0 / 300.0, seed: int = 0) -> FloatArray:
+def drifting(minutes: int) -> FloatArray:
     """Return the mass in so many minutes of drift, as a part of the truth, each half second.
 
     The force offset drifts steadily, in a direction of the sensor, and the torque offset by 0.02 m
     times as much; once a minute the arm moves slowly to another pose and back.
     """
     stage = settings.payload_estimator(Parameters())
-    rng, robot = np.random.default_rng(seed), Robot(URDF, FRAME)
+    rng, robot = np.random.default_rng(0), Robot(URDF, FRAME)
     load = drawn_load(rng, 1.2)
     direction = np.concatenate([unit(rng), 0.02 * unit(rng)])
     ratios = []
     for minute in range(minutes):
-        p = moves(seed + minute)
+        p = moves(minute)
         rest = Move(p[3], p[3], 50.0)
         slow = JointPath((Move(p[3], p[4], 5.0), Move(p[4], p[3], 5.0), rest))
         recording = simulate(robot, slow, load, WRIST_SENSOR, RATE, minute)
         stamps = recording.stamps + minute * 60_000_000_000
-        drift = rate * (stamps * 1e-9)[:, None] * direction
+        drift = DRIFT * (stamps * 1e-9)[:, None] * direction
         moved = replace(recording, stamps=stamps, wrench=recording.wrench + drift)
         for piece in pieces(filtered(moved)[0]):
             stage.update(piece)
