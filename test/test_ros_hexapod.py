@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from exact_hexapod import exact_legs
 from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
-from processes import CODE
+from processes import Program
 from ros_helpers import RELIABLE, Group, Pipeline, assert_refused_from_two
 from ros_messages import NAMESPACE, NS, Message, stamped
 from sensor_msgs.msg import JointState
@@ -48,6 +46,15 @@ def leg_states(
     stamps = clean.stamps + round(begin * NS)
     effort = clean.effort + friction + noise * rng.standard_normal(clean.effort.shape)
     return EffortBatch(clean.names, stamps, clean.position, clean.velocity, effort)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def whole_demo() -> Iterator[Program]:
+    """Start the demonstration; the other tests run in its time, for it takes 25 s."""
+    with Group() as group:
+        run = Program(group, 'hexapod_demo', '--duration', '24', '--speed', '2.5')
+        yield run
+        run.close()
 
 
 @pytest.fixture(scope='module')
@@ -333,42 +340,27 @@ def _write(folder: Path, document: Any) -> Path:
     return path
 
 
-def run_demo(group: Group, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `hexapod_demo` as a person would, on the domain of a group."""
-    return subprocess.run(
-        [sys.executable, '-m', 'load_identification.commands.hexapod_demo', *arguments],
-        env=os.environ
-        | {
-            'ROS_DOMAIN_ID': str(group.domain),
-            'PYTHONPATH': str(CODE),
-            'PYTHONIOENCODING': 'utf-8',
-        },
-        capture_output=True,
-        encoding='utf-8',
-        timeout=600,
-        check=False,
-    )
-
-
-def test_the_demo_finds_its_load_over_topics(group: Group) -> None:
-    run = run_demo(group, '--duration', '24', '--speed', '2.5')
-    assert run.returncode == 0, run.stdout + run.stderr
+def test_the_demo_finds_its_load_over_topics(whole_demo: Program) -> None:
+    status, output = whole_demo.wait(), whole_demo.output
+    assert status == 0, output
     # No terminal, so a line every few seconds.
-    assert 'platform alone: 0 of 27 s' in run.stdout
-    assert re.search(r'with the load: \d+ of 27 s, mass 22\.\d+ ± 0\.\d+ kg', run.stdout)
-    assert 'The estimate holds' in run.stdout
-    assert '22.26' in run.stdout
-    assert 'two steps (the paper)' in run.stdout
+    assert 'platform alone: 0 of 27 s' in output
+    assert re.search(r'with the load: \d+ of 27 s, mass 22\.\d+ ± 0\.\d+ kg', output)
+    assert 'The estimate holds' in output
+    assert '22.26' in output
+    assert 'two steps (the paper)' in output
 
 
 def test_the_demo_keeps_away_from_a_real_machine(group: Group) -> None:
     group.publisher(JointState, '/joint_states')
-    run = run_demo(group, str(GEOMETRY_FILE))
-    assert run.returncode == 2
-    assert 'somebody else publishes /joint_states' in run.stderr
+    run = Program(group, 'hexapod_demo', str(GEOMETRY_FILE))
+    assert run.wait() == 2
+    assert 'somebody else publishes /joint_states' in run.output
+    run.close()
 
 
 def test_the_demo_says_what_is_wrong_with_a_geometry(group: Group, tmp_path: Path) -> None:
-    run = run_demo(group, str(tmp_path / 'none.yaml'))
-    assert run.returncode == 2
-    assert run.stderr.count('\n') == 1
+    run = Program(group, 'hexapod_demo', str(tmp_path / 'none.yaml'))
+    assert run.wait() == 2
+    assert run.output.count('\n') == 1
+    run.close()
