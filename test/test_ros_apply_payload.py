@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -424,21 +423,16 @@ def test_franka_is_told_of_the_payload_besides_its_tool(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(('driver', 'package'), [('ur', 'ur_msgs'), ('franka', 'franka_msgs')])
-def test_an_interface_that_is_missing_is_named(driver: str, package: str, tmp_path: Path) -> None:
+def test_an_interface_that_is_missing_is_named(
+    group: Group, driver: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Hides what may be installed.
     (tmp_path / package).mkdir()
     (tmp_path / package / '__init__.py').write_text("raise ImportError('not there')")
-    before = os.environ.get('PYTHONPATH')
-    os.environ['PYTHONPATH'] = str(tmp_path)
-    try:
-        with Group() as group:
-            process = group.start('load_identification', {'payload_driver': driver})
-            assert process.wait() == 2
-            said = process.output
-    finally:
-        os.environ.pop('PYTHONPATH')
-        if before is not None:
-            os.environ['PYTHONPATH'] = before
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    process = group.start('load_identification', {'payload_driver': driver})
+    assert process.wait() == 2
+    said = process.output
     assert re.search(
         rf"parameter payload_driver is '{driver}', which needs {package}/srv/\w+: not there\. "
         r"Install it \(apt install ros-.*\), or set payload_driver to 'none'",
