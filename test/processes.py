@@ -78,6 +78,7 @@ class ForkedProcess:
         Where it begins, under load_identification.
     arguments : sequence of str
     environment : mapping
+        What it is typed and writes is below ROS_HOME.
     before : str
         Python run in it first, to make it fail in ways that no input does.
     typed : bool
@@ -94,8 +95,8 @@ class ForkedProcess:
         typed: bool = False,
     ) -> None:
         self.module = module
-        self._folder = tempfile.TemporaryDirectory(prefix='load_identification_test_')
-        self._typed, self._written = (Path(self._folder.name, name) for name in ('in', 'out'))
+        folder = tempfile.mkdtemp(dir=environment['ROS_HOME'])
+        self._typed, self._written = (Path(folder, name) for name in ('in', 'out'))
         os.mkfifo(self._typed)
         self._written.touch()
         streams = str(self._typed) if typed else os.devnull, str(self._written)
@@ -163,11 +164,10 @@ class ForkedProcess:
         if self.left_behind:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.join()
-        self._folder.cleanup()
 
 
 class Program(ForkedProcess):
-    """A program as a person starts it, on the domain of a group.
+    """A program as a person starts it, on the domain of a group, which ends it in the end.
 
     Parameters
     ----------
@@ -183,6 +183,7 @@ class Program(ForkedProcess):
         self._group = group
         own = os.environ | {'ROS_DOMAIN_ID': str(group.domain)}
         super().__init__(f'commands.{module}', 'main', arguments, own, typed=typed)
+        group.adopt(self)
 
     def wait_for_line(self, text: str) -> None:
         """Wait until it has written a text; fail where it ends before."""

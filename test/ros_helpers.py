@@ -154,8 +154,12 @@ class Group:
         entry = 'nodes.transport.entry'
         process = ForkedProcess(entry, program, arguments, os.environ | own, before)
         process.module = module
-        self._processes.append(process)
+        self.adopt(process)
         return process
+
+    def adopt(self, process: ForkedProcess) -> None:
+        """End a process in the end."""
+        self._processes.append(process)
 
     def runs(self, module: str) -> bool:
         """Tell whether an executable has been started."""

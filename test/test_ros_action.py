@@ -108,7 +108,6 @@ def moving(running: Group, arm: WatchedArm) -> Iterator[Program]:
         running.wait_for(lambda run=run: run.ended or arm.turned > np.deg2rad(3.0), 'motion')
         if not run.ended:
             break
-        run.close()
         arm.go(POSE)
     assert not run.ended, run.output
     yield run
@@ -136,7 +135,6 @@ def test_goal_that_is_refused_moves_nothing(
     assert run.wait() == STOPPED, run.output
     assert f'Stopped: the controller refuses what {ACTION} sends' in run.output
     assert not arm.trajectories
-    run.close()
 
 
 @pytest.mark.parametrize('by', ['controller', 'operator'])
@@ -158,7 +156,6 @@ def test_nothing_is_sent_after_a_goal_that_somebody_has_ended(
             controller.end('path tolerance violated')
         assert run.wait() == STOPPED, run.output
         output = run.output
-        run.close()
         if words in output:
             break
         # A busy machine has told of it too late, or had the arm stopped before.

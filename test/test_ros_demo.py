@@ -68,58 +68,45 @@ def whole_run(
             text=True,
         )
         yield run, check
-        run.close()
         check.kill()
 
 
 def test_seen_publishers_are_refused(group: Group) -> None:
     group.publisher(WrenchStamped, '/wrench')
     run = Program(group, 'load_demo')
-    try:
-        status, output = run.wait(), run.output
-        assert status == demo.CANNOT_RUN
-        assert f'somebody else publishes /wrench on ROS domain {group.domain}' in output
-        assert 'ROS_DOMAIN_ID' in output
-        assert FIRST_LINE not in output
-        assert not run.left_behind
-    finally:
-        run.close()
+    status, output = run.wait(), run.output
+    assert status == demo.CANNOT_RUN
+    assert f'somebody else publishes /wrench on ROS domain {group.domain}' in output
+    assert 'ROS_DOMAIN_ID' in output
+    assert FIRST_LINE not in output
+    assert not run.left_behind
 
 
 def test_second_pipeline_is_refused(group: Group) -> None:
     group.publisher(DiagnosticStatus, f'{NAMESPACE}/status', LATCHED)
     run = Program(group, 'load_demo')
-    try:
-        assert run.wait() == demo.CANNOT_RUN
-        assert '--no-pipeline' in run.output
-    finally:
-        run.close()
+    assert run.wait() == demo.CANNOT_RUN
+    assert '--no-pipeline' in run.output
 
 
 def test_interruption_ends_the_pipeline_too(group: Group) -> None:
     run = Program(group, 'load_demo')
-    try:
-        run.wait_for_line(FIRST_LINE)
-        run.send(signal.SIGINT)
-        assert run.wait() == INTERRUPTED
-        assert 'interrupted' in run.output
-        assert 'Traceback' not in run.output
-        assert not run.left_behind
-    finally:
-        run.close()
+    run.wait_for_line(FIRST_LINE)
+    run.send(signal.SIGINT)
+    assert run.wait() == INTERRUPTED
+    assert 'interrupted' in run.output
+    assert 'Traceback' not in run.output
+    assert not run.left_behind
 
 
 def test_pipeline_of_others_is_fed_and_left_alone(group: Group) -> None:
     pipeline = group.start()
     run = Program(group, 'load_demo', '--no-pipeline')
-    try:
-        run.wait_for_line(FIRST_LINE)
-        run.send(signal.SIGTERM)
-        assert run.wait() == TERMINATED
-        assert 'Traceback' not in run.output
-        assert pipeline.alive
-    finally:
-        run.close()
+    run.wait_for_line(FIRST_LINE)
+    run.send(signal.SIGTERM)
+    assert run.wait() == TERMINATED
+    assert 'Traceback' not in run.output
+    assert pipeline.alive
 
 
 def test_silent_pipeline_is_named(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,6 @@ def whole_demo() -> Iterator[Program]:
     with Group() as group:
         run = Program(group, 'load_demo', '--guided')
         yield run
-        run.close()
 
 
 @pytest.fixture(scope='module')
@@ -67,7 +66,6 @@ def moving(running: Group, arm: WatchedArm) -> Iterator[Program]:
         run = started(running, '--execute', '--yes')
         if begun(running, arm, run):
             break
-        run.close()
         arm.go(POSE)
     assert not run.ended, run.output
     yield run
@@ -104,8 +102,6 @@ def test_motion_is_shown_and_nothing_sent_unless_asked_for_and_confirmed(
         assert words in shown.output
     assert 'Send it to /joint_trajectory_controller' in unconfirmed.output
     assert not arm.trajectories
-    for run in (shown, unconfirmed):
-        run.close()
 
 
 def test_refused_motion_says_why(running: Group, arm: WatchedArm) -> None:
@@ -114,7 +110,6 @@ def test_refused_motion_says_why(running: Group, arm: WatchedArm) -> None:
     assert run.wait() == CANNOT_RUN, run.output
     assert re.search(f'error: .* and {BOX} .* are kept', run.output), run.output
     assert not arm.trajectories
-    run.close()
 
 
 def test_arm_that_has_moved_since_the_plan_stays(running: Group, arm: WatchedArm) -> None:
@@ -124,7 +119,6 @@ def test_arm_that_has_moved_since_the_plan_stays(running: Group, arm: WatchedArm
     run.type('y\n')
     stopped(run, r'joint_3 is 3\.0° from where the plan has it.*plan again')
     assert not arm.trajectories
-    run.close()
 
 
 def test_ctrl_c_brings_the_arm_to_rest_on_its_path_within_half_a_second(
@@ -164,7 +158,6 @@ def test_arm_that_does_not_follow_is_given_up(running: Group, arm: WatchedArm) -
     arm.stuck = True
     run = started(running, '--execute', '--yes')
     stopped(run, r'joint_\d is \d+\.\d° off its path')
-    run.close()
 
 
 def test_arm_that_is_held_up_is_told_to_stay_where_it_is(arm: WatchedArm, moving: Program) -> None:
@@ -215,7 +208,6 @@ def test_arm_stays_where_the_pipeline_would_notice_nothing() -> None:
             words = r'Stopped: no estimates, .*: nothing on /wrench_of_another'
             assert re.search(words, run.output), run.output
             assert not arm.trajectories
-            run.close()
 
 
 @pytest.mark.parametrize(
@@ -234,7 +226,7 @@ def test_silence_of_an_input_stops_the_arm(
 
 
 def test_silence_of_the_pipeline_stops_the_arm(running: Group, arm: WatchedArm) -> None:
-    (pipeline,) = running._processes
+    pipeline, *_ = running._processes
     for _ in range(TRIES):
         run = started(running, '--execute', '--yes')
         begun(running, arm, run)
@@ -248,7 +240,6 @@ def test_silence_of_the_pipeline_stops_the_arm(running: Group, arm: WatchedArm) 
             break
         arm.go(POSE)
     stopped(run, 'no status of the pipeline for 3 s')
-    run.close()
 
 
 def test_controller_that_is_not_there_is_named_with_those_that_are(
@@ -271,7 +262,6 @@ def test_demonstration_identifies_all_within_15_seconds_of_motion_and_returns(
         with Group() as group:
             again = Program(group, 'load_demo', '--guided')
             status, output = again.wait(), again.output
-            again.close()
     assert status == load_demo.HOLDS, output
     (seconds,) = re.findall(r'^ *(\d+\.\d) s  inertia ±', output, re.MULTILINE)
     assert float(seconds) <= 15.0

@@ -54,7 +54,6 @@ def whole_demo() -> Iterator[Program]:
     with Group() as group:
         run = Program(group, 'hexapod_demo', '--duration', '24', '--speed', '2.5')
         yield run
-        run.close()
 
 
 @pytest.fixture(scope='module')
@@ -356,11 +355,9 @@ def test_the_demo_keeps_away_from_a_real_machine(group: Group) -> None:
     run = Program(group, 'hexapod_demo', str(GEOMETRY_FILE))
     assert run.wait() == 2
     assert 'somebody else publishes /joint_states' in run.output
-    run.close()
 
 
 def test_the_demo_says_what_is_wrong_with_a_geometry(group: Group, tmp_path: Path) -> None:
     run = Program(group, 'hexapod_demo', str(tmp_path / 'none.yaml'))
     assert run.wait() == 2
     assert run.output.count('\n') == 1
-    run.close()

@@ -69,7 +69,6 @@ def identified(group: Group) -> None:
     for _ in range(TRIES):
         run = Program(group, 'guided.identify_payload', *arguments)
         status, output = run.wait(), run.output
-        run.close()
         # A busy machine lets an arm fall silent, which is stopped.
         if 'Stopped: no ' not in output:
             break
