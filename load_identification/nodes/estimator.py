@@ -137,7 +137,8 @@ class EstimatorNode(PipelineNode):
         health = self._health(upstream)
         waiting = ''
         if ALIVE not in health.values():
-            waiting = upstream.warning or 'no channel of the wrench is alive: sensor or cable?'
+            dead = 'no channel of the wrench is alive: sensor or cable?'
+            waiting = upstream.warning or upstream.waiting_for or dead
         if self._starvation.lately:
             reason = self._starvation.lately.most_common(1)[0][0]
             waiting = f'all of filtered/* dropped: {reason}, see docs/interface.md'

@@ -143,6 +143,21 @@ def test_a_frame_that_no_joint_moves_is_named_and_passes(live: Live) -> None:
     assert words not in pipeline.words
 
 
+def test_a_description_of_another_robot_is_named_and_no_sensor_blamed(live: Live) -> None:
+    pipeline, _ = live
+    pipeline.play(recording())
+    messages, count = feed(recording(), pipeline.group.next_base()), len(pipeline.statuses)
+    pipeline.group.play(messages[:300], 1.0)
+    pipeline.group.describe('<robot name="other"><link name="base"/></robot>')
+    pipeline.group.play(messages[300:800], 1.0)
+    said = [status.message for status in pipeline.statuses[count:]]
+    assert any("frame 'ft_sensor' is not a link" in words for words in said)
+    assert not any('no channel of the wrench is alive' in words for words in said)
+    pipeline.group.describe()
+    pipeline.play(recording())
+    assert np.nanmax(np.abs(pipeline.errors())) < 4.0
+
+
 def test_stamps_of_zero_are_named(live: Live) -> None:
     base = live[0].group.next_base()
     messages = first(feed(recording(), base), 2.0)
