@@ -11,7 +11,7 @@ import numpy as np
 
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.estimation.misfit.evidence import averages, complete
-from load_identification.estimation.misfit.verdict import judged
+from load_identification.estimation.misfit.verdict import FEWEST_POSES, judged
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import CHANNELS, FilteredBatch
@@ -189,6 +189,7 @@ def _result(
     if estimate.identified[0]:
         reasons.append('inertia: poses at rest do not show it')
     warnings, calibration = tuple(map(_in_poses, estimate.warnings)), estimate.calibration
+    reasons = [words.replace('go on moving', 'add poses') for words in reasons]
     cause = _in_poses(_cause(estimator, batch, gravity))
     if cause:
         # What the errors of the cell make of it is not so, nor are its numbers.
@@ -227,7 +228,8 @@ def _cause(estimator: PayloadEstimator, batch: FilteredBatch, gravity: FloatArra
         return ''
     blocks = [samples.select(slice(k, k + 1)) for k in range(len(samples.stamps))]
     s = estimator.settings
-    return judged(averages(blocks, gravity), s.noise, s.errors.field, gravity, batch.robot).words
+    evidence = averages(blocks, gravity)
+    return judged(evidence, s.noise, s.errors.field, gravity, batch.robot, FEWEST_POSES).words
 
 
 def _outlier(left: FloatArray, poses: Poses) -> str:

@@ -27,6 +27,9 @@ from load_identification.typing_aliases import FloatArray
 SMALL = float(np.deg2rad(4.0))
 """A turn up to which a cell's own errors, learned as such, keep the intervals true [rad]."""
 
+AS_WELL = 0.05
+"""What leaves so little more explains as much, mean square [-]."""
+
 
 class Kind(Enum):
     """What may be wrong."""
@@ -94,10 +97,12 @@ def _about_gravity(task: Problem, gravity: FloatArray) -> list[Trial]:
     """Try gravity along every direction, and none at all: as if the load had no weight."""
     upright = gravity / np.linalg.norm(gravity)
     direction, information = best_direction(task, upright)
-    added = np.array([upright - direction, upright])
+    added = np.array([upright - direction, upright, upright + direction])
     left = (task.with_acceleration(added)[0] / task.count).tolist()
     rows = [partial(task.rows_with, each) for each in added]
-    say = partial(words.gravity, gravity, direction)
+    # At rest the opposite direction and a wrench of the other sign explain as much.
+    either = left[2] < 1.1 * left[0] + AS_WELL
+    say = partial(words.gravity, gravity, direction, either)
     small = bool(upright @ direction > np.cos(SMALL))
     return [
         Trial(Kind.GRAVITY, left[0], information, say, rows[0], small),
@@ -162,9 +167,6 @@ def _wrong_channels() -> FloatArray:
 
 
 WRONG_CHANNELS = _wrong_channels()
-
-AS_WELL = 0.05
-"""Channels that change least are taken of those that leave so little more, mean square [-]."""
 
 
 def _channels(task: Problem, evidence: Evidence) -> Trial:

@@ -50,6 +50,9 @@ DOUBTFUL = 8.0
 FEWEST, ALL_ROUND = 20, 3
 """Blocks, and directions of gravity in S, that anything may be told from."""
 
+FEWEST_POSES = 8
+"""As `FEWEST`, of poses at rest: each is another."""
+
 AMPLE, LARGE = 60, 20.0
 """Blocks, and a misfit [-], from which on that no cause explains it is worth a word."""
 
@@ -95,6 +98,7 @@ def judged(
     field: FloatArray,
     gravity: FloatArray,
     robot: Robot | None = None,
+    fewest: int = FEWEST,
 ) -> Verdict:
     """Find out why payload and offset do not explain what was measured.
 
@@ -107,6 +111,8 @@ def judged(
         As it is set, in the root [m/s²].
     robot : Robot, optional
         That whose joints have moved the sensor.
+    fewest : int
+        Blocks that anything may be told from.
     """
     count = len(evidence.wrench)
     if count < FEWEST_IN_DOUBT:
@@ -115,7 +121,7 @@ def judged(
     task = problem(evidence, scale, float(np.linalg.norm(gravity)))
     now, payload = task.alone()
     round_about = evidence.directions
-    enough = count >= FEWEST and round_about >= ALL_ROUND
+    enough = count >= fewest and round_about >= ALL_ROUND
     arm = float(np.linalg.norm(payload[1:4])) / max(float(payload[0]), LIGHTEST)
     if enough and arm > FARTHEST and now < EXPLAINED:
         return Verdict(now, Kind.UNITS, words.far(arm))

@@ -25,6 +25,9 @@ PUZZLE_WITHOUT_ROBOT = (
 )
 """Over topics the joints are not known, nor how the sensor lies in the root."""
 
+FAR = float(np.deg2rad(45.0))
+"""A gravity so far off may as well be a wrench of the other sign [rad]."""
+
 NEARLY = float(np.deg2rad(3.0))
 """So near to quarter turns a rotation is taken for one [rad]."""
 
@@ -60,7 +63,7 @@ def with_residuals(cause: str, before: FloatArray, after: FloatArray) -> str:
     return f'{cause} (residual {before[group]:.2g} → {after[group]:.2g} {unit})'
 
 
-def gravity(taken: FloatArray, direction: FloatArray, std: float) -> str:
+def gravity(taken: FloatArray, direction: FloatArray, either: bool, std: float) -> str:
     """Say that gravity points another way than it is taken for.
 
     Parameters
@@ -69,13 +72,20 @@ def gravity(taken: FloatArray, direction: FloatArray, std: float) -> str:
         In the root [m/s²].
     direction : (3,) array
         The true one, a unit vector.
+    either : bool
+        The opposite direction explains as much if the wrench has the other sign.
     std : float
         [rad].
     """
     strength = float(np.linalg.norm(taken))
-    angle = np.arccos(np.clip(taken @ direction / strength, -1.0, 1.0))
-    vector = ', '.join(f'{strength * x + 0.0:.2f}' for x in direction)
-    return f'gravity is {degrees(float(angle), std)} off the parameter: set gravity to [{vector}]'
+    angle = float(np.arccos(np.clip(taken @ direction / strength, -1.0, 1.0)))
+    said, opposite = (
+        ', '.join(f'{x + 0.0:.2f}' for x in along * strength * direction) for along in (1.0, -1.0)
+    )
+    words = f'gravity is {degrees(angle, std)} off the parameter: set gravity to [{said}]'
+    if either and angle > FAR:
+        words += f', or to [{opposite}] and wrench_convention to the other'
+    return words
 
 
 def world(turn: FloatArray, std: float) -> str:
