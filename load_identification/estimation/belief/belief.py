@@ -18,6 +18,7 @@ from load_identification.estimation.belief.error_scales import learned_scales
 from load_identification.estimation.belief.linearisation import (
     Start,
     has_moved,
+    is_due,
     is_known,
     thinned,
     told,
@@ -158,9 +159,8 @@ class Belief:
             age=self.age + elapsed,
             unrelaxed=self.unrelaxed + elapsed,
         )
-        if later.unrelaxed >= RELAX_EVERY and later.settled and self.model.systematic.size:
-            return later._relaxed()
-        return later
+        due = later.unrelaxed >= RELAX_EVERY and later.settled and self.model.systematic.size
+        return later._relaxed() if due else later
 
     def _relaxed(self) -> Belief:
         """Let the systematic errors become others, slowly; the load moves along (`relax`)."""
@@ -273,11 +273,11 @@ class Belief:
         later = replace(self, noise=noise, held=held, held_noise=assumed)
         body, part = self.values[self.model.body], told(later.held)
         std = std_of_last(self.triangle, PARAMETERS)
-        if has_moved(body, self.body, std, noise.each / assumed, part):
+        moved = has_moved(body, self.body, std, noise.each / assumed, part)
+        if moved and is_due(self.age, block.elapsed):
             later = later._evaluated_at(body)
         if self.age >= SETTLING and is_known(body, std / self.model.systematic.coarse, part):
-            settled = later._evaluated_at(body)
-            later = replace(settled, start=None, held=(), held_noise=None)
+            later = replace(later._evaluated_at(body), start=None, held=(), held_noise=None)
         return later
 
     def _evaluated_at(self, body: FloatArray) -> Belief:

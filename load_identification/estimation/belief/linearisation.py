@@ -27,6 +27,10 @@ evaluated anew [-]."""
 NOISE_MOVED = 1.3
 """A noise that has changed by this factor has the blocks kept evaluated anew [-]."""
 
+LATER = 0.05
+"""Part of its age after which the blocks kept may be evaluated anew once more [-]: they are seldom
+where a payload explains them, and at every block where none does."""
+
 
 class Start(NamedTuple):
     """What was known before the blocks that are kept; see `Belief`."""
@@ -56,6 +60,12 @@ def told(blocks: Sequence[Block]) -> slice:
 def is_known(body: FloatArray, std: FloatArray, part: slice) -> bool:
     """Tell whether a part of phi (10,) is known well enough to be linearised at for good."""
     return bool(np.all(std[part] <= _enough(body)[part]))
+
+
+def is_due(age: float, elapsed: float) -> bool:
+    """Tell whether an age [s] has come at which to look; `elapsed` [s] ago it was less."""
+    before, after = np.floor(np.log([max(age - elapsed, 1e-9), max(age, 1e-9)]) / LATER)
+    return bool(after > before)
 
 
 def has_moved(
