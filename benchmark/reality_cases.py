@@ -81,6 +81,9 @@ def _cases() -> dict[str, Case]:
     everything = Conditions(ORDINARY, tied=('smooth', 'cables'))
     cases |= {f'all/{m}': Case(m, everything) for m in ('rich', 'pauses')}
     cases['all/poses'] = replace(POSES, conditions=everything)
+    rubbing = Conditions(ORDINARY, tied=('friction',))
+    cases |= {f'friction/{m}': Case(m, rubbing) for m in ('rich', 'pauses', 'tool-down')}
+    cases['friction/poses'] = replace(POSES, conditions=rubbing)
     cases['compliance/rich'] = Case('rich', Conditions(compliance=12.0))
     for motion in ('rich', 'pauses'):
         cases[f'jitter/{motion}'] = Case(motion, replace(ordinary, jitter=1.5e-3))

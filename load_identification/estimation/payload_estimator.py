@@ -17,7 +17,7 @@ from load_identification.estimation.belief.claim import (
 )
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
-from load_identification.estimation.belief.prediction import robust_weights
+from load_identification.estimation.belief.prediction import robust_block
 from load_identification.estimation.calibration_check import CalibrationCheck
 from load_identification.estimation.changes.detection import ChangeDetection, State
 from load_identification.estimation.events import EventKind, EventQueue
@@ -27,6 +27,8 @@ from load_identification.estimation.measurement import (
     angle_between,
     finite_motion,
     make_block,
+    rubs,
+    without_friction,
 )
 from load_identification.estimation.misfit.verdict import MisfitMonitor
 from load_identification.estimation.payload_estimate import (
@@ -89,7 +91,7 @@ class PayloadEstimator:
         self._calibration = CalibrationCheck(self.sensor_offset)
         self._steps = np.zeros(2)
         self._joints, self._base = 0, False
-        self._arm = (0, 0)
+        self._arm = (0, 0, False)
         self._belief: Belief
         self._known: PayloadEstimate | None = None
         self.reset(keep_offset=False)
@@ -194,7 +196,7 @@ class PayloadEstimator:
     def _start_if_new(self, batch: FilteredBatch) -> None:
         first, joints = int(batch.stamps[0]), batch.gravity_by_joint.shape[2]
         gains = batch.by_gain.shape[1]
-        arm = gains, batch.sensitivity.shape[2] - gains
+        arm = gains, batch.sensitivity.shape[2] - gains, rubs(batch)
         jumped = first <= self.newest
         other = (batch.frame, joints, arm) != (self._frame, self._joints, self._arm)
         if self._block is not None and (jumped or other):
@@ -211,19 +213,18 @@ class PayloadEstimator:
         """Predict, test, weight, combine and learn: one block more."""
         if not self._gathered:
             return
-        samples = joined(self._gathered)
+        known, model = self._belief.values, self._belief.model
+        body, friction = known[model.body], known[model.friction]
+        samples, taken = without_friction(joined(self._gathered), friction)
         self._gathered, self._known = [], None
-        body = self._belief.values[self._belief.model.body]
         before, self._ended = self._ended, int(samples.stamps[-1])
-        block = make_block(samples, before)
+        block = make_block(samples, before, taken=taken)
         turned = angle_between(self._direction, block.direction)
         block = replace(block, angle=max(block.angle, turned))
         belief = self._belief.after(block.elapsed, block.angle)
         noise = belief.noise.sample(block.rest)
         if self._changes.state is State.TRACKING and np.isfinite(noise).any():
-            robust = robust_weights(samples, body, belief.predicted(block), noise)
-            if robust is not None:
-                block = replace(make_block(samples, before, robust), angle=block.angle)
+            block = robust_block(samples, block, body, belief.predicted(block), noise, taken)
         self._direction = block.direction
         number = self.events.newest.number
         self._belief = self._changes.update(belief, block)

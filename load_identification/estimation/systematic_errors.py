@@ -41,6 +41,8 @@ class ErrorPriors:
         Of each joint [rad].
     delay : float
         Of the wrench against the motion [s].
+    joint_friction : float
+        Of the last joint, as far as the sensor feels it, about the joint's axis [N m].
     field_force, field_torque : float
         Rms of errors tied to the orientation: nonlinearity, hysteresis, cables [N, N m].
     """
@@ -53,6 +55,7 @@ class ErrorPriors:
     base_tilt: float = float(np.deg2rad(0.2))
     joint_zero: float = float(np.deg2rad(0.1))
     delay: float = 0.002
+    joint_friction: float = 0.05
     field_force: float = 0.1
     field_torque: float = 0.004
 
@@ -73,6 +76,7 @@ OF_AN_ARM = ('drive_gain', 'arm')
 
 CLASSES = (
     *('gain_common', 'gain', 'cross_talk', 'mounting', 'base_tilt', 'joint_zero', 'delay'),
+    'joint_friction',
     *OF_AN_ARM,
 )
 """Those that share a scale; gains of either kind too."""
@@ -80,6 +84,10 @@ CLASSES = (
 COARSE = 10.0
 """No arm weighs to better than a few parts in a thousand: so much of the product of 10 % of the
 load with 2 % of a gain is below what can be told anyway [-]."""
+
+FRICTION = {'': 1.0, '.slow': 0.5, '.lag': 0.005}
+"""What is not known of the friction of a joint, in that of its size, see `measurement.rubbing`:
+the size itself, the speed at which it has it, and by how much it comes late [-, -, s]."""
 
 SKEW = np.cross(np.eye(3)[None], np.eye(3)[:, None])
 """Times a vector v: [v x], (3, 3, 3)."""
@@ -97,10 +105,18 @@ class SystematicErrors:
         Whether it is known how the sensor lies against the base.
     gains, arm : int
         Numbers g, and k - g, of errors of an arm whose joints weigh: see `FilteredBatch`.
+    rubbing : bool
+        Whether it is known how the last joint turns that carries a sensor.
     """
 
     def __init__(
-        self, priors: ErrorPriors, joints: int, base: bool, gains: int = 0, arm: int = 0
+        self,
+        priors: ErrorPriors,
+        joints: int,
+        base: bool,
+        gains: int = 0,
+        arm: int = 0,
+        rubbing: bool = False,
     ) -> None:
         p = priors
         pairs = [(i, j) for i in range(6) for j in range(6) if i != j]
@@ -120,6 +136,11 @@ class SystematicErrors:
         self._delay = len(rows)
         self._angles = slice(first, self._delay)
         rows += [('delay', 'delay', p.delay)]
+        rows += [
+            (f'joint_friction{name}', 'joint_friction', part * p.joint_friction)
+            for name, part in FRICTION.items()
+            if rubbing
+        ]
         # What comes with a batch is in units of its standard deviation.
         rows += [(f'drive_gain.{k + 1}', 'drive_gain', 1.0) for k in range(gains)]
         rows += [(f'arm.{k + 1}', 'arm', 1.0) for k in range(arm)]
@@ -129,6 +150,9 @@ class SystematicErrors:
         self._by_wrench = self._mixing([(k, k) for k in range(6)] + pairs)[:, self._used]
         kept = [row for row in rows if row[2] > 0.0]
         self.names: tuple[str, ...] = tuple(name for name, _, _ in kept)
+        found = [k for k, name in enumerate(self.names) if name.startswith('joint_friction')]
+        self.friction = slice(min(found, default=0), max(found, default=-1) + 1)
+        """Places of what `measurement.rubbing` is multiplied by."""
         self.std: FloatArray = np.array([std for _, _, std in kept])
         self.group: IntArray = np.array([CLASSES.index(c) for _, c, _ in kept], dtype=np.int64)
         # A gain common to all is never seen; what single gains show of the sensor holds for it.
@@ -168,13 +192,13 @@ class SystematicErrors:
         whole = np.zeros((6, len(self._used)))
         # The load pulls with m g, and with mc x g.
         by_angle = np.hstack([block.gravity_by_tilt, block.gravity_by_joint])
-        of_arm = self._delay + 1
+        beyond = self._delay + 1
         if by_angle.shape[1]:
             whole[:3, self._angles] = body[0] * by_angle
             whole[3:, self._angles] = SKEW @ body[1:4] @ by_angle
         whole[:, self._delay] = -(block.slope @ body)
-        whole[:, of_arm:] = block.sensitivity
-        whole[:, of_arm : of_arm + len(block.by_gain)] += (block.by_gain @ wrench).T
+        whole[:, beyond:] = block.sensitivity
+        whole[:, beyond : beyond + len(block.by_gain)] += (block.by_gain @ wrench).T
         return np.asarray(whole[:, self._used] + self._by_wrench @ wrench)
 
 
@@ -205,6 +229,9 @@ def error_words(name: str, value: float, std: float, prior: float) -> str:
     if kind == 'delay':
         found = f'{1e3 * value:.1f} ± {1.96e3 * std:.1f} ms'
         return f'wrench older by {found} than its stamp: correct wrench_delay'
+    if kind == 'joint_friction' and not which:
+        found = f'{abs(value):.2g} ± {1.96 * std:.2g} N·m'
+        return f'the sensor feels friction of the last joint, {found}: set joint_friction to that'
     percent = f'{100.0 * value:.2f} ± {196.0 * std:.2f} %'
     if kind == 'gain':
         return f'gain of {which} off by {percent}: calibrate the sensor'

@@ -131,6 +131,9 @@ class Parameters:
     delay_error: float = _parameter(0.002, 's', (0.0, 0.1))(
         'Std of the delay of the wrench beyond wrench_delay; 0: none'
     )
+    joint_friction: float = _parameter(0.05, 'N.m', (0.0, 100.0))(
+        'Std of friction of the last joint that the sensor feels; 0: none'
+    )
     field_force: float = _parameter(0.1, 'N', (0.0, 100.0))(
         'Rms of force errors tied to the orientation; 0: none'
     )

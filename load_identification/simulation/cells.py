@@ -31,12 +31,15 @@ from load_identification.simulation.sensor_errors import (
 from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel, load_wrench, rounded
 from load_identification.typing_aliases import FloatArray, IntArray
 
-TIED = ('smooth', 'rough', 'path', 'hysteresis', 'cables')
+TIED = ('smooth', 'rough', 'path', 'hysteresis', 'cables', 'friction')
 """Kinds of error that come back with the pose or the path."""
 
 DAMPING = 0.03
 """Of a structural resonance [-]."""
 
+RUBBING, SLOW = 0.15, 0.01
+"""Friction of the last joint that a sensor behind it feels, as in a UR5e, and from what speed on
+[N m, rad/s]."""
 
 SPIKE = np.repeat([30.0, 1.5], 3)
 """[N, N m]."""
@@ -233,6 +236,10 @@ def _tied(
         return pull + path_memory(angle, rng)
     if kind == 'hysteresis':
         return hysteresis(wrench, rng)
+    if kind == 'friction':
+        axis = frame.jacobian[:, 3:, -1]
+        against = -RUBBING * np.tanh(path.joints[1][:, -1:] / SLOW)
+        return np.hstack([np.zeros_like(axis), against * axis])
     raise ValueError(f'no error {kind!r}; there are {", ".join(TIED)}')
 
 

@@ -68,6 +68,12 @@ class Model:
         """Places of the systematic errors."""
         return slice(self.offset.stop, self.offset.stop + self.systematic.size)
 
+    @property
+    def friction(self) -> slice:
+        """Places of the friction of the last joint; empty where it is not known."""
+        own = self.systematic.friction
+        return slice(self.errors.start + own.start, self.errors.start + own.stop)
+
     @cached_property
     def field(self) -> slice:
         """Places of the pose field."""

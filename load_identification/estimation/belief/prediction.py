@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from load_identification.estimation.measurement import regressor
+from load_identification.estimation.measurement import Block, make_block, regressor
 from load_identification.interface.batches import FilteredBatch
 from load_identification.numerics.triangle import root_covariance
 from load_identification.typing_aliases import FloatArray
@@ -73,6 +73,34 @@ def robust_weights(
         return None
     weight = FULL_WEIGHT**2 / np.maximum(distance, FULL_WEIGHT**2)
     return np.asarray(np.repeat(weight, 3, axis=1))
+
+
+def robust_block(
+    batch: FilteredBatch,
+    block: Block,
+    body: FloatArray,
+    expected: Prediction,
+    noise: FloatArray,
+    taken: FloatArray,
+) -> Block:
+    """Return the block of a batch, with less weight where a deviation is too large.
+
+    Parameters
+    ----------
+    batch, body, noise : as for `robust_weights`
+    block : Block
+        With full weights.
+    expected : Prediction
+        Of the block.
+    taken : (6,) array
+        As for `make_block`.
+    """
+    less = replace(expected, wrench=expected.wrench - taken)
+    weights = robust_weights(batch, body, less, noise)
+    if weights is None:
+        return block
+    again = make_block(batch, 0, weights, taken)
+    return replace(again, elapsed=block.elapsed, angle=block.angle)
 
 
 def _distance(away: FloatArray, variance: FloatArray) -> FloatArray:
