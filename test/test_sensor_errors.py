@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from load_identification.simulation.cells import (
+    RUBBING,
     TIED,
     Conditions,
     Path,
@@ -137,7 +138,24 @@ def test_tool_down_work_turns_the_sensor_little(mount: str) -> None:
     assert np.linalg.norm(frame.linear_velocity, axis=1).max() > 0.1
 
 
-@pytest.mark.parametrize('kind', TIED)
+def test_friction_of_the_last_joint_acts_about_its_axis_while_it_turns() -> None:
+    mount = MOUNTS['puma']
+    motion = MOTIONS['poses'](mount, 8.0, np.random.default_rng(2))
+    path = sample(mount, motion, motion.holds[1], 250.0)
+    load = aluminium_block()
+    _, wrenches = record(path, load, Conditions(tied=('friction',), sensors=SILENT), 0)
+    error = wrenches.wrench - load_wrench(load, path.frame) - np.array(SILENT.offset)
+    speed = path.joints[1][:, -1]
+    swift, resting = np.abs(speed) > 0.1, np.abs(speed) < 1e-9
+    assert swift.any()
+    assert resting.any()
+    against = -RUBBING * np.sign(speed)[:, None] * path.robot.last_axis
+    np.testing.assert_allclose(error[swift, 3:], against[swift], atol=1e-6)
+    np.testing.assert_allclose(error[:, :3], 0.0, atol=1e-9)
+    np.testing.assert_allclose(error[resting], 0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize('kind', sorted({*TIED} - {'friction'}))
 def test_errors_tied_to_the_pose_do_not_average_out_at_rest(kind: str) -> None:
     mount = MOUNTS['puma']
     motion = MOTIONS['poses'](mount, 8.0, np.random.default_rng(2))
