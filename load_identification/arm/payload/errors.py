@@ -13,8 +13,8 @@ from load_identification.arm.payload.joint_wrench import POSES
 from load_identification.typing_aliases import FloatArray
 
 FRICTION_STD = 0.15
-"""Of the change of each level and slope of friction since the arm was identified, as a share of
-it: with temperature, load and wear [-]."""
+"""Of the change of each level, slope and offset of friction since the arm was identified, as a
+share of it: with temperature, load and wear [-]."""
 
 GAIN_STD = 0.03
 """Of the error of each joint's gain, from signal to torque [-]."""
@@ -49,7 +49,9 @@ class ArmErrors:
         first = min(joints, turned.shape[1]) if told.any() else 0
         given = GAIN_STD * np.eye(joints)[:, ~told]
         gain = np.hstack([turned[size:, :first] / arm.effort_scale[:, None], given])
-        terms = [k for k, n in enumerate(arm.drive.terms) if n.startswith(('coulomb', 'viscous'))]
+        # By what Coulomb friction differs in each direction is an offset.
+        kinds = ('coulomb', 'viscous', 'offset')
+        terms = [k for k, name in enumerate(arm.drive.terms) if name.startswith(kinds)]
         change = np.zeros_like(arm.drives)
         change[:, terms] = FRICTION_STD * arm.drives[:, terms]
         friction = np.diag(np.concatenate([np.zeros(arm.parameters.size), change.ravel()]))
