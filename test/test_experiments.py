@@ -245,3 +245,11 @@ def test_plans_hold_what_they_are_made_of(two_joints: Case) -> None:
     plan = plan_path(two_joints.arm.joints, experiments, two_joints.limits)
     assert isinstance(plan, ExperimentPlan)
     assert {id(e) for e in plan.experiments} == {id(e) for e in experiments}
+
+
+def test_a_joint_that_turns_more_than_once_is_put_to_postures_of_one_turn() -> None:
+    wide = Limits(np.array([-2.0 * np.pi, -1.0]), np.array([2.0 * np.pi, 2.0]), np.ones(2))
+    found = locked_postures(wide, 3, seed=0).reshape(3, 3, 2)
+    third = 2.0 * np.pi / 3.0
+    np.testing.assert_allclose(found[:, 0, 0], [-third, 0.0, third], atol=1e-12)
+    np.testing.assert_allclose(found[0, :, 1], [-0.5, 0.5, 1.5])

@@ -213,6 +213,8 @@ def exciting_motions(
 def locked_postures(limits: Limits, levels: int | Sequence[int], seed: int) -> FloatArray:
     """Return a grid of postures (g, J), the centres of equal parts of each joint's range.
 
+    Of a joint that turns more than once they are those of one turn: others are the same postures.
+
     Parameters
     ----------
     limits : Limits
@@ -230,8 +232,9 @@ def locked_postures(limits: Limits, levels: int | Sequence[int], seed: int) -> F
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(total, MOST_POSTURES, replace=False))
     places = np.stack(np.unravel_index(chosen, tuple(counts)), axis=1)
-    share = (places + 0.5) / counts
-    return np.asarray(limits.lower + share * (limits.upper - limits.lower))
+    middle = 0.5 * (limits.lower + limits.upper)
+    way = np.minimum(limits.upper - limits.lower, 2.0 * np.pi)
+    return np.asarray(middle + ((places + 0.5) / counts - 0.5) * way)
 
 
 def feasible_experiments(
