@@ -35,6 +35,14 @@ from load_identification.report.recorder import Recorder
 from load_identification.report.snapshot import Outcome
 from load_identification.report.tables import OFFSETS, PARAMETERS, by_time, interval_table
 
+UNITS = {
+    'delay': (1e3, 'ms'),
+    'gain': (100.0, '%'),
+    'cross_talk': (1.0, ''),
+    'joint_friction': (1.0, 'N·m'),
+}
+"""In which errors of the cell are printed, and times what; others are angles."""
+
 
 def print_report(
     console: Console, result: Identification, parameters: Parameters, samples: str = ''
@@ -87,9 +95,7 @@ def print_report(
 def _error(name: str, found: CalibrationValue) -> str:
     """Write an error of the cell with its interval."""
     kind = name.partition('.')[0]
-    scale, unit = {'delay': (1e3, 'ms'), 'gain': (100.0, '%'), 'cross_talk': (1.0, '')}.get(
-        kind, (np.rad2deg(1.0), '°')
-    )
+    scale, unit = UNITS.get(kind, (np.rad2deg(1.0), '°'))
     return f'{name} {scale * found.value:.2g} ± {INTERVAL * scale * found.std:.2g} {unit}'.rstrip()
 
 

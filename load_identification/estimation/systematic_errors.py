@@ -229,7 +229,7 @@ def error_words(name: str, value: float, std: float, prior: float) -> str:
     if kind == 'delay':
         found = f'{1e3 * value:.1f} ± {1.96e3 * std:.1f} ms'
         return f'wrench older by {found} than its stamp: correct wrench_delay'
-    if kind == 'joint_friction' and not which:
+    if kind == 'joint_friction':
         found = f'{abs(value):.2g} ± {1.96 * std:.2g} N·m'
         return f'the sensor feels friction of the last joint, {found}: set joint_friction to that'
     percent = f'{100.0 * value:.2f} ± {196.0 * std:.2f} %'

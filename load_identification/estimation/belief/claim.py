@@ -200,9 +200,12 @@ def shown(belief: Belief) -> Mapping[str, CalibrationValue]:
 
 
 def _errors_of_the_cell(belief: Belief) -> Iterator[tuple[str, float, float, float]]:
-    """Yield names, values, standard deviations and those expected; none of an arm that weighs."""
+    """Yield names, values, standard deviations and those expected.
+
+    None of an arm that weighs; of friction its size, not its shape.
+    """
     found, errors = belief.knowledge, belief.model.systematic
     numbers = np.column_stack([found.errors, found.errors_std, errors.std]).tolist()
     for name, (value, std, prior) in zip(errors.names, numbers, strict=True):
-        if not name.startswith(OF_AN_ARM):
+        if not name.startswith((*OF_AN_ARM, 'joint_friction.')):
             yield name, value, std, prior
