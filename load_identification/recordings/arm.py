@@ -91,7 +91,7 @@ class _Layout:
         self.joints = tuple(dict.fromkeys(name for name in known if name in names))
         self.stamps: list[IntArray] = []
         self.heard = 0
-        self._newest = -np.inf
+        self._newest = np.iinfo(np.int64).min
         zero = np.zeros(len(self.joints))
         self.complete, self.moving = zero == 0.0, zero != 0.0
         # Of positions and efforts.
@@ -103,7 +103,7 @@ class _Layout:
         batch = batch.select_joints([batch.names.index(name) for name in self.joints])
         self.heard += len(batch.stamps)
         newest = np.maximum.accumulate(np.append(self._newest, batch.stamps))
-        self._newest = newest[-1]
+        self._newest = int(newest[-1])
         used = np.isfinite(batch.position).all(axis=1) & (batch.stamps > newest[:-1])
         if not used.any():
             return None
