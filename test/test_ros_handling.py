@@ -175,17 +175,22 @@ def test_clients_of_two_nodes_are_both_answered_and_one_service_runs_once(
             other.wait_for(
                 client.service_is_ready, 'the services', meanwhile=lambda: arm.rest(0.02)
             )
-        # The same service from both, and another one from the second, all at once.
-        mine = arm.start('calibrate_offset')
-        theirs = {name: client.call_async(Trigger.Request()) for name, client in clients.items()}
-        end = time.monotonic() + DEADLINE
-        while not (mine() and all(future.done() for future in theirs.values())):
-            assert time.monotonic() < end
-            arm.rest(0.02)
-            other.spin_once(0.0)
-        first = mine()
-        assert first is not None
-        answers = {name: Answer(future.result(), 0.0) for name, future in theirs.items()}
+        while True:
+            # The same service from both, and another one from the second, all at once.
+            mine = arm.start('calibrate_offset')
+            theirs = {n: client.call_async(Trigger.Request()) for n, client in clients.items()}
+            end = time.monotonic() + DEADLINE
+            while not (mine() and all(future.done() for future in theirs.values())):
+                assert time.monotonic() < end
+                arm.rest(0.02)
+                other.spin_once(0.0)
+            first = mine()
+            assert first is not None
+            answers = {name: Answer(future.result(), 0.0) for name, future in theirs.items()}
+            # Again where a busy machine has kept this process from streaming meanwhile.
+            reasons = [str(each.says.get('reason')) for each in (first, *answers.values())]
+            if not any(' s old' in reason for reason in reasons):
+                break
     assert 'mass' in answers['check_mass'].says
     # Which of the two came first is the middleware's to say.
     busy, done = sorted([first, answers['calibrate_offset']], key=lambda answer: answer.success)
