@@ -79,7 +79,8 @@ class FusionNode(PipelineNode):
         ]
         least, most = min(self._apart), max(self._apart)
         clocks = self.stage.out_of_step(least if least > 0.0 else min(most, 0.0))
-        if clocks:
+        # Where nothing goes on, the reason says it already.
+        if clocks and not self.reason():
             words.append(f'{self.inputs.wrenches.topic} has {clocks}')
         received = {f'received{of.topic}': str(of.received) for of in (joint_states, wrenches)}
         return {**received, WARNING: joint_states.warning() or '; '.join(words)}
