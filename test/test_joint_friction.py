@@ -34,7 +34,8 @@ def identified(
     parameters = replace(Parameters(), gravity=mount.gravity, joint_friction=joint_friction)
     batch, _ = filtered(mount, joints, wrenches, parameters)
     estimator = settings.payload_estimator(parameters)
-    estimator.update(batch if known else replace(batch, robot=None))
+    nothing = np.empty((len(batch.stamps), 6, 0))
+    estimator.update(batch if known else replace(batch, robot=None, sensitivity=nothing))
     estimate = estimator.estimate()
     assert estimate is not None
     return estimate, len(estimator.events.since(0))

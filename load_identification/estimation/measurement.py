@@ -21,12 +21,6 @@ EQUAL = np.repeat([1.0, 0.06], 3)
 """Noise of torque in that of force, as expected of both, where their rows are whitened together
 [-], [m]."""
 
-SLOW = 0.02
-"""Speed at which the friction of a joint has its full size [rad/s]."""
-
-SMOOTHED = 0.008
-"""Over which the low-pass smooths a step, at the cutoff of 20 Hz [s]."""
-
 BY_ACCELERATION = wrench_regressor(np.eye(6)[:, :3], np.zeros((6, 3)), np.eye(6)[:, 3:])
 """What linear and angular accelerations of 1 m/s² and 1 rad/s² make of A, (6, 6, 10)."""
 
@@ -65,7 +59,7 @@ class Block:
     gravity_by_tilt, gravity_by_joint : (3, 2) or (3, 0), and (3, J) arrays
         Derivatives of gravity in S [m/s² per rad].
     sensitivity, by_gain : (6, k) and (g, 6, 6) arrays
-        As in `FilteredBatch`; of a sensor to friction of the last joint [-], see `rubs`.
+        As in `FilteredBatch`.
     blur : (J, 6, 10) array
         What the noise of joint positions makes of `matrix`: J independent parts, each of one
         standard deviation.
@@ -121,36 +115,16 @@ def regressor(batch: FilteredBatch) -> FloatArray:
     )
 
 
-def rubs(batch: FilteredBatch) -> bool:
-    """Tell whether it is known how the last joint turns that carries a sensor."""
-    return bool(batch.robot and batch.joint_motion.shape[2] and not batch.whitening.size)
-
-
-def rubbing(batch: FilteredBatch) -> FloatArray:
-    """Return what friction of the last joint makes of each wrench, (n, 6, 3); or (n, 6, 0).
-
-    tau = -f tanh(v / w): by f [-]; by what w is smaller, in parts of it, times f [-]; and by the
-    time by which it comes later, times f [1/s]. The low-pass makes of a swift reversal a slower
-    one.
-    """
-    if batch.robot is None or not rubs(batch):
-        return np.zeros((len(batch.stamps), 6, 0))
-    v, a = batch.joint_motion[:, 1, -1], batch.joint_motion[:, 2, -1]
-    width = np.hypot(SLOW, SMOOTHED * a)
-    level = np.tanh(v / width)
-    steep = 1.0 - level**2
-    parts = np.stack([-level, -steep * v / width, steep * a / width], axis=1)
-    about = np.concatenate([np.zeros(3), batch.robot.last_axis])
-    return np.asarray(about[:, None] * parts[:, None])
-
-
 def without_friction(
     batch: FilteredBatch, friction: FloatArray
 ) -> tuple[FilteredBatch, FloatArray]:
-    """Return a batch less friction (3,) of the last joint, see `rubbing`, and its mean (6,)."""
+    """Return a sensor's batch less friction (3,) of the last joint, and its mean (6,).
+
+    As it is where friction is not known, (0,).
+    """
     if not np.any(friction):
         return batch, np.zeros(6)
-    each = rubbing(batch) @ friction
+    each = batch.sensitivity @ friction
     return replace(batch, wrench=batch.wrench - each), each.mean(axis=0)
 
 
@@ -193,7 +167,7 @@ def make_block(
     mean[~live] = matrix[:, ~live].mean(axis=0)
     value = (weight * wrench).sum(axis=0) / safe
     # What is not whitened comes from a sensor, which knows of no arm.
-    root, errors = None, rubbing(batch).mean(axis=0)
+    root, errors = None, batch.sensitivity.mean(axis=0)
     if batch.whitening.size:
         mean, value, errors, root = _whitened(batch, matrix, wrench, weight, mean, value)
     both = np.concatenate([matrix - mean, (wrench - value)[:, :, None]], axis=2)

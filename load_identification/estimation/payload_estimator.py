@@ -27,7 +27,6 @@ from load_identification.estimation.measurement import (
     angle_between,
     finite_motion,
     make_block,
-    rubs,
     without_friction,
 )
 from load_identification.estimation.misfit.verdict import MisfitMonitor
@@ -195,8 +194,9 @@ class PayloadEstimator:
 
     def _start_if_new(self, batch: FilteredBatch) -> None:
         first, joints = int(batch.stamps[0]), batch.gravity_by_joint.shape[2]
-        gains = batch.by_gain.shape[1]
-        arm = gains, batch.sensitivity.shape[2] - gains, rubs(batch)
+        gains, errors = batch.by_gain.shape[1], batch.sensitivity.shape[2]
+        # Behind a sensor they are of friction, else of an arm that weighs.
+        arm = (gains, errors - gains, False) if batch.whitening.size else (0, 0, errors > 0)
         jumped = first <= self.newest
         other = (batch.frame, joints, arm) != (self._frame, self._joints, self._arm)
         if self._block is not None and (jumped or other):

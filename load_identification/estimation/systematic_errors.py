@@ -86,8 +86,8 @@ COARSE = 10.0
 load with 2 % of a gain is below what can be told anyway [-]."""
 
 FRICTION = {'': 1.0, '.slow': 0.5, '.lag': 0.005}
-"""What is not known of the friction of a joint, in that of its size, see `measurement.rubbing`:
-the size itself, the speed at which it has it, and by how much it comes late [-, -, s]."""
+"""What is not known of the friction of a joint, in that of its size, see `friction_felt`: the size
+itself, the speed at which it has it, and by how much it comes late [-, -, s]."""
 
 SKEW = np.cross(np.eye(3)[None], np.eye(3)[:, None])
 """Times a vector v: [v x], (3, 3, 3)."""
@@ -106,7 +106,7 @@ class SystematicErrors:
     gains, arm : int
         Numbers g, and k - g, of errors of an arm whose joints weigh: see `FilteredBatch`.
     rubbing : bool
-        Whether it is known how the last joint turns that carries a sensor.
+        Whether it is known what friction of the last joint makes of a sensor's wrench.
     """
 
     def __init__(
@@ -150,9 +150,8 @@ class SystematicErrors:
         self._by_wrench = self._mixing([(k, k) for k in range(6)] + pairs)[:, self._used]
         kept = [row for row in rows if row[2] > 0.0]
         self.names: tuple[str, ...] = tuple(name for name, _, _ in kept)
-        found = [k for k, name in enumerate(self.names) if name.startswith('joint_friction')]
-        self.friction = slice(min(found, default=0), max(found, default=-1) + 1)
-        """Places of what `measurement.rubbing` is multiplied by."""
+        self.friction = np.flatnonzero([kind == 'joint_friction' for _, kind, _ in kept])
+        """Places of what `friction_felt` is multiplied by."""
         self.std: FloatArray = np.array([std for _, _, std in kept])
         self.group: IntArray = np.array([CLASSES.index(c) for _, c, _ in kept], dtype=np.int64)
         # A gain common to all is never seen; what single gains show of the sensor holds for it.

@@ -174,7 +174,8 @@ class FilteredBatch(Batch):
         By which it was.
     sensitivity : (n, 6, k) array
         Of the wrench to the k independent errors of an identified arm whose joints weigh, each of
-        one standard deviation; k = 0 behind a sensor [N, N m].
+        one standard deviation [N, N m]; behind a sensor to friction of the last joint, see
+        `friction_felt`; k = 0 where neither is known.
     by_gain : (n, g, 6, 6) array
         What multiplies the wrench of the load for each of the first g of them, which are of the
         gains of drives [-].

@@ -83,7 +83,6 @@ class Robot:
     effort_limits : (J,) of the joints, infinite where the description has none [N m, N].
     position_limits : (2, J) lower and upper, infinite where the description has none [rad, m].
     prismatic : (J,) whether a joint slides rather than turns.
-    last_axis : (3,) of the last joint, in S; zero where it slides or is none [-].
     """
 
     def __init__(
@@ -142,9 +141,6 @@ class Robot:
             and set(list(whole.supports[frame.parentJoint])[1:]) <= set(chain)
         }
         self._tilted = tilted(self.gravity)
-        still = np.zeros((1, len(self.joints)))
-        axes = self.motion(still, still, still).jacobian[0, 3:]
-        self.last_axis: FloatArray = axes[:, -1] if self.joints else np.zeros(3)
 
     def motion(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FrameMotion:
         """Compute the motion of the sensor frame.

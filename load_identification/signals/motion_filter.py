@@ -15,6 +15,7 @@ from load_identification.interface.batches import (
     joined,
 )
 from load_identification.interface.parameters import CONVENTIONS
+from load_identification.model.joint_friction import friction_felt
 from load_identification.model.robot import Robot
 from load_identification.signals.described_robot import DescribedRobot
 from load_identification.signals.differentiator import SLOW, DifferentiatedBatch, Differentiator
@@ -194,6 +195,7 @@ class MotionFilter:
             gravity_by_tilt=motion.gravity_by_tilt,
             joint_motion=np.stack([out.position, out.velocity, out.acceleration], axis=1),
             robot=robot,
+            sensitivity=friction_felt(motion.jacobian, out.velocity, out.acceleration),
             acceleration_noise=motion.jacobian @ out.acceleration_noise,
         )
         return at_rest_without_motion(found)

@@ -69,10 +69,9 @@ class Model:
         return slice(self.offset.stop, self.offset.stop + self.systematic.size)
 
     @property
-    def friction(self) -> slice:
-        """Places of the friction of the last joint; empty where it is not known."""
-        own = self.systematic.friction
-        return slice(self.errors.start + own.start, self.errors.start + own.stop)
+    def friction(self) -> IntArray:
+        """Places of the friction of the last joint; none where it is not known."""
+        return np.asarray(self.errors.start + self.systematic.friction)
 
     @cached_property
     def field(self) -> slice:
