@@ -11,19 +11,24 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from processes import DEADLINE, ForkedProcess
+from rclpy.node import Node
 from ros_helpers import Group, Pipeline, assert_holds
 from ros_messages import (
+    KINDS,
     NAMESPACE,
     NS,
     OFFSET_KEYS,
     PAYLOAD,
     Message,
     feed,
+    filtered_sample,
     inertia_of,
     recording,
     stamp_of,
 )
 from sensor_msgs.msg import JointState
+
+from load_identification.nodes.transport.readers import TopicUpstream
 
 NODES = ('fusion', 'filter', 'estimator')
 
@@ -100,6 +105,43 @@ def assert_same(one: Pipeline, three: Pipeline) -> None:
     np.testing.assert_allclose(
         three.numbers(OFFSET_KEYS), one.numbers(OFFSET_KEYS), rtol=1e-6, atol=1e-9
     )
+
+
+def test_no_filtered_sample_is_read_before_the_raw_one_that_it_was_made_of() -> None:
+    topics = {f'{NAMESPACE}/filtered/{name}': kind for name, kind in KINDS.items()}
+    topics |= {f'{NAMESPACE}/synchronized/joint_states': JointState}
+    topics |= {f'{NAMESPACE}/synchronized/wrench': WrenchStamped}
+    with Group() as group:
+        node = Node('reader', namespace=NAMESPACE, context=group.node.context)
+        upstream = TopicUpstream(node)
+        for topic, kind in topics.items():
+            publisher = group.publisher(kind, topic)
+            group.wait_for(publisher.get_subscription_count, f'a reader of {topic}')
+
+        def publish(k: int) -> None:
+            raw = [
+                message._replace(topic=f'{NAMESPACE}/synchronized{message.topic}')
+                for message in feed(recording(), NS, k, k + 1)
+            ]
+            with group.recorded(*((kind, topic) for topic, kind in topics.items())) as heard:
+                group.play(raw + filtered_sample(recording(), k, NS))
+                group.wait_for(lambda: all(heard), 'all that was published')
+
+        publish(0)
+        reading = upstream.read()
+        seen = [next(reading)]
+        # More comes while that is worked on.
+        publish(1)
+        seen += reading
+        seen += upstream.read()
+        node.destroy_node()
+    newest, taken = 0, 0
+    for samples in seen:
+        newest = samples.raw.stamps[-1] if samples.raw else newest
+        if samples.filtered:
+            assert samples.filtered.stamps[-1] <= newest
+            taken += len(samples.filtered.stamps)
+    assert taken == 2
 
 
 def test_three_processes_give_the_estimate_of_one(forms: Forms) -> None:

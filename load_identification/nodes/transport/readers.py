@@ -243,14 +243,16 @@ class TopicUpstream:
         self._said: dict[str, Report] = {}
 
     def read(self) -> Iterator[Samples]:
-        """Yield what has come."""
+        """Yield what has come: no filtered sample before the raw ones that it was made of."""
         for message in self._diagnostics.take():
             self._on_diagnostics(message)
         health = self.report().health
         dead = tuple(health.get(channel, ALIVE) != ALIVE for channel in CHANNELS)
+        # Taken first: what comes from now on is of raw samples that may not be here yet.
+        batches = list(self._filtered.read())
         for raw in self._raw.read():
             yield Samples(raw=raw, dead=dead)
-        for filtered in self._filtered.read():
+        for filtered in batches:
             yield Samples(filtered=filtered)
 
     def problem(self) -> str:
