@@ -317,6 +317,21 @@ def test_a_sensor_without_torque_has_robust_weights_too() -> None:
     assert estimate.std[0] < 1.5 * estimate_of(clean).std[0]
 
 
+def test_the_residual_counts_what_is_slower_than_a_block() -> None:
+    """A hose that drags at the sensor in its own rhythm; noise alone was told of it before."""
+    batch = samples(PUMA, rich_motion(PUMA, 20.0), noise_seed=1)
+    drag = np.sin(2.0 * np.pi * 0.7 * 1e-9 * batch.stamps)[:, None] * np.repeat([1.0, 0.1], 3)
+    batch = replace(batch, wrench=batch.wrench + drag)
+    estimator = PayloadEstimator(EXACT)
+    estimator.update(batch)
+    estimate, explained = estimator.estimate(), estimator.explain(batch)
+    assert estimate is not None
+    assert explained is not None
+    left = np.sqrt(np.mean(explained[1].reshape(-1, 2, 3) ** 2, axis=(0, 2)))
+    np.testing.assert_allclose(estimate.residual_rms, left, rtol=0.25)
+    assert np.all(left > 10.0 * NOISE[::3])
+
+
 def test_before_the_first_sample_there_is_no_estimate() -> None:
     estimator = PayloadEstimator(EXACT)
     batch = samples(PUMA, rich_motion(PUMA, 5.0))

@@ -90,7 +90,7 @@ class Claim:
     def unexplained(self) -> float:
         """Torque that the fit leaves, as the motion has it to compete with [N m]."""
         # Without a row of torque nothing is known of its residual.
-        residual = float(np.nan_to_num(self.belief.noise.overall[0, TORQUE]))
+        residual = float(np.nan_to_num(self.belief.noise.fast[TORQUE]))
         return max(residual, self.excitation.unexplained)
 
     @cached_property

@@ -57,6 +57,8 @@ class NoiseLevels:
         The same for products of the residuals of blocks one after the other.
     scatter, samples : (2, 2) arrays
         The same for samples about the mean of their block.
+    seen : (2, 2) array
+        As `samples`, with those that came before the load was known well enough for `scatter`.
     early : (2,) array
         Variance of a sample about the mean of its block in motion, before the load is known well
         enough for that; NaN: not known [N², N² m²].
@@ -70,6 +72,7 @@ class NoiseLevels:
     lagged: FloatArray
     scatter: FloatArray
     samples: FloatArray
+    seen: FloatArray
     early: FloatArray
     last: FloatArray
 
@@ -78,7 +81,7 @@ class NoiseLevels:
         """Return the levels before anything is seen."""
         nothing = np.zeros((2, 2))
         unseen = np.full(2, np.nan), np.full(6, np.nan)
-        return cls(expected, *(nothing,) * 5, *unseen)
+        return cls(expected, *(nothing,) * 6, *unseen)
 
     @property
     def each(self) -> FloatArray:
@@ -146,12 +149,24 @@ class NoiseLevels:
         return bool(self.free[1].sum() > self.free[0].sum())
 
     @property
-    def overall(self) -> FloatArray:
-        """Root mean square of a filtered sample and of one that counts as independent, (2, 2)."""
+    def fast(self) -> FloatArray:
+        """Root mean square of samples about the mean of their block, (2,); NaN: not known."""
         total = self.samples.sum(axis=0)
         known = total >= FEWEST
         rms = np.sqrt(self.scatter.sum(axis=0) / np.where(known, total, 1.0))
-        return np.array([np.where(known, rms, np.nan), self.at(self.mostly_rest)])
+        return np.where(known, rms, np.nan)
+
+    @property
+    def overall(self) -> FloatArray:
+        """Root mean square left of a filtered sample, and of one that counts as independent."""
+        early = np.nan_to_num(self.early) * (self.seen - self.samples).sum(axis=0)
+        squares = (self.scatter + self.residual).sum(axis=0) + early
+        seen = self.seen.sum(axis=0)
+        known = seen >= FEWEST
+        left = np.sqrt(squares / np.where(known, seen + self.free.sum(axis=0), 1.0))
+        # The offset follows what is slow: no less than what is fast.
+        left = np.fmax(np.where(known, left, np.nan), self.fast)
+        return np.array([left, self.at(self.mostly_rest)])
 
     @property
     def freedom(self) -> FloatArray:
@@ -183,6 +198,7 @@ class NoiseLevels:
             free=fade * self.free + mine * free,
             scatter=fade * self.scatter,
             samples=fade * self.samples,
+            seen=fade * self.seen + mine * block.samples,
             last=residual,
         )
 
