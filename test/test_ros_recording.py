@@ -14,6 +14,11 @@ from ros_helpers import Group, Pipeline
 from ros_messages import Message, joint_message, vector, wrench_message
 from rosbags.highlevel import AnyReader
 
+from load_identification.estimation.events import EventKind
+from load_identification.interface.parameters import Parameters
+from load_identification.recordings.identification import WristIdentifier
+from load_identification.recordings.reader import Chunk, Topics, open_recording
+
 SPEED = 20.0
 
 
@@ -68,6 +73,23 @@ def test_offline_it_gives_the_known_load_and_offset(offline: tuple[dict[str, Any
     assert 'load changed' not in words.replace('load or offset changed', '')
     assert 1.96 * estimate['mass']['std'] < 0.04 * 0.2205
     assert abs(estimate['mass']['value'] - 0.2205) < 1.96 * estimate['mass']['std']
+
+
+def test_vibration_soon_after_the_beginning_is_no_other_load(recorded: Path) -> None:
+    left, taken = 3333, 0
+    with open_recording(recorded / 'bag', Topics()) as reader:
+        identifier = WristIdentifier(reader, Parameters())
+        for chunk in reader.chunks():
+            left, skipped = max(0, left - len(chunk.wrenches)), left
+            rest = Chunk(chunk.joint_states[skipped:], chunk.wrenches[skipped:])
+            identifier.update(rest)
+            taken += len(rest.wrenches)
+            if taken > 2000:
+                break
+    found = identifier.result()
+    assert abs(found.estimate.values[0] - 0.2205) < 1.96 * found.estimate.std[0]
+    noticed = EventKind.NONE, EventKind.CHANGE_DETECTED, EventKind.CONTACT
+    assert {event.kind for event in found.events} <= {*noticed, EventKind.UNCHANGED}
 
 
 def test_played_at_twenty_times_its_speed_it_gives_the_mass_it_gives_offline(

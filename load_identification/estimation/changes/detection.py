@@ -31,7 +31,7 @@ from load_identification.estimation.changes.hypotheses import (
 )
 from load_identification.estimation.changes.recovery import MARGIN, PLAUSIBLE, Recovery
 from load_identification.estimation.events import EventKind, EventQueue
-from load_identification.estimation.measurement import Block, angle_between, merged
+from load_identification.estimation.measurement import PARAMETERS, Block, angle_between, merged
 from load_identification.typing_aliases import FloatArray
 
 WINDOWS = (1, 3, 6)
@@ -271,15 +271,15 @@ class ChangeDetection:
         if self._blocks < FEWEST:
             return None
         misfit = {h: c.misfit for h, c in self._candidates.items()}
-        if self._steady > LASTING:
-            # What the freest of them leaves for so long is noise, more than there was before.
-            more = max(1.0, misfit[Hypothesis.BOTH] / self._rows)
-            misfit = {h: each / more for h, each in misfit.items()}
-        chance = {h: float(chdtrc(self._rows, max(m, 0.0))) for h, m in misfit.items()}
+        # What the freest of them leaves is noise, more than there was: a difference tells less.
+        spare = max(self._rows - PARAMETERS - 6, 1)
+        louder = max(1.0, misfit[Hypothesis.BOTH] / spare)
+        lasting = louder if self._steady > LASTING else 1.0
+        chance = {h: float(chdtrc(self._rows, max(m / lasting, 0.0))) for h, m in misfit.items()}
         if max(chance.values()) < EXCLUDED:
             self._say_contact()
             return None
-        best = self._best(misfit, chance)
+        best = self._best({h: each / louder for h, each in misfit.items()}, chance)
         if best is None and waited and chance.get(Hypothesis.LITTLE, 0.0) > PLAUSIBLE:
             best = Hypothesis.LITTLE
         if best is None:
