@@ -10,11 +10,7 @@ import numpy as np
 
 from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.belief.claim import (
-    Claim,
-    explained,
-    warnings,
-)
+from load_identification.estimation.belief.claim import Claim, explained, warnings
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import robust_block
@@ -245,6 +241,9 @@ class PayloadEstimator:
         new = self.events.since(number)
         for event in new:
             if event.kind is EventKind.CHANGE_DETECTED:
+                # An offset first known within the last second may hold a part of the change.
+                if self._zero is not None and event.stamp - self._zero.stamp < 10 * BLOCK_NS:
+                    self._zero = None
                 self._excitation.begin_doubt()
                 self._calibration.restart()
             if event.kind.changes_offset:

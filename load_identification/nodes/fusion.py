@@ -15,6 +15,9 @@ from load_identification.pipeline import settings
 MANY, LATELY = 10, 0.5
 """So many samples within so long [s] that nobody can have measured are no glitches."""
 
+SPARSE = 0.06
+"""Joint states farther apart show nothing of accelerations within the filter's window [s]."""
+
 WRONG = {
     'joint_state_jump': 'positions jump farther than joints can move: degrees, or two '
     'publishers of the same joints?',
@@ -37,6 +40,8 @@ class FusionNode(PipelineNode):
         self._counts: deque[Counter[str]] = deque([Counter()], maxlen=round(LATELY / LOOK) + 1)
         # How far apart the streams were at the last looks by which both had something new.
         self._apart: deque[float] = deque([0.0], maxlen=3)
+        # How far apart joint states were at the last looks.
+        self._periods: deque[float] = deque([0.0], maxlen=3)
         self._received = 0, 0
         self.report_regularly()
 
@@ -54,6 +59,7 @@ class FusionNode(PipelineNode):
         self._counts.append(counts)
         if all(now > before for now, before in zip(received, self._received, strict=True)):
             self._apart.append(self.stage.apart)
+            self._periods.append(self.stage.joints.shortest_period * 1e-9)
             self._received = received
 
     def reason(self) -> str:
@@ -82,5 +88,13 @@ class FusionNode(PipelineNode):
         # Where nothing goes on, the reason says it already.
         if clocks and not self.reason():
             words.append(f'{self.inputs.wrenches.topic} has {clocks}')
+        period = min(self._periods)
+        if period > SPARSE and not self.reason():
+            rounded = lately['joint_states_stamp_not_increasing'] >= MANY
+            why = 'are its stamps rounded?' if rounded else 'publish 50 or more a second'
+            words.append(
+                f'{joint_states.topic} has one stamp every {period:.2f} s, too few to show '
+                f'accelerations: {why}'
+            )
         received = {f'received{of.topic}': str(of.received) for of in (joint_states, wrenches)}
         return {**received, WARNING: joint_states.warning() or '; '.join(words)}

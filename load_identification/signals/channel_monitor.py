@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from load_identification.interface.batches import CHANNELS
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 FALSE_ALARM = 1e-24
@@ -23,6 +24,15 @@ RARELY = 0.01
 
 FEWEST_ELSEWHERE, AT_FIRST = 20, 500
 """Values from which it is told whether a channel seldom repeats itself, and those at first."""
+
+LATELY = 64
+"""Samples among which repeats are counted that end again."""
+
+NEAR = 20
+"""Changes of so many of its smallest steps, or fewer, tell how likely a channel repeats itself."""
+
+MORE = 2.0
+"""Repeats so many times as common as at first are none that the driver has always made [-]."""
 
 STEP = 2e-3
 """Way of a joint over which repeats count as one [rad or m]: at rest they count for nothing."""
@@ -187,3 +197,55 @@ class RangeMonitor:
         ends[:-1] |= ends[1:]
         ends[:-1] |= ends[1:] & ~rarely
         return ends
+
+
+class StaleMonitor:
+    """Marks wrenches with old values under fresh stamps, as of a driver that misses new ones.
+
+    Noise far larger than the quantiser's step makes no change at all as likely as any other small
+    one: where few changes are small, many repeats that end again are none of the sensor. A driver
+    that has always repeated values, being faster than its sensor, is left alone. So is a coarse
+    sensor: there the two cannot be told apart.
+    """
+
+    def __init__(self) -> None:
+        self._last = np.full((1, 6), np.nan)
+        self._least = np.full((1, 6), np.inf)
+        # Of the samples lately: whether each repeats, ends repeats, changes, and changes little.
+        self._lately: BoolArray = np.zeros((LATELY, 4, 6), dtype=bool)
+        self._samples, self._repeats = 5, np.full(6, 5)
+        self._stale: BoolArray = np.zeros(6, dtype=bool)
+
+    @property
+    def words(self) -> str:
+        """Which channels repeat old values, in words; empty: none."""
+        names = [name for name, stale in zip(CHANNELS, self._stale, strict=True) if stale]
+        who = 'the wrench repeats' if len(names) == 6 else f'{", ".join(names)} repeat'
+        return f'{who} old values under fresh stamps: driver?' if names else ''
+
+    def update(self, wrench: FloatArray) -> BoolArray:
+        """Return which samples of a batch (n, 6), n at least 1, hold an old value [N, N m]."""
+        with np.errstate(invalid='ignore'):
+            step = np.abs(np.diff(np.concatenate([self._last, wrench]), axis=0))
+        change: BoolArray = step > 0.0
+        least = np.concatenate([self._least, np.where(change, step, np.inf)])
+        least = np.minimum.accumulate(least)[1:]
+        repeat: BoolArray = step == 0.0
+        before = np.concatenate([self._lately[-1:, 0], repeat[:-1]])
+        now = np.stack([repeat, before & change, change, change & (step <= NEAR * least)], axis=1)
+        all_of_them = np.concatenate([self._lately, now])
+        counts = np.cumsum(all_of_them, axis=0)
+        counts[LATELY:] -= counts[:-LATELY].copy()
+        repeats, runs, changes, near = np.moveaxis(counts[LATELY:], 1, 0)
+        expected = (near + 1) / (2 * NEAR)
+        # A bound of the chance of so many.
+        chance = runs * (1.0 + np.log(expected / np.maximum(runs, 1)))
+        samples = self._samples + np.arange(1, len(wrench) + 1)[:, None]
+        ever = self._repeats + np.cumsum(repeat & (samples <= AT_FIRST), axis=0)
+        samples = np.minimum(samples, AT_FIRST)
+        stale = (chance < np.log(FALSE_ALARM) / 2.0) & (4 * near <= changes)
+        stale &= repeats * samples > MORE * LATELY * ever
+        self._last, self._least, self._stale = wrench[-1:], least[-1:], stale[-1]
+        self._lately, self._repeats = all_of_them[-LATELY:], ever[-1]
+        self._samples = int(samples[-1, 0])
+        return np.asarray((stale & repeat).any(axis=1))

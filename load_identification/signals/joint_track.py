@@ -134,6 +134,11 @@ class JointTrack:
         """Longest time between two messages of a publisher, as last seen [ns]; 0: unknown."""
         return max((p.gate.period for p in self._speaking), default=0)
 
+    @property
+    def shortest_period(self) -> int:
+        """As `period`, of the publisher that is fastest [ns]."""
+        return min((p.gate.period for p in self._speaking), default=0)
+
     def accept(self, batches: Iterable[JointBatch]) -> list[Accepted]:
         """Pass joint states through the gates of their publishers."""
         by_publisher: dict[frozenset[str], list[JointBatch]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,12 +18,20 @@ from load_identification.interface.batches import (
 from load_identification.interface.parameters import CONVENTIONS
 from load_identification.model.joint_friction import friction_felt
 from load_identification.model.robot import Robot
+from load_identification.signals.channel_monitor import StaleMonitor
 from load_identification.signals.described_robot import DescribedRobot
 from load_identification.signals.differentiator import SLOW, DifferentiatedBatch, Differentiator
 from load_identification.signals.joint_jumps import JumpGate
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.sensor_health import ABSENT, SensorHealth
 from load_identification.typing_aliases import FloatArray, IntArray
+
+STILL = 1e-6
+"""A joint whose position repeats itself moves less than this, which is rounding [rad/s, m/s]."""
+
+LEFT_OUT = 'velocity of {} left out: it is none of the positions: zeros or degrees?'
+REPEATS = 'position of {} repeats while its velocity is not zero: encoder or driver?'
+"""Of joints whose velocity contradicts the positions."""
 
 MANY_WRONG = 20
 """So many velocities more that contradict the positions than that do not are judged at most."""
@@ -51,6 +60,7 @@ class MotionFilter:
         self._differentiator = differentiator
         self.health = SensorHealth(self.dropped)
         """What the channels of the wrench are worth."""
+        self._stale = StaleMonitor()
         self._rest = RestDetector()
         self._contradictions: IntArray = np.zeros(0, dtype=np.int64)
         self._jumps = JumpGate(0, differentiator.max_gap, self.dropped)
@@ -88,7 +98,7 @@ class MotionFilter:
     @property
     def words(self) -> str:
         """What is wrong though samples go on, in words; empty where nothing is."""
-        parts = self.health.words, self.implausible, self._wrong_velocity
+        parts = self.health.words, self._stale.words, self.implausible, self._wrong_velocity
         return '; '.join(filter(None, parts))
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
@@ -107,6 +117,7 @@ class MotionFilter:
         """Forget every sample."""
         self._forget_motion()
         self.health.reset()
+        self._stale = StaleMonitor()
         self._jumps.reset()
         self._newest = None
 
@@ -172,8 +183,12 @@ class MotionFilter:
 
     def _filter(self, batch: SynchronizedBatch, robot: Robot) -> FilteredBatch | None:
         stuck = self.health.update(batch.stamps, batch.position, batch.wrench, robot.down)
+        old = self._stale.update(batch.wrench)
         if stuck.any():
             batch = replace(batch, wrench=np.where(stuck, np.nan, batch.wrench))
+        if old.any():
+            self.dropped['wrench_repeated'] += int(old.sum())
+            batch = batch.select(~old)
         out = self._differentiate(batch, robot)
         if out is None:
             return None
@@ -207,12 +222,12 @@ class MotionFilter:
             self._contradictions = np.zeros(len(robot.joints), dtype=np.int64)
         change = np.sum(np.where(out.contradicted, 1, -1 * moving), axis=0)
         self._contradictions = np.clip(self._contradictions + change, 0, MANY_WRONG)
-        wrong = np.flatnonzero(self._contradictions > MANY_WRONG // 2)
-        names = ', '.join(robot.joints[k] for k in wrong)
-        self._wrong_velocity = (
-            f'velocity of {names} left out: it is none of the positions: zeros or degrees?'
-            if names
-            else ''
+        wrong = self._contradictions > MANY_WRONG // 2
+        still = wrong & out.contradicted[-1] & (np.abs(out.velocity[-1]) < STILL)
+        self._wrong_velocity = '; '.join(
+            words.format(', '.join(itertools.compress(robot.joints, which)))
+            for words, which in ((LEFT_OUT, wrong & ~still), (REPEATS, still))
+            if which.any()
         )
 
     def _differentiate(self, batch: SynchronizedBatch, robot: Robot) -> DifferentiatedBatch | None:

@@ -83,9 +83,9 @@ class StampGate:
     def _hear(self, stamps: IntArray) -> None:
         """Note when samples come, whatever becomes of them."""
         if len(stamps):
-            before = self.heard if len(stamps) == 1 else int(stamps[-2])
-            if before is not None and stamps[-1] > before:
-                self.period = int(stamps[-1]) - before
+            steps = np.diff(stamps, prepend=stamps[0] if self.heard is None else self.heard)
+            if (steps > 0).any():
+                self.period = int(steps[steps > 0][-1])
             self.heard = int(stamps[-1])
 
     def _follows_on(self, stamps: IntArray) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,17 @@ from changed_messages import (
 from diagnostic_msgs.msg import DiagnosticStatus
 from processes import ForkedProcess
 from ros_helpers import LATCHED, Group, Pipeline
-from ros_messages import NAMESPACE, NS, PARAMETER_KEYS, TRUTH, Message, feed, recording, wrench_of
+from ros_messages import (
+    NAMESPACE,
+    NS,
+    PARAMETER_KEYS,
+    TRUTH,
+    Message,
+    feed,
+    recording,
+    stamp_of,
+    wrench_of,
+)
 from std_msgs.msg import String
 
 ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
@@ -152,6 +163,53 @@ def now_and_then_nan(topic: str, *edits: Callable[[object], None]) -> Edit:
     return change
 
 
+def repeated(share: float) -> Edit:
+    """Return an edit that sends old wrenches again, so many and nobody can foresee which."""
+    rng, last = np.random.default_rng(0), [0.0] * 6
+
+    def change(message: Message) -> Message:
+        if message.topic == WRENCH:
+            if last[0] == 0.0 or rng.random() > share:
+                last[:] = wrench_of(message.content)
+            for axis, value in zip(AXES, last, strict=True):
+                put(axis, value)(message.content)
+        return message
+
+    return change
+
+
+def spiked(share: float, size: float) -> Edit:
+    """Return an edit by which one channel, in so many wrenches, shows a value of its own."""
+    rng = np.random.default_rng(2)
+
+    def change(message: Message) -> Message:
+        if message.topic == WRENCH and rng.random() < share:
+            put(AXES[rng.integers(6)], size * rng.choice([-1, 1]))(message.content)
+        return message
+
+    return change
+
+
+def dying(value: float) -> Edit:
+    """Return an edit by which fz goes to a value within 1.5 s, and stays there."""
+    first: list[int] = []
+
+    def change(message: Message) -> Message:
+        first.append(message.due)
+        if message.topic == WRENCH:
+            alive = max(0.0, 1.0 - (message.due - first[0]) / (1.5 * NS))
+            before = wrench_of(message.content)[2]
+            put(AXES[2], alive * before + (1.0 - alive) * value)(message.content)
+        return message
+
+    return change
+
+
+def rounded(grain: int) -> Callable[[Any], None]:
+    """Return an edit that rounds a stamp down to a grain [ns]."""
+    return lambda content: restamped(-(stamp_of(content) % grain))(content)
+
+
 ALL_DROPPED = 'all of {} dropped: '
 FAULTS: dict[str, Fault] = {
     'wrench repeats itself': Fault(held(*range(6)), 'the wrench repeats bit for bit'),
@@ -201,6 +259,12 @@ FAULTS: dict[str, Fault] = {
     'a joint off by a turn': Fault(moved(5, 2.0 * np.pi)),
     'joint states at 2 Hz': Fault(thinned(JOINTS, 62), 'max_gap'),
     'wrench at 2 Hz': Fault(thinned(WRENCH, 62), 'max_gap'),
+    'fz -2.5 N': Fault(on(WRENCH, put(AXES[2], -2.5)), 'fz repeats −2.500 N'),
+    'fz goes to -2.5 N': Fault(dying(-2.5), 'changed|drifts|fz repeats'),
+    'three of ten wrenches repeated': Fault(repeated(0.3), 'the wrench repeats old values'),
+    'three of ten wrenches with 50 N': Fault(spiked(0.3, 50.0), 'changed|contact'),
+    'joint states at 10 Hz': Fault(thinned(JOINTS, 12), 'too few.* publish'),
+    'joint states stamped in 0.1 s': Fault(on(JOINTS, rounded(NS // 10)), 'stamps rounded'),
     'every second wrench lost': Fault(thinned(WRENCH, 2)),
 }
 SHORT = ('wrench repeats itself', 'no wrench', 'position NaN', 'three of ten positions NaN')

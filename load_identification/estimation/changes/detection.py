@@ -164,6 +164,10 @@ class ChangeDetection:
         if self._earlier is not None:
             self._earlier = self._earlier.after(block.elapsed, block.angle)
             self._earlier_age += block.elapsed
+            now = self.settled(belief)
+            same = self._return.after_noise(self._earlier, now.noise, block)
+            if same is not None:
+                return self._settle(Hypothesis.EARLIER, same)
         if self.before is not None:
             return self._look_into(self.before, block)
         if self._earlier_age > REMEMBERED:
@@ -209,17 +213,14 @@ class ChangeDetection:
 
     def _begin(self, belief: Belief, block: Block) -> Belief:
         """Set aside what was believed before the newest blocks: a change has been noticed."""
-        before, passed = belief, []
-        if self._history:
-            before = self._history[0][0]
-            passed = [each for _, each in list(self._history)[1:]] + [block]
+        history = [*self._history, (belief, block)]
+        before, passed = history[0][0], [each for _, each in history[1:]]
         self.before = before.single
         for each in passed:
             self.before = self.before.after(each.elapsed, each.angle)
         self._bank = before
         self.told_apart = offset_is_known(self.before, block.live)
         self._near = [*passed[-NEAR // 2 :], *([] if passed else [block])]
-        self._history.clear()
         self.state = State.CHANGED
         self._recovery = Recovery()
         self._noticed, self._pending = block.stamp, 0.0
@@ -229,9 +230,8 @@ class ChangeDetection:
 
     def _restart(self) -> None:
         self._candidates = {}
-        self._steady, self._moved, self._blocks, self._rows = 0.0, 0.0, 0, 0
+        self._steady, self._moved, self._turned, self._blocks, self._rows = 0.0, 0.0, 0.0, 0, 0
         self._facing: FloatArray | None = None
-        self._turned = 0.0
         self._leader: tuple[Hypothesis, int] = (Hypothesis.SAME, 0)
 
     def _look_into(self, before: Belief, block: Block) -> Belief:
@@ -333,14 +333,14 @@ class ChangeDetection:
         belief = found.belief.banked(self._bank)
         self._late.clear()
         if named in UNCHANGED:
-            self._earlier = None
+            self._earlier = None if named is Hypothesis.EARLIER else self._earlier
             if named is not Hypothesis.LITTLE:
                 self._usual = max(self._usual, self.nis)
         else:
             self._earlier, self._earlier_age = self.before, self._pending
+            self._return = Recovery()
         self.before, self.state = None, State.TRACKING
         self._history.clear()
-        self._candidates = {}
         self._events.add(EVENTS[named], self._noticed, SLIPPED if named is Hypothesis.SLIP else '')
         return belief
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scipy.special import chdtrc
 
 from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.changes.hypotheses import Candidate, Hypothesis, hypotheses
 from load_identification.estimation.measurement import Block
 
@@ -16,6 +17,9 @@ MARGIN = 25.0
 
 ENOUGH = 6
 """Blocks in a row that must fit: as many as are compared with the past at most."""
+
+NOISIER = 5.0
+"""A load that is believed in so many times the noise may be noise itself [-]."""
 
 
 class Recovery:
@@ -63,3 +67,12 @@ class Recovery:
             others = [other.after(each).with_block(each) for other in others]
         self.forget()
         return same if same.misfit - min(other.misfit for other in others) < MARGIN else None
+
+    def after_noise(self, earlier: Belief, noise: NoiseLevels, block: Block) -> Candidate | None:
+        """Take in a block as `update` does, where another load was named in much more noise.
+
+        What spikes look like for a while would else be believed until their noise is forgotten.
+        """
+        if (noise.at(block.rest) < NOISIER * earlier.noise.at(block.rest)).all():
+            return None
+        return self.update(earlier, block)
