@@ -104,6 +104,16 @@ def channels(*order: int, signs: str = '++++++') -> Fault:
     )
 
 
+def dead(channel: int) -> Fault:
+    """Let a channel show noise alone."""
+
+    def publish(path: Path, wrench: FloatArray, rng: np.random.Generator) -> FloatArray:
+        noise = (0.1 if channel < 3 else 0.005) * rng.standard_normal(len(wrench))
+        return np.where(np.arange(6) == channel, noise[:, None], wrench)
+
+    return Fault(Kind.DEAD, published=publish)
+
+
 def torque_times(factor: float) -> Fault:
     """Give torques in another unit."""
     factors = np.repeat([1.0, factor], 3)
@@ -148,6 +158,9 @@ FAULTS: dict[str, Fault] = {
     'y axis reversed': channels(*SAME, signs='+-++-+'),
     'x, y swapped': channels(1, 0, 2, 4, 3, 5),
     'fy, fz swapped': channels(0, 2, 1, 3, 4, 5),
+    'fx dead': dead(0),
+    'fz dead': dead(2),
+    'ty dead': dead(4),
     'torque / 10': torque_times(0.1),
     'torque x 9.8': torque_times(9.80665),
     'torque x 1000': torque_times(1000.0),

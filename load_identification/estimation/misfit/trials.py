@@ -22,6 +22,7 @@ from load_identification.estimation.misfit.fits import (
     least_squares,
     without_drift,
 )
+from load_identification.interface.batches import CHANNELS
 from load_identification.typing_aliases import FloatArray
 
 SMALL = float(np.deg2rad(4.0))
@@ -39,6 +40,7 @@ class Kind(Enum):
     WORLD = 'wrench in the base frame'
     ROTATED = 'sensor turned against its frame'
     CHANNELS = 'axes of the wrench reversed or swapped'
+    DEAD = 'a channel that does not follow the load'
     UNITS = 'units of torque and force'
     JOINTS = 'joints reversed or exchanged'
     CHANGED = 'changed'
@@ -86,7 +88,7 @@ NOTHING = np.empty((0, 0))
 
 def trials(task: Problem, evidence: Evidence, gravity: FloatArray) -> list[Trial]:
     """Return what each cause would leave; `gravity`: as it is set, in the root (3,) [m/s²]."""
-    found = [*_turned(task, evidence), _channels(task, evidence), _units(task)]
+    found = [*_turned(task, evidence), _channels(task, evidence), _dead(task), _units(task)]
     found += [_changed(task), _drifting(task, evidence.time)]
     if evidence.carried.shape[3]:
         found += [*_about_gravity(task, gravity), *_in_the_world(task, evidence)]
@@ -185,6 +187,15 @@ def _channels(task: Problem, evidence: Evidence) -> Trial:
     say = words.channels(*WRONG_CHANNELS[best])
     rows = task.matrix, parts @ entries[best]
     return Trial(Kind.CHANNELS, float(left[best]), NOTHING, lambda _: say, lambda: rows)
+
+
+def _dead(task: Problem) -> Trial:
+    """Try a channel that shows noise and nothing of the load, each of the six."""
+    without = [task.matrix * (np.arange(6) != channel)[:, None] for channel in range(6)]
+    left = [float(np.mean(least_squares(rows, task.wrench) ** 2)) for rows in without]
+    best = int(np.argmin(left))
+    rows, say = (without[best], task.wrench), words.dead(CHANNELS[best])
+    return Trial(Kind.DEAD, left[best], NOTHING, lambda _: say, lambda: rows)
 
 
 def _units(task: Problem) -> Trial:

@@ -155,6 +155,14 @@ def channels(force: FloatArray, torque: FloatArray) -> str:
     return f'axes of the wrench are reversed or swapped: {", ".join(said)}: correct the driver'
 
 
+def dead(channel: str) -> str:
+    """Say that a channel shows nothing of what the others do."""
+    return (
+        f'{channel} shows noise alone where the other channels follow the load: look at sensor, '
+        'cable and driver, or have the driver publish it as NaN'
+    )
+
+
 def joint_reversed(joint: str) -> str:
     """Say that a joint is published with the opposite sign."""
     return (
