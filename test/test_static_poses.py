@@ -250,6 +250,18 @@ def test_pose_unlike_the_others_is_named_by_its_line(
     assert 'line 11: the force deviates by' in ' '.join(capsys.readouterr().out.split())
 
 
+def test_poses_all_round_that_no_payload_explains_are_said_to_be_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    position, wrench = poses(GRAVITY, 3, count=12)
+    wrench += 2.0 * np.random.default_rng(4).standard_normal(wrench.shape) * (STD / STD[0])
+    file = with_joints(tmp_path / 'poses.csv', position, wrench)
+    assert main(['--static', str(file), *options(tmp_path)]) != 0
+    words = ' '.join(capsys.readouterr().out.split())
+    assert re.search(r'required: the poses deviate by [12]\.\d N from any payload', words)
+    assert 'turn the sensor' not in words
+
+
 def test_sensor_without_torques_shows_the_mass_no_better_than_its_gain(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,6 +46,9 @@ CLEARLY_HELD = 3.0
 HEAVIEST, LONGEST_ARM = 1000.0, 0.5
 """Where a mass or its centre is surely within [kg, m]: one less certain is unknown, in words."""
 
+TURN = 'turn the sensor against gravity'
+"""What shows the mass."""
+
 DENSE = 2700.0
 """Density of aluminium [kg/m³]: most loads of a mass are larger than a cube of it."""
 
@@ -113,7 +116,7 @@ def judge(
         )
         return Identifiability(identified, (reason,), True, '', allowed)
     if not std[0] <= allowed[0]:
-        reason = f'{mass_words(std[0], allowed[0])}: turn the sensor against gravity'
+        reason = f'{mass_words(std[0], allowed[0])}: {TURN}'
         return Identifiability(identified, (reason,), False, MASS, allowed)
     identified[0] = True
     if values[0] <= CLEARLY_HELD * std[0]:

@@ -18,7 +18,7 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from load_identification.estimation.events import EventKind
-from load_identification.estimation.identifiability import center_words, mass_words
+from load_identification.estimation.identifiability import TURN, center_words, mass_words
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimate import in_message_order
 from load_identification.interface.names import INTERVAL
@@ -288,7 +288,7 @@ class Services:
         if estimate.reversed_sign:
             raise Refusal(estimate.reasons[0])
         if std[0] > allowed:
-            raise Refusal(f'{mass_words(std[0], allowed)}: turn the sensor against gravity')
+            raise Refusal(f'{mass_words(std[0], allowed)}: {TURN}')
         if values[0] < SURE * std[0]:
             raise Refusal(
                 f'nothing hangs on the sensor: {values[0]:.4f} ± {INTERVAL * std[0]:.4f} kg; '

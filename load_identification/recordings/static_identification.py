@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from load_identification.errors import ParameterError, RecordingError
+from load_identification.estimation.identifiability import TURN
 from load_identification.estimation.misfit.evidence import averages, complete
-from load_identification.estimation.misfit.verdict import FEWEST_POSES, judged
+from load_identification.estimation.misfit.verdict import ALL_ROUND, FEWEST_POSES, judged
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import CHANNELS, FilteredBatch
@@ -190,7 +191,15 @@ def _result(
         reasons.append('inertia: poses at rest do not show it')
     warnings, calibration = tuple(map(_in_poses, estimate.warnings)), estimate.calibration
     reasons = [words.replace('go on moving', 'add poses') for words in reasons]
-    cause = _in_poses(_cause(estimator, batch, gravity))
+    residual_rms = np.sqrt(np.mean(left.reshape(-1, 2, 3) ** 2, axis=(0, 2)))
+    found, turned = _cause(estimator, batch, gravity)
+    cause = _in_poses(found)
+    if turned:
+        # They are all round: what they leave is in the way.
+        left_over = (
+            f'the poses deviate by {residual_rms[0]:.2g} N from any payload; was it touched?'
+        )
+        reasons = [words.replace(TURN, left_over) for words in reasons]
     if cause:
         # What the errors of the cell make of it is not so, nor are its numbers.
         identified, reasons, warnings, calibration = np.zeros(10, dtype=bool), [cause], (), {}
@@ -204,7 +213,7 @@ def _result(
             warnings=warnings,
             reversed_sign=estimate.reversed_sign and not cause,
             calibration=calibration,
-            residual_rms=np.sqrt(np.mean(left.reshape(-1, 2, 3) ** 2, axis=(0, 2))),
+            residual_rms=residual_rms,
         ),
         sign=sign,
         start=int(batch.stamps[0]),
@@ -221,15 +230,21 @@ def _in_poses(words: str) -> str:
     )
 
 
-def _cause(estimator: PayloadEstimator, batch: FilteredBatch, gravity: FloatArray) -> str:
-    """Return in words why no payload explains the poses, empty where one does or nothing does."""
+def _cause(
+    estimator: PayloadEstimator, batch: FilteredBatch, gravity: FloatArray
+) -> tuple[str, bool]:
+    """Return in words why no payload explains the poses, and whether they are all round.
+
+    Empty where one does or nothing does.
+    """
     samples = complete(batch)
     if not len(samples.stamps):
-        return ''
+        return '', False
     blocks = [samples.select(slice(k, k + 1)) for k in range(len(samples.stamps))]
     s = estimator.settings
     evidence = averages(blocks, gravity)
-    return judged(evidence, s.noise, s.errors.field, gravity, batch.robot, FEWEST_POSES).words
+    verdict = judged(evidence, s.noise, s.errors.field, gravity, batch.robot, FEWEST_POSES)
+    return verdict.words, evidence.directions >= ALL_ROUND
 
 
 def _outlier(left: FloatArray, poses: Poses) -> str:
