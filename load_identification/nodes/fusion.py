@@ -85,11 +85,12 @@ class FusionNode(PipelineNode):
         ]
         least, most = min(self._apart), max(self._apart)
         clocks = self.stage.out_of_step(least if least > 0.0 else min(most, 0.0))
-        # Where nothing goes on, the reason says it already.
-        if clocks and not self.reason():
-            words.append(f'{self.inputs.wrenches.topic} has {clocks}')
         period = min(self._periods)
-        if period > SPARSE and not self.reason():
+        # Where nothing goes on, the reason says it already.
+        goes_on = not self.reason()
+        if clocks and goes_on:
+            words.append(f'{self.inputs.wrenches.topic} has {clocks}')
+        if period > SPARSE and goes_on:
             rounded = lately['joint_states_stamp_not_increasing'] >= MANY
             why = 'are its stamps rounded?' if rounded else 'publish 50 or more a second'
             words.append(

@@ -196,10 +196,8 @@ def _result(
     cause = _in_poses(found)
     if turned:
         # They are all round: what they leave is in the way.
-        left_over = (
-            f'the poses deviate by {residual_rms[0]:.2g} N from any payload; was it touched?'
-        )
-        reasons = [words.replace(TURN, left_over) for words in reasons]
+        off = f'the poses deviate by {residual_rms[0]:.2g} N from any payload; was it touched?'
+        reasons = [words.replace(TURN, off) for words in reasons]
     if cause:
         # What the errors of the cell make of it is not so, nor are its numbers.
         identified, reasons, warnings, calibration = np.zeros(10, dtype=bool), [cause], (), {}

@@ -213,6 +213,7 @@ class StaleMonitor:
         self._least = np.full((1, 6), np.inf)
         # Of the samples lately: whether each repeats, ends repeats, changes, and changes little.
         self._lately: BoolArray = np.zeros((LATELY, 4, 6), dtype=bool)
+        # As if five samples had been seen, all repeats: at first many of them are by right.
         self._samples, self._repeats = 5, np.full(6, 5)
         self._stale: BoolArray = np.zeros(6, dtype=bool)
 

@@ -164,8 +164,7 @@ class ChangeDetection:
         if self._earlier is not None:
             self._earlier = self._earlier.after(block.elapsed, block.angle)
             self._earlier_age += block.elapsed
-            now = self.settled(belief)
-            same = self._return.after_noise(self._earlier, now.noise, block)
+            same = self._return.after_noise(self._earlier, self.settled(belief).noise, block)
             if same is not None:
                 return self._settle(Hypothesis.EARLIER, same)
         if self.before is not None:
@@ -333,7 +332,8 @@ class ChangeDetection:
         belief = found.belief.banked(self._bank)
         self._late.clear()
         if named in UNCHANGED:
-            self._earlier = None if named is Hypothesis.EARLIER else self._earlier
+            if named is Hypothesis.EARLIER:
+                self._earlier = None
             if named is not Hypothesis.LITTLE:
                 self._usual = max(self._usual, self.nis)
         else:
