@@ -21,6 +21,9 @@ from load_identification.recordings.reader import Chunk, Topics, open_recording
 
 SPEED = 20.0
 
+PLAYS = 3
+"""Of a recording of which a busy machine may lose a piece: inputs are best effort."""
+
 
 def messages(bag: Path) -> Iterator[Message]:
     """Read joint states and wrenches of a recording, in the order they were recorded."""
@@ -95,20 +98,21 @@ def test_vibration_soon_after_the_beginning_is_no_other_load(recorded: Path) -> 
 def test_played_at_twenty_times_its_speed_it_gives_the_mass_it_gives_offline(
     recorded: Path, offline: tuple[dict[str, Any], str]
 ) -> None:
-    with Group() as group:
-        urdf = (recorded / 'yumi_left.urdf').read_text(encoding='utf-8')
-        group.publish_inputs(text=urdf)
-        group.start(parameters={'systematic_errors': 'ordinary'})
-        pipeline = Pipeline(group)
-        group.wait_for(lambda: bool(pipeline.statuses), 'a status')
-        group.wait_for(
-            lambda: 'robot description' not in pipeline.words, 'the description to be used'
-        )
-        group.play(messages(recorded / 'bag'), SPEED)
-        pipeline.settle()
-        live = pipeline.number('mass')
-        inertia = [pipeline.status[f'{i}.identified'] for i in ('ixx', 'iyy', 'izz')]
+    for _ in range(PLAYS):
+        with Group() as group:
+            urdf = (recorded / 'yumi_left.urdf').read_text(encoding='utf-8')
+            group.publish_inputs(text=urdf)
+            group.start(parameters={'systematic_errors': 'ordinary'})
+            pipeline = Pipeline(group)
+            pipeline.connect()
+            group.play(messages(recorded / 'bag'), SPEED)
+            pipeline.settle()
+            live = pipeline.number('mass')
+            inertia = [pipeline.status[f'{i}.identified'] for i in ('ixx', 'iyy', 'izz')]
+        if pipeline.used == offline[0]['samples']['used']:
+            break
 
+    assert pipeline.used == offline[0]['samples']['used'], pipeline.status
     # Nothing but lost messages makes a difference.
     assert live == pytest.approx(offline[0]['mass']['value'], rel=1e-6)
     assert live == pytest.approx(0.2205, rel=0.025)
