@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -13,15 +14,23 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import AccelStamped, Inertia, Quaternion, TwistStamped, WrenchStamped
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Header
+from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension, MultiArrayLayout
 
-from load_identification.interface.batches import JointBatch, SynchronizedBatch, WrenchBatch
+from load_identification.interface.batches import (
+    FilteredBatch,
+    JointBatch,
+    SynchronizedBatch,
+    WrenchBatch,
+)
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.messages import (
     NS,
+    kinematics_layout,
+    kinematics_rows,
     read_filtered,
     read_inertia,
     read_joint_states,
+    read_kinematics,
     read_wrenches,
     set_inertia,
     set_rotation,
@@ -31,6 +40,7 @@ from load_identification.interface.messages import (
 )
 from load_identification.nodes.transport.readers import StampMatcher, synchronized
 from load_identification.nodes.transport.subscriptions import decoder
+from load_identification.typing_aliases import FloatArray
 
 START = 1_700_000_000_123_456_789
 
@@ -218,7 +228,7 @@ def triple(k: int, frame: str = 'ft') -> tuple[WrenchStamped, TwistStamped, Acce
 
 def test_filtered_samples_become_batches_of_one_frame_with_increasing_stamps() -> None:
     triples = [triple(5), triple(6), triple(7, '/ft'), triple(8, 'other'), triple(3, 'other')]
-    batches = list(read_filtered(triples))
+    batches = list(read_filtered((*each, None) for each in triples))
     assert [(b.frame, (b.stamps - START).tolist()) for b in batches] == [
         ('ft', [5, 6, 7]),
         ('other', [8]),
@@ -359,3 +369,50 @@ def test_messages_whose_partners_are_lost_are_not_kept_for_ever() -> None:
     assert matcher.update([[], stamped([wrench(k) for k in range(5000)])]) == [
         (wrench(k), wrench(k)) for k in range(3000, 5000)
     ]
+
+
+def kinematics(batch: FilteredBatch) -> list[Float64MultiArray]:
+    """Return messages of `filtered/kinematics` as a filter publishes them."""
+    layout = kinematics_layout(batch.gravity_by_joint.shape[2])
+
+    def message(row: FloatArray) -> Float64MultiArray:
+        dim = [MultiArrayDimension(label=n, size=math.prod(s)) for n, s in layout.items()]
+        return Float64MultiArray(layout=MultiArrayLayout(dim=dim), data=row.tolist())
+
+    return [message(row) for row in kinematics_rows(batch)]
+
+
+@pytest.mark.parametrize('joints', [0, 1, 7])
+def test_what_a_filter_knows_of_the_robot_arrives_as_it_was(joints: int) -> None:
+    rng = np.random.default_rng(joints)
+    shapes = dict(list(kinematics_layout(joints).items())[1:])
+    known = {name: rng.normal(size=(3, *shape)) for name, shape in shapes.items()}
+    known['rest'] = np.array([True, False, True])
+    stamps = START + np.array([5, 6, 7])
+    sent = FilteredBatch(
+        'ft', stamps, rng.normal(size=(3, 6)), *rng.normal(size=(4, 3, 3)), **known
+    )
+    dropped: Counter[str] = Counter()
+    rows = dict(read_kinematics(kinematics(sent), dropped, 1e6))
+    assert (list(rows), dropped) == (stamps.tolist(), Counter())
+    samples = [(*triple(k), rows[START + k]) for k in (5, 6, 7)]
+    (batch,) = read_filtered(samples)
+    for name in shapes:
+        np.testing.assert_array_equal(getattr(batch, name), getattr(sent, name))
+    assert batch.rest.dtype == bool
+
+
+def test_kinematics_that_cannot_be_used_are_dropped_and_counted() -> None:
+    shapes = dict(list(kinematics_layout(2).items())[1:])
+    known = {name: np.ones((5, *shape)) for name, shape in shapes.items()}
+    vectors = np.ones((4, 5, 3))
+    batch = FilteredBatch('ft', START + np.arange(5), np.ones((5, 6)), *vectors, **known)
+    messages = kinematics(batch)
+    messages[0].data = messages[0].data[:-1]
+    messages[1].layout.dim[3].size = 4_000_000_000
+    messages[2].data[7] = np.nan
+    messages[3].data[0] = np.inf
+    messages.append(Float64MultiArray())
+    dropped: Counter[str] = Counter()
+    assert [stamp for stamp, _ in read_kinematics(messages, dropped, 1e6)] == [START + 4]
+    assert dropped == {'filtered_kinematics_layout': 3, 'filtered_kinematics_not_finite': 2}

@@ -246,7 +246,7 @@ def test_what_no_single_cause_explains_claims_nothing_and_is_asked_for() -> None
 
 
 def without_robot(samples: FilteredBatch) -> FilteredBatch:
-    """Return samples as they come over topics."""
+    """Return samples of a source that does not tell how the sensor lies in the root."""
     none = np.empty((len(samples.stamps), 3, 0))
     return replace(
         samples, robot=None, gravity_by_tilt=none, gravity_by_joint=none, joint_motion=none
@@ -254,7 +254,7 @@ def without_robot(samples: FilteredBatch) -> FilteredBatch:
 
 
 @pytest.mark.parametrize('name', ['world', 'no weight'])
-def test_over_topics_what_cannot_be_tried_is_asked_for(name: str) -> None:
+def test_of_an_unknown_robot_what_cannot_be_tried_is_asked_for(name: str) -> None:
     estimator, batches = worked(FAULTS[name], 'puma', 'rich', 14.0)
     for batch in batches:
         estimator.update(without_robot(batch))

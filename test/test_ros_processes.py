@@ -32,6 +32,13 @@ from load_identification.nodes.transport.readers import TopicUpstream
 
 NODES = ('fusion', 'filter', 'estimator')
 
+OF_THE_SENSOR = ('gain_common', 'gain', 'cross_talk', 'cross_talk_torque', 'mounting_error')
+OF_THE_ARM: dict[str, str | float] = {
+    'systematic_errors': 'ordinary',
+    **dict.fromkeys((*OF_THE_SENSOR, 'field_force', 'field_torque'), 0.0),
+}
+"""With errors of base, joints, their friction and delay alone."""
+
 
 class Forms:
     """The pipeline in one process and in three, on the same inputs."""
@@ -40,7 +47,7 @@ class Forms:
         self.group = group
         group.publish_inputs()
         self.processes: dict[str, ForkedProcess] = {}
-        group.start(remaps={'__ns': f'/one{NAMESPACE}'})
+        group.start(parameters=OF_THE_ARM, remaps={'__ns': f'/one{NAMESPACE}'})
         for node in NODES:
             self.restart(node)
         self.one = Pipeline(group, f'/one{NAMESPACE}')
@@ -48,7 +55,11 @@ class Forms:
 
     def restart(self, node: str) -> None:
         """Start a node of the three, for the first time or again."""
-        self.processes[node] = self.group.start(node, remaps={'__ns': f'/three{NAMESPACE}'})
+        self.processes[node] = self.group.start(
+            node,
+            parameters=OF_THE_ARM if node == 'estimator' else None,
+            remaps={'__ns': f'/three{NAMESPACE}'},
+        )
 
     def connect(self) -> None:
         """Wait until samples find their way through all processes."""
@@ -239,3 +250,18 @@ def test_two_arms_side_by_side_do_not_mix() -> None:
         right.settle()
         assert right.status['event'] == 'none'
         assert right.status['mass.identified'] == 'true'
+
+
+def test_a_gravity_that_points_elsewhere_is_named_in_three_processes() -> None:
+    # 30 degrees off.
+    gravity = {'gravity': [4.9, 0.0, -8.5]}
+    with Group() as group:
+        group.publish_inputs()
+        for node in NODES:
+            group.start(node, parameters=gravity if node != 'fusion' else None)
+        pipeline = Pipeline(group)
+        pipeline.connect()
+        group.play(feed(recording(duration=14.0), group.next_base()))
+        group.wait_for(lambda: 'set gravity to' in pipeline.words, 'the cause')
+        assert pipeline.state == 'fault'
+        assert pipeline.status['mass.identified'] == 'false'

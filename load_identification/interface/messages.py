@@ -6,6 +6,7 @@ alike. Writing fills a message that the caller has made.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -154,14 +155,86 @@ def in_runs(samples: Iterable[tuple[int, object, T]]) -> Iterator[list[T]]:
         yield [sample for _, _, sample in group]
 
 
-def read_filtered(triples: Iterable[tuple[Any, Any, Any]]) -> Iterator[FilteredBatch]:
+def kinematics_layout(joints: int) -> dict[str, tuple[int, ...]]:
+    """Return what a message on `filtered/kinematics` carries, in order, with the shape of each.
+
+    The stamp in seconds and nanoseconds, then attributes of `FilteredBatch`.
+    """
+    return {
+        'stamp': (2,),
+        'gravity': (3,),
+        'rest': (),
+        'gravity_by_tilt': (3, 2),
+        'gravity_by_joint': (3, joints),
+        'joint_motion': (3, joints),
+        'acceleration_noise': (6, joints),
+        'sensitivity': (6, 3 if joints else 0),
+    }
+
+
+def kinematics_rows(batch: FilteredBatch) -> FloatArray:
+    """Return what messages on `filtered/kinematics` carry of a batch, a row each."""
+    n = len(batch.stamps)
+    _, *names = kinematics_layout(0)
+    parts = [getattr(batch, name).reshape(n, -1) for name in names]
+    return np.column_stack([*np.divmod(batch.stamps, NS), *parts])
+
+
+def read_kinematics(
+    messages: Iterable[Any], dropped: Counter[str], beyond: float
+) -> Iterator[tuple[int, FloatArray]]:
+    """Turn messages of `filtered/kinematics` into stamps [ns] and rows.
+
+    Parameters
+    ----------
+    messages : iterable of std_msgs/Float64MultiArray
+    dropped : collections.Counter
+        Where those that cannot be used are counted, by reason.
+    beyond : float
+        No number but the stamp's is as large as this.
+    """
+    for message in messages:
+        sizes = [(part.label, part.size) for part in message.layout.dim]
+        layout = kinematics_layout(dict(sizes).get('gravity_by_joint', 0) // 3)
+        row = np.array(message.data)
+        whole = [(name, math.prod(shape)) for name, shape in layout.items()]
+        if sizes != whole or len(row) != sum(size for _, size in whole):
+            dropped['filtered_kinematics_layout'] += 1
+        elif not np.isfinite(row).all() or np.abs(row[2:]).max() >= beyond:
+            dropped['filtered_kinematics_not_finite'] += 1
+        else:
+            yield int(row[0]) * NS + int(row[1]), row
+
+
+def _kinematics(rows: FloatArray) -> dict[str, Any]:
+    """Return the attributes of a batch by their rows."""
+    fixed, by_joint = 12, 12
+    joints = max(rows.shape[1] - fixed - 18, 0) // by_joint
+    layout = kinematics_layout(joints)
+    ends = np.cumsum([math.prod(shape) for shape in layout.values()])[:-1]
+    parts = np.split(rows, ends, axis=1)
+    found = {
+        name: part.reshape(len(rows), *shape)
+        for (name, shape), part in zip(layout.items(), parts, strict=True)
+    }
+    del found['stamp']
+    return {**found, 'rest': found['rest'] > 0.0}
+
+
+def read_filtered(
+    samples: Iterable[tuple[Any, Any, Any, FloatArray | None]],
+) -> Iterator[FilteredBatch]:
     """Turn filtered wrench, twist and accel of equal stamps into batches.
 
-    Each is of one frame, its stamps increasing.
+    Each is of one frame, its stamps increasing. With each sample a row of `read_kinematics`, or
+    None where that is not known.
     """
-    stamped = ((stamp_of(t[0]), t[0].header.frame_id.lstrip('/'), t) for t in triples)
+    stamped = (
+        (stamp_of(s[0]), (s[0].header.frame_id.lstrip('/'), s[3] is None or len(s[3])), s)
+        for s in samples
+    )
     for group in in_runs(stamped):
-        wrenches, twists, accels = zip(*group, strict=True)
+        wrenches, twists, accels, rows = zip(*group, strict=True)
         (batch,) = read_wrenches(wrenches, '')
         motions = [
             vector(part)
@@ -169,4 +242,5 @@ def read_filtered(triples: Iterable[tuple[Any, Any, Any]]) -> Iterator[FilteredB
             for part in (m.twist.linear, m.twist.angular, n.accel.linear, n.accel.angular)
         ]
         vectors = np.array(motions, dtype=float).reshape(-1, 4, 3).transpose(1, 0, 2)
-        yield FilteredBatch(batch.frame, batch.stamps, batch.wrench, *vectors)
+        known = {} if rows[0] is None else _kinematics(np.array(rows))
+        yield FilteredBatch(batch.frame, batch.stamps, batch.wrench, *vectors, **known)

@@ -48,6 +48,7 @@ class NodeNames:
 
 SYNCHRONIZED = ('synchronized/joint_states', 'synchronized/wrench')
 FILTERED = ('filtered/wrench', 'filtered/twist', 'filtered/accel')
+KINEMATICS = 'filtered/kinematics'
 TAKEN_OFF = ('inertia_by_driver', 'offset', 'inertia_total')
 
 NODES = {
@@ -57,11 +58,11 @@ NODES = {
     'filter_node': NodeNames(
         FILTER,
         (*SYNCHRONIZED, '/robot_description', '/tf_static'),
-        (*FILTERED, '/diagnostics'),
+        (*FILTERED, KINEMATICS, '/diagnostics'),
     ),
     'estimator_node': NodeNames(
         ESTIMATOR,
-        (*FILTERED, *SYNCHRONIZED, '/diagnostics'),
+        (*FILTERED, KINEMATICS, *SYNCHRONIZED, '/diagnostics'),
         (
             'inertia', 'inertia_std', *TAKEN_OFF, 'status', 'covariance',
             'wrench_predicted', 'wrench_external', 'markers', '/diagnostics', '/tf',

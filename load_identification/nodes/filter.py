@@ -34,7 +34,7 @@ class FilterNode(PipelineNode):
         self.stage = settings.motion_filter(self.declared)
         self._counted: Counter[str] = Counter()
         self.description = DescriptionReader(self, self.stage, self.declared)
-        self.publisher = FilteredPublisher(self)
+        self.publisher = FilteredPublisher(self, of_robot=True)
         self._starvation = Starvation(patience=0.9, least=10)
         self.report_regularly()
         self._reader: SynchronizedReader | None = None

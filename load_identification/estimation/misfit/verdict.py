@@ -213,7 +213,8 @@ class MisfitMonitor:
         """What else to check where no cause explains it, in words; empty: nothing."""
         if not self._last.puzzling:
             return ''
-        return words.PUZZLE if self._store.robot else words.PUZZLE_WITHOUT_ROBOT
+        root_known = self._seen is not None and self._seen.by_acceleration.shape[3] > 0
+        return words.PUZZLE if root_known else words.PUZZLE_WITHOUT_ROOT
 
     @property
     def ringing(self) -> str:

@@ -19,11 +19,11 @@ PUZZLE = (
     'the robot description is of this robot'
 )
 
-PUZZLE_WITHOUT_ROBOT = (
+PUZZLE_WITHOUT_ROOT = (
     f'{PUZZLE}; check gravity, too, and that the wrench is in the sensor frame with all of the '
     'weight: load_identification, in one process, tells which'
 )
-"""Over topics the joints are not known, nor how the sensor lies in the root."""
+"""From a source that does not tell how the sensor lies in the root."""
 
 FAR = float(np.deg2rad(45.0))
 """A gravity so far off may as well be a wrench of the other sign [rad]."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +11,18 @@ from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension, String
 
 from load_identification.interface import node_table
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.interface.cdr import Layout, joint_state_layout, wrench_layout
-from load_identification.interface.messages import NS, set_stamp, set_wrench
+from load_identification.interface.messages import (
+    NS,
+    kinematics_layout,
+    kinematics_rows,
+    set_stamp,
+    set_wrench,
+)
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS, STREAM_QOS
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -131,14 +138,55 @@ class JointStatePublisher(BatchPublisher):
         self._publish(stamps, values)
 
 
-class FilteredPublisher:
-    """Publishes filtered batches while somebody listens."""
+class KinematicsPublisher:
+    """Publishes what is known of filtered samples by the joints of the robot.
+
+    Parameters
+    ----------
+    node : Node
+    """
 
     def __init__(self, node: Node) -> None:
+        topic = node_table.KINEMATICS
+        self._publisher = node.create_publisher(Float64MultiArray, topic, STREAM_QOS)
+        self._message = Float64MultiArray()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody listens."""
+        return wanted(self._publisher)
+
+    def publish(self, batch: FilteredBatch) -> None:
+        """Publish a batch."""
+        layout = kinematics_layout(batch.gravity_by_joint.shape[2])
+        self._message.layout.dim = [
+            MultiArrayDimension(label=name, size=math.prod(shape))
+            for name, shape in layout.items()
+        ]
+        for row in kinematics_rows(batch):
+            self._message.data = row.tolist()
+            self._publisher.publish(self._message)
+
+
+class FilteredPublisher:
+    """Publishes filtered batches while somebody listens.
+
+    Parameters
+    ----------
+    node : Node
+    of_robot : bool
+        Whether they have all that belongs to a robot that is known.
+    """
+
+    def __init__(self, node: Node, of_robot: bool = False) -> None:
+        # The first to be known to whoever reads: it is not known to come with each sample before.
+        self._kinematics = KinematicsPublisher(node) if of_robot else None
         self._publishers = [SixNumberPublisher(node, k, topic) for topic, k in FILTERED.items()]
 
     def publish(self, batch: FilteredBatch) -> None:
-        """Publish a batch on those of the three topics that have a listener."""
+        """Publish a batch on those of the topics that have a listener."""
+        if self._kinematics is not None and self._kinematics.wanted:
+            self._kinematics.publish(batch)
         parts = (
             (batch.wrench,),
             (batch.linear_velocity, batch.angular_velocity),
@@ -150,8 +198,9 @@ class FilteredPublisher:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody listens to any of the three."""
-        return any(publisher.wanted for publisher in self._publishers)
+        """Whether anybody listens to any of them."""
+        known = self._kinematics is not None and self._kinematics.wanted
+        return known or any(publisher.wanted for publisher in self._publishers)
 
 
 class SynchronizedPublisher:

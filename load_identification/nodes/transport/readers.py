@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from load_identification.interface.batches import (
     CHANNELS,
@@ -26,10 +27,12 @@ from load_identification.interface.messages import (
     in_runs,
     read_filtered,
     read_inertia,
+    read_kinematics,
     read_wrenches,
     stamp_of,
 )
 from load_identification.interface.names import COMPENSATED
+from load_identification.interface.node_table import KINEMATICS
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.nodes.diagnostics import Report
 from load_identification.nodes.transport.publishers import FILTERED
@@ -151,11 +154,13 @@ JUMP = NS
 SENT = FilteredBatch.arrays()[1:6]
 """What the three topics carry of a batch: the wrench, velocities and accelerations."""
 
-Triple = tuple[Any, Any, Any]
+Filtered: TypeAlias = tuple[Any, Any, Any, FloatArray | None]
 
 
 class FilteredReader:
     """Joins filtered wrench, twist and accel of equal stamps, and drops what cannot be used.
+
+    Where somebody publishes the kinematics of a known robot, with those.
 
     Parameters
     ----------
@@ -164,11 +169,14 @@ class FilteredReader:
 
     def __init__(self, node: Node) -> None:
         self.dropped: Counter[str] = Counter()
+        # The first to be connected, as it is the first to be published.
+        self._kinematics = StreamSubscription(node, Float64MultiArray, KINEMATICS)
         self._inputs = [StreamSubscription(node, kind, name) for name, kind in FILTERED.items()]
         self._matcher = StampMatcher(len(self._inputs))
+        self._known = StampMatcher(2)
         self._motion = MotionOfUnknownRobot()
         self._newest: int | None = None
-        self._held: Triple | None = None
+        self._held: Filtered | None = None
 
     def problem(self) -> str:
         """Return in words that nobody publishes, or several at once; empty where one does."""
@@ -183,17 +191,26 @@ class FilteredReader:
         triples = self._matcher.update(
             [((stamp_of(m), m) for m in topic.take()) for topic in self._inputs]
         )
-        for batch in read_filtered(self._in_order(triples)):
-            yield self._motion.fill(_sensible(batch))
+        for found in read_filtered(self._in_order(self._with_kinematics(triples))):
+            batch = _sensible(found)
+            yield batch if batch.gravity_by_tilt.shape[2] else self._motion.fill(batch)
 
-    def _in_order(self, triples: Iterable[Triple]) -> Iterator[Triple]:
+    def _with_kinematics(self, triples: Sequence[tuple[Any, ...]]) -> list[Filtered]:
+        """Return what is complete: with kinematics where somebody publishes them."""
+        rows = read_kinematics(self._kinematics.take(), self.dropped, BEYOND_ALL_SENSE)
+        if not self._kinematics.connected:
+            return [(*triple, None) for triple in triples]
+        both = self._known.update([((stamp_of(t[0]), t) for t in triples), rows])
+        return [(*triple, row) for triple, row in both]
+
+    def _in_order(self, samples: Iterable[Filtered]) -> Iterator[Filtered]:
         """Pass on samples whose stamps increase, and those after a jump that is confirmed.
 
         A stamp that is not newer, or far ahead, is held: if the next one follows on it, the
         stream has jumped or started afresh; if not, it was a stray one.
         """
-        for triple in triples:
-            stamp = stamp_of(triple[0])
+        for sample in samples:
+            stamp = stamp_of(sample[0])
             if stamp <= 0:
                 self.dropped['filtered_stamp_zero'] += 1
                 continue
@@ -204,10 +221,10 @@ class FilteredReader:
                 yield held
             else:
                 self.dropped['filtered_stamp_stray'] += held is not None
-                self._held = triple
+                self._held = sample
                 continue
             self._newest = stamp
-            yield triple
+            yield sample
 
     def _follows(self, held: int, stamp: int) -> bool:
         """Tell whether both stamps are ahead of the newest, or both behind, and in order."""

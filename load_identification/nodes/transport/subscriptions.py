@@ -151,6 +151,11 @@ class DrainedSubscription:
         found = self._node.get_publishers_info_by_topic(self.topic)
         return sorted(f'{p.node_namespace.rstrip("/")}/{p.node_name}' for p in found)
 
+    @property
+    def connected(self) -> bool:
+        """Whether any publisher has been found."""
+        return bool(self._subscription.get_publisher_count())
+
     def take(self) -> list[Any]:
         """Return all messages that wait."""
         return self._take(serialized=False)
