@@ -14,6 +14,7 @@ import numpy as np
 
 from load_identification.estimation.measurement import Block
 from load_identification.interface.batches import CHANNELS
+from load_identification.model.regressor import SKEW
 from load_identification.typing_aliases import FloatArray, IntArray
 
 AXES = ('x', 'y', 'z')
@@ -88,9 +89,6 @@ load with 2 % of a gain is below what can be told anyway [-]."""
 FRICTION = {'': 1.0, '.slow': 0.5, '.lag': 0.005}
 """What is not known of the friction of a joint, in that of its size, see `friction_felt`: the size
 itself, the speed at which it has it, and by how much it comes late [-, -, s]."""
-
-SKEW = np.cross(np.eye(3)[None], np.eye(3)[:, None])
-"""Times a vector v: [v x], (3, 3, 3)."""
 
 
 class SystematicErrors:

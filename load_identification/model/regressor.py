@@ -6,6 +6,16 @@ import numpy as np
 
 from load_identification.typing_aliases import FloatArray
 
+SKEW: FloatArray = -np.array(
+    [
+        [[0, 0, 0], [0, 0, 1], [0, -1, 0]],
+        [[0, 0, -1], [0, 0, 0], [1, 0, 0]],
+        [[0, 1, 0], [-1, 0, 0], [0, 0, 0]],
+    ],
+    dtype=float,
+)
+"""[e_i x] (3, 3, 3), eq. 9; times a vector v from either side: [v x]."""
+
 
 def _coefficients() -> FloatArray:
     """Lay eq. 12 out as a matrix, once.
@@ -13,13 +23,6 @@ def _coefficients() -> FloatArray:
     A is linear in ``u = [a, alpha, omega (x) omega]`` (15,), so that ``vec A = u^T C`` with the C
     (15, 60) returned. That makes the regressor of a batch one product of matrices.
     """
-    skew = -np.array(  # [e_i x], eq. 9
-        [
-            [[0, 0, 0], [0, 0, 1], [0, -1, 0]],
-            [[0, 0, -1], [0, 0, 0], [1, 0, 0]],
-            [[0, 1, 0], [-1, 0, 0], [0, 0, 0]],
-        ]
-    )
     dot = np.array(  # [. e_i], eq. 10
         [
             [[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]],
@@ -34,11 +37,11 @@ def _coefficients() -> FloatArray:
     omega_omega = table[6:].reshape(3, 3, 6, 10)
 
     acceleration[:, force, mass] = np.eye(3)
-    acceleration[:, torque, first_moment] = -skew
-    angular_acceleration[:, force, first_moment] = skew
+    acceleration[:, torque, first_moment] = -SKEW
+    angular_acceleration[:, force, first_moment] = SKEW
     angular_acceleration[:, torque, inertia] = dot
-    omega_omega[:, :, force, first_moment] = skew[:, None] @ skew
-    omega_omega[:, :, torque, inertia] = skew[:, None] @ dot
+    omega_omega[:, :, force, first_moment] = SKEW[:, None] @ SKEW
+    omega_omega[:, :, torque, inertia] = SKEW[:, None] @ dot
     return table.reshape(15, 60)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError, FrameError, ParameterError
+from load_identification.model.regressor import SKEW
 from load_identification.model.urdf import check_joints, configurations, parse_description
 from load_identification.typing_aliases import FloatArray
 
@@ -177,7 +178,7 @@ class Robot:
             angular_acceleration=acceleration[:, 3:],
             linear_acceleration=acceleration[:, :3] - gravity,
             gravity=gravity,
-            gravity_by_joint=np.cross(gravity[:, :, None], jacobian[:, 3:], axis=1),
+            gravity_by_joint=np.einsum('nk,kij,njl->nil', gravity, SKEW, jacobian[:, 3:]),
             gravity_by_tilt=np.einsum('nij,ik->njk', root_from_sensor, self._tilted),
             rotation=root_from_sensor,
             jacobian=jacobian,
