@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.special import stdtrit
 
 from load_identification.estimation import drift
@@ -145,11 +146,14 @@ def sharpened(
         To be added to mean and covariance of what is asked for.
     """
     scale = np.sqrt(np.diag(covariance))
-    unit = covariance / np.outer(scale, scale) + 1e-12 * np.eye(len(scale))
+    scales = np.outer(scale, scale)
+    unit = covariance / scales + 1e-12 * np.eye(len(scale))
     root = np.linalg.cholesky(unit)
-    shares, axes = np.linalg.eigh(root.T @ (blur * np.outer(scale, scale)) @ root)
+    shares, axes = np.linalg.eigh(root.T @ (blur * scales) @ root)
     shares = np.clip(shares, 0.0, MOST_BLUR)
-    turned = np.linalg.solve(root @ axes, np.column_stack([mean, along]) / scale[:, None])
+    turned = axes.T @ solve_triangular(
+        root, np.column_stack([mean, along]) / scale[:, None], lower=True, check_finite=False
+    )
     before, parts = turned[:, 0], turned[:, 1:]
     grown = 1.0 / (1.0 - shares)
     more = grown**2 - 1.0 + (BLUR_KNOWN * shares * grown**2 * before) ** 2
