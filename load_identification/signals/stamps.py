@@ -84,8 +84,8 @@ class StampGate:
         """Note when samples come, whatever becomes of them."""
         if len(stamps):
             steps = np.diff(stamps, prepend=stamps[0] if self.heard is None else self.heard)
-            if (steps > 0).any():
-                self.period = int(steps[steps > 0][-1])
+            if (increasing := steps[steps > 0]).size:
+                self.period = int(increasing[-1])
             self.heard = int(stamps[-1])
 
     def _follows_on(self, stamps: IntArray) -> bool:

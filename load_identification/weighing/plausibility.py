@@ -69,7 +69,8 @@ class Units:
             self._begin = int(stamps[0])
             self._range = self._lately = np.array([both[0], both[0]])
         self._newest = int(stamps[-1])
-        self._range, self._lately = _wider(self._range, both), _wider(self._lately, both)
+        ends = both.min(axis=0), both.max(axis=0)
+        self._range, self._lately = _wider(self._range, *ends), _wider(self._lately, *ends)
         if self._newest < self._due:
             return
         changes = _changes(self._range)
@@ -85,9 +86,8 @@ class Units:
             self._lately = both[-1:].repeat(2, axis=0)
 
 
-def _wider(low_high: FloatArray, values: FloatArray) -> FloatArray:
-    low, high = low_high
-    return np.array([np.minimum(low, values.min(axis=0)), np.maximum(high, values.max(axis=0))])
+def _wider(low_high: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    return np.array([np.minimum(low_high[0], low), np.maximum(low_high[1], high)])
 
 
 def _changes(low_high: FloatArray) -> FloatArray:
