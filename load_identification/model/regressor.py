@@ -6,14 +6,7 @@ import numpy as np
 
 from load_identification.typing_aliases import FloatArray
 
-SKEW: FloatArray = -np.array(
-    [
-        [[0, 0, 0], [0, 0, 1], [0, -1, 0]],
-        [[0, 0, -1], [0, 0, 0], [1, 0, 0]],
-        [[0, 1, 0], [-1, 0, 0], [0, 0, 0]],
-    ],
-    dtype=float,
-)
+SKEW: FloatArray = np.cross(np.eye(3)[None], np.eye(3)[:, None])
 """[e_i x] (3, 3, 3), eq. 9; times a vector v from either side: [v x]."""
 
 
