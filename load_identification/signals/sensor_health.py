@@ -43,7 +43,7 @@ TURNED = float(np.deg2rad(10.0))
 
 
 JUDGED_NS = 50_000_000
-"""Channels are judged about so often, or once a batch where that is shorter [ns]."""
+"""Channels are judged at least so often [ns]."""
 
 LONG_BEFORE = 1_000_000_000
 """Wrenches older than the newest by more begin afresh, fewer are strays [ns]."""
@@ -165,9 +165,10 @@ class SensorHealth:
         -------
         (n, 6) bool array
         """
-        count = max(round(int(stamps[-1] - stamps[0]) / JUDGED_NS), 1)
+        # Counted from the first: where a batch is no longer, it is judged once.
+        ends = np.flatnonzero(np.diff((stamps - stamps[0]) // JUDGED_NS)) + 1
         found = []
-        for piece in np.array_split(np.arange(len(stamps)), min(count, len(stamps))):
+        for piece in np.split(np.arange(len(stamps)), ends):
             absent = self._monitor.absent
             stuck = self._update(stamps[piece], position[piece], wrench[piece], down)
             if stuck.any():
