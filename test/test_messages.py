@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -25,8 +24,9 @@ from load_identification.interface.batches import (
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.messages import (
     NS,
-    kinematics_layout,
     kinematics_rows,
+    kinematics_shapes,
+    kinematics_sizes,
     read_filtered,
     read_inertia,
     read_joint_states,
@@ -373,10 +373,10 @@ def test_messages_whose_partners_are_lost_are_not_kept_for_ever() -> None:
 
 def kinematics(batch: FilteredBatch) -> list[Float64MultiArray]:
     """Return messages of `filtered/kinematics` as a filter publishes them."""
-    layout = kinematics_layout(batch.gravity_by_joint.shape[2])
+    sizes = kinematics_sizes(batch.gravity_by_joint.shape[2])
 
     def message(row: FloatArray) -> Float64MultiArray:
-        dim = [MultiArrayDimension(label=n, size=math.prod(s)) for n, s in layout.items()]
+        dim = [MultiArrayDimension(label=n, size=s) for n, s in sizes.items()]
         return Float64MultiArray(layout=MultiArrayLayout(dim=dim), data=row.tolist())
 
     return [message(row) for row in kinematics_rows(batch)]
@@ -385,7 +385,7 @@ def kinematics(batch: FilteredBatch) -> list[Float64MultiArray]:
 @pytest.mark.parametrize('joints', [0, 1, 7])
 def test_what_a_filter_knows_of_the_robot_arrives_as_it_was(joints: int) -> None:
     rng = np.random.default_rng(joints)
-    shapes = dict(list(kinematics_layout(joints).items())[1:])
+    shapes = kinematics_shapes(joints)
     known = {name: rng.normal(size=(3, *shape)) for name, shape in shapes.items()}
     known['rest'] = np.array([True, False, True])
     stamps = START + np.array([5, 6, 7])
@@ -403,8 +403,7 @@ def test_what_a_filter_knows_of_the_robot_arrives_as_it_was(joints: int) -> None
 
 
 def test_kinematics_that_cannot_be_used_are_dropped_and_counted() -> None:
-    shapes = dict(list(kinematics_layout(2).items())[1:])
-    known = {name: np.ones((5, *shape)) for name, shape in shapes.items()}
+    known = {name: np.ones((5, *shape)) for name, shape in kinematics_shapes(2).items()}
     vectors = np.ones((4, 5, 3))
     batch = FilteredBatch('ft', START + np.arange(5), np.ones((5, 6)), *vectors, **known)
     messages = kinematics(batch)

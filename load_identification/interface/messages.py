@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pinocchio
@@ -21,6 +21,10 @@ from load_identification.typing_aliases import FloatArray, IntArray
 
 J = TypeVar('J', bound=JointBatch)
 T = TypeVar('T')
+Kinematics: TypeAlias = tuple[int, FloatArray]
+"""The number of joints, and a row of what `filtered/kinematics` carries."""
+Filtered: TypeAlias = tuple[Any, Any, Any, Kinematics | None]
+"""Filtered wrench, twist and accel, and what `read_kinematics` gives of the sample, or None."""
 
 NS = 1_000_000_000
 
@@ -155,13 +159,9 @@ def in_runs(samples: Iterable[tuple[int, object, T]]) -> Iterator[list[T]]:
         yield [sample for _, _, sample in group]
 
 
-def kinematics_layout(joints: int) -> dict[str, tuple[int, ...]]:
-    """Return what a message on `filtered/kinematics` carries, in order, with the shape of each.
-
-    The stamp in seconds and nanoseconds, then attributes of `FilteredBatch`.
-    """
+def kinematics_shapes(joints: int) -> dict[str, tuple[int, ...]]:
+    """Return which attributes of a `FilteredBatch` `filtered/kinematics` carries, in order."""
     return {
-        'stamp': (2,),
         'gravity': (3,),
         'rest': (),
         'gravity_by_tilt': (3, 2),
@@ -172,18 +172,23 @@ def kinematics_layout(joints: int) -> dict[str, tuple[int, ...]]:
     }
 
 
+def kinematics_sizes(joints: int) -> dict[str, int]:
+    """Return how many numbers of each there are, behind the stamp in seconds and nanoseconds."""
+    shapes = kinematics_shapes(joints)
+    return {'stamp': 2, **{name: math.prod(shape) for name, shape in shapes.items()}}
+
+
 def kinematics_rows(batch: FilteredBatch) -> FloatArray:
     """Return what messages on `filtered/kinematics` carry of a batch, a row each."""
     n = len(batch.stamps)
-    _, *names = kinematics_layout(0)
-    parts = [getattr(batch, name).reshape(n, -1) for name in names]
+    parts = [getattr(batch, name).reshape(n, -1) for name in kinematics_shapes(0)]
     return np.column_stack([*np.divmod(batch.stamps, NS), *parts])
 
 
 def read_kinematics(
     messages: Iterable[Any], dropped: Counter[str], beyond: float
-) -> Iterator[tuple[int, FloatArray]]:
-    """Turn messages of `filtered/kinematics` into stamps [ns] and rows.
+) -> Iterator[tuple[int, Kinematics]]:
+    """Turn messages of `filtered/kinematics` into stamps [ns], and numbers of joints with rows.
 
     Parameters
     ----------
@@ -195,46 +200,37 @@ def read_kinematics(
     """
     for message in messages:
         sizes = [(part.label, part.size) for part in message.layout.dim]
-        layout = kinematics_layout(dict(sizes).get('gravity_by_joint', 0) // 3)
+        joints = dict(sizes).get('gravity_by_joint', 0) // 3
+        ours = kinematics_sizes(joints)
         row = np.array(message.data)
-        whole = [(name, math.prod(shape)) for name, shape in layout.items()]
-        if sizes != whole or len(row) != sum(size for _, size in whole):
+        if sizes != [*ours.items()] or len(row) != sum(ours.values()):
             dropped['filtered_kinematics_layout'] += 1
         elif not np.isfinite(row).all() or np.abs(row[2:]).max() >= beyond:
             dropped['filtered_kinematics_not_finite'] += 1
         else:
-            yield int(row[0]) * NS + int(row[1]), row
+            yield int(row[0]) * NS + int(row[1]), (joints, row)
 
 
-def _kinematics(rows: FloatArray) -> dict[str, Any]:
+def _kinematics(joints: int, rows: FloatArray) -> dict[str, Any]:
     """Return the attributes of a batch by their rows."""
-    fixed, by_joint = 12, 12
-    joints = max(rows.shape[1] - fixed - 18, 0) // by_joint
-    layout = kinematics_layout(joints)
-    ends = np.cumsum([math.prod(shape) for shape in layout.values()])[:-1]
-    parts = np.split(rows, ends, axis=1)
+    _, *parts = np.split(rows, np.cumsum([*kinematics_sizes(joints).values()])[:-1], axis=1)
     found = {
         name: part.reshape(len(rows), *shape)
-        for (name, shape), part in zip(layout.items(), parts, strict=True)
+        for (name, shape), part in zip(kinematics_shapes(joints).items(), parts, strict=True)
     }
-    del found['stamp']
     return {**found, 'rest': found['rest'] > 0.0}
 
 
-def read_filtered(
-    samples: Iterable[tuple[Any, Any, Any, FloatArray | None]],
-) -> Iterator[FilteredBatch]:
-    """Turn filtered wrench, twist and accel of equal stamps into batches.
+def read_filtered(samples: Iterable[Filtered]) -> Iterator[FilteredBatch]:
+    """Turn filtered messages of equal stamps into batches.
 
-    Each is of one frame, its stamps increasing. With each sample a row of `read_kinematics`, or
-    None where that is not known.
+    Each is of one frame, its stamps increasing.
     """
     stamped = (
-        (stamp_of(s[0]), (s[0].header.frame_id.lstrip('/'), s[3] is None or len(s[3])), s)
-        for s in samples
+        (stamp_of(s[0]), (s[0].header.frame_id.lstrip('/'), s[3] and s[3][0]), s) for s in samples
     )
     for group in in_runs(stamped):
-        wrenches, twists, accels, rows = zip(*group, strict=True)
+        wrenches, twists, accels, kinematics = zip(*group, strict=True)
         (batch,) = read_wrenches(wrenches, '')
         motions = [
             vector(part)
@@ -242,5 +238,7 @@ def read_filtered(
             for part in (m.twist.linear, m.twist.angular, n.accel.linear, n.accel.angular)
         ]
         vectors = np.array(motions, dtype=float).reshape(-1, 4, 3).transpose(1, 0, 2)
-        known = {} if rows[0] is None else _kinematics(np.array(rows))
+        known = {}
+        if kinematics[0] is not None:
+            known = _kinematics(kinematics[0][0], np.array([row for _, row in kinematics]))
         yield FilteredBatch(batch.frame, batch.stamps, batch.wrench, *vectors, **known)

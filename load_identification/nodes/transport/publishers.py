@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,8 +17,8 @@ from load_identification.interface.batches import FilteredBatch, SynchronizedBat
 from load_identification.interface.cdr import Layout, joint_state_layout, wrench_layout
 from load_identification.interface.messages import (
     NS,
-    kinematics_layout,
     kinematics_rows,
+    kinematics_sizes,
     set_stamp,
     set_wrench,
 )
@@ -158,11 +157,8 @@ class KinematicsPublisher:
 
     def publish(self, batch: FilteredBatch) -> None:
         """Publish a batch."""
-        layout = kinematics_layout(batch.gravity_by_joint.shape[2])
-        self._message.layout.dim = [
-            MultiArrayDimension(label=name, size=math.prod(shape))
-            for name, shape in layout.items()
-        ]
+        sizes = kinematics_sizes(batch.gravity_by_joint.shape[2])
+        self._message.layout.dim = [MultiArrayDimension(label=n, size=s) for n, s in sizes.items()]
         for row in kinematics_rows(batch):
             self._message.data = row.tolist()
             self._publisher.publish(self._message)
@@ -180,13 +176,14 @@ class FilteredPublisher:
 
     def __init__(self, node: Node, of_robot: bool = False) -> None:
         # The first to be known to whoever reads: it is not known to come with each sample before.
-        self._kinematics = KinematicsPublisher(node) if of_robot else None
+        self._kinematics = [KinematicsPublisher(node)] if of_robot else []
         self._publishers = [SixNumberPublisher(node, k, topic) for topic, k in FILTERED.items()]
 
     def publish(self, batch: FilteredBatch) -> None:
         """Publish a batch on those of the topics that have a listener."""
-        if self._kinematics is not None and self._kinematics.wanted:
-            self._kinematics.publish(batch)
+        for each in self._kinematics:
+            if each.wanted:
+                each.publish(batch)
         parts = (
             (batch.wrench,),
             (batch.linear_velocity, batch.angular_velocity),
@@ -199,7 +196,7 @@ class FilteredPublisher:
     @property
     def wanted(self) -> bool:
         """Whether anybody listens to any of them."""
-        known = self._kinematics is not None and self._kinematics.wanted
+        known = any(publisher.wanted for publisher in self._kinematics)
         return known or any(publisher.wanted for publisher in self._publishers)
 
 

@@ -24,6 +24,7 @@ from load_identification.interface.batches import (
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.messages import (
     NS,
+    Filtered,
     in_runs,
     read_filtered,
     read_inertia,
@@ -154,8 +155,6 @@ JUMP = NS
 SENT = FilteredBatch.arrays()[1:6]
 """What the three topics carry of a batch: the wrench, velocities and accelerations."""
 
-Filtered: TypeAlias = tuple[Any, Any, Any, FloatArray | None]
-
 
 class FilteredReader:
     """Joins filtered wrench, twist and accel of equal stamps, and drops what cannot be used.
@@ -201,7 +200,7 @@ class FilteredReader:
         if not self._kinematics.connected:
             return [(*triple, None) for triple in triples]
         both = self._known.update([((stamp_of(t[0]), t) for t in triples), rows])
-        return [(*triple, row) for triple, row in both]
+        return [(*triple, known) for triple, known in both]
 
     def _in_order(self, samples: Iterable[Filtered]) -> Iterator[Filtered]:
         """Pass on samples whose stamps increase, and those after a jump that is confirmed.
