@@ -53,6 +53,9 @@ may wait in their queues at once, which hold 2000 of a topic."""
 STALLED = 5.0
 """A pipeline that counts nothing for so long is not to, by the test's design [s]."""
 
+PLAYS = 3
+"""Of a recording of which a busy machine may lose a piece: inputs are best effort."""
+
 LOST = 30.0
 """An estimate that has not come for so long rests on messages that were lost [s]."""
 

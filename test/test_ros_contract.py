@@ -18,7 +18,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.srv import DescribeParameters, ListParameters
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
-from ros_helpers import BEST_EFFORT, LATCHED, Group, Pipeline, assert_holds
+from ros_helpers import BEST_EFFORT, LATCHED, PLAYS, Group, Pipeline, assert_holds
 from ros_messages import (
     FRAME,
     KINDS,
@@ -42,9 +42,6 @@ from sensor_msgs.msg import JointState
 
 HALF_WINDOW = 0.05810
 """Delay of the filter: half of the window that belongs to a cutoff of 20 Hz [s]."""
-
-PLAYS = 3
-"""Of a recording of which a busy machine may lose a piece: inputs are best effort."""
 
 LATCHED_TOPICS = (
     *('inertia', 'inertia_std', 'inertia_total', 'inertia_by_driver'),

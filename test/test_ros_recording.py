@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from bags import in_a_shell
-from ros_helpers import Group, Pipeline
+from ros_helpers import PLAYS, Group, Pipeline
 from ros_messages import Message, joint_message, vector, wrench_message
 from rosbags.highlevel import AnyReader
 
@@ -20,9 +20,6 @@ from load_identification.recordings.identification import WristIdentifier
 from load_identification.recordings.reader import Chunk, Topics, open_recording
 
 SPEED = 20.0
-
-PLAYS = 3
-"""Of a recording of which a busy machine may lose a piece: inputs are best effort."""
 
 
 def messages(bag: Path) -> Iterator[Message]:
