@@ -248,13 +248,21 @@ def nothing_claimed(
     )
 
 
+FARTHEST = 6.0
+"""Standard deviations beyond which no real body is near: what is estimated is wrong."""
+
+DOUBT = 'call reset, or turn the sensor against gravity; is bounding_ellipsoid right, if set?'
+
+
 def possible(
     parameters: FloatArray,
     values: FloatArray,
     covariance: FloatArray,
     bounding_ellipsoid: BoundingEllipsoid | None,
-) -> tuple[FloatArray, tuple[str, ...]]:
+) -> tuple[FloatArray, tuple[str, ...], tuple[str, ...]]:
     """Return the values of the nearest body that can exist, and a warning where that differs.
+
+    And why nothing can be believed, where that is farther than `FARTHEST`.
 
     Parameters
     ----------
@@ -268,9 +276,12 @@ def possible(
     """
     nearest = nearest_consistent(parameters, covariance, bounding_ellipsoid)
     if not nearest.converged:
-        return values, ('no real body has these parameters, nor was a near one found',)
+        return values, ('no real body has these parameters, nor was a near one found',), ()
     if not nearest.iterations:
-        return values, ()
+        return values, (), ()
     away = f'{nearest.distance:.1f} standard deviations'
     words = f'no real body has the parameters estimated: this is the nearest, {away} away'
-    return to_message_order(nearest.parameters), (words,)
+    if nearest.distance > FARTHEST:
+        reason = f'no real body has the parameters estimated, the nearest is {away} away: {DOUBT}'
+        return values, (), (reason,)
+    return to_message_order(nearest.parameters), (words,), ()

@@ -91,6 +91,7 @@ class Robot:
         urdf: str,
         sensor_frame: str,
         gravity: Sequence[float] | FloatArray = (0.0, 0.0, -9.80665),
+        locked: Sequence[str] = (),
     ) -> None:
         """Read a robot description.
 
@@ -99,6 +100,7 @@ class Robot:
         urdf : text of the description.
         sensor_frame : name of a link.
         gravity : (3,) in the root frame of the description [m/s^2].
+        locked : joints that stand at zero, and are none of `joints`.
 
         Raises
         ------
@@ -115,7 +117,8 @@ class Robot:
         whole = parse_description(urdf)
         chain = _chain(whole, sensor_frame)
         check_joints([whole.names[joint] for joint in chain], urdf)
-        others = [joint for joint in range(1, whole.njoints) if joint not in chain]
+        moving = [joint for joint in chain if whole.names[joint] not in locked]
+        others = [joint for joint in range(1, whole.njoints) if joint not in moving]
         self._model = pinocchio.buildReducedModel(whole, others, pinocchio.neutral(whole))
         self._data = self._model.createData()
         self._frame = self._model.getFrameId(sensor_frame, pinocchio.FrameType.BODY)
@@ -124,15 +127,15 @@ class Robot:
         self.effort_limits: FloatArray = np.array(self._model.effortLimit)
         self.limits_by_joint = dict(zip(self.joints, self.velocity_limits.tolist(), strict=True))
 
-        moving = list(self._model.joints)[1:]
-        index = np.array([joint.idx_q for joint in moving], dtype=np.intp)
+        joints = list(self._model.joints)[1:]
+        index = np.array([joint.idx_q for joint in joints], dtype=np.intp)
         self.prismatic = np.array(
-            [joint.shortname().startswith('JointModelP') for joint in moving]
+            [joint.shortname().startswith('JointModelP') for joint in joints]
         )
         lower, upper = self._model.lowerPositionLimit, self._model.upperPositionLimit
         limits = np.array([lower[index], upper[index]])
         limits[:, limits[0] >= limits[1]] = [[-np.inf], [np.inf]]
-        limits[:, [joint.nq == 2 for joint in moving]] = [[-np.inf], [np.inf]]
+        limits[:, [joint.nq == 2 for joint in joints]] = [[-np.inf], [np.inf]]
         self.position_limits: FloatArray = limits
         self._check_axes()
         self._carried = {

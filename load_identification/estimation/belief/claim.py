@@ -120,13 +120,16 @@ class Claim:
         found, noise, judgement = self.belief.knowledge, self.belief.noise.overall, self.judgement
         values, std, parts = self.in_message_order
         covariance, reasons = as_wide(self.covariance, self.parameters, std), judgement.reasons
+        identified = judgement.identified
         if puzzle and not judgement.identified[0]:
             reasons = (puzzle, *reasons)
         if judgement.identified[INERTIA].any():
-            values, warning = possible(
+            values, warning, doubt = possible(
                 self.parameters, values, covariance[BODY, BODY], self.settings.bounding_ellipsoid
             )
             warnings += warning
+            if doubt:
+                identified, reasons = np.zeros_like(identified), doubt
         return PayloadEstimate(
             stamp=stamp,
             frame=frame,
@@ -137,7 +140,7 @@ class Claim:
             total_covariance=found.covariance[BODY, BODY],
             values=values,
             std=std,
-            identified=judgement.identified,
+            identified=identified,
             reasons=reasons,
             warnings=warnings,
             reversed_sign=judgement.reversed_sign,

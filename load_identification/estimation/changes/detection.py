@@ -17,6 +17,7 @@ from scipy.special import chdtrc
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.changes.gate import over_gate
 from load_identification.estimation.changes.hypotheses import (
+    AS_WELL,
     EVENTS,
     SLIPPED,
     UNCHANGED,
@@ -231,7 +232,7 @@ class ChangeDetection:
         self._candidates = {}
         self._steady, self._moved, self._turned, self._blocks, self._rows = 0.0, 0.0, 0.0, 0, 0
         self._facing: FloatArray | None = None
-        self._leader: tuple[Hypothesis, int] = (Hypothesis.SAME, 0)
+        self._leader: tuple[Hypothesis | None, int] = (None, 0)
 
     def _look_into(self, before: Belief, block: Block) -> Belief:
         """Find out what the blocks since the change tell of its cause."""
@@ -281,9 +282,6 @@ class ChangeDetection:
         best = self._best({h: each / louder for h, each in misfit.items()}, chance)
         if best is None and waited and chance.get(Hypothesis.LITTLE, 0.0) > PLAUSIBLE:
             best = Hypothesis.LITTLE
-        if best is None:
-            self._leader = (Hypothesis.SAME, 0)
-            return None
         count = self._leader[1] + 1 if self._leader[0] is best else 1
         self._leader = (best, count)
         return best if count >= AGREED or best in UNCHANGED else None
@@ -300,11 +298,13 @@ class ChangeDetection:
             return Hypothesis.BOTH if chance[Hypothesis.BOTH] > PLAUSIBLE else None
         for same in (Hypothesis.SAME, Hypothesis.EARLIER):
             if same in misfit and chance[same] > PLAUSIBLE:
-                return same if misfit[same] - min(load, offset) < MARGIN else None
-        same_misfit = misfit[Hypothesis.SAME]
+                if misfit[same] - min(load, offset) > MARGIN:
+                    return None
+                slight = misfit[same] - misfit.get(Hypothesis.LITTLE, np.inf) > AS_WELL
+                return Hypothesis.LITTLE if slight and same is Hypothesis.SAME else same
         if (
             chance[Hypothesis.LOAD] > PLAUSIBLE
-            and min(same_misfit, offset) - load > MARGIN
+            and min(misfit[Hypothesis.SAME], offset) - load > MARGIN
             and is_load(self._candidates[Hypothesis.LOAD].belief)
         ):
             fits = chance.get(Hypothesis.SLIP, 0.0) > PLAUSIBLE
@@ -312,7 +312,7 @@ class ChangeDetection:
             return Hypothesis.SLIP if slipped else Hypothesis.LOAD
         if (
             chance[Hypothesis.OFFSET] > PLAUSIBLE
-            and min(same_misfit, load) - offset > MARGIN
+            and min(misfit[Hypothesis.SAME], load) - offset > MARGIN
             and (
                 self._steady > STEADY
                 or self._turned > FOLLOWED

@@ -28,9 +28,13 @@ by from block to block [-]."""
 SLIPPED = 'slipped, its mass is as before'
 """What is known of a slip besides that the load has changed."""
 
-KNOWN_MASS, AS_HEAVY = 0.02, 4.0
+KNOWN_MASS = 0.02
 """A standard deviation of the mass, before and after, up to which a slip can be told from another
-load, and by how much it may fit worse [-]."""
+load [-]."""
+
+AS_WELL = 4.0
+"""By how much what asks for less may fit worse, in units of chi-square: a slip than another load,
+no change than a little one [-]."""
 
 LITTLE_PART, LITTLE_WRENCH = 0.02, (0.25, 0.025)
 """A deviation is little up to such a part of the weight, torque at an arm of 0.1 m, or up to such
@@ -138,7 +142,9 @@ def hardly_changed(before: Belief, block: Block) -> Belief | None:
         return None
     std = np.zeros(model.size)
     std[model.offset] = np.repeat([force, torque], 3)
-    std[model.places(model.body)[:4]] = np.array([force, *[torque] * 3]) / STANDARD_GRAVITY
+    # What slips by d changes m c by m d, and inertia about S by some 2 m c d.
+    parts = np.array([force, *[torque] * 3, *[2.0 * ARM * torque] * 6])
+    std[model.places(model.body)] = parts / STANDARD_GRAVITY
     return before.widened(std**2)
 
 
@@ -153,7 +159,7 @@ def as_heavy(
 ) -> bool:
     """Tell whether another load weighs, as far as is known and that well, what the old one did."""
     worse = misfit[Hypothesis.SLIP] - misfit[Hypothesis.LOAD]
-    return worse < AS_HEAVY and mass_is_known(candidates[Hypothesis.LOAD].belief)
+    return worse < AS_WELL and mass_is_known(candidates[Hypothesis.LOAD].belief)
 
 
 def is_load(belief: Belief) -> bool:
