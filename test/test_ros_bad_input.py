@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 import pytest
 from changed_messages import (
@@ -36,7 +38,9 @@ from ros_messages import (
     wrench_message,
 )
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
+
+from load_identification.interface.node_table import KINEMATICS
 
 
 @pytest.mark.parametrize('case', CASES)
@@ -44,9 +48,14 @@ def test_bad_messages_are_dropped_and_counted_and_the_estimate_holds(
     live: Pipeline, case: str
 ) -> None:
     change, reasons = CASES[case]
-    live.settle()
-    before = {reason: live.dropped(reason) for reason in reasons}
-    live.play(recording(), change)
+    before: dict[str, int] = {}
+
+    def counted_from_here(messages: list[Message]) -> list[Message]:
+        live.settle()
+        before.update((reason, live.dropped(reason)) for reason in reasons)
+        return change(messages)
+
+    live.play(recording(), counted_from_here)
     counted = {reason: live.dropped(reason) - before[reason] for reason in reasons}
     assert counted == reasons
     assert_holds(live)
@@ -239,6 +248,62 @@ def test_the_estimator_alone_survives_whatever_comes_on_the_filtered_topics() ->
             diagnostics.publish(DiagnosticArray(status=[status]))
         group.wait_for(lambda: pipeline.dropped('x') == 3, 'the count that is one')
         assert 'Traceback' not in process.output
+
+
+def test_a_robot_told_of_in_other_words_is_named_and_passes() -> None:
+    exact = recording(noise=0.0)
+    kinds = {'wrench': WrenchStamped, 'twist': TwistStamped, 'accel': AccelStamped}
+    stamps = count()
+    with Group() as group:
+        group.start('estimator')
+        pipeline = Pipeline(group)
+        kinematics = group.node.create_publisher(
+            Float64MultiArray, f'{NAMESPACE}/{KINEMATICS}', 10
+        )
+        for name, kind in kinds.items():
+            publisher = group.publisher(kind, f'{NAMESPACE}/filtered/{name}')
+            group.wait_for(publisher.get_subscription_count, f'subscription of {name}')
+        group.wait_for(kinematics.get_subscription_count, 'subscription of the kinematics')
+        base = group.next_base()
+
+        def play() -> None:
+            group.play(filtered_sample(exact, next(stamps) % len(exact.stamps), base))
+            if told:
+                kinematics.publish(Float64MultiArray(data=[1.0]))
+
+        told, words = True, f'nothing usable of their stamps on {NAMESPACE}/{KINEMATICS}'
+        group.wait_for(lambda: words in pipeline.words, words, meanwhile=play)
+        assert pipeline.status['state'] == 'waiting'
+        assert pipeline.dropped('filtered_kinematics_layout') > 0
+        told = False
+        group.node.destroy_publisher(kinematics)
+        group.wait_for(lambda: pipeline.used > 0, 'samples without it', meanwhile=play)
+        assert words not in pipeline.words
+
+
+def test_what_a_node_that_is_gone_has_said_counts_no_more() -> None:
+    with Group() as group:
+        group.start('estimator')
+        pipeline = Pipeline(group)
+        diagnostics = group.publisher(DiagnosticArray, '/diagnostics')
+        group.wait_for(diagnostics.get_subscription_count, 'subscription of /diagnostics')
+
+        def say(name: str, health: str) -> None:
+            values = [KeyValue(key='health.fx', value=health)]
+            status = DiagnosticStatus(name=name, hardware_id=NAMESPACE, values=values)
+            diagnostics.publish(DiagnosticArray(status=[status]))
+
+        def health() -> str:
+            return pipeline.status.get('health.fx', '')
+
+        say('filter', 'stuck')
+        say('gone', 'alive')
+        group.wait_for(lambda: health() == 'alive', 'what the last has said')
+        group.wait_for(
+            lambda: health() == 'stuck',
+            'that it is gone',
+            meanwhile=lambda: say('filter', 'stuck'),
+        )
 
 
 def test_the_filter_alone_survives_whatever_comes_on_the_synchronized_topics() -> None:

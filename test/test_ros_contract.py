@@ -328,6 +328,8 @@ def test_synchronized_topics_carry_the_joint_state_at_the_raw_wrench(live: Pipel
     with live.group.recorded(*topics) as (states, wrenches):
         base = live.play(recording(), change, speed=8.0)
         live.group.wait_for_all(states, wrenches, until=live.newest)
+    # What was played last, where a busy machine has lost the end of what was played before.
+    states, wrenches = ([m for m in heard if stamp_of(m) >= base] for heard in (states, wrenches))
     assert len(states) > 0.95 * len(recording().stamps)
     assert [stamp_of(m) for m in states] == [stamp_of(m) for m in wrenches]
     assert {m.header.frame_id for m in wrenches} == {FRAME}

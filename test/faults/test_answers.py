@@ -15,6 +15,8 @@ from ros_helpers import Group, Pipeline
 from ros_messages import NS, Message
 from std_srvs.srv import Trigger
 
+from load_identification.nodes.transport.subscriptions import STREAM_QOS
+
 ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
 BEGIN = 0.2
 """Since the requests, when the data go bad [s]; some services are busy by then."""
@@ -136,7 +138,10 @@ def test_of_sixty_requests_of_twenty_clients_at_once_none_is_lost(arm: Arm) -> N
     arm.rest(1.0)
     with Group(joined=arm.group) as other:
         name = f'{arm.namespace}/check_mass'
-        clients = [other.node.create_client(Trigger, name) for _ in range(20)]
+        # Each client hears the replies to all, and would keep ten of them.
+        clients = [
+            other.node.create_client(Trigger, name, qos_profile=STREAM_QOS) for _ in range(20)
+        ]
         for client in clients:
             other.wait_for(
                 client.service_is_ready, 'the service', meanwhile=lambda: arm.rest(0.02)

@@ -88,7 +88,11 @@ def said_while(live: Live, messages: list[Message], words: str) -> None:
     """Play, in real time, and see that words come within a second and are logged once."""
     pipeline, processes = live
     count = len(pipeline.statuses)
-    logged = sum(len(re.findall(words, process.output)) for process in processes)
+
+    def logged(sought: str) -> int:
+        return sum(len(re.findall(sought, process.output)) for process in processes)
+
+    before, silent = logged(words), logged('nothing on')
     pipeline.group.play(messages, 1.0)
     said: list[DiagnosticStatus] = []
 
@@ -99,7 +103,8 @@ def said_while(live: Live, messages: list[Message], words: str) -> None:
     # Not the last one only: then come words of silence.
     pipeline.group.wait_for(heard, words)
     assert {state_of(status) for status in said} == {'waiting'}
-    assert sum(len(re.findall(words, process.output)) for process in processes) == logged + 1
+    # Once more, where a busy machine has paused meanwhile.
+    assert before < logged(words) <= before + 1 + logged('nothing on') - silent
 
 
 def first(messages: list[Message], duration: float) -> list[Message]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
+import pytest
 from ros_helpers import Group, Pipeline
 from ros_messages import feed, recording
 
@@ -21,24 +22,25 @@ def test_the_second_node_of_a_name_says_so_and_stores_nothing() -> None:
         assert second.alive
 
 
-def test_two_fusion_nodes_are_named_and_one_that_is_gone_is_missed() -> None:
-    twice, gone = 'does fusion_node run twice?', 'synchronized/wrench: does fusion_node run?'
+@pytest.mark.parametrize(('node', 'topic'), [('fusion', 'synchronized'), ('filter', 'filtered')])
+def test_two_nodes_at_once_are_named_and_one_that_is_gone_is_missed(node: str, topic: str) -> None:
+    twice, gone = f'does {node}_node run twice?', f'{topic}/wrench: does {node}_node run?'
     with Group() as group:
         group.publish_inputs()
-        fusion, *_ = (group.start(module) for module in ('fusion', 'filter', 'estimator'))
+        started = {module: group.start(module) for module in ('fusion', 'filter', 'estimator')}
         pipeline = Pipeline(group)
         pipeline.connect()
-        second = group.start('fusion')
+        second = group.start(node)
 
         def play() -> None:
             group.play(feed(recording(), group.next_base(), last=100), 2.0)
 
-        group.wait_for(lambda: twice in pipeline.words, 'the second fusion node', meanwhile=play)
+        group.wait_for(lambda: twice in pipeline.words, 'the second node', meanwhile=play)
         assert pipeline.status['state'] == 'waiting'
         second.send(signal.SIGTERM)
         second.wait()
         group.wait_for(lambda: pipeline.status['state'] != 'waiting', 'samples', meanwhile=play)
-        fusion.send(signal.SIGTERM)
-        fusion.wait()
-        group.wait_for(lambda: gone in pipeline.words, 'that no fusion node runs')
+        started[node].send(signal.SIGTERM)
+        started[node].wait()
+        group.wait_for(lambda: gone in pipeline.words, 'that none runs')
         assert pipeline.status['state'] == 'waiting'

@@ -20,7 +20,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 from load_identification.nodes.client.answers import NotAnsweredError
-from load_identification.nodes.transport.subscriptions import LATCHED_QOS
+from load_identification.nodes.transport.subscriptions import LATCHED_QOS, STREAM_QOS
 
 HEARD = 2
 """Messages of `status` since a call of which the last was surely sent after it."""
@@ -72,7 +72,8 @@ class Link:
         name, end = f'{self._namespace}/{service}', time.monotonic() + self._timeout
         with self._changed:
             if name not in self._clients:
-                self._clients[name] = self._node.create_client(kind, name)
+                # Each client hears the replies to all others, too, and ROS keeps ten of them.
+                self._clients[name] = self._node.create_client(kind, name, qos_profile=STREAM_QOS)
         client = self._clients[name]
         while not client.service_is_ready():
             if time.monotonic() > end or not self._finish.alive:

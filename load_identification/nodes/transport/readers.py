@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -37,9 +38,9 @@ from load_identification.interface.node_table import KINEMATICS
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.nodes.diagnostics import Report
 from load_identification.nodes.transport.publishers import FILTERED
+from load_identification.nodes.transport.stamp_matcher import StampMatcher
 from load_identification.nodes.transport.subscriptions import (
     LATCHED_QOS,
-    QUEUE,
     STREAM_QOS,
     DrainedSubscription,
     StreamSubscription,
@@ -54,32 +55,6 @@ from load_identification.typing_aliases import FloatArray
 
 Sample: TypeAlias = tuple[Any, int]
 """The batch in which a sample came, and its place there."""
-
-
-class StampMatcher:
-    """Pairs up samples of several topics.
-
-    Parameters
-    ----------
-    topics : int
-        Number of topics.
-    """
-
-    def __init__(self, topics: int) -> None:
-        self._waiting: list[dict[int, Any]] = [{} for _ in range(topics)]
-
-    def update(self, samples: Sequence[Iterable[tuple[int, Any]]]) -> list[tuple[Any, ...]]:
-        """Take in stamps and samples of each topic; return complete tuples, as they arrived."""
-        for waiting, new in zip(self._waiting, samples, strict=True):
-            waiting.update(new)
-        first, *others = self._waiting
-        complete = [stamp for stamp in first if all(stamp in other for other in others)]
-        tuples = [tuple(w.pop(stamp) for w in self._waiting) for stamp in complete]
-        for waiting in self._waiting:
-            # A message whose partner is lost would wait for ever.
-            for stamp in list(waiting)[: max(0, len(waiting) - QUEUE)]:
-                del waiting[stamp]
-        return tuples
 
 
 class SynchronizedReader:
@@ -155,6 +130,13 @@ JUMP = NS
 SENT = FilteredBatch.arrays()[1:6]
 """What the three topics carry of a batch: the wrench, velocities and accelerations."""
 
+GONE = 5.0
+"""A node that has said nothing of itself for so long is gone [s]: it does once a second."""
+
+ALONE = 'all of filtered/* dropped: nothing usable of their stamps on {}: does its source fit?'
+MOST_ALONE = 25
+"""So many samples in a row may wait for their kinematics before that is said."""
+
 
 class FilteredReader:
     """Joins filtered wrench, twist and accel of equal stamps, and drops what cannot be used.
@@ -176,20 +158,24 @@ class FilteredReader:
         self._motion = MotionOfUnknownRobot()
         self._newest: int | None = None
         self._held: Filtered | None = None
+        self._alone = 0
 
     def problem(self) -> str:
         """Return in words that nobody publishes, or several at once; empty where one does."""
         return self._inputs[0].not_from_one('filter_node')
 
     def silence(self) -> str:
-        """Return in words that nothing comes any more; empty while something does."""
-        return self._inputs[0].silence('filter_node')
+        """Return in words that nothing usable comes any more; empty while something does."""
+        alone = ALONE.format(self._kinematics.topic) if self._alone > MOST_ALONE else ''
+        return self._inputs[0].silence('filter_node') or alone
 
     def read(self) -> Iterator[FilteredBatch]:
         """Yield what has become complete."""
-        triples = self._matcher.update(
-            [((stamp_of(m), m) for m in topic.take()) for topic in self._inputs]
-        )
+        new = [((stamp_of(m), m) for m in topic.take()) for topic in self._inputs]
+        triples = self._matcher.update(new)
+        if self._inputs[0].mixed:
+            self.dropped['filtered_two_publishers'] += len(triples)
+            triples = []
         for found in read_filtered(self._in_order(self._with_kinematics(triples))):
             batch = _sensible(found)
             yield batch if batch.gravity_by_tilt.shape[2] else self._motion.fill(batch)
@@ -198,8 +184,10 @@ class FilteredReader:
         """Return what is complete: with kinematics where somebody publishes them."""
         rows = read_kinematics(self._kinematics.take(), self.dropped, BEYOND_ALL_SENSE)
         if not self._kinematics.connected:
+            self._alone = 0
             return [(*triple, None) for triple in triples]
         both = self._known.update([((stamp_of(t[0]), t) for t in triples), rows])
+        self._alone = 0 if both else self._alone + len(triples)
         return [(*triple, known) for triple, known in both]
 
     def _in_order(self, samples: Iterable[Filtered]) -> Iterator[Filtered]:
@@ -256,7 +244,7 @@ class TopicUpstream:
         self._raw = SynchronizedReader(node, '', Counter())
         # On some robots hundreds a second: more than the executor is asked to serve.
         self._diagnostics = DrainedSubscription(node, DiagnosticArray, '/diagnostics', STREAM_QOS)
-        self._said: dict[str, Report] = {}
+        self._said: dict[str, tuple[float, Report]] = {}
 
     def read(self) -> Iterator[Samples]:
         """Yield what has come: no filtered sample before the raw ones that it was made of."""
@@ -281,14 +269,16 @@ class TopicUpstream:
 
     def report(self) -> Report:
         """Return what the nodes before say of themselves, and what is dropped here."""
-        return sum(self._said.values(), Report(dropped=self._filtered.dropped))
+        now = time.monotonic()
+        recent = (said for heard, said in self._said.values() if now - heard < GONE)
+        return sum(recent, Report(dropped=self._filtered.dropped))
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         """Keep what the fusion and the filter node of this namespace say of themselves."""
         for status in message.status:
             mine = status.hardware_id == self._namespace and status.name != self._name
             if mine and all(item.key != COMPENSATED for item in status.values):
-                self._said[status.name] = Report.read(status)
+                self._said[status.name] = time.monotonic(), Report.read(status)
 
 
 class LoadReader:
@@ -336,14 +326,12 @@ class LoadReader:
 
     def waiting_for(self, frame: str = '') -> str:
         """Return what has not come yet, or not in the frame of the wrenches; empty: all has."""
-        needed = [self._offset.topic, self._total.topic]
-        if self._driver_told:
-            needed.append(self._by_driver.topic)
+        told = [self._by_driver] if self._driver_told else []
+        needed = [each.topic for each in (self._offset, self._total, *told)]
         missing = [topic for topic in needed if topic not in self._frames]
         if missing:
             return f'{", ".join(missing)}: does estimator_node run, and have wrenches and motion?'
         for topic in needed if frame else ():
-            its_frame = self._frames[topic]
-            if its_frame != frame:
-                return f'{topic} in {frame!r}, as the wrenches are: it is in {its_frame!r}'
+            if (other := self._frames[topic]) != frame:
+                return f'{topic} in {frame!r}, as the wrenches are: it is in {other!r}'
         return ''
