@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,10 +20,12 @@ from load_identification.arm.methods.acceleration_free import (
     AccelerationFree,
     differences,
     low_passed_rows,
+    with_velocities,
 )
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import ArmRecording, StreamedRecording
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError
+from load_identification.interface.batches import SynchronizedBatch
 from load_identification.simulation.excited_arm import COULOMB, friction
 from load_identification.simulation.excited_arm import description as three_joints
 from load_identification.simulation.random_arms import PinocchioArm
@@ -248,7 +252,7 @@ def test_a_longer_recording_takes_little_more_memory() -> None:
     base = arm_base_parameters(model)
     tracemalloc.start()
     try:
-        rows = low_passed_rows(model, base, [replace(log, measured=np.hstack([q, q]))])(model)
+        rows = low_passed_rows(model, base, [replace(log, measured=np.hstack([q, q]))])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -257,13 +261,43 @@ def test_a_longer_recording_takes_little_more_memory() -> None:
     assert peak < 60e6
 
 
+def test_a_recording_is_filtered_in_pieces_as_it_is_read() -> None:
+    arm = Arm(TRUTH)
+
+    def read(samples: int, pieces: int) -> Iterator[SynchronizedBatch]:
+        for part in np.array_split(np.arange(samples), pieces):
+            q, qd, _ = motion(3, part / RATE)
+            lacking = np.full_like(qd, np.nan)
+            yield SynchronizedBatch(arm.joints, '', stamps_of(part / RATE), q, lacking, q)
+
+    def recorded(samples: int, pieces: int) -> StreamedRecording:
+        stamps = stamps_of(np.arange(samples) / RATE)
+        again = partial(read, samples, pieces)
+        return StreamedRecording('read', arm.joints, stamps, again, False, {}, frozenset())
+
+    model = model_of(arm, 'joints')
+    base = arm_base_parameters(model)
+    one, many = (low_passed_rows(model, base, [recorded(5000, p)]) for p in (1, 7))
+    np.testing.assert_allclose(many.matrix, one.matrix, atol=1e-9)
+    np.testing.assert_array_equal(many.values, one.values)
+    long = recorded(200_000, 200)
+    tracemalloc.start()
+    try:
+        assert sum(len(batch.stamps) for batch in with_velocities(long)) == 199_999
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # All of its numbers are 15 MB.
+    assert peak < 3e6
+
+
 def test_of_a_recording_of_hours_no_more_rows_are_kept_than_of_one() -> None:
     arm = Arm(TRUTH)
     t = np.arange(80_000) / 16.0
     q, qd, _ = motion(3, t)
     log = ArmRecording('hours', arm.joints, stamps_of(t), q, qd, np.hstack([q, q]))
     model = model_of(arm, 'base')
-    rows = low_passed_rows(model, arm_base_parameters(model), [log])(model)
+    rows = low_passed_rows(model, arm_base_parameters(model), [log])
     assert len(rows.values) == 40_000
 
 

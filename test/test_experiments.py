@@ -12,6 +12,7 @@ import pytest
 from load_identification.arm.methods.spectrum import experiment_rows
 from load_identification.arm.planning.criteria import CONDITION, ideal_blocks, judged
 from load_identification.arm.planning.experiments import (
+    GRAVITY,
     INERTIAL,
     MOST_POSTURES,
     Experiment,
@@ -118,6 +119,23 @@ def test_planned_experiments_are_conditioned_better_than_any_drawn(three_joints:
     assert found.condition < min(d.condition for d in drawn)
     found = optimal_design(blocks, 20, 0, starts=1)
     assert found.log_determinant > max(d.log_determinant for d in drawn)
+
+
+def test_eight_experiments_determine_what_took_sixteen_with_a_row_each(
+    three_joints: Case,
+) -> None:
+    experiments = on_grid(three_joints, (1, 3, 3))
+    blocks = blocks_of(three_joints, experiments)
+    alone = blocks.copy()
+    for block, experiment in zip(alone, experiments, strict=True):
+        if experiment.kind != GRAVITY:
+            block[1:] = 0.0
+    eight = optimal_design(blocks, 8, 0)
+    # Of the most even 24 it is 27.0, of these 33.4.
+    assert eight.condition < 1.3 * optimal_design(alone, 24, 0).condition
+    assert eight.log_determinant > optimal_design(alone, 16, 0).log_determinant
+    with pytest.raises(ParameterError, match='15'):
+        optimal_design(alone, 8, 0)
 
 
 def test_a_planned_row_is_that_of_the_recording(three_joints: Case) -> None:

@@ -11,10 +11,11 @@ import yaml
 from bags import description, error_of, states, write
 
 from load_identification.arm.arm_file import write_arm_model
+from load_identification.commands.identify_arm import main as identify_arm
 from load_identification.commands.identify_load import IDENTIFIED, main
 from load_identification.interface.batches import EffortBatch
 from load_identification.model.inertial_parameters import to_message_order
-from load_identification.simulation.robots import SEVEN_JOINTS
+from load_identification.simulation.robots import SEVEN_JOINTS, joint
 from load_identification.simulation.weighing_arm import FRAME, PAYLOAD, exact_arm, run
 
 TRUTH = to_message_order(PAYLOAD.to_vector())
@@ -56,6 +57,41 @@ def test_a_recording_of_joint_efforts_gives_the_payload(
     assert (np.abs(value - TRUTH[:4]) < 4.0 * std).all()
     assert found['samples']['dropped']['friction_unknown'] > 0
     assert FRAME in (report / 'report.html').read_text(encoding='utf-8')
+
+
+def test_an_arm_on_a_torso_is_identified_and_weighs(
+    joints: EffortBatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # What is fixed in `SEVEN_JOINTS` hangs on a lift and turns here, and has a head besides.
+    urdf = SEVEN_JOINTS.urdf.replace('name="tilt" type="fixed"', 'name="tilt" type="continuous"')
+    urdf = urdf.replace('<parent link="world"/>', '<parent link="column"/>')
+    parts = ('lift', 'prismatic', 'world', 'column'), ('head', 'revolute', 'torso', 'eye')
+    more = ''.join(joint(*part) for part in parts)
+    urdf = urdf.replace('</robot>', f'{more}</robot>')
+    bare = write(tmp_path / 'bare', [description(urdf), *states(run(25.0, 0).measured(0))])
+    arm, output = tmp_path / 'arm.yaml', tmp_path / 'estimate.yaml'
+    assert identify_arm([str(bare), '--model', str(arm)]) == IDENTIFIED
+    assert 'locked at zero: lift, tilt, head, right_1' in capsys.readouterr().out
+
+    def standing(lift: float, tilt: float) -> Path:
+        still = np.array([lift, tilt]) * np.ones((len(joints.stamps), 1))
+        batch = replace(
+            joints,
+            names=(*joints.names, 'lift', 'tilt'),
+            position=np.hstack([joints.position, still]),
+            velocity=np.hstack([joints.velocity, np.nan * still]),
+            effort=np.hstack([joints.effort, 0.0 * still]),
+        )
+        return write(tmp_path / f'{lift}_{tilt}', [description(urdf), *states(batch)])
+
+    options = [str(x) for x in ('--arm-model', arm, '--sensor-frame', FRAME, '--output', output)]
+    # Where a lift is no effort shows; a turn that tilts the arm is not guessed at.
+    assert main([str(standing(0.4, 0.0)), *options]) == IDENTIFIED
+    mass = yaml.safe_load(output.read_text(encoding='utf-8'))['mass']
+    assert abs(mass['value'] - PAYLOAD.mass) < 3.0 * mass['std'] < 0.15
+    capsys.readouterr()
+    message = error_of(capsys, standing(0.4, 0.3), *options)
+    assert 'waiting for tilt at zero, where the arm was identified' in message
 
 
 def test_the_description_may_be_a_file_and_the_frame_on_tf_static(

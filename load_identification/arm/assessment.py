@@ -134,9 +134,8 @@ def predict(
     if settings.method != 'acceleration_free' or isinstance(estimate.model, ArmModel):
         logs = [filtered([one], WIDER * settings.bandwidth) for one in recordings]
         return predict_motion(estimate, logs, source, settings.bandwidth)
-    model, held = estimate.model, [one.whole() for one in recordings]
-    rows = low_passed_rows(model, estimate.base, held, settings.bandwidths)(model)
-    each = [settled_samples(one, settings.bandwidths) for one in held]
+    rows = low_passed_rows(estimate.model, estimate.base, recordings, settings.bandwidths)
+    each = [settled_samples(one, settings.bandwidths) for one in recordings]
     seconds, gain = (np.concatenate(arrays) for arrays in zip(*each, strict=True))
     used = gain >= SETTLED
     if not used.any():

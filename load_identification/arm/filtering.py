@@ -94,7 +94,7 @@ def filtered_by(
         rates = (min(OUTPUTS_PER_CUTOFF * cutoff, most) for cutoff in cutoffs)
         filters = [Differentiator(*both, gap) for both in zip(cutoffs, rates, strict=True)]
         before = [len(own) for own in parts]
-        for batch in _regrouped(one.batches()):
+        for batch in regrouped(one.batches()):
             for own, differentiator in zip(parts, filters, strict=True):
                 out = differentiator.update(batch)
                 if out is not None:
@@ -109,16 +109,18 @@ def filtered_by(
     return [joined(own) for own in parts]
 
 
-def _regrouped(batches: Iterable[SynchronizedBatch]) -> Iterator[SynchronizedBatch]:
-    """Yield samples `AT_ONCE` at once, the rest in the end."""
+def regrouped(
+    batches: Iterable[SynchronizedBatch], at_once: int = AT_ONCE
+) -> Iterator[SynchronizedBatch]:
+    """Yield so many samples at once, the rest in the end."""
     waiting: list[SynchronizedBatch] = []
     for batch in batches:
         waiting.append(batch)
-        while sum(len(each.stamps) for each in waiting) >= AT_ONCE:
+        while sum(len(each.stamps) for each in waiting) >= at_once:
             whole = joined(waiting)
-            yield whole.select(slice(AT_ONCE))
-            waiting = [whole.select(slice(AT_ONCE, None))]
-    if waiting:
+            yield whole.select(slice(at_once))
+            waiting = [whole.select(slice(at_once, None))]
+    if sum(len(each.stamps) for each in waiting):
         yield joined(waiting)
 
 
@@ -142,7 +144,7 @@ def low_passed(
     rate = OUTPUTS_PER_CUTOFF * bandwidth
     differentiator = Differentiator(bandwidth, rate, _longest_gap(stamps))
     whole = SynchronizedBatch(names, '', stamps, position, velocity, channels)
-    parts = [differentiator.update(batch) for batch in _regrouped([whole])]
+    parts = [differentiator.update(batch) for batch in regrouped([whole])]
     outputs = [part for part in parts if part is not None]
     if not outputs:
         raise RecordingError(

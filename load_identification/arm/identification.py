@@ -12,20 +12,23 @@ from load_identification.arm.assessment import Prediction, predict, predict_moti
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.filtering import FilteredRecording, filtered, without_reversals
-from load_identification.arm.fit import identify_rows
+from load_identification.arm.fit import identify_rows, likeliest
 from load_identification.arm.methods.acceleration_free import low_passed_rows
 from load_identification.arm.methods.drive_gains import Loaded, identify_loaded, poor_gains
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.methods.sequential import LEAST_SHARE, joint_stages
 from load_identification.arm.methods.spectrum import inside, planned_windows, spectrum_stages
 from load_identification.arm.planning.plan_file import ExperimentPlan
-from load_identification.arm.recording import ArmRecording, Recording, split
+from load_identification.arm.recording import Recording
 from load_identification.arm.selection import choose
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
 
 FITTED_SHARE = 2.0 / 3.0
 """Of the data, where there is no held-out recording: what comes first."""
+
+SHORTEST_PIECE = 2.0
+"""Of a recording, to be fitted or predicted [s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +115,7 @@ def identify_and_test(
     test = [one.scaled(estimate.effort_scale) for one in test]
     if not test and settings.plan is not None:
         source = 'the ways between the experiments'
-        between = _between(settings.plan, fit[0].whole(), settings.bandwidth)
+        between = _between(settings.plan, fit[0], settings.bandwidth)
         prediction = predict_motion(estimate, [between], source, settings.bandwidth)
     else:
         prediction = predict(estimate, test, settings, source)
@@ -135,6 +138,36 @@ def identify_and_test(
     )
     poor = poor_gains(estimate, session.excess)
     return replace(session, identified=False, warnings=(poor, *warnings)) if poor else session
+
+
+def split(
+    recordings: Sequence[Recording], share: float
+) -> tuple[list[Recording], list[Recording]]:
+    """Split all samples in the order of the recordings: what is fitted, and what is not.
+
+    A piece too short for the filters to settle is in neither.
+
+    Raises
+    ------
+    RecordingError
+        If one of the two has nothing.
+    """
+    left = round(share * sum(len(one.stamps) for one in recordings))
+    fit: list[Recording] = []
+    rest: list[Recording] = []
+    for one in recordings:
+        total = len(one.stamps)
+        count = min(left, total)
+        left -= count
+        for kept, first, last in ((fit, 0, count), (rest, count, total)):
+            if last > first and one.seconds[last - 1] - one.seconds[first] > SHORTEST_PIECE:
+                kept.append(one.part(slice(first, last)))
+    if not fit or not rest:
+        raise RecordingError(
+            f'two thirds to identify from and one third to predict must last {SHORTEST_PIECE:g} s '
+            'each at least; record longer, or give --held-out'
+        )
+    return fit, rest
 
 
 def identify(
@@ -162,22 +195,24 @@ def identify(
         Where there are too few rows.
     """
     models, base = _candidates(model, settings), arm_base_parameters(model)
-    if settings.method == 'acceleration_free':
-        rows_of = low_passed_rows(
-            model, base, [one.whole() for one in recordings], settings.bandwidths
-        )
-        estimate = identify_rows(models, base, lambda each: [rows_of(each)], settings.solver)
-        if not isinstance(model, ArmModel):
-            return estimate
+    free = settings.method == 'acceleration_free'
+    if free and model.one_sensor:
+        rows = low_passed_rows(model, base, recordings, settings.bandwidths)
+        return identify_rows(models, base, lambda _: [rows], settings.solver)
+    log = without_reversals(model, filtered(recordings, settings.cutoff), settings.cutoff)
+    if free:
+        rows_of = motion_rows(model, base, log)
+        model = likeliest(models, base, lambda each: [rows_of(each)], settings.solver)
+        del rows_of
+        rows = low_passed_rows(model, base, recordings, settings.bandwidths)
+        estimate = identify_rows([model], base, lambda _: [rows], settings.solver)
         # What the arm model says of noise holds behind the filter that it is used with.
-        log = without_reversals(model, filtered(recordings, settings.cutoff), settings.cutoff)
-        left = estimate.model.measured(log.motion, log.measured) - estimate.predict(log.motion)
+        left = model.measured(log.motion, log.measured) - estimate.predict(log.motion)
         power, count = np.nansum(left**2, axis=0), np.isfinite(left).sum(axis=0)
         return replace(estimate, noise=np.sqrt(power / np.maximum(count, 1)))
-    log = without_reversals(model, filtered(recordings, settings.cutoff), settings.cutoff)
     arms = [each for each in models if isinstance(each, ArmModel)]
     if settings.plan is not None and arms:
-        stages_of = spectrum_stages(model, base, settings.plan, recordings[0].whole(), log)
+        stages_of = spectrum_stages(model, base, settings.plan, recordings[0], log)
         return identify_rows(models, base, stages_of, settings.solver)
     if loaded is not None and arms:
         carrying = filtered([loaded.recording], settings.cutoff)
@@ -221,7 +256,7 @@ def _candidates(model: Model, settings: Settings) -> list[Model]:
     return [model.with_transition(velocity) for velocity in velocities]
 
 
-def _between(plan: ExperimentPlan, recording: ArmRecording, bandwidth: float) -> FilteredRecording:
+def _between(plan: ExperimentPlan, recording: Recording, bandwidth: float) -> FilteredRecording:
     """Return what is further from the experiments than the filter reaches."""
     log = filtered([recording], bandwidth)
     windows = planned_windows(plan, recording)

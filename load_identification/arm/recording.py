@@ -17,9 +17,6 @@ from load_identification.typing_aliases import FloatArray, IntArray
 if TYPE_CHECKING:  # from Python 3.11 on
     from typing import Self
 
-SHORTEST_PIECE = 2.0
-"""Of a recording, to be fitted or predicted [s]."""
-
 STOP = 0.01
 """Way over which readings of a slow replay are averaged to one stop [rad or m]."""
 
@@ -119,6 +116,48 @@ class Recording(ABC):
             lambda batch: replace(batch, velocity=np.full_like(batch.velocity, np.nan))
         )
 
+    def without_weight(self, replay: Recording) -> Self:
+        """Return it less what its static replay reads at the same places: weight and offset.
+
+        Both depend on the position alone, so the nearest place on the path will do, whenever
+        that was; between two stops along the straight line.
+
+        Parameters
+        ----------
+        replay : Recording
+            The motion again, so slowly that nothing else counts; its readings over a piece of the
+            way are averaged, however long the arm took or stood there.
+
+        Raises
+        ------
+        RecordingError
+            If a position is further from the path than `FROM_PATH`, or there is no path.
+
+        Liu et al. 1998, eq. 20-21.
+        """
+        place, wrench = _stops(replay)
+        start, way = place[:-1], np.diff(place, axis=0)
+        square = np.sum(way**2, axis=1)
+
+        def lighter(batch: SynchronizedBatch) -> SynchronizedBatch:
+            weight = np.empty_like(batch.wrench)
+            for k, sample in enumerate(batch.position):
+                ahead = np.sum((sample - start) * way, axis=1)
+                share = np.clip(ahead / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
+                distance = np.linalg.norm(start + share[:, None] * way - sample, axis=1)
+                near = int(np.argmin(distance))
+                if not distance[near] <= FROM_PATH:
+                    raise RecordingError(
+                        f'at {self.since_beginning(batch.stamps[k]):.3f} s {self.source} is '
+                        f'{distance[near]:.3g} rad from the path of the static replay '
+                        f'{replay.source}; {FROM_PATH} are allowed; replay the same motion'
+                    )
+                part = share[near]
+                weight[k] = (1.0 - part) * wrench[near] + part * wrench[near + 1]
+            return replace(batch, wrench=batch.wrench - weight)
+
+        return self._changed(lighter)
+
 
 @dataclass(frozen=True, eq=False)
 class ArmRecording(Recording):
@@ -150,8 +189,7 @@ class ArmRecording(Recording):
         if not np.isfinite(self.position).all():
             bad = int(np.sum(~np.isfinite(self.position).all(axis=1)))
             raise RecordingError(f'position is not finite in {bad} of {n} samples')
-        if n < 2 or np.any(np.diff(self.stamps) <= 0):
-            raise RecordingError(f'{n} stamps; there must be two or more, each after the last')
+        _check_stamps(self.stamps)
 
     @property
     def has_velocities(self) -> bool:
@@ -189,44 +227,6 @@ class ArmRecording(Recording):
             measured=changed.wrench,
         )
 
-    def without_weight(self, replay: ArmRecording) -> ArmRecording:
-        """Return it less what its static replay reads at the same places: weight and offset.
-
-        Both depend on the position alone, so the nearest place on the path will do, whenever
-        that was; between two stops along the straight line.
-
-        Parameters
-        ----------
-        replay : ArmRecording
-            The motion again, so slowly that nothing else counts; its readings over a piece of the
-            way are averaged, however long the arm took or stood there.
-
-        Raises
-        ------
-        RecordingError
-            If a position is further from the path than `FROM_PATH`, or there is no path.
-
-        Liu et al. 1998, eq. 20-21.
-        """
-        place, wrench = _stops(replay)
-        start, way = place[:-1], np.diff(place, axis=0)
-        square = np.sum(way**2, axis=1)
-        weight = np.empty_like(self.measured)
-        for k, sample in enumerate(self.position):
-            ahead = np.sum((sample - start) * way, axis=1)
-            share = np.clip(ahead / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
-            distance = np.linalg.norm(start + share[:, None] * way - sample, axis=1)
-            near = int(np.argmin(distance))
-            if not distance[near] <= FROM_PATH:
-                raise RecordingError(
-                    f'sample {k} of {self.source} is {distance[near]:.3g} rad from the path of '
-                    f'the static replay {replay.source}; {FROM_PATH} are allowed; replay the same '
-                    'motion'
-                )
-            part = share[near]
-            weight[k] = (1.0 - part) * wrench[near] + part * wrench[near + 1]
-        return replace(self, measured=self.measured - weight)
-
 
 @dataclass(frozen=True, eq=False)
 class StreamedRecording(Recording):
@@ -254,6 +254,9 @@ class StreamedRecording(Recording):
     farthest: dict[str, float]
     varying: frozenset[str]
     began: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_stamps(self.stamps)
 
     @property
     def has_velocities(self) -> bool:
@@ -302,47 +305,31 @@ class StreamedRecording(Recording):
         return replace(self, read=lambda: map(change, self.read()))
 
 
-def split(
-    recordings: Sequence[Recording], share: float
-) -> tuple[list[Recording], list[Recording]]:
-    """Split all samples in the order of the recordings: what is fitted, and what is not.
-
-    A piece too short for the filters to settle is in neither.
-
-    Raises
-    ------
-    RecordingError
-        If one of the two has nothing.
-    """
-    left = round(share * sum(len(one.stamps) for one in recordings))
-    fit: list[Recording] = []
-    rest: list[Recording] = []
-    for one in recordings:
-        total = len(one.stamps)
-        count = min(left, total)
-        left -= count
-        for kept, first, last in ((fit, 0, count), (rest, count, total)):
-            if last > first and one.seconds[last - 1] - one.seconds[first] > SHORTEST_PIECE:
-                kept.append(one.part(slice(first, last)))
-    if not fit or not rest:
-        raise RecordingError(
-            f'two thirds to identify from and one third to predict must last {SHORTEST_PIECE:g} s '
-            'each at least; record longer, or give --held-out'
-        )
-    return fit, rest
+def _check_stamps(stamps: IntArray) -> None:
+    if len(stamps) < 2 or np.any(np.diff(stamps) <= 0):
+        words = 'there must be two or more, each after the last'
+        raise RecordingError(f'{len(stamps)} stamps; {words}')
 
 
-def _stops(replay: ArmRecording) -> tuple[FloatArray, FloatArray]:
+def _stops(replay: Recording) -> tuple[FloatArray, FloatArray]:
     """Return where the replay was (m, J), and what the sensor read there (m, k)."""
-    way = np.linalg.norm(np.diff(replay.position, axis=0, prepend=replay.position[:1]), axis=1)
-    _, stop, count = np.unique(np.cumsum(way) // STOP, return_inverse=True, return_counts=True)
-    if len(count) < 2:
+    way, sums = 0.0, dict[float, FloatArray]()
+    last = np.empty((0, len(replay.joints)))
+    for batch in replay.batches():
+        steps = np.diff(
+            np.vstack([last if len(last) else batch.position[:1], batch.position]), axis=0
+        )
+        along = way + np.cumsum(np.linalg.norm(steps, axis=1))
+        way, last = float(along[-1]), batch.position[-1:]
+        both = np.hstack([batch.position, batch.wrench, np.ones((len(along), 1))])
+        stops, first = np.unique(along // STOP, return_index=True)
+        for stop, total in zip(stops.tolist(), np.add.reduceat(both, first), strict=True):
+            sums[stop] = sums.get(stop, 0.0) + total
+    if len(sums) < 2:
         raise RecordingError(
             f'{replay.source}: a static replay needs two stops or more, with a wrench each; it '
-            f'has {len(count)}'
+            f'has {len(sums)}'
         )
-    both = np.hstack([replay.position, replay.measured])
-    mean = np.zeros((len(count), both.shape[1]))
-    np.add.at(mean, stop, both / count[stop, None])
-    place, wrench = np.hsplit(mean, [replay.position.shape[1]])
+    mean = np.array(list(sums.values()))
+    place, wrench = np.hsplit(mean[:, :-1] / mean[:, -1:], [len(replay.joints)])
     return place, wrench

@@ -22,11 +22,11 @@ from load_identification.arm.description import (
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, WrenchModel
 from load_identification.arm.dynamics.transmission import read_transmission
-from load_identification.arm.dynamics.tree import Arm
+from load_identification.arm.dynamics.tree import FROM_ZERO, Arm
 from load_identification.arm.identification import Session, identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.planning.plan_file import read_plan
-from load_identification.arm.recording import ArmRecording, Recording, StreamedRecording
+from load_identification.arm.recording import Recording, StreamedRecording
 from load_identification.arm.selection import BANDWIDTH, CUTOFFS
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
@@ -47,9 +47,6 @@ from load_identification.report.arm_tables import (
 from load_identification.typing_aliases import FloatArray
 
 R = TypeVar('R', bound=Recording)
-
-FROM_ZERO = 0.1
-"""Farthest that a joint taken for locked at zero may be, as an open finger is [rad, m]."""
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -153,7 +150,7 @@ def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[s
     topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
     transforms, frames = [], []
 
-    def read(recording: RecordingReader, urdf: str) -> ArmRecording:
+    def read(recording: RecordingReader, urdf: str) -> StreamedRecording:
         transforms.extend(recording.static_transforms())
         joints = Arm(urdf, joints=arguments.joints).joints
         frame, log = read_base_wrenches(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -12,9 +12,9 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from load_identification.arm.recording import ArmRecording, StreamedRecording
+from load_identification.arm.recording import StreamedRecording
 from load_identification.errors import RecordingError
-from load_identification.interface.batches import EffortBatch, SynchronizedBatch, joined
+from load_identification.interface.batches import EffortBatch, SynchronizedBatch
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.names import in_words
 from load_identification.interface.parameters import CONVENTIONS
@@ -94,8 +94,9 @@ class _Layout:
         self._newest = np.iinfo(np.int64).min
         zero = np.zeros(len(self.joints))
         self.complete, self.moving = zero == 0.0, zero != 0.0
-        # Of positions and efforts.
-        self.least, self.most = np.full((2, 2, len(zero)), [[[np.inf]], [[-np.inf]]])
+        # Of positions and of what was measured.
+        self.least: FloatArray = np.array(np.inf)
+        self.most: FloatArray = np.array(-np.inf)
 
     def usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
         """Return those with an effort, finite positions and a later stamp than all before."""
@@ -116,9 +117,35 @@ class _Layout:
         self.stamps.append(batch.stamps)
         self.complete &= np.isfinite(batch.velocity).all(axis=0)
         self.moving |= (batch.velocity != 0.0).any(axis=0)
-        both = np.stack([batch.position, batch.wrench])
-        self.least = np.fmin(self.least, np.fmin.reduce(both, axis=1))
-        self.most = np.fmax(self.most, np.fmax.reduce(both, axis=1))
+        both = np.hstack([batch.position, batch.wrench])
+        self.least = np.fmin(self.least, np.fmin.reduce(both))
+        self.most = np.fmax(self.most, np.fmax.reduce(both))
+
+    def recorded(
+        self, source: str, read: Callable[[], Iterator[SynchronizedBatch]]
+    ) -> StreamedRecording:
+        """Return what is read again, without velocities of a joint that has none.
+
+        Nor of one whose velocities are all zero although it moves.
+        """
+        joints, k = self.joints, len(self.joints)
+        way = self.most - self.least
+        published = self.complete & (self.moving | (way[:k] == 0.0))
+        farthest = np.maximum(-self.least, self.most)[:k]
+
+        def usable() -> Iterator[SynchronizedBatch]:
+            for part in read():
+                yield replace(part, velocity=np.where(published, part.velocity, np.nan))
+
+        return StreamedRecording(
+            source,
+            joints,
+            np.concatenate(self.stamps),
+            usable,
+            bool(published.any()),
+            dict(zip(joints, farthest.tolist(), strict=True)),
+            frozenset(name for name, each in zip(joints, way[k:], strict=False) if each > 0.0),
+        )
 
 
 def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRecording:
@@ -160,8 +187,6 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRe
             f'{count} of {found.heard} joint states of {path} have finite positions and a header '
             'stamp after the last one; two are needed at least'
         )
-    least, most = found.least, found.most
-    published = found.complete & (found.moving | (most[0] == least[0]))
 
     def read() -> Iterator[SynchronizedBatch]:
         again = _Layout(best, known)
@@ -171,22 +196,14 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRe
                 for batch in reader.read_efforts(chunk.joint_states):
                     part = again.usable(batch) if batch.names == best else None
                     if part is not None:
-                        yield replace(part, velocity=np.where(published, part.velocity, np.nan))
+                        yield part
 
-    return StreamedRecording(
-        path.name,
-        found.joints,
-        np.concatenate(found.stamps),
-        read,
-        bool(published.any()),
-        dict(zip(found.joints, np.maximum(-least[0], most[0]).tolist(), strict=True)),
-        frozenset(n for n, way in zip(found.joints, most[1] - least[1], strict=True) if way > 0.0),
-    )
+    return found.recorded(path.name, read)
 
 
 def read_base_wrenches(
     recording: RecordingReader, joints: Sequence[str], frame: str, convention: str
-) -> tuple[str, ArmRecording]:
+) -> tuple[str, StreamedRecording]:
     """Read the wrenches of a sensor under an arm, with the joint states at their stamps.
 
     Parameters
@@ -201,7 +218,7 @@ def read_base_wrenches(
 
     Returns
     -------
-    tuple of str and ArmRecording
+    tuple of str and StreamedRecording
         Frame of the sensor, and wrenches of the sensor on the arm.
 
     Raises
@@ -209,46 +226,56 @@ def read_base_wrenches(
     RecordingError
         If no sample could be used.
     """
-    synchronizer = Synchronizer(0.0, 0.1)
-    synchronizer.follow(dict.fromkeys(joints, np.inf))
     path, dropped = recording.path, Counter[str]()
-    joint_reader = JointStateReader(dropped, recording.decoder(JOINT_STATE))
-    wrench_reader = WrenchReader(frame, dropped, recording.decoder(WRENCH))
-    parts: list[SynchronizedBatch] = []
     heard: set[str] = set()
-    for chunk in _watched(recording):
-        states = list(joint_reader.read(chunk.joint_states))
-        heard.update(name for batch in states for name in batch.names)
-        batch = synchronizer.update(states, list(wrench_reader.read(chunk.wrenches)))
-        if batch is not None:
-            parts.append(batch)
+
+    def synchronized(
+        same: RecordingReader, chunks: Iterable[Chunk]
+    ) -> Iterator[SynchronizedBatch]:
+        synchronizer = Synchronizer(0.0, 0.1)
+        synchronizer.follow(dict.fromkeys(joints, np.inf))
+        joint_reader = JointStateReader(dropped, same.decoder(JOINT_STATE))
+        wrench_reader = WrenchReader(frame, dropped, same.decoder(WRENCH))
+        for chunk in chunks:
+            states = list(joint_reader.read(chunk.joint_states))
+            heard.update(name for batch in states for name in batch.names)
+            batch = synchronizer.update(states, list(wrench_reader.read(chunk.wrenches)))
+            if batch is not None:
+                yield batch
+        dropped.update(synchronizer.dropped)
+
+    def usable(batch: SynchronizedBatch) -> SynchronizedBatch | None:
+        columns = [batch.names.index(name) for name in joints]
+        q, qd = batch.position[:, columns], batch.velocity[:, columns]
+        known = np.asarray(np.isfinite(np.hstack([q, batch.wrench])).all(axis=1))
+        # The sign turns it into what the load exerts on the sensor, which exerts the opposite.
+        wrench = -CONVENTIONS[convention] * batch.wrench
+        own = SynchronizedBatch(tuple(joints), '', batch.stamps, q, qd, wrench)
+        return own.select(known) if known.any() else None
+
+    layouts: dict[tuple[tuple[str, ...], str], _Layout] = {}
+    last: tuple[tuple[str, ...], str] = (), ''
+    for batch in synchronized(recording, _watched(recording)):
+        last = batch.names, batch.frame
+        part = usable(batch) if set(joints) <= set(batch.names) else None
+        if part is not None:
+            layouts.setdefault(last, _Layout(batch.names, joints)).note(part)
     missing = [name for name in joints if name not in heard]
     if missing:
         raise RecordingError(
             f'the joint states of {path} lack {", ".join(missing)}; they have '
             f'{", ".join(sorted(heard)) or "no joints"}'
         )
-    if not parts:
+    if last not in layouts:
         raise RecordingError(
-            f'no wrench of {path} could be used; dropped: '
-            f'{in_words(synchronizer.dropped + dropped) or "none"}'
+            f'no wrench of {path} could be used; dropped: {in_words(dropped) or "none"}'
         )
-    last = parts[-1]
-    alike = [part for part in parts if (part.names, part.frame) == (last.names, last.frame)]
-    whole = joined(alike)
-    columns = [last.names.index(name) for name in joints]
-    known = np.isfinite(np.hstack([whole.position[:, columns], whole.wrench]))
-    whole = whole.select(np.asarray(known.all(axis=1)))
-    position, velocity = whole.position[:, columns], whole.velocity[:, columns]
-    # The sign turns it into what the load exerts on the sensor; the sensor exerts the opposite.
-    wrench = -CONVENTIONS[convention] * whole.wrench
-    published = _published(position, velocity)
-    recorded = ArmRecording(path.name, tuple(joints), whole.stamps, position, published, wrench)
-    return last.frame, recorded
 
+    def read() -> Iterator[SynchronizedBatch]:
+        with open_recording(path, recording.topics) as same:
+            for batch in synchronized(same, same.chunks()):
+                part = usable(batch) if (batch.names, batch.frame) == last else None
+                if part is not None:
+                    yield part
 
-def _published(position: FloatArray, velocity: FloatArray) -> FloatArray:
-    """Return velocities, NaN for a joint that has none or only zeros although it moves."""
-    idle = np.all(velocity == 0.0, axis=0) & (np.ptp(position, axis=0) > 0.0)
-    usable = np.isfinite(velocity).all(axis=0) & ~idle
-    return np.where(usable, velocity, np.nan)
+    return last[1], layouts[last].recorded(path.name, read)

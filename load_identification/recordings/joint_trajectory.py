@@ -10,6 +10,7 @@ import numpy as np
 import yaml
 
 from load_identification.errors import ParameterError
+from load_identification.interface.output import write_output
 from load_identification.motion.joint_path import Piece
 from load_identification.recordings.library import find_library
 from load_identification.typing_aliases import FloatArray
@@ -66,10 +67,7 @@ def write_yaml(path: FilePath, fields: dict[str, Any]) -> None:
     head = {key: fields[key] for key in ('header', 'joint_names')}
     lines = [yaml.safe_dump(head, default_flow_style=None, sort_keys=False), 'points:\n']
     lines.extend(f'- {_flow(point)}\n' for point in fields['points'])
-    try:
-        path.write_text(''.join(lines), encoding='utf-8')
-    except OSError as error:
-        raise ParameterError(f'{path} cannot be written: {error.strerror}') from error
+    write_output('trajectory', path, ''.join(lines))
 
 
 def _flow(value: Any) -> str:

@@ -18,6 +18,9 @@ PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz'
 FROM_PINOCCHIO = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 """Places of the package's parameters in Pinocchio's, which has Iyy before Ixz."""
 
+FROM_ZERO = 0.1
+"""Farthest that a joint taken for locked at zero may be, as an open finger is [rad, m]."""
+
 Placement = tuple[FloatArray, FloatArray]
 """Rotation (3, 3) from a frame to the root and origin (3,) of the frame in the root [-, m]."""
 

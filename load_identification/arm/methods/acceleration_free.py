@@ -7,7 +7,7 @@ turns the derivative into l (P - (P)_l), so nobody has to differentiate velociti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,10 +15,10 @@ import scipy.ndimage
 
 from load_identification.arm.dynamics.base_parameters import BaseParameters
 from load_identification.arm.dynamics.rows import Model, Terms
-from load_identification.arm.filtering import MOST_OUTPUTS
-from load_identification.arm.methods.least_squares import by_kind, together
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.filtering import MOST_OUTPUTS, regrouped
+from load_identification.arm.recording import Recording
 from load_identification.errors import ParameterError, RecordingError
+from load_identification.interface.batches import SynchronizedBatch, joined
 from load_identification.numerics.weighted_rows import WeightedRows
 from load_identification.signals.low_pass import LowPass
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -193,20 +193,19 @@ def differences(
 def low_passed_rows(
     model: Model,
     base: BaseParameters,
-    recordings: Sequence[ArmRecording],
+    recordings: Sequence[Recording],
     bandwidths: tuple[float, float] = BANDWIDTHS,
-) -> Callable[[Model], WeightedRows]:
-    """Return what makes rows in the base parameters for models that differ in their drives alone.
+) -> WeightedRows:
+    """Return rows in the base parameters.
 
     Rows of a joint that has stood within the memory of the filters have weight zero.
 
     Parameters
     ----------
     model : Model
-        One of them.
     base : BaseParameters
-        Of each of them.
-    recordings : sequence of ArmRecording
+        Of the model.
+    recordings : sequence of Recording
     bandwidths : tuple of float
         l and d of the low-passes [rad/s].
 
@@ -217,94 +216,92 @@ def low_passed_rows(
 
     Liu, Iagnemma, Dubowsky and Morel 1998, eq. 10-19.
     """
-    inputs = [with_velocities(each) for each in recordings]
-    links, of_links, others = by_kind(model, base)
 
-    def link_terms(q: FloatArray, qd: FloatArray) -> Terms:
-        terms = model.link_terms(q, qd)
-        return Terms(terms.momentum[..., of_links], terms.rest[..., of_links])
+    def terms(q: FloatArray, qd: FloatArray) -> Terms:
+        parts = model.link_terms(q, qd), model.other_terms(q, qd)
+        momentum = np.concatenate([part.momentum for part in parts], axis=2)
+        rest = np.concatenate([part.rest for part in parts], axis=2)
+        return Terms(momentum[..., base.independent], rest[..., base.independent])
 
-    own = [_low_passed(each, link_terms, bandwidths) for each in inputs]
+    own = [_low_passed(each, with_velocities(each), terms, bandwidths) for each in recordings]
     measured = np.concatenate([rows.values for rows in own])
     if model.feels_friction:
-        rest = np.concatenate([_rest_share(each, bandwidths) for each in inputs])
+        rest = np.concatenate([_rest_share(each, bandwidths) for each in recordings])
         measured = np.where(rest > REST_SHARE, np.nan, measured)
-
-    def rows_of(model: Model) -> WeightedRows:
-        def other_terms(q: FloatArray, qd: FloatArray) -> Terms:
-            terms = model.other_terms(q, qd)
-            return Terms(terms.momentum[..., others], terms.rest[..., others])
-
-        drives = [_low_passed(each, other_terms, bandwidths).matrix for each in inputs]
-        both = zip(own, drives, strict=True)
-        matrix = np.concatenate([together(links, rows.matrix, rest) for rows, rest in both])
-        return WeightedRows(matrix, measured, one_sensor=model.one_sensor)
-
-    return rows_of
+    matrix = np.concatenate([rows.matrix for rows in own])
+    return WeightedRows(matrix, measured, one_sensor=model.one_sensor)
 
 
 def settled_samples(
-    recording: ArmRecording, bandwidths: tuple[float, float]
+    recording: Recording, bandwidths: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray]:
     """Return the times (n,) of the rows of a recording [s], and the gain of a constant then."""
-
-    own = with_velocities(recording)
-    rows = _low_passed(replace(own, measured=np.zeros_like(own.position)), _nothing, bandwidths)
+    batches = (replace(batch, wrench=batch.position) for batch in with_velocities(recording))
+    rows = _low_passed(recording, batches, _nothing, bandwidths)
     return recording.since_beginning(rows.stamps), rows.gain
 
 
-def with_velocities(recording: ArmRecording) -> ArmRecording:
-    """Return a recording with velocities, from differences where it has none."""
-    lacking = np.asarray(np.isnan(recording.measured).any(axis=0))
-    if lacking.any():
-        raise RecordingError(
-            f'measurements of {recording.source} are missing in between, in '
-            f'{int(lacking.sum())} of {len(lacking)} channels; the method acceleration_free needs '
-            'all of them: take least_squares'
+def with_velocities(recording: Recording) -> Iterator[SynchronizedBatch]:
+    """Yield a recording piece by piece with velocities, from differences where it has none."""
+    last: list[SynchronizedBatch] = []
+    for batch in regrouped(recording.batches(), CHUNK):
+        lacking = np.asarray(np.isnan(batch.wrench).any(axis=0))
+        if lacking.any():
+            raise RecordingError(
+                f'measurements of {recording.source} are missing in between, in '
+                f'{int(lacking.sum())} of {len(lacking)} channels; the method acceleration_free '
+                'needs all of them: take least_squares'
+            )
+        if np.isfinite(batch.velocity).all():
+            yield batch
+            continue
+        whole = joined([*last, batch])
+        last = [batch.select(slice(-1, None))]
+        stamps, position, velocity, (wrench,) = differences(
+            whole.stamps, whole.position, whole.wrench
         )
-    if np.isfinite(recording.velocity).all():
-        return recording
-    stamps, position, velocity, (measured,) = differences(
-        recording.stamps, recording.position, recording.measured
-    )
-    return replace(
-        recording.part(slice(None)),
-        stamps=stamps,
-        position=position,
-        velocity=velocity,
-        measured=measured,
-    )
+        yield replace(whole, stamps=stamps, position=position, velocity=velocity, wrench=wrench)
 
 
-def _rest_share(recording: ArmRecording, bandwidths: tuple[float, float]) -> FloatArray:
+def _rest_share(recording: Recording, bandwidths: tuple[float, float]) -> FloatArray:
     """Return which part of each low-passed row comes from when its joint stood, (n, J)."""
-    stamps, velocity = recording.stamps, recording.velocity
     # Noise of single velocities must not pass for motion.
-    smooth = LowPass(bandwidths[1], from_first=True).update(stamps, velocity)
-    length = max(1, round(TURNING * 1e9 / float(np.median(np.diff(stamps)))))
-    slow = np.asarray(np.abs(smooth) < RESTING)
-    resting = scipy.ndimage.binary_opening(slow, np.ones((length, 1))).astype(np.float64)
+    smooth = LowPass(bandwidths[1], from_first=True)
+    slow = np.concatenate(
+        [
+            np.abs(smooth.update(batch.stamps, batch.velocity)) < RESTING
+            for batch in with_velocities(recording)
+        ]
+    )
+    length = max(1, round(TURNING * 1e9 / float(np.median(np.diff(recording.stamps)))))
+    resting = scipy.ndimage.binary_opening(slow, np.ones((length, 1)))
 
-    return _low_passed(replace(recording, measured=resting), _nothing, bandwidths).values
+    def rested() -> Iterator[SynchronizedBatch]:
+        first = 0
+        for batch in with_velocities(recording):
+            last = first + len(batch.stamps)
+            yield replace(batch, wrench=resting[first:last].astype(np.float64))
+            first = last
+
+    return _low_passed(recording, rested(), _nothing, bandwidths).values
 
 
 def _low_passed(
-    recording: ArmRecording,
+    recording: Recording,
+    batches: Iterable[SynchronizedBatch],
     terms: Callable[[FloatArray, FloatArray], Terms],
     bandwidths: tuple[float, float],
 ) -> LowPassedRows:
-    """Filter terms and measurements, chunk by chunk, and keep as many rows as they tell."""
-    filters = AccelerationFree(*bandwidths)
-    stamps = recording.stamps
+    """Filter terms and what was measured, batch by batch, and keep as many rows as they tell."""
+    filters, stamps, first = AccelerationFree(*bandwidths), recording.stamps, 0
     rate = ROWS_PER_BANDWIDTH * bandwidths[1] / (2.0 * np.pi)
     stride = max(1, int(1e9 / rate / float(np.median(np.diff(stamps)))))
     stride = max(stride, -(-len(stamps) // MOST_OUTPUTS))
     parts = []
-    for first in range(0, len(stamps), CHUNK):
-        part = slice(first, first + CHUNK)
-        both = terms(recording.position[part], recording.velocity[part])
-        rows = filters.update(stamps[part], both, recording.measured[part])
+    for batch in batches:
+        rows = filters.update(batch.stamps, terms(batch.position, batch.velocity), batch.wrench)
         kept = slice(-first % stride, None, stride)
+        first += len(batch.stamps)
         # Copies: views would keep the rows of every sample.
         own = (rows.stamps, rows.matrix, rows.gain, rows.values)
         parts.append(tuple(array[kept].copy() for array in own))

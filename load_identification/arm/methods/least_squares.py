@@ -10,7 +10,6 @@ from load_identification.arm.dynamics.base_parameters import BaseParameters
 from load_identification.arm.dynamics.rows import JointMotion, Model
 from load_identification.arm.filtering import FilteredRecording
 from load_identification.numerics.weighted_rows import WeightedRows
-from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 AT_ONCE = 4096
 """Samples of which all columns are made at once."""
@@ -33,7 +32,8 @@ def motion_rows(
 
     Atkeson, An and Hollerbach 1985, section 2; Khosla and Kanade 1987, eq. 11.
     """
-    links, of_links, others = by_kind(model, base)
+    links = base.independent < model.links.stop
+    of_links, others = base.independent[links], base.independent[~links] - model.links.stop
     matrix = np.empty((*log.measured.shape, len(links)))
     parts = [matrix[k : k + AT_ONCE] for k in range(0, len(matrix), AT_ONCE)]
     for part, motion in zip(parts, pieces(log), strict=True):
@@ -53,24 +53,3 @@ def pieces(log: FilteredRecording) -> Iterator[JointMotion]:
     for first in range(0, len(log.seconds), AT_ONCE):
         q, qd, qdd = (each[first : first + AT_ONCE] for each in log.motion)
         yield q, qd, qdd
-
-
-def by_kind(model: Model, base: BaseParameters) -> tuple[BoolArray, IntArray, IntArray]:
-    """Tell base parameters kept of the links from the others.
-
-    Returns
-    -------
-    links : (b,) bool array
-        Which of the base parameters are the links'.
-    of_links, others : int arrays
-        Their columns in `Model.link_rows` and `Model.other_rows`.
-    """
-    links = base.independent < model.links.stop
-    return links, base.independent[links], base.independent[~links] - model.links.stop
-
-
-def together(links: BoolArray, of_links: FloatArray, others: FloatArray) -> FloatArray:
-    """Return rows (n, k, b) of all base parameters from those of the links and of the others."""
-    rows = np.empty((*of_links.shape[:2], len(links)))
-    rows[..., links], rows[..., ~links] = of_links, others
-    return rows

@@ -30,7 +30,7 @@ from load_identification.arm.methods.projection import (
 )
 from load_identification.arm.planning.experiments import Experiment
 from load_identification.arm.planning.plan_file import ExperimentPlan
-from load_identification.arm.recording import ArmRecording
+from load_identification.arm.recording import Recording
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.motion.joint_path import JointPath
 from load_identification.motion.sines import Oscillation
@@ -46,6 +46,9 @@ LEAST_TOLD = 1e-9
 
 COARSE = 0.05
 """Step of the search, and of what is compared in it [s]."""
+
+FINE = 0.01
+"""Step of the positions in which a plan is looked for [s]."""
 
 WORST = 0.5
 """Largest share of the planned path's rms that a recording of it may be away from it [-]."""
@@ -202,7 +205,7 @@ def spectrum_stages(
     model: Model,
     base: BaseParameters,
     plan: ExperimentPlan,
-    recording: ArmRecording,
+    recording: Recording,
     log: FilteredRecording,
 ) -> Callable[[Model], list[WeightedRows]]:
     """Return what makes two stages for models that differ in their drives alone.
@@ -217,8 +220,8 @@ def spectrum_stages(
     base : BaseParameters
         Of each of them.
     plan : ExperimentPlan
-    recording : ArmRecording
-        As measured.
+    recording : Recording
+        As measured; what is not of the plan is not kept.
     log : FilteredRecording
         The same, filtered.
 
@@ -231,8 +234,6 @@ def spectrum_stages(
 
     Vandanjon, Gautier and Desbats 1995, section 3.2.
     """
-    if not np.isfinite(recording.measured).all():
-        raise RecordingError('efforts are missing in between; the method spectrum needs all')
     links = model.links.stop
     names = [base.names[i] for i in base.independent]
     told = np.flatnonzero(base.independent < links)
@@ -245,13 +246,12 @@ def spectrum_stages(
 
     windows = planned_windows(plan, recording)
     begins = windows[:, 0] - [e.motion.window[0] for e in plan.experiments]
+    reach = [begins[0] - 1.0, begins[-1] + plan.experiments[-1].motion.duration + 1.0]
+    own = recording.part(slice(*np.searchsorted(recording.seconds, reach))).whole()
+    if not np.isfinite(own.measured).all():
+        raise RecordingError('efforts are missing in between; the method spectrum needs all')
     first = spectral_rows(
-        regressor,
-        plan.experiments,
-        begins,
-        recording.seconds,
-        recording.position,
-        recording.measured,
+        regressor, plan.experiments, begins, own.seconds, own.position, own.measured
     )
     matrix = np.zeros((len(first.matrix), 1, len(base.independent)))
     matrix[..., inertial] = first.matrix
@@ -260,7 +260,7 @@ def spectrum_stages(
     return lambda model: [first, rows_of(model)]
 
 
-def planned_windows(plan: ExperimentPlan, recording: ArmRecording) -> FloatArray:
+def planned_windows(plan: ExperimentPlan, recording: Recording) -> FloatArray:
     """Return when each experiment was read, begin and end (k, 2), in a recording.
 
     Returns
@@ -273,7 +273,15 @@ def planned_windows(plan: ExperimentPlan, recording: ArmRecording) -> FloatArray
     ParameterError
         If the recording shows no such motion.
     """
-    begins = find_start(plan.path, recording.seconds, recording.position) + plan.begins
+    step = max(1, int(1e9 * FINE / float(np.median(np.diff(recording.stamps)))))
+    # Copies: views would keep all numbers.
+    kept = [
+        (batch.stamps[::step].copy(), batch.position[::step].copy())
+        for batch in recording.batches()
+    ]
+    stamps, position = (np.concatenate(each) for each in zip(*kept, strict=True))
+    seconds = recording.since_beginning(stamps)
+    begins = find_start(plan.path, seconds, position) + plan.begins
     windows = np.array([e.motion.window for e in plan.experiments])
     return np.asarray(begins[:, None] + windows, dtype=np.float64)
 

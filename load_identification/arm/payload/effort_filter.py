@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.rows import ArmModel
+from load_identification.arm.dynamics.tree import FROM_ZERO
 from load_identification.arm.payload.errors import ArmErrors
 from load_identification.arm.payload.joint_wrench import (
     check_visible,
+    locked_before,
     random_poses,
     sensor_jacobian,
+    shown_by,
     torque_to_wrench,
     unseen_parameters,
 )
@@ -107,6 +110,8 @@ class EffortFilter:
         self._model: ArmModel | None = None
         self._errors: ArmErrors
         self._columns: list[int] = []
+        self._in_place: tuple[str, ...] = ()
+        self._away: set[str] = set()
         self._usual: FloatArray = np.ones(6)
         self._usable_joints: SynchronizedBatch | None = None
         self._reason = ''
@@ -128,13 +133,11 @@ class EffortFilter:
             If a joint moves another link in it than in the arm model.
         """
         model = self.arm.model(description)
-        robot = Robot(description, sensor_frame or self.arm.links[-1], self.arm.gravity)
-        strangers = [name for name in robot.joints if name not in self.arm.joints]
-        if strangers:
-            raise DescriptionError(
-                f'joint {", ".join(strangers)} moves {robot.sensor_frame} and is not in the arm '
-                f'model, which has {", ".join(self.arm.joints)}'
-            )
+        frame = sensor_frame or self.arm.links[-1]
+        robot = Robot(description, frame, self.arm.gravity)
+        locked = locked_before(robot, self.arm.joints)
+        self._in_place = shown_by(robot, locked)
+        robot = Robot(description, frame, self.arm.gravity, locked)
         check_visible(robot)
         columns = [self.arm.joints.index(name) for name in robot.joints]
         coupled = set(self.arm.transmission.joints if self.arm.transmission else ())
@@ -199,12 +202,19 @@ class EffortFilter:
     def _usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
         """Return the samples that say something, joints in the order of the arm."""
         joints = self.arm.joints
+        for name in set(self._in_place) & set(batch.names):
+            far = np.abs(batch.position[-1:, batch.names.index(name)]) > FROM_ZERO
+            (self._away.add if far.any() else self._away.discard)(name)
         missing = [name for name in joints if name not in batch.names]
         if missing:
             # Messages of other joints are none of ours.
             if len(missing) < len(joints):
                 every = np.ones(len(batch.stamps), dtype=bool)
                 self._count('joint_missing', every, f'joint {", ".join(missing)} in one message')
+            return None
+        if self._away:
+            words = f'{", ".join(sorted(self._away))} at zero, where the arm was identified'
+            self._count('joint_not_at_zero', np.ones(len(batch.stamps), dtype=bool), words)
             return None
         columns = [batch.names.index(name) for name in joints]
         position, velocity = batch.position[:, columns], batch.velocity[:, columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,6 +116,39 @@ def unseen_parameters(robot: Robot) -> tuple[str, ...]:
         if np.linalg.norm(left) <= LEAST_SEEN * max(float(np.linalg.norm(own)), 1.0):
             unseen.append(name)
     return tuple(unseen)
+
+
+def locked_before(robot: Robot, joints: Sequence[str]) -> tuple[str, ...]:
+    """Return what the joints of an arm hang on: others on the way, which stand at zero.
+
+    Raises
+    ------
+    DescriptionError
+        Where one moves the frame of the robot beyond them.
+    """
+    last = max((k for k, name in enumerate(robot.joints) if name in joints), default=-1)
+    beyond = [name for name in robot.joints[last + 1 :] if name not in joints]
+    if beyond:
+        raise DescriptionError(
+            f'joint {", ".join(beyond)} moves {robot.sensor_frame} and is not in the arm '
+            f'model, which has {", ".join(joints)}'
+        )
+    return tuple(name for name in robot.joints if name not in joints)
+
+
+def shown_by(robot: Robot, locked: Sequence[str]) -> tuple[str, ...]:
+    """Return the locked joints whose place shows: not a lift, nor a turn about the vertical."""
+    moving = [name not in locked for name in robot.joints]
+    q = random_poses(robot) * moving
+
+    def seen(name: str, place: float) -> FloatArray:
+        motion = robot.motion(q + place * (np.array(robot.joints) == name), 0.0 * q, 0.0 * q)
+        jacobian = motion.jacobian[..., moving]
+        return np.concatenate([motion.gravity[..., None], jacobian.reshape(len(q), 3, -1)], axis=2)
+
+    return tuple(
+        name for name in locked if not np.allclose(seen(name, 0.0), seen(name, 1.0), atol=1e-9)
+    )
 
 
 def check_visible(robot: Robot) -> None:

@@ -19,6 +19,7 @@ from load_identification.arm.planning.criteria import Worth
 from load_identification.arm.planning.experiments import CLEAR, GRAVITY, KINDS, Experiment
 from load_identification.errors import ParameterError
 from load_identification.interface.files import FileError, read_yaml
+from load_identification.interface.output import write_output
 from load_identification.motion.clearance import Clearance
 from load_identification.motion.joint_path import JointMotion, JointPath, Move, Piece, Sweep
 from load_identification.motion.limits import Limits
@@ -236,18 +237,16 @@ def plan_fields(plan: ExperimentPlan) -> dict[str, Any]:
                 'measured': plan.joints[experiment.measured],
                 'begin': float(begin),
                 'via': [posture.tolist() for posture in via],
-                **_motion_fields(experiment.motion),
+                **{
+                    name: value.tolist() if isinstance(value, np.ndarray) else value
+                    for name, value in vars(experiment.motion).items()
+                },
             }
             for experiment, via, begin in zip(
                 plan.experiments, plan.vias, plan.begins, strict=True
             )
         ],
     }
-
-
-def _motion_fields(motion: Oscillation | Sweep) -> dict[str, Any]:
-    fields = vars(motion).items()
-    return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fields}
 
 
 def write_plan(path: FilePath, plan: ExperimentPlan) -> None:
@@ -259,10 +258,7 @@ def write_plan(path: FilePath, plan: ExperimentPlan) -> None:
         If the file cannot be written.
     """
     text = yaml.safe_dump(plan_fields(plan), default_flow_style=None, sort_keys=False, width=99)
-    try:
-        path.write_text(text, encoding='utf-8')
-    except OSError as error:
-        raise ParameterError(f'{path} cannot be written: {error.strerror}') from error
+    write_output('plan', path, text)
 
 
 def read_plan(path: FilePath) -> ExperimentPlan:
