@@ -146,7 +146,7 @@ def to_paper() -> FloatArray:
 
 def predicted(estimate: ArmEstimate, recording: ArmRecording) -> Prediction:
     """Predict filtered wrenches from the first sample on: without a weight there is no offset."""
-    rows = low_passed_rows(estimate.model, estimate.base, [recording], BANDWIDTHS)(estimate.model)
+    rows = low_passed_rows(estimate.model, estimate.base, [recording], BANDWIDTHS)
     values, model = rows.matrix @ estimate.values, estimate.model
     seconds, _ = settled_samples(recording, BANDWIDTHS)
     return Prediction(
