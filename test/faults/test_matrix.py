@@ -1,10 +1,9 @@
-"""The matrix of faults: each for two seconds of a motion, over real topics, judged by stamps."""
+"""The matrix of faults: each for two seconds of a motion, over real topics."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,14 +22,12 @@ from changed_messages import (
 )
 from diagnostic_msgs.msg import DiagnosticStatus
 from processes import ForkedProcess
+from ros_faults import Edit, Heard, assert_passes, play
 from ros_helpers import LATCHED, Group, Pipeline
 from ros_messages import (
     NAMESPACE,
     NS,
-    PARAMETER_KEYS,
-    TRUTH,
     Message,
-    feed,
     recording,
     stamp_of,
     wrench_of,
@@ -38,17 +35,6 @@ from ros_messages import (
 from std_msgs.msg import String
 
 ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
-BEGIN, END = 3.0, 5.0
-"""Of each fault [s]."""
-
-LIMIT = 1.2
-"""Within so long it is said, and after its end all is well again [s of stamps]: one second, and
-what a status is late by."""
-
-PIECE = NS // 4
-"""Of stamps, played before it is waited for what the pipeline says of them [ns]."""
-
-Edit = Callable[[Message], Message | None]
 
 
 @dataclass(frozen=True)
@@ -271,18 +257,6 @@ SHORT = ('wrench repeats itself', 'no wrench', 'position NaN', 'three of ten pos
 """Of these something is to be seen in every run of the tests."""
 
 
-@dataclass
-class Heard:
-    """Every status of a pipeline, with the stamp that was being played when it came."""
-
-    now: int = 0
-    statuses: list[tuple[int, DiagnosticStatus]] = field(default_factory=list)
-
-    def __call__(self, status: DiagnosticStatus) -> None:
-        """Take in a status."""
-        self.statuses.append((self.now, status))
-
-
 PROCESSES = [ONE, pytest.param(THREE, marks=pytest.mark.matrix)]
 
 
@@ -302,47 +276,6 @@ def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Heard]]:
             assert 'Traceback' not in process.output
 
 
-def play(pipeline: Pipeline, heard: Heard, fault: Fault) -> int:
-    """Play the motion with a fault in it; return where its stamps begin [ns].
-
-    No faster than the pipeline speaks: a busy machine's delay is no delay of stamps.
-    """
-    group = pipeline.group
-    base = group.next_base()
-
-    def messages() -> Iterator[Message]:
-        spoken = base
-        for message in feed(recording(), base):
-            if message.due >= spoken + PIECE:
-                count = len(heard.statuses)
-                # What it says next may have been worked out before.
-                group.wait_for(lambda count=count: len(heard.statuses) >= count + 2, 'statuses')
-                spoken = message.due
-            # Stamps are edited, the time of sending is not.
-            heard.now = message.due
-            t = (message.due - base) / NS
-            sent = fault.edit(message) if BEGIN <= t < END else message
-            yield sent or Message(message.due, '/silence', String())
-
-    heard.statuses.clear()
-    group.play(messages(), 1.0)
-    pipeline.settle()
-    return base
-
-
-def worst_error(status: DiagnosticStatus) -> float:
-    """Return how far off the worst of what is claimed is, in its standard deviation."""
-    values = {item.key: item.value for item in status.values}
-    return max(
-        (
-            abs(float(values[key]) - truth) / float(values[f'{key}.std'])
-            for key, truth in zip(PARAMETER_KEYS, TRUTH, strict=True)
-            if values[f'{key}.identified'] == 'true' and values['state'] == 'identified'
-        ),
-        default=0.0,
-    )
-
-
 @pytest.mark.parametrize(
     'name', [n if n in SHORT else pytest.param(n, marks=pytest.mark.matrix) for n in FAULTS]
 )
@@ -354,29 +287,7 @@ def test_a_fault_is_said_claims_nothing_wrong_and_passes(
 ) -> None:
     pipeline, heard = live
     fault = FAULTS[name]
-    base = play(pipeline, heard, fault)
-    times = np.array([(now - base) / NS for now, _ in heard.statuses])
-    said = [bool(fault.words and re.search(fault.words, s.message)) for _, s in heard.statuses]
-    well = [s.level == b'\x00' and 'identified' in s.values[0].value for _, s in heard.statuses]
-    errors = np.array([worst_error(s) for _, s in heard.statuses])
-    during = (times >= BEGIN) & (times < END + 1.0)
-    found = times[np.array(said) & during]
-    after = times[np.array(well) & (times >= END)]
+    base = play(pipeline, heard, fault.edit)
     record_property('fault', name)
     record_property('processes', str(len(request.node.callspec.params['live'])))
-    record_property('said after', f'{found[0] - BEGIN:.1f}' if len(found) else '–')
-    record_property('well again after', f'{after[0] - END:.1f}' if len(after) else 'never')
-    record_property('worst error', f'{errors.max():.1f}')
-    assert errors.max() < 4.0, [
-        (round(t, 2), round(e, 1)) for t, e in zip(times, errors, strict=True) if e > 4.0
-    ]
-    if fault.words:
-        heard_words = {
-            s.message
-            for t, (_, s) in zip(times, heard.statuses, strict=True)
-            if BEGIN < t < END + 1
-        }
-        assert len(found), heard_words
-        assert found[0] < BEGIN + LIMIT
-    assert len(after)
-    assert after[0] < END + LIMIT
+    assert_passes(heard, base, fault.words, record_property)

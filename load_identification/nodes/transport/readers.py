@@ -13,7 +13,6 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
 from load_identification.interface.batches import (
     CHANNELS,
@@ -29,14 +28,13 @@ from load_identification.interface.messages import (
     in_runs,
     read_filtered,
     read_inertia,
-    read_kinematics,
     read_wrenches,
     stamp_of,
 )
 from load_identification.interface.names import COMPENSATED
-from load_identification.interface.node_table import KINEMATICS
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.nodes.diagnostics import Report
+from load_identification.nodes.transport.kinematics import KinematicsReader
 from load_identification.nodes.transport.publishers import FILTERED
 from load_identification.nodes.transport.stamp_matcher import StampMatcher
 from load_identification.nodes.transport.subscriptions import (
@@ -133,10 +131,6 @@ SENT = FilteredBatch.arrays()[1:6]
 GONE = 5.0
 """A node that has said nothing of itself for so long is gone [s]: it does once a second."""
 
-ALONE = 'all of filtered/* dropped: nothing usable of their stamps on {}: does its source fit?'
-MOST_ALONE = 25
-"""So many samples in a row may wait for their kinematics before that is said."""
-
 
 class FilteredReader:
     """Joins filtered wrench, twist and accel of equal stamps, and drops what cannot be used.
@@ -151,14 +145,13 @@ class FilteredReader:
     def __init__(self, node: Node) -> None:
         self.dropped: Counter[str] = Counter()
         # The first to be connected, as it is the first to be published.
-        self._kinematics = StreamSubscription(node, Float64MultiArray, KINEMATICS)
+        self._kinematics = KinematicsReader(node, self.dropped)
         self._inputs = [StreamSubscription(node, kind, name) for name, kind in FILTERED.items()]
         self._matcher = StampMatcher(len(self._inputs))
         self._known = StampMatcher(2)
         self._motion = MotionOfUnknownRobot()
         self._newest: int | None = None
         self._held: Filtered | None = None
-        self._alone = 0
 
     def problem(self) -> str:
         """Return in words that nobody publishes, or several at once; empty where one does."""
@@ -166,8 +159,7 @@ class FilteredReader:
 
     def silence(self) -> str:
         """Return in words that nothing usable comes any more; empty while something does."""
-        alone = ALONE.format(self._kinematics.topic) if self._alone > MOST_ALONE else ''
-        return self._inputs[0].silence('filter_node') or alone
+        return self._inputs[0].silence('filter_node') or self._kinematics.problem
 
     def read(self) -> Iterator[FilteredBatch]:
         """Yield what has become complete."""
@@ -182,13 +174,14 @@ class FilteredReader:
 
     def _with_kinematics(self, triples: Sequence[tuple[Any, ...]]) -> list[Filtered]:
         """Return what is complete: with kinematics where somebody publishes them."""
-        rows = read_kinematics(self._kinematics.take(), self.dropped, BEYOND_ALL_SENSE)
-        if not self._kinematics.connected:
-            self._alone = 0
-            return [(*triple, None) for triple in triples]
-        both = self._known.update([((stamp_of(t[0]), t) for t in triples), rows])
-        self._alone = 0 if both else self._alone + len(triples)
-        return [(*triple, known) for triple, known in both]
+        rows = self._kinematics.read()
+        found: list[Filtered] = [(*triple, None) for triple in triples]
+        if self._kinematics.connected:
+            both = self._known.update([((stamp_of(t[0]), t) for t in triples), rows])
+            fits = self._kinematics.fits
+            found = [(*t, known) for t, known in both if fits(t[0], t[2], known)]
+        self._kinematics.note(len(triples), len(found))
+        return found
 
     def _in_order(self, samples: Iterable[Filtered]) -> Iterator[Filtered]:
         """Pass on samples whose stamps increase, and those after a jump that is confirmed.

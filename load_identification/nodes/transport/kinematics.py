@@ -1,0 +1,125 @@
+"""Reads `filtered/kinematics`, and refuses what is none of the robot that moves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray
+
+from load_identification.interface.messages import (
+    NS,
+    Kinematics,
+    kinematics_of,
+    read_kinematics,
+    stamp_of,
+    vector,
+)
+from load_identification.interface.node_table import KINEMATICS
+from load_identification.nodes.transport.subscriptions import StreamSubscription
+from load_identification.signals.joint_track import BEYOND_ALL_SENSE
+from load_identification.typing_aliases import FloatArray
+
+ALONE = 'all of filtered/* dropped: nothing usable of their stamps on {}: {}'
+MOST_ALONE = 25
+"""So many samples in a row may wait for their kinematics before that is said."""
+
+SOURCE = 'does its source fit?'
+LAYOUT = '{} joints there, {} before: does its source fit?'
+GRAVITY = 'gravity there contradicts filtered/accel or what it was before: does its source fit?'
+
+SAME = 0.02
+"""Products of gravity and its derivatives change by less than this share of its square [-]."""
+
+SLOW = 0.5
+"""A robot is believed first where it accelerates less than this share of gravity [-]."""
+
+PATIENCE = 3 * NS
+"""Another robot than before is refused for so long: then it is another [ns]."""
+
+
+class KinematicsReader:
+    """Reads what a filter node knows of each filtered sample by the joints of the robot.
+
+    A robot has its number of joints, and gravity in its root frame, once for all; how the sensor
+    is turned changes no product of gravity and its derivatives by tilts of that frame.
+
+    Parameters
+    ----------
+    node : Node
+    dropped : collections.Counter
+        Where messages that cannot be used are counted, by reason.
+    """
+
+    def __init__(self, node: Node, dropped: Counter[str]) -> None:
+        self._topic = StreamSubscription(node, Float64MultiArray, KINEMATICS)
+        self._logger = node.get_logger()
+        self._dropped = dropped
+        self._frame, self._joints = '', 0
+        self._products: FloatArray | None = None
+        self._since: int | None = None
+        self._alone, self._why = 0, SOURCE
+
+    @property
+    def connected(self) -> bool:
+        """Whether anybody publishes them."""
+        return self._topic.connected
+
+    @property
+    def problem(self) -> str:
+        """Why samples have no kinematics that can be used, in words; empty where they have."""
+        return ALONE.format(self._topic.topic, self._why) if self._alone > MOST_ALONE else ''
+
+    def read(self) -> Iterator[tuple[int, Kinematics]]:
+        """Yield stamps [ns] and kinematics of what has come."""
+        return read_kinematics(self._topic.take(), self._dropped, BEYOND_ALL_SENSE)
+
+    def note(self, waiting: int, used: int) -> None:
+        """Take note of how many samples have come, and how many have found what can be used."""
+        before = self.problem
+        self._alone = 0 if used or not self.connected else self._alone + waiting
+        if not self._alone:
+            self._why = SOURCE
+        if self.problem and not before:
+            self._logger.warning(self.problem)
+
+    def fits(self, wrench: Any, accel: Any, known: Kinematics) -> bool:
+        """Tell whether kinematics are of the robot that has been seen in this frame before.
+
+        Parameters
+        ----------
+        wrench, accel : messages
+            Of the same stamp.
+        known : Kinematics
+        """
+        stamp, frame, joints = stamp_of(wrench), wrench.header.frame_id, known[0]
+        parts = kinematics_of(joints, known[1][None])
+        gravity, tilts = parts['gravity'][0], parts['gravity_by_tilt'][0]
+        products = _products(np.column_stack([gravity, tilts]))
+        before = self._products if frame == self._frame else None
+        same = before is not None and np.abs(products - before).max() <= SAME * before.max()
+        if same and joints == self._joints:
+            self._since = None
+            return True
+        # By stamps that jump back it begins anew.
+        self._since = stamp if self._since is None else min(self._since, stamp)
+        motion = np.array(vector(accel.accel.linear)) + gravity
+        falls = bool(np.linalg.norm(motion) < SLOW * np.linalg.norm(gravity))
+        if falls and (before is None or stamp - self._since > PATIENCE):
+            self._frame, self._joints, self._products = frame, joints, products
+            self._since = None
+            return True
+        layout = before is not None and joints != self._joints
+        self._why = LAYOUT.format(joints, self._joints) if layout else GRAVITY
+        self._dropped[f'filtered_kinematics_{"layout" if layout else "gravity"}'] += 1
+        return False
+
+
+def _products(vectors: FloatArray) -> FloatArray:
+    """Return what no turn of three vectors (3, 3) changes: products, and their volume's side."""
+    products = (vectors.T @ vectors).ravel()
+    volume = np.linalg.det(vectors)
+    return np.append(products, np.sign(volume) * np.abs(volume) ** (2.0 / 3.0))
