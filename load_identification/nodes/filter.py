@@ -59,7 +59,8 @@ class FilterNode(PipelineNode):
         waiting_for = self.description.waiting_for
         if waiting_for:
             return f'waiting for {waiting_for}'
-        problem = self._reader.problem() if self._reader is not None else ''
+        reader = self._reader
+        problem = reader.problem() or reader.silence() if reader is not None else ''
         lately = self._starvation.lately
         if problem or lately is None:
             return problem
@@ -77,11 +78,10 @@ class FilterNode(PipelineNode):
     def details(self) -> Mapping[str, str]:
         """Return the delay of the filter and the channels that the sensor lacks."""
         absent = ', '.join(self.stage.absent_channels)
-        silence = self._reader.silence() if self._reader is not None else ''
         health = zip(CHANNELS, self.stage.health.states, strict=True)
         return {
             'delay': f'{self.stage.delay:.6f}',
             'absent_channels': absent,
-            WARNING: '; '.join(filter(None, (silence, self.stage.words))),
+            WARNING: self.stage.words,
             **{HEALTH + channel: state for channel, state in health},
         }

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from processes import ForkedProcess
 from ros_arm import NOTHING, SHORT, Answer, Arm, file_of, prepared
-from ros_helpers import Group, Pipeline
+from ros_helpers import Group, Pipeline, state_of
 from ros_messages import PAYLOAD, feed, recording
 
 from load_identification.nodes.store import Stored, load
@@ -134,3 +134,23 @@ def test_a_node_that_is_killed_is_named_within_a_second(node: str) -> None:
         # No other node is blamed.
         other = {'fusion': 'filter', 'filter': 'fusion'}[node]
         assert not [s for s in pipeline.statuses[before:] if f'does {other}_node' in s.message]
+
+
+def test_while_the_fusion_node_is_restarted_state_and_words_agree() -> None:
+    with Group() as group:
+        group.publish_inputs()
+        processes = {module: group.start(module) for module in ('fusion', 'filter', 'estimator')}
+        pipeline = Pipeline(group)
+        pipeline.connect()
+        messages = feed(recording(), group.next_base())
+        group.play(messages[:800], 1.0)
+        before = len(pipeline.statuses)
+        processes['fusion'].send(signal.SIGTERM)
+        processes['fusion'].wait()
+        group.play(messages[800:1100], 1.0)
+        group.start('fusion')
+        group.play(messages[1100:], 1.0)
+        silent = [s for s in pipeline.statuses[before:] if 'nothing on' in s.message]
+        assert silent
+        assert {state_of(status) for status in silent} == {'waiting'}
+        assert pipeline.status['state'] == 'identified'
