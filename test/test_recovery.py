@@ -155,6 +155,26 @@ def test_a_joint_that_repeats_its_position_while_it_has_a_velocity_is_named() ->
     assert not stage.words
 
 
+@pytest.mark.parametrize('joint', range(6))
+def test_a_joint_that_repeats_its_position_is_named_under_noise_of_its_velocity(
+    joint: int,
+) -> None:
+    stage = settings.motion_filter(Parameters())
+    stage.set_description(PUMA)
+    r = recording(velocity_noise=0.05)
+    position = r.position.copy()
+    held = (seconds(r) >= BEGIN) & (seconds(r) < END)
+    position[held, joint] = position[np.argmax(held), joint]
+    batch = SynchronizedBatch(r.names, FRAME, r.stamps, position, r.velocity, r.wrench)
+    named = []
+    for k in range(0, len(held), 5):
+        stage.update(batch.select(slice(k, k + 5)))
+        if stage.words == REPEATS.format(f'joint_{joint + 1}'):
+            named.append(float(seconds(r)[min(k + 4, len(held) - 1)]))
+    assert BEGIN < named[0] < BEGIN + 1.0
+    assert named[-1] < END + 1.0
+
+
 @pytest.mark.parametrize('parts', [1, 6])
 def test_old_values_under_fresh_stamps_are_named_and_left_out(parts: int) -> None:
     stage = settings.motion_filter(Parameters())

@@ -25,6 +25,9 @@ CONTRADICTED, SLOW = 0.5, 0.1
 """A published velocity may differ so much from that of the positions [-, rad/s or m/s]: it may be
 late, or smoothed."""
 
+STILL = 1e-6
+"""A joint whose position repeats itself moves less than this, which is rounding [rad/s, m/s]."""
+
 FEWEST_AT_REST = 20
 """Samples of a window from which rest can be told from a turning point."""
 
@@ -162,6 +165,8 @@ def _contradicted(
     gain = (kernels**2).sum(axis=1)
     noise = np.sqrt(gain[:, 1, None] * variance[:, 0] + gain[:, 0, None] * variance[:, 1])
     fastest = np.maximum(np.abs(derived), np.abs(published))
+    # Of a position that repeats itself no velocity can be a delayed or smoothed one.
+    fastest = np.where(np.abs(derived) < STILL, 0.0, fastest)
     # What is not known, as the noise of few samples, contradicts nothing.
     wrong: BoolArray = np.abs(derived - published) > CONTRADICTED * fastest + SLOW + 6.0 * noise
     return wrong & (np.abs(derived) < UNKNOWN_LIMIT)

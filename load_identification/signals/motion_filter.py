@@ -20,14 +20,16 @@ from load_identification.model.joint_friction import friction_felt
 from load_identification.model.robot import Robot
 from load_identification.signals.channel_monitor import StaleMonitor
 from load_identification.signals.described_robot import DescribedRobot
-from load_identification.signals.differentiator import SLOW, DifferentiatedBatch, Differentiator
+from load_identification.signals.differentiator import (
+    SLOW,
+    STILL,
+    DifferentiatedBatch,
+    Differentiator,
+)
 from load_identification.signals.joint_jumps import JumpGate
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.sensor_health import ABSENT, SensorHealth
 from load_identification.typing_aliases import FloatArray, IntArray
-
-STILL = 1e-6
-"""A joint whose position repeats itself moves less than this, which is rounding [rad/s, m/s]."""
 
 LEFT_OUT = 'velocity of {} left out: it is none of the positions: zeros or degrees?'
 REPEATS = 'position of {} repeats while its velocity is not zero: encoder or driver?'
