@@ -8,11 +8,15 @@ test_programs and test_ros_entry are about.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import multiprocessing
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -62,6 +66,7 @@ def run(
     sys.path[:0] = environment.get('PYTHONPATH', '').split(os.pathsep)
     for number, path in enumerate((*streams, streams[1])):
         os.dup2(os.open(path, os.O_RDWR | os.O_APPEND), number)
+    faulthandler.register(signal.SIGUSR1)
     sys.stdin = open(0, encoding='utf-8', closefd=False)  # noqa: SIM115  to the end
     sys.stdout.reconfigure(encoding='utf-8')
     sys.argv[1:] = arguments
@@ -117,6 +122,23 @@ class ForkedProcess:
         return self._written.read_text(encoding='utf-8', errors='replace')
 
     @property
+    def whereabouts(self) -> str:
+        """All it has written so far, then where its threads are: in Python, and by gdb, if any."""
+        if not self.alive:
+            return self.output
+        self.send(signal.SIGUSR1)
+        end = time.monotonic() + 5.0
+        while 'most recent call first' not in self.output and time.monotonic() < end:
+            time.sleep(0.05)
+        native = ''
+        if gdb := shutil.which('gdb'):
+            command = [gdb, '-p', str(self._process.pid), '-batch', '-ex', 'thread apply all bt']
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                asked = subprocess.run(command, capture_output=True, text=True, timeout=60.0)
+                native = asked.stdout
+        return f'{self.output}\n{native}'
+
+    @property
     def alive(self) -> bool:
         """Whether it runs."""
         return self._process.is_alive()
@@ -144,7 +166,7 @@ class ForkedProcess:
         """Return the exit status, once it has one."""
         self._process.join(DEADLINE)
         status = self._process.exitcode
-        assert status is not None, f'{self.module} does not end'
+        assert status is not None, f'{self.module} does not end\n{self.whereabouts}'
         return status
 
     @property

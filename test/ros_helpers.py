@@ -191,7 +191,11 @@ class Group:
         end = time.monotonic() + deadline
         while not condition():
             if time.monotonic() > end:
-                output = '\n'.join(f'{p.module}: {p.output}' for p in self._processes)
+                # After less than that it may be tried again, and nothing is wrong yet.
+                last = deadline >= DEADLINE
+                output = '\n'.join(
+                    f'{p.module}: {p.whereabouts if last else p.output}' for p in self._processes
+                )
                 raise AssertionError(f'not within {deadline} s: {what}\n{output}')
             self.spin_once(pause)
             if meanwhile is not None:
