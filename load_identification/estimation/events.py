@@ -25,7 +25,6 @@ class EventKind(Enum):
     CONTACT = 'contact'
     STAMPS_JUMPED_BACK = 'stamps_jumped_back'
     SENSOR_FRAME_CHANGED = 'sensor_frame_changed'
-    ROBOT_CHANGED = 'robot_changed'
     DRIVER_PAYLOAD_CHANGED = 'driver_payload_changed'
     RESET = 'reset'
     CALIBRATE_OFFSET = 'calibrate_offset'

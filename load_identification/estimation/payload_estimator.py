@@ -194,11 +194,11 @@ class PayloadEstimator:
         # Behind a sensor they are of friction, else of an arm that weighs.
         arm = (gains, errors - gains, False) if batch.whitening.size else (0, 0, errors > 0)
         jumped = first <= self.newest
-        framed, other = batch.frame != self._frame, (joints, arm) != (self._joints, self._arm)
-        if self._block is not None and (jumped or framed or other):
+        other = (batch.frame, joints, arm) != (self._frame, self._joints, self._arm)
+        if self._block is not None and (jumped or other):
             self.reset(keep_offset=False)
-            kind = EventKind.SENSOR_FRAME_CHANGED if framed else EventKind.ROBOT_CHANGED
-            self.events.add(EventKind.STAMPS_JUMPED_BACK if jumped else kind, first)
+            kind = EventKind.STAMPS_JUMPED_BACK if jumped else EventKind.SENSOR_FRAME_CHANGED
+            self.events.add(kind, first)
         if self._block is None:
             self._block, self._start, self._joints, self._arm = 0, first, joints, arm
             self._base = bool(batch.gravity_by_tilt.shape[2])
