@@ -92,6 +92,22 @@ def test_ends_cleanly_before_its_nodes_are_made() -> None:
             assert_ended_cleanly(process)
 
 
+HANG = """
+import ctypes, rclpy.node
+rclpy.node.Node.destroy_node = lambda _: ctypes.PyDLL(None).sleep(600)
+"""
+"""As Fast DDS of the pip wheels may: it keeps the interpreter to itself."""
+
+
+def test_an_end_that_hangs_in_the_middleware_is_cut_short_and_says_where() -> None:
+    with Group() as group:
+        process = group.start_raw('estimator', [], HANG)
+        group.wait_for(lambda: 'estimator_node' in group.node.get_node_names(), 'the node')
+        process.send(signal.SIGTERM)
+        assert process.wait() == 1
+        assert 'runtime.py' in process.output
+
+
 def test_further_signals_do_not_disturb_the_end() -> None:
     with Group() as group:
         pipeline = Pipeline(group)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import functools
 import gc
 import itertools
@@ -38,6 +39,9 @@ SERVE_PERIOD, MOST_SERVED = 0.2, 10
 
 QUIET = 1.0
 """Errors that are caught are printed no more often than this [s]."""
+
+END_WITHIN = 8.0
+"""An end that takes longer hangs in the middleware, see docs/reliability.md [s]."""
 
 FAST_DDS_PROFILES = {
     2: ('FASTRTPS_DEFAULT_PROFILES_FILE', 'fastdds.xml'),
@@ -237,9 +241,12 @@ def run(make: Callable[[], Program]) -> int:
         print(f'load_identification: {error}', file=sys.stderr)
         return 2
     finally:
+        # By a thread of C: what hangs there holds the interpreter.
+        faulthandler.dump_traceback_later(END_WITHIN, exit=True, file=2)
         for node in program.nodes if program else ():
             node.destroy_node()
         rclpy.try_shutdown()
+        faulthandler.cancel_dump_traceback_later()
         for number in END_SIGNALS:
             # Python gives up its handlers when it ends: one more signal would kill it in that.
             signal.signal(number, signal.SIG_IGN)
