@@ -40,7 +40,7 @@ SERVE_PERIOD, MOST_SERVED = 0.2, 10
 QUIET = 1.0
 """Errors that are caught are printed no more often than this [s]."""
 
-END_WITHIN = 8.0
+END_WITHIN = 12.0
 """An end that takes longer hangs in the middleware, see docs/reliability.md [s]."""
 
 FAST_DDS_PROFILES = {
