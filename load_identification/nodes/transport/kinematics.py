@@ -112,9 +112,12 @@ class KinematicsReader:
             self._frame, self._joints, self._products = frame, joints, products
             self._since = None
             return True
-        layout = before is not None and joints != self._joints
-        self._why = LAYOUT.format(joints, self._joints) if layout else GRAVITY
-        self._dropped[f'filtered_kinematics_{"layout" if layout else "gravity"}'] += 1
+        if before is not None and joints != self._joints:
+            self._why = LAYOUT.format(joints, self._joints)
+            self._dropped['filtered_kinematics_layout'] += 1
+        else:
+            self._why = GRAVITY
+            self._dropped['filtered_kinematics_gravity'] += 1
         return False
 
 
