@@ -56,6 +56,7 @@ def test_bad_messages_are_dropped_and_counted_and_the_estimate_holds(
         return change(messages)
 
     live.play(recording(), counted_from_here)
+    live.settle()
     counted = {reason: live.dropped(reason) - before[reason] for reason in reasons}
     assert counted == reasons
     assert_holds(live)
