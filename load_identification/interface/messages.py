@@ -211,7 +211,7 @@ def read_kinematics(
             yield int(row[0]) * NS + int(row[1]), (joints, row)
 
 
-def kinematics_of(joints: int, rows: FloatArray) -> dict[str, Any]:
+def _kinematics(joints: int, rows: FloatArray) -> dict[str, Any]:
     """Return the attributes of a `FilteredBatch` by their rows, (n, k)."""
     _, *parts = np.split(rows, np.cumsum([*kinematics_sizes(joints).values()])[:-1], axis=1)
     found = {
@@ -240,5 +240,5 @@ def read_filtered(samples: Iterable[Filtered]) -> Iterator[FilteredBatch]:
         vectors = np.array(motions, dtype=float).reshape(-1, 4, 3).transpose(1, 0, 2)
         known = {}
         if kinematics[0] is not None:
-            known = kinematics_of(kinematics[0][0], np.array([row for _, row in kinematics]))
+            known = _kinematics(kinematics[0][0], np.array([row for _, row in kinematics]))
         yield FilteredBatch(batch.frame, batch.stamps, batch.wrench, *vectors, **known)

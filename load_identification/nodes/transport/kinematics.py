@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
-from load_identification.interface.messages import (
-    NS,
-    Kinematics,
-    kinematics_of,
-    read_kinematics,
-    stamp_of,
-    vector,
-)
+from load_identification.interface.batches import FilteredBatch
+from load_identification.interface.messages import NS, Kinematics, read_kinematics
 from load_identification.interface.node_table import KINEMATICS
 from load_identification.nodes.transport.subscriptions import StreamSubscription
 from load_identification.signals.joint_track import BEYOND_ALL_SENSE
@@ -86,19 +79,26 @@ class KinematicsReader:
         if self.problem and not before:
             self._logger.warning(self.problem)
 
-    def fits(self, wrench: Any, accel: Any, known: Kinematics) -> bool:
-        """Tell whether kinematics are of the robot that has been seen in this frame before.
+    def fitting(self, batch: FilteredBatch) -> FilteredBatch:
+        """Return those samples whose kinematics are of the robot seen in their frame before.
 
         Parameters
         ----------
-        wrench, accel : messages
-            Of the same stamp.
-        known : Kinematics
+        batch : FilteredBatch
+            With kinematics.
         """
-        stamp, frame, joints = stamp_of(wrench), wrench.header.frame_id, known[0]
-        parts = kinematics_of(joints, known[1][None])
-        gravity, tilts = parts['gravity'][0], parts['gravity_by_tilt'][0]
-        products = _products(np.column_stack([gravity, tilts]))
+        vectors = np.concatenate([batch.gravity[:, :, None], batch.gravity_by_tilt], axis=2)
+        pull = np.linalg.norm(batch.gravity, axis=1)
+        falls = np.linalg.norm(batch.linear_acceleration + batch.gravity, axis=1) < SLOW * pull
+        joints = batch.gravity_by_joint.shape[2]
+        each = zip(batch.stamps.tolist(), _products(vectors), falls.tolist(), strict=True)
+        fits = [self._fits(batch.frame, joints, *sample) for sample in each]
+        return batch.select(np.array(fits))
+
+    def _fits(
+        self, frame: str, joints: int, stamp: int, products: FloatArray, falls: bool
+    ) -> bool:
+        """Tell whether a sample is of the robot seen before, or of one that may be believed."""
         before = self._products if frame == self._frame else None
         same = before is not None and np.abs(products - before).max() <= SAME * before.max()
         if same and joints == self._joints:
@@ -106,8 +106,6 @@ class KinematicsReader:
             return True
         # By stamps that jump back it begins anew.
         self._since = stamp if self._since is None else min(self._since, stamp)
-        motion = np.array(vector(accel.accel.linear)) + gravity
-        falls = bool(np.linalg.norm(motion) < SLOW * np.linalg.norm(gravity))
         if falls and (before is None or stamp - self._since > PATIENCE):
             self._frame, self._joints, self._products = frame, joints, products
             self._since = None
@@ -122,7 +120,13 @@ class KinematicsReader:
 
 
 def _products(vectors: FloatArray) -> FloatArray:
-    """Return what no turn of three vectors (3, 3) changes: products, and their volume's side."""
-    products = (vectors.T @ vectors).ravel()
+    """Return what no turn of three vectors changes: products, and their volume's side, (n, 10).
+
+    Parameters
+    ----------
+    vectors : (n, 3, 3) array
+        In columns.
+    """
+    products = (np.swapaxes(vectors, 1, 2) @ vectors).reshape(-1, 9)
     volume = np.linalg.det(vectors)
-    return np.append(products, np.sign(volume) * np.abs(volume) ** (2.0 / 3.0))
+    return np.column_stack([products, np.sign(volume) * np.abs(volume) ** (2.0 / 3.0)])

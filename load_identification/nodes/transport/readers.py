@@ -168,20 +168,23 @@ class FilteredReader:
         if self._inputs[0].mixed:
             self.dropped['filtered_two_publishers'] += len(triples)
             triples = []
+        used = 0
         for found in read_filtered(self._in_order(self._with_kinematics(triples))):
             batch = _sensible(found)
-            yield batch if batch.gravity_by_tilt.shape[2] else self._motion.fill(batch)
+            known = batch.gravity_by_tilt.shape[2]
+            batch = self._kinematics.fitting(batch) if known else self._motion.fill(batch)
+            used += len(batch.stamps)
+            if len(batch.stamps):
+                yield batch
+        self._kinematics.note(len(triples), used)
 
     def _with_kinematics(self, triples: Sequence[tuple[Any, ...]]) -> list[Filtered]:
         """Return what is complete: with kinematics where somebody publishes them."""
         rows = self._kinematics.read()
-        found: list[Filtered] = [(*triple, None) for triple in triples]
-        if self._kinematics.connected:
-            both = self._known.update([((stamp_of(t[0]), t) for t in triples), rows])
-            fits = self._kinematics.fits
-            found = [(*t, known) for t, known in both if fits(t[0], t[2], known)]
-        self._kinematics.note(len(triples), len(found))
-        return found
+        if not self._kinematics.connected:
+            return [(*triple, None) for triple in triples]
+        both = self._known.update([((stamp_of(t[0]), t) for t in triples), rows])
+        return [(*triple, known) for triple, known in both]
 
     def _in_order(self, samples: Iterable[Filtered]) -> Iterator[Filtered]:
         """Pass on samples whose stamps increase, and those after a jump that is confirmed.
