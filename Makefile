@@ -59,7 +59,8 @@ demo: $(prefix)/.demo-stamp $(prefix)/.package-stamp
 
 test: $(prefix)/.test-stamp $(prefix)/.package-stamp
 	$(lint)
-	$(bin)/pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(bin)/pytest --numprocesses 4 --max-worker-restart 2 --dist loadfile --no-loadscope-reorder \
+	  $(TESTS)
 
 clean:
 	if [ -f $(prefix)/pyvenv.cfg ]; then rm -rf $(prefix); fi

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import re
 import shutil
@@ -47,6 +48,8 @@ collect_ignore = [
 ]
 
 
+TERMINAL = pytest.StashKey[int]()
+
 LONGEST = ('test_ros_recording', 'test_real_arms', 'test_events', 'test_misfit')
 """Modules begun first: of what is begun late one worker alone would be left with these."""
 
@@ -54,6 +57,23 @@ LONGEST = ('test_ros_recording', 'test_real_arms', 'test_events', 'test_misfit')
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest modules; where they are shared out, in this order."""
     items.sort(key=lambda item: item.path.stem not in LONGEST)
+
+
+STUCK = 600.0
+"""A test that takes so long never ends: one of its waits in vain gives up after 240 s [s]."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the way to the terminal, which is closed while a test runs."""
+    config.stash[TERMINAL] = os.dup(2)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """End a worker that is stuck, even inside of Fast DDS, and say where it is."""
+    faulthandler.dump_traceback_later(STUCK, exit=True, file=item.config.stash[TERMINAL])
+    yield
+    faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_report_header() -> str:

@@ -185,7 +185,8 @@ class ForkedProcess:
         self._process.join(5.0)
         if self.left_behind:
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.join()
+        self._process.join(DEADLINE)
+        assert not self.alive, f'{self.module} was killed, yet runs'
 
 
 class Program(ForkedProcess):
