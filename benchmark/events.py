@@ -3,7 +3,7 @@
     python benchmark/events.py [--runs 100] [--minutes 60] [--work-only [NAME ...]]
 
 For each scenario, simulated through the whole pipeline: delay from the change to its notice, that
-of the filter included; the share of runs in which it was told rightly what had changed (of a
+of the filter included; the share of runs in which it was named rightly what had changed (of a
 push: that all is as before), and of those in which something else was claimed first; of all
 parameters called identified, the share whose 95 % interval holds the truth, 3 s after motion
 began, and at all looks since the change was due to be noticed. Then false alarms in an hour of
@@ -85,7 +85,7 @@ def row(scenario: str, outcomes: list[Outcome]) -> list[str]:
     """Return a line of the table."""
     noticed = np.array([o.noticed for o in outcomes])
     kind = SCENARIOS[scenario][1]
-    told = np.array([o.told for o in outcomes])
+    named = np.array([o.named for o in outcomes])
     pushed = SCENARIOS[scenario][0] in (push_in_world, push_on_tool)
     claimed = sum(o.claimed for o in outcomes)
     since = sum(o.claimed_since for o in outcomes)
@@ -93,7 +93,7 @@ def row(scenario: str, outcomes: list[Outcome]) -> list[str]:
         scenario,
         f'{np.median(noticed):.2f}  {np.max(noticed):.2f}',
         f'{np.mean(noticed <= DUE[kind]):.0%} in {DUE[kind]} s',
-        f'{np.mean(told <= (3.0 if pushed else 2.0)):.0%} in {3 if pushed else 2} s',
+        f'{np.mean(named <= (3.0 if pushed else 2.0)):.0%} in {3 if pushed else 2} s',
         f'{np.mean([o.wrong for o in outcomes]):.0%}',
         f'{sum(o.held for o in outcomes) / max(claimed, 1):.1%} of {claimed}',
         f'{sum(o.held_since for o in outcomes) / max(since, 1):.1%} of {since}',
@@ -152,7 +152,7 @@ def main() -> int:
     if arguments.work_only is not None:
         return 0
     table = Table(
-        *('scenario', 'delay median, max [s]', 'noticed', 'told rightly', 'else first'),
+        *('scenario', 'delay median, max [s]', 'noticed', 'named rightly', 'else first'),
         *('intervals hold at 3 s', 'since due', 'too early'),
         title=f'{arguments.runs} runs of each scenario',
     )

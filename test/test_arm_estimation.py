@@ -178,7 +178,7 @@ def test_drive_gains_are_found_with_one_known_load(loaded: Loaded) -> None:
         bare.identified(level)
 
 
-def test_gains_and_friction_that_has_changed_with_the_load_are_told_apart(loaded: Loaded) -> None:
+def test_gains_and_friction_changed_with_the_load_are_distinguished(loaded: Loaded) -> None:
     level = 0.01 * np.sqrt(np.mean(loaded.signals[0] ** 2, axis=0))
     model = loaded.simulated.model
     warmer = -0.1 * loaded.simulated.true

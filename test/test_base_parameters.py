@@ -1,4 +1,4 @@
-"""Which parameters can be told, and the combinations of the others."""
+"""Which parameters are identifiable, and the combinations of the others."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_classes_are_those_of_the_null_space(urdf: str) -> None:
         assert found == expected, base.names[i]
 
 
-def test_offset_and_asymmetric_coulomb_friction_are_told_only_together() -> None:
+def test_offset_and_asymmetric_coulomb_friction_are_identifiable_only_together() -> None:
     model = ArmModel(Arm(SCARA.urdf), DriveModel('asymmetric', offset=True))
     base = arm_base_parameters(model)
     written = base.combinations
@@ -109,7 +109,7 @@ def test_offset_and_asymmetric_coulomb_friction_are_told_only_together() -> None
     )
 
 
-def test_a_transition_velocity_changes_nothing_of_what_can_be_told() -> None:
+def test_a_transition_velocity_changes_nothing_of_what_is_identifiable() -> None:
     arm = Arm(SCARA.urdf)
     sharp = arm_base_parameters(ArmModel(arm, DriveModel('asymmetric', offset=True)))
     smooth = DriveModel('asymmetric', offset=True, transition_velocity=0.1)
@@ -162,7 +162,7 @@ def test_columns_of_the_cmu_arm_are_those_of_the_papers_equations() -> None:
 
 
 @pytest.mark.parametrize('paper', [CYLINDRICAL, CMU_DD_ARM_II], ids=['cylindrical', 'cmu'])
-def test_motion_of_the_paper_excites_all_that_can_be_told(paper: PaperArm) -> None:
+def test_motion_of_the_paper_excites_all_that_is_identifiable(paper: PaperArm) -> None:
     base = paper_base(paper)
     rows = paper.model().regressor(*paper_motion(3)) @ paper.from_paper_frames()
     columns = [paper.names.index(base.names[i]) for i in base.independent]

@@ -119,7 +119,7 @@ def test_a_sensor_without_path_errors_is_believed_for_it() -> None:
 
 @pytest.mark.parametrize(('reset', 'seed'), [(False, 0), (True, 1)])
 def test_a_sensor_zeroed_before_any_motion_is_begun_anew(reset: bool, seed: int) -> None:
-    """Load and offset were not told apart: taken for a load, nothing was claimed for 14 s."""
+    """Load and offset were not distinguished: taken for a load, nothing was claimed for 14 s."""
     robot, load = Robot(puma_description(), 'ft_sensor'), aluminium_block()
     first_pose = np.deg2rad([0, -45, 135, 0, -60, 0])
     turns = np.deg2rad([[0, 0, 0, 20, 15, -20], [0, 0, 0, -20, -20, 10], [0, 0, 0, 10, 20, 20]])
@@ -194,14 +194,14 @@ def test_a_sensor_zeroed_in_tool_down_work_is_named_within_a_second() -> None:
         ('grasp of 20 g, moving', False),
     ],
 )
-def test_a_slip_is_told_from_another_load_by_its_mass(change: str, slips: bool) -> None:
+def test_a_slip_is_distinguished_from_another_load_by_its_mass(change: str, slips: bool) -> None:
     result = scenarios.run(scenarios.SCENARIOS[change], 1)
     assert result.words.startswith('load changed')
     assert result.words.endswith('slipped, its mass is as before') == slips
     assert np.abs(result.z).max() < 4.0
 
 
-def test_a_little_change_that_cannot_be_told_widens_the_interval() -> None:
+def test_a_small_change_that_stays_unresolved_widens_the_interval() -> None:
     """20 g at rest pull as 0.2 N of offset do: no reason to claim nothing for ever."""
     result = scenarios.run(scenarios.SCENARIOS['grasp of 20 g, at rest'], 1)
     assert result.noticed <= scenarios.NOTICED

@@ -1,4 +1,4 @@
-"""Drift of the offset: told by a bank of walks, in motion and at rest, over pauses too."""
+"""Drift of the offset: identified by a bank of walks, in motion and at rest, over pauses too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of the load, of the offset, contact and drift: noticed, told apart, and survived."""
+"""Changes of the load, of the offset, contact and drift: noticed, named apart, and survived."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ def test_a_change_is_noticed_and_told_rightly_in_time_and_intervals_hold(scenari
     # All of a run are correlated: their share spreads by 0.1 from run to run, with a long tail.
     assert sum(o.held for o in found) >= 0.77 * sum(o.claimed for o in found)
     assert sum(o.held_since for o in found) >= 0.77 * sum(o.claimed_since for o in found)
-    told = np.array([o.told for o in found])
+    named = np.array([o.named for o in found])
     if scenario.startswith('push'):
-        assert np.all(told <= 3.2)
+        assert np.all(named <= 3.2)
         assert all(abs(o.mass_error) < 4.0 * o.mass_std for o in found)
     else:
         assert not any(o.wrong for o in found)
         # What the issue asks for: 95 % within 2 s of motion; of three, all but one at most.
-        assert np.sum(told <= 2.0) >= RUNS - 1, told
+        assert np.sum(named <= 2.0) >= RUNS - 1, named
         # 5 % of 0.5 kg are 0.25 N, twice what errors tied to the pose may be: those take longer.
-        assert np.sum(told <= 2.5) >= RUNS - scenario.startswith('5 %'), told
+        assert np.sum(named <= 2.5) >= RUNS - scenario.startswith('5 %'), named
         assert sum(o.claimed for o in found) >= 3 * RUNS
 
 

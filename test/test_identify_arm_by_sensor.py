@@ -1,4 +1,4 @@
-"""The command `identify_arm --sensor base`: the links, told by a sensor under the arm."""
+"""The command `identify_arm --sensor base`: the links, identified by a sensor under the arm."""
 
 from __future__ import annotations
 

@@ -219,19 +219,19 @@ def test_nothing_wrong_is_claimed_before_it_is_named(name: str, robot: str, moti
     assert not beyond(estimator, batches)
 
 
-def test_while_the_set_up_is_in_doubt_that_is_said() -> None:
+def test_a_set_up_that_may_be_wrong_is_said() -> None:
     estimator, batches = worked(FAULTS['rotated 10°'], 'puma', 'rich', 2.0)
     for batch in batches[:15]:
         estimator.update(batch)
     estimate = estimator.estimate()
     assert estimate is not None
-    assert estimate.withheld is Withheld.IN_DOUBT
+    assert estimate.withheld is Withheld.SUSPECTED
     assert not estimate.identified.any()
     assert estimator.misfit.named.kind is None
     status = StatusMessage('estimator_node')
     status.update(estimate, 1.0, '', 'none', 1, estimator.dropped, {'fx': 'alive'})
     assert status.state == 'estimating'
-    assert status.message.message.startswith('the set-up is in doubt (')
+    assert status.message.message.startswith('the set-up may be wrong (')
 
 
 def test_what_no_single_cause_explains_claims_nothing_and_is_asked_for() -> None:

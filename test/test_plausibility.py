@@ -1,4 +1,4 @@
-"""Units that are not SI are doubted, and no longer than they last."""
+"""Units that are not SI are questioned, and no longer than they last."""
 
 from __future__ import annotations
 

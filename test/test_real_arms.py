@@ -96,7 +96,7 @@ def test_a_real_arm_with_a_locked_hand_is_predicted_to_one_and_a_half_percent(
     assert nominal > 15.0
     assert 'up to 10 Hz' in out
     assert 'heavier than' not in out
-    # What is not told comes only if asked for, and the verdict first.
+    # What is not determined comes only if asked for, and the verdict first.
     assert out.startswith('Identified')
     assert len(out.splitlines()) < 30
     drives = read_arm_model(tmp_path / 'arm.yaml')

@@ -62,7 +62,7 @@ def test_at_rest_mass_alone_names_the_object_and_the_runner_up() -> None:
     assert found.runner_up.name != 'bottle_full'
 
 
-def test_two_of_one_mass_are_told_apart_by_motion_whatever_the_grasp() -> None:
+def test_two_of_one_mass_are_distinguished_by_motion_whatever_the_grasp() -> None:
     objects = load_catalogue(EXAMPLE)
     at_rest = recognize(mass_alone(1.106, 0.002), objects)
     assert at_rest.verdict.verdict == INCONCLUSIVE

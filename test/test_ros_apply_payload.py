@@ -205,7 +205,7 @@ def test_it_refuses_in_motion(arm: DriverArm) -> None:
     assert arm.told == []
 
 
-def test_it_refuses_while_it_is_not_told_what_has_changed(arm: DriverArm) -> None:
+def test_it_refuses_while_a_change_is_not_resolved(arm: DriverArm) -> None:
     loaded(arm)
     arm.body = NO_BODY
     arm.rest(1.0)

@@ -60,7 +60,7 @@ def test_second_calibration_reports_the_drift_and_warns_of_one(arm: Arm) -> None
     arm.call_in_silence('reset')
     drifted = arm.call('calibrate_offset')
     assert drifted.says['drift'][2] == pytest.approx(0.8, abs=0.1)
-    # Whether the step was noticed before the reset, and so is in doubt, is a matter of 0.1 s.
+    # Whether the step was noticed before the reset, and so is unresolved, is a matter of 0.1 s.
     noticed = r'(load or offset changed: 0\.[78]\d* N .* calibrate again; )?'
     drift = r'fz has drifted by 0\.\d+ ± 0\.\d+ N since the last calibration'
     assert re.fullmatch(noticed + drift, drifted.says['warning'])
@@ -144,7 +144,7 @@ def test_calibration_refuses_an_identified_payload_with_its_mass(
     )
 
 
-IN_DOUBT = r'load or offset changed: [\d.]+ N and [\d.]+ N·m away from what was known before; '
+UNRESOLVED = r'load or offset changed: [\d.]+ N and [\d.]+ N·m away from what was known before; '
 
 
 def test_in_doubt_no_tool_is_saved_and_no_offset_calibrated(
@@ -159,11 +159,11 @@ def test_in_doubt_no_tool_is_saved_and_no_offset_calibrated(
     arm.body = NOTHING
     arm.rest(1.0)
     tool = arm.call('save_tool').reason
-    assert re.fullmatch(IN_DOUBT + 'turn the sensor against gravity, then call save_tool', tool)
+    assert re.fullmatch(UNRESOLVED + 'turn the sensor against gravity, then call save_tool', tool)
     refused = arm.call('calibrate_offset')
     assert re.fullmatch(
         r'a payload of 1\.1\d+ ± 0\.\d+ kg was identified before: '
-        + IN_DOUBT
+        + UNRESOLVED
         + 'if nothing is held, call reset and then calibrate_offset',
         refused.reason,
     )

@@ -28,7 +28,7 @@ NORMAL_95 = 1.959963984540054
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """What multiplies the signal of each drive to give its torque, and the load that has told it.
+    """What multiplies the signal of each drive to give its torque, and the load that showed it.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class DriveGains:
         Of the arm's base parameters, then the gains.
     load, load_std : (10,) arrays
         Its parameters, about the origin and in the axes of the last link; the standard deviation
-        is zero for the mass, which is known, and infinite for what is not told.
+        is zero for the mass, which is known, and infinite for what is not determined.
     """
 
     gains: FloatArray
@@ -67,7 +67,7 @@ class ArmEstimate:
     values, std : (b,) arrays
         Of the combinations of `base`; std is infinite for what the recording does not tell.
     covariance : (b, b) array
-        Of what is told, whatever the colour of the noise.
+        Of what is determined, whatever the colour of the noise.
     noise : (k,) array
         Standard deviation of each channel's residuals [N m, N].
     consistent : (P,) array
@@ -77,7 +77,7 @@ class ArmEstimate:
         Of their divergence from the nominal ones against the data [-].
     misfit : float
         What separates the estimate from the nearest links that could be built, root mean square
-        over what is told, in standard deviations and with all correlations [-]. Beyond two it is
+        over what is known, in standard deviations and with all correlations [-]. Beyond two it is
         of no arm.
     singular_values : (b,) array
         Of the weighted rows, columns scaled to length one, largest first [-].
@@ -130,12 +130,12 @@ class ArmEstimate:
 
     def class_of(self, parameter: int) -> str:
         """Return the class of a parameter in words, what this recording lacks included."""
-        able, told = self.base.classes[parameter], self.excitation.classes[parameter]
-        if able == told:
+        able, excited = self.base.classes[parameter], self.excitation.classes[parameter]
+        if able == excited:
             return able
-        if told == NOT_IDENTIFIABLE:
+        if excited == NOT_IDENTIFIABLE:
             return 'not excited'
-        return f'{IN_COMBINATION} here' if told == IN_COMBINATION else able
+        return f'{IN_COMBINATION} here' if excited == IN_COMBINATION else able
 
     def predict(self, motion: JointMotion) -> FloatArray:
         """Return what (n, k) the combinations predict of a motion [N m, N]."""
@@ -171,10 +171,10 @@ def identified_arm(
     joints = len(model.arm.joints)
     covariance: FloatArray = np.zeros((len(values) + joints,) * 2)
     kept = estimate.base.independent
-    told, known = kept, estimate.covariance
+    fitted, known = kept, estimate.covariance
     if estimate.gains is not None:
-        told, known = np.append(kept, len(values) + np.arange(joints)), estimate.gains.covariance
-    covariance[np.ix_(told, told)] = 0.5 * excess * (known + known.T)
+        fitted, known = np.append(kept, len(values) + np.arange(joints)), estimate.gains.covariance
+    covariance[np.ix_(fitted, fitted)] = 0.5 * excess * (known + known.T)
     # One standard deviation along what separates the two: either the estimate has errors beyond
     # its noise, or the consistent links are not those of the arm.
     away = estimate.values - estimate.base.to_base(values)

@@ -162,7 +162,7 @@ def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
         If the file cannot be written.
     """
     fields = asdict(arm.drive)
-    told = np.flatnonzero(np.diag(arm.covariance) > 0.0)
+    determined = np.flatnonzero(np.diag(arm.covariance) > 0.0)
     names = _names(arm.joints, arm.links, arm.drive)
     sections = [
         _block({'version': VERSION, 'gravity': numbers(arm.gravity), 'cutoff': arm.cutoff}),
@@ -172,11 +172,11 @@ def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
         'joints:\n',
         *(f'- {line(_joint(arm, j))}\n' for j in range(len(arm.joints))),
         'covariance:\n',
-        f'  parameters: {line([names[i] for i in told])}\n',
+        f'  parameters: {line([names[i] for i in determined])}\n',
         '  matrix:\n',
-        *(f'  - {line(numbers(arm.covariance[i, told]))}\n' for i in told),
+        *(f'  - {line(numbers(arm.covariance[i, determined]))}\n' for i in determined),
     ]
-    if not len(told):
+    if not len(determined):
         sections[-1] = '  matrix: []\n'
     write_output('arm model', path, HEADER + ''.join(sections))
 
@@ -278,22 +278,22 @@ def _switch(fields: Any, name: str, where: str = '') -> bool:
 
 def _covariance(fields: Any, names: Sequence[str]) -> FloatArray:
     """Return the covariance of all parameters, zero for those that it does not name."""
-    told = field(fields, 'parameters', 'covariance.')
-    if not isinstance(told, list) or len({*map(str, told)}) < len(told):
+    determined = field(fields, 'parameters', 'covariance.')
+    if not isinstance(determined, list) or len({*map(str, determined)}) < len(determined):
         raise ParameterError('covariance.parameters must be a list of names, each once')
-    strange = [str(name) for name in told if name not in names]
+    strange = [str(name) for name in determined if name not in names]
     if strange:
         raise ParameterError(
             f'covariance.parameters has {", ".join(strange)}; that is of no joint of the file'
         )
     rows = field(fields, 'matrix', 'covariance.')
-    if not isinstance(rows, list) or len(rows) != len(told):
-        raise ParameterError(f'covariance.matrix must have {len(told)} rows, as parameters')
-    places = [names.index(name) for name in told]
+    if not isinstance(rows, list) or len(rows) != len(determined):
+        raise ParameterError(f'covariance.matrix must have {len(determined)} rows, as parameters')
+    places = [names.index(name) for name in determined]
     covariance = np.zeros((len(names), len(names)))
     for i, (place, row) in enumerate(zip(places, rows, strict=True)):
         covariance[place, places] = vector(
-            row, f'covariance.matrix[{i}]', len(told), -(LARGEST**2), LARGEST**2
+            row, f'covariance.matrix[{i}]', len(determined), -(LARGEST**2), LARGEST**2
         )
     return covariance
 

@@ -27,7 +27,8 @@ from load_identification.typing_aliases import FloatArray
 M = TypeVar('M', bound=Model)
 
 EXCITATION_TOLERANCE = 1e-6
-"""Share of a column that others leave in a recording, below which it is not told from them."""
+"""Share of a column that others leave in a recording, below which it is not
+separable from them."""
 
 CORRELATION_FLOOR = 1e-9
 """Least eigenvalue of the correlations of estimates that is more than rounding."""
@@ -72,7 +73,7 @@ def likeliest(
 
 def estimate_of(model: Model, base: BaseParameters, solution: Solution) -> ArmEstimate:
     """Return what a solution for the base parameters says of an arm."""
-    told = ~solution.unknown
+    determined = ~solution.unknown
     written, closest = _nearest(model, base, solution)
     # Joint by joint the stages are the joints, the last first; else the last stage is of all.
     noise = solution.noise[-1]
@@ -85,7 +86,7 @@ def estimate_of(model: Model, base: BaseParameters, solution: Solution) -> ArmEs
             solution.factor @ base.matrix, model.names, preference(model), EXCITATION_TOLERANCE
         ),
         values=solution.values,
-        std=np.where(told, np.sqrt(np.maximum(np.diag(solution.covariance), 0.0)), np.inf),
+        std=np.where(determined, np.sqrt(np.maximum(np.diag(solution.covariance), 0.0)), np.inf),
         covariance=solution.covariance,
         noise=noise,
         consistent=written.values,
@@ -104,7 +105,7 @@ def _nearest(
     """
     nominal, behind = model.nominal, model.arm.behind
     if not solution.blocks:
-        # Of what is not told the covariance has rounding errors, whose inverse is huge.
+        # Where nothing is determined the covariance has rounding errors, whose inverse is huge.
         root = solution.factor
         if not solution.unknown.any():
             length = np.sqrt(np.diag(solution.covariance))
@@ -127,13 +128,13 @@ def _nearest(
 
 
 def _misfit(away: FloatArray, solution: Solution) -> float:
-    """Return the Mahalanobis distance from what is told, per root of its number."""
-    told = ~solution.unknown
-    length = np.sqrt(np.maximum(np.diag(solution.covariance)[told], np.finfo(float).tiny))
-    correlation = solution.covariance[np.ix_(told, told)] / np.outer(length, length)
+    """Return the Mahalanobis distance from what is determined, per root of its number."""
+    determined = ~solution.unknown
+    length = np.sqrt(np.maximum(np.diag(solution.covariance)[determined], np.finfo(float).tiny))
+    correlation = solution.covariance[np.ix_(determined, determined)] / np.outer(length, length)
     spread, axes = np.linalg.eigh(correlation)
     seen = spread > CORRELATION_FLOOR
-    scaled = (axes.T @ (away[told] / length))[seen] / np.sqrt(spread[seen])
+    scaled = (axes.T @ (away[determined] / length))[seen] / np.sqrt(spread[seen])
     return float(np.sqrt(np.mean(scaled**2))) if scaled.size else 0.0
 
 

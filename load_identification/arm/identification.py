@@ -45,7 +45,7 @@ class Session:
     fitted, method : str
         In words.
     identified : bool
-        Whether all is told, the prediction is better than that of the description, and links
+        Whether all is determined, the prediction is better than that of the description, and links
         that could be built predict nearly as well.
     warnings : tuple of str
     """

@@ -242,7 +242,7 @@ class _Samples(NamedTuple):
     ----------
     log : FilteredRecording
     links : (n, k, c) array
-        The columns of the links that can be told.
+        The columns of the links that are identifiable.
     tilts : (n, k, 2) array
         What gravity across adds by the description, for 1 m/s^2 in each of two directions.
     error : (n, k) array

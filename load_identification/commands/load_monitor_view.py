@@ -39,7 +39,7 @@ MASS = re.compile(r'mass \S+ ± \S+ kg')
 """How the status begins where the mass is identified; the table shows it."""
 
 LISTENING = 0.05
-"""Between two looks at what has come: rates are told from when it came [s]."""
+"""Between two looks at what has come: rates follow from when it came [s]."""
 
 REFRESH = 0.25
 """Time between two pictures on a terminal [s]."""

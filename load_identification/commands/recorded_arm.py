@@ -282,7 +282,7 @@ def print_session(console: Console, session: Session, parameters: bool) -> None:
         console.print('Friction and offsets' if drives else 'Offsets', style='bold')
         console.print(other_table(estimate))
     if estimate.combined:
-        console.print('What is told only in combination, by its number', style='bold')
+        console.print('What is determined only in combination, by its number', style='bold')
         console.print(combination_table(estimate))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.noise_levels import NoiseLevels
-from load_identification.estimation.changes.gate import DOUBT
+from load_identification.estimation.changes.gate import NOISE_MARGIN
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.sensor_offset import BROKEN, OffsetPrior, SensorOffset
 from load_identification.typing_aliases import FloatArray
@@ -65,8 +65,8 @@ class CalibrationCheck:
             if misfit(belief.noise, without.noise) < BROKEN:
                 return None
             found = without.knowledge
-            doubt = DOUBT**2 * without.noise.unsure(block.rest).max()
-            now, other = found.offset, other + doubt * found.covariance[PARAMETERS:, PARAMETERS:]
+            more = NOISE_MARGIN**2 * without.noise.unsure(block.rest).max()
+            now, other = found.offset, other + more * found.covariance[PARAMETERS:, PARAMETERS:]
         mean, covariance = of_any_pose(prior, belief)
         if not replace(prior, mean=mean, covariance=covariance).contradicted_by(now, other):
             return None

@@ -27,7 +27,7 @@ ALONE = np.roll(1.0 + (FAST - 1.0) * np.eye(6), -2, axis=0)
 
 PATH_PARTS = np.array([1.0, np.nan, np.nan, 0.5, 0.2, *(np.nan,) * 6])
 """Errors that depend on the path, in those expected [-]: many sensors hardly have any. NaN: as
-likely now with the walk expected, so that the other walks are told from it by drift alone."""
+likely now with the walk expected, so that drift alone distinguishes the other walks from it."""
 
 LEAST_PART = 1e-3
 """A walk of less weight is left out of means and covariances [-]."""
@@ -107,7 +107,7 @@ def bank(expected: FloatArray, path: bool, lasting: bool = False) -> Bank:
     path : bool
         Whether there are errors that depend on the path.
     lasting : bool
-        Whether nothing fades: then each channel has a walk of its own from the beginning.
+        Whether nothing is forgotten: then each channel has a walk of its own from the beginning.
     """
     times = np.vstack([WHOLE, ALONE if lasting else ALONE[:1]])
     faster = (times > 1.0).any(axis=1)
@@ -129,8 +129,8 @@ def evidence(scores: FloatArray, first: FloatArray) -> float:
     return float(np.logaddexp.reduce(scores + first))
 
 
-def faded(scores: FloatArray, age: float) -> FloatArray:
-    """Return log likelihoods (k,) after a time, in the one in which they fade [-]."""
+def discounted(scores: FloatArray, age: float) -> FloatArray:
+    """Return log likelihoods (k,) after an age, in the time constant of their forgetting [-]."""
     return np.asarray(scores * np.exp(-age))
 
 

@@ -64,7 +64,7 @@ class ExcitationMonitor:
         )
         self._lag.update(batch)
 
-    def begin_doubt(self) -> None:
+    def begin_unresolved(self) -> None:
         """Set aside what was shown, or drop what came since: the load may have changed."""
         if self._before is None:
             if self._newest is not None:
@@ -72,7 +72,7 @@ class ExcitationMonitor:
             self._before = self._fastest
         self._fastest = FastestMotion()
 
-    def end_doubt(self, another_load: bool) -> None:
+    def end_unresolved(self, another_load: bool) -> None:
         """Go on with what was shown before, unless it is another load."""
         if self._before is not None and not another_load:
             self._fastest = self._before

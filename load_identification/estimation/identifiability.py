@@ -38,7 +38,7 @@ MOMENTS = [4, 7, 9]
 """Places of the diagonal entries of the inertia in message order."""
 
 CLEARLY = 5.0
-"""A mass this many standard deviations below zero is negative beyond doubt."""
+"""A mass this many standard deviations below zero is surely negative."""
 
 CLEARLY_HELD = 3.0
 """Below so many standard deviations a mass is none: it has no centre and no inertia."""

@@ -253,7 +253,7 @@ def _whitened(
 
 
 def merged(first: Block, second: Block) -> Block:
-    """Return two blocks in a row as one, for what need not be told apart any more."""
+    """Return two blocks in a row as one, for what need not be distinguished any more."""
     weight = first.weight + second.weight
     safe = np.where(weight > 0.0, weight, 1.0)
     a, b = (first.weight / safe)[:, None], (second.weight / safe)[:, None]

@@ -73,9 +73,9 @@ class EstimatorSettings:
 class Withheld(Enum):
     """Why nothing is claimed."""
 
-    CHANGED = 'something has changed, and it is not told what'
+    CHANGED = 'something has changed, and what it is is not resolved'
     SET_UP_WRONG = 'no payload explains what is measured, and it is named why'
-    IN_DOUBT = 'a wrong set-up would explain what is measured, and is neither named nor refuted'
+    SUSPECTED = 'a wrong set-up would explain what is measured, and is neither named nor refuted'
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class PayloadEstimate:
     reasons : tuple of str
         Why not, in words, where something is not identified.
     warnings : tuple of str
-        What else makes the estimate doubtful.
+        What else makes the estimate unreliable.
     reversed_sign : bool
         The mass is clearly negative.
     withheld : Withheld or None
@@ -154,7 +154,7 @@ class PayloadEstimate:
 
     @property
     def unresolved(self) -> bool:
-        """Whether something has changed, and it is not told what."""
+        """Whether a change is not resolved."""
         return self.withheld is Withheld.CHANGED
 
     def repeats(self, other: PayloadEstimate | None) -> bool:
@@ -215,7 +215,7 @@ def nothing_claimed(
     withheld: Withheld,
     warnings: tuple[str, ...] = (),
 ) -> PayloadEstimate:
-    """Return what is published while a change is not resolved, or the set-up is wrong or in doubt.
+    """Return what is published while a change is not resolved, or the set-up is, or may be, wrong.
 
     Parameters
     ----------

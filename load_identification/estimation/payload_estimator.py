@@ -92,13 +92,13 @@ class PayloadEstimator:
         self.reset(keep_offset=False)
 
     def reset(self, keep_offset: bool = True) -> None:
-        """Forget the payload, and where asked all that samples have told of offset and cell."""
+        """Forget the payload, and where asked all that is known of offset and cell."""
         self._excitation.reset()
         self.misfit.forget()
         self._known = None
         if keep_offset and self._block is not None:
             belief = self._changes.settled(self._belief)
-            if self._changes.before is not None and not self._changes.told_apart:
+            if self._changes.before is not None and not self._changes.distinguished:
                 # Of an offset that may be another one now, hardly anything was known.
                 self._begin(self.newest, self._belief.noise)
                 return
@@ -244,7 +244,7 @@ class PayloadEstimator:
                 # An offset first known within the last second may hold a part of the change.
                 if self._zero is not None and event.stamp - self._zero.stamp < 10 * BLOCK_NS:
                     self._zero = None
-                self._excitation.begin_doubt()
+                self._excitation.begin_unresolved()
                 self._calibration.restart()
             if event.kind.changes_offset:
                 self._zero = None
@@ -252,7 +252,7 @@ class PayloadEstimator:
             elif event.kind is EventKind.UNCHANGED:
                 self.sensor_offset.confirm(*self.offset(), event.stamp)
         if new and self._changes.state is State.TRACKING:
-            self._excitation.end_doubt(any(event.kind.changes_load for event in new))
+            self._excitation.end_unresolved(any(event.kind.changes_load for event in new))
 
     def estimate(self) -> PayloadEstimate | None:
         """Return what is known now, or None before the first sample; changes nothing."""
@@ -271,8 +271,8 @@ class PayloadEstimator:
             said = warnings(belief, self._zero, self.newest, self.misfit.ringing)
             claim = self._claim(belief)
             return claim.estimate(self.newest, self._frame, self.misfit.puzzle, said)
-        # What is in doubt may be an error larger than expected, with its number.
-        in_doubt = withheld is Withheld.IN_DOUBT
+        # What is suspected may be an error larger than expected, with its number.
+        suspected = withheld is Withheld.SUSPECTED
         return nothing_claimed(
             belief.knowledge,
             self._tool,
@@ -281,7 +281,7 @@ class PayloadEstimator:
             self.newest,
             self._frame,
             withheld,
-            warnings(belief, self._zero, self.newest, '') if in_doubt else (),
+            warnings(belief, self._zero, self.newest, '') if suspected else (),
         )
 
     def _claim(self, belief: Belief) -> Claim:
@@ -301,7 +301,7 @@ class PayloadEstimator:
             long = self._changes.open_for > IMPLAUSIBLE
             puzzle = self.misfit.puzzle if long else ''
             return Withheld.CHANGED, '; '.join(filter(None, (self._changes.why(), puzzle)))
-        return (Withheld.IN_DOUBT, self.misfit.doubt) if self.misfit.doubt else (None, '')
+        return (Withheld.SUSPECTED, self.misfit.suspicion) if self.misfit.suspicion else (None, '')
 
     @property
     def evidence(self) -> float:

@@ -83,7 +83,7 @@ class PoseErrors:
 
         With F u and T u the force and torque of such a field, gravity g u looks like a mass of
         -tr F / 3 g and a first moment of half the antisymmetric part of T, over g. In rest it
-        cannot be told from them, and where the sensor was not bare when it was calibrated, a
+        cannot be separated from them, and where the sensor was not bare when it was calibrated, a
         cable does as much.
         """
         variance = np.zeros(10)

@@ -84,7 +84,7 @@ CLASSES = (
 
 COARSE = 10.0
 """No arm weighs to better than a few parts in a thousand: so much of the product of 10 % of the
-load with 2 % of a gain is below what can be told anyway [-]."""
+load with 2 % of a gain is below what can be resolved anyway [-]."""
 
 FRICTION = {'': 1.0, '.slow': 0.5, '.lag': 0.005}
 """What is not known of the friction of a joint, in that of its size, see `friction_felt`: the size

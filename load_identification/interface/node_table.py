@@ -195,7 +195,7 @@ def misplaced(sections: Sequence[tuple[str, Sequence[str]]], running: Sequence[s
     """
     reached = {name for name in running if any(matches(s, name) for s, _ in sections)}
     lost = [s for s in sections if not any(matches(s[0], name) for name in running)]
-    told = [
+    warnings = [
         f'no node is called {section!r}: {", ".join(ours)} there are without effect; '
         f'the nodes here are {", ".join(running)}'
         for section, ours in nobodys(lost)
@@ -205,11 +205,11 @@ def misplaced(sections: Sequence[tuple[str, Sequence[str]]], running: Sequence[s
         node = section.rpartition('/')[2]
         alike = [name for name in running if name.rpartition('/')[2] == node]
         if ours and alike and not reached.intersection(alike):
-            told.append(
+            warnings.append(
                 f'{section!r} does not name {", ".join(alike)}: {", ".join(ours)} there are '
                 'without effect; write the full name, or /** for every node'
             )
-    return told
+    return warnings
 
 
 def matches(section: str, name: str) -> bool:

@@ -274,8 +274,8 @@ def _most_telling(robot: Robot, limits: Limits, start: FloatArray) -> Sines:
         # The offset's columns first: the end of R is what they leave of the ten.
         unknown = np.concatenate([np.tile(np.eye(6), (len(rows), 1, 1)), rows], axis=2)
         triangle = np.linalg.qr((unknown / SCALE[:, None]).reshape(-1, 16), mode='r')
-        told = float(np.sum(np.log(np.maximum(np.abs(np.diag(triangle)[6:]), 1e-12))))
-        if told > most:
-            best, most = path, told
+        information = float(np.sum(np.log(np.maximum(np.abs(np.diag(triangle)[6:]), 1e-12))))
+        if information > most:
+            best, most = path, information
     assert best is not None
     return best

@@ -52,7 +52,7 @@ def calibration(
     last: OffsetPrior | None,
     samples: int,
     sign: float,
-    doubt: str,
+    unresolved: str,
     few: str = '',
 ) -> Answer:
     """Report a calibrated offset, with the drift since the last one.
@@ -61,14 +61,14 @@ def calibration(
     ----------
     sign : float
         From the wrench that the load exerts on the sensor to the raw one.
-    doubt : str
+    unresolved : str
         Why something may have been held, empty: nothing says so.
     few : str
         That there are fewer samples than asked for, empty: there are not.
     """
     warnings = [few] if few else []
-    if doubt:
-        warnings.append(f'{doubt}; if something was held, put it down and calibrate again')
+    if unresolved:
+        warnings.append(f'{unresolved}; if something was held, put it down and calibrate again')
     answer: Answer = {
         'offset': sign * offset.mean,
         'std': np.sqrt(np.diag(offset.covariance)),

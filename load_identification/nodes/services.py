@@ -211,19 +211,19 @@ class Services:
             except Refusal as why:
                 raise Refusal(f'cancelled after {count} of {wanted} samples: {why}') from why
         rest = self._weigher.average(begin)
-        doubt = self.require.doubt()
+        unresolved = self.require.unresolved()
         gravity = self._weigher.gravity(rest.start, rest.end)
         offset = self._weigher.offset_from(rest, gravity)
         last = self._weigher.sensor_offset.calibrated
         self._weigher.set_calibrated(offset)
         self._payload.forget_payload(EventKind.CALIBRATE_OFFSET)
-        self.require.told_empty(False)
+        self.require.declare_empty(False)
         yield from self._save(replace(self.persistence.stored, offset=offset))
         few = ''
         if rest.samples < wanted:
             few = f'{rest.samples} of {wanted} samples, those of {CALIBRATE_DEADLINE:g} s'
         sign = self._payload.sign
-        yield answers.calibration(offset, last, rest.samples, sign, doubt, few)
+        yield answers.calibration(offset, last, rest.samples, sign, unresolved, few)
 
     # check_mass
 
@@ -313,7 +313,7 @@ class Services:
     def _reset(self) -> Job:
         self._payload.forget_payload(EventKind.RESET)
         self._weigher.forget()
-        self.require.told_empty(True)
+        self.require.declare_empty(True)
         yield {'reset': 'payload forgotten, tool and offset kept'}
 
 

@@ -151,8 +151,8 @@ class StatusMessage:
             self._set(HEALTH + channel, state)
         for reason, count in dropped.items():
             self._set(DROPPED + reason, str(count))
-        doubtful = warning or (estimate is not None and (estimate.warnings or estimate.withheld))
-        least = DiagnosticStatus.WARN if doubtful else DiagnosticStatus.OK
+        unreliable = warning or (estimate is not None and (estimate.warnings or estimate.withheld))
+        least = DiagnosticStatus.WARN if unreliable else DiagnosticStatus.OK
         self.message.level = max(LEVELS[self.state], least)
         words = _words(estimate, waiting)
         self.message.message = '; '.join(filter(None, (warning, words, note)))

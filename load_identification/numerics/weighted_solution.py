@@ -69,15 +69,15 @@ class Solution:
     Attributes
     ----------
     values : (b,) array
-        Of what is not told, the start.
+        Of what is not determined, the start.
     covariance : (b, b) array
-        Of what is told, whatever the colour of the noise.
+        Of what is determined, whatever the colour of the noise.
     factor : (b, b) array
         Triangle R of all weighted rows; R^T R is the information that white noise would leave.
     noise : tuple of (k,) arrays
         Standard deviation of a row of each channel, for each stage.
     unknown : (b,) bool array
-        Which are not told by themselves.
+        Which are not determined by themselves.
     blocks : tuple of (b + 1, b + 1) arrays
         Triangles of the whitened rows [A y] of pieces of the data, one after the other in time;
         none where there are several stages.
@@ -97,7 +97,7 @@ class Solution:
         return np.asarray(values, dtype=np.float64)
 
     def of_first(self, count: int) -> Solution:
-        """Return what is told of the first unknowns, whatever the others are."""
+        """Return what is known of the first unknowns, whatever the others are."""
         others = np.roll(self.factor, -count, axis=1)
         fixed = [
             np.column_stack([t[:, :count], t[:, -1] - t[:, count:-1] @ self.values[count:]])
@@ -119,7 +119,7 @@ def solve(
     """Solve for all unknowns, rows weighted by the noise that their residuals show.
 
     By QR of the rows, and the SVD of their triangle. Where rows stand in several stages, each
-    tells only what no stage before it has told: its rows with the values known so far taken off,
+    tells only what no stage before it has: its rows with the values known so far taken off,
     ``x <- x + P A^T (y - A x)``, P the pseudo-inverse of A^T A within what is new.
 
     Parameters
@@ -141,13 +141,13 @@ def solve(
     for stage in settled:
         covariance = stage.carried(covariance)
     factor = triangle(np.vstack([stage.step.weighted[:, :-1] for stage in settled]))
-    told, _ = np.linalg.qr(_usual(stages)[:, None] * settled[-1].step.directions)
+    determined, _ = np.linalg.qr(_usual(stages)[:, None] * settled[-1].step.directions)
     return Solution(
         values=start + settled[-1].step.correction,
         covariance=0.5 * (covariance + covariance.T),
         factor=factor,
         noise=tuple(stage.noise for stage in settled),
-        unknown=np.sum(told**2, axis=1) < 1.0 - ALONE,
+        unknown=np.sum(determined**2, axis=1) < 1.0 - ALONE,
         blocks=_blocks(settled[0], start) if len(stages) == 1 else (),
     )
 
@@ -189,7 +189,7 @@ class _Step:
     correction : (b,) array
         To the start, by this stage and those before it.
     directions : (b, d) array
-        A basis of all that is told so far.
+        A basis of all that is determined so far.
     """
 
     weighted: FloatArray

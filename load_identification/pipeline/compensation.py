@@ -56,11 +56,11 @@ class LoadTakenOff:
 
     def update(self, estimate: PayloadEstimate | None, tool: FloatArray) -> None:
         """Take an estimate and the tool's parameters (10,) into account."""
-        doubtful = estimate is not None and estimate.withheld is not None
-        if estimate is not None and not doubtful:
+        withheld = estimate is not None and estimate.withheld is not None
+        if estimate is not None and not withheld:
             std = np.sqrt(np.diag(estimate.covariance)[PARAMETERS:])
             self.offset = np.where(std < UNKNOWN_STD, estimate.offset, np.nan)
-        if doubtful and self.state in (PAYLOAD, LAST_PAYLOAD):
+        if withheld and self.state in (PAYLOAD, LAST_PAYLOAD):
             # Nothing is claimed of what hangs on the sensor now: what is taken off stays.
             self.state = LAST_PAYLOAD
         elif estimate is not None and estimate.identified[0] and estimate.total[0] > 0.0:

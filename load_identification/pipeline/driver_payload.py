@@ -150,7 +150,7 @@ class DriverPayload:
             self._change.told = int(self._recent[-1].stamps[-1]) if self._recent else 0
 
     def conclude(self) -> bool:
-        """End a change; tell whether the driver holds the new body, as far as can be told.
+        """End a change; tell whether the driver holds the new body, as far as samples show.
 
         It does where it has said so, or the wrench has stepped.
         """

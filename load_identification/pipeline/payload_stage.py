@@ -124,7 +124,7 @@ class PayloadStage:
                 self._tell(piece, observer)
 
     def _estimate(self, piece: FilteredBatch) -> None:
-        """Update the estimator; it is told how coarse the wrench is by the stamps of raw samples.
+        """Update the estimator; it is given how coarse the wrench is by the stamps of raw samples.
 
         Each filtered sample with what the raw samples have shown that are in it.
         """

@@ -106,7 +106,7 @@ def _likeliest(settings: EstimatorSettings, batch: FilteredBatch) -> PayloadEsti
     """
     steady = replace(settings, force_drift=0.0, torque_drift=0.0)
     best = _estimated(steady, batch)
-    if best.misfit.doubt:
+    if best.misfit.suspicion:
         # Nothing is claimed: what errors of the cell would make of it says most.
         return best
     best = _likelier(best, _estimated(settings, batch))

@@ -99,11 +99,11 @@ def draw_parameters(path: Path, estimate: ArmEstimate) -> None:
 def _draw_panel(ax: Axes, estimate: ArmEstimate, panel: list[int]) -> None:
     places = np.arange(len(panel))
     nominal = estimate.base.to_base(estimate.model.nominal)[panel]
-    told = np.isfinite(estimate.std[panel])
-    half = NORMAL_95 * np.where(told, estimate.std[panel], 0.0)
+    determined = np.isfinite(estimate.std[panel])
+    half = NORMAL_95 * np.where(determined, estimate.std[panel], 0.0)
     ax.plot(nominal, places, 'o', color=ORANGE, markerfacecolor='none', label='nominal')
     ax.errorbar(
-        np.where(told, estimate.values[panel], np.nan),
+        np.where(determined, estimate.values[panel], np.nan),
         places,
         xerr=half,
         fmt='.',
@@ -125,7 +125,7 @@ def draw_singular_values(path: Path, estimate: ArmEstimate) -> None:
     with new_figure(7.0, 3.4) as figure:
         ax = figure.subplots()
         ax.semilogy(np.arange(1, len(shares) + 1), shares, 'o', color=BLUE, markersize=4)
-        ax.set_xlabel('direction of the parameters, best told first')
+        ax.set_xlabel('direction of the parameters, best determined first')
         ax.set_ylabel('singular value / largest [-]')
         ax.set_title(f'Rows weighted, columns of length one: condition {estimate.condition:.3g}')
         save(figure, path)

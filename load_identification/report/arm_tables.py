@@ -37,7 +37,7 @@ def _filled(
 ) -> Table:
     """Add a row for each of some parameters, with a line after every section."""
     table.add_column('unit', no_wrap=True)
-    table.add_column('told', min_width=len(IDENTIFIABLE))
+    table.add_column('determined', min_width=len(IDENTIFIABLE))
     number = {row: str(k) for k, row in enumerate(estimate.combined, start=1)}
     for count, i in enumerate(parameters, start=1):
         rows = estimate.combinations_of(i)
@@ -71,7 +71,7 @@ def gain_table(model: Model, gains: DriveGains, excess: float) -> Table:
 
 
 def center_of_load(gains: DriveGains, excess: float) -> str:
-    """Write the centre of mass of the load that has told the gains, each component ± 95 % [m]."""
+    """Write the centre of mass of the load that showed the gains, each component ± 95 % [m]."""
     mass, *moment = zip(gains.load[:4], np.sqrt(excess) * gains.load_std[:4], strict=True)
     return ', '.join(' ± '.join(filter(None, _value(c / mass[0], s / mass[0]))) for c, s in moment)
 
@@ -136,9 +136,9 @@ def _three(value: float) -> str:
 
 
 def _value(value: float, std: float) -> list[str]:
-    """Return a value and half of its interval; of what is not told, that."""
+    """Return a value and half of its interval; of what is not determined, that."""
     if not np.isfinite(std):
-        return ['not told', '']
+        return ['not determined', '']
     half = NORMAL_95 * std
     digits = decimals(half)
     return [f'{value:.{digits}f}', f'{half:.{digits}f}']

@@ -67,7 +67,7 @@ ANOTHER_LOAD = tuple(
 )
 """Events after which what was identified before is no more."""
 
-LONGEST_DOUBT = 3.0
+LONGEST_PAUSE = 3.0
 """What is claimed again within this time, and the same load, was not lost [s]."""
 
 
@@ -126,7 +126,7 @@ def _since(seconds: FloatArray, known: FloatArray, changes: Sequence[float] = ()
     known : (n,) array
         Whether it was identified.
     changes : sequence of float
-        When the load changed, or was forgotten [s]. A loss of at most `LONGEST_DOUBT` without one
+        When the load changed, or was forgotten [s]. A loss of at most `LONGEST_PAUSE` without one
         of them is that of a change that turned out to be none, or the offset's.
     """
     if not known[-1]:
@@ -136,7 +136,7 @@ def _since(seconds: FloatArray, known: FloatArray, changes: Sequence[float] = ()
     for k in range(len(seconds) - 1, -1, -1):
         if known[k]:
             lost = any(seconds[k] < time <= since for time in changes)
-            if lost or since - seconds[k] > LONGEST_DOUBT + step:
+            if lost or since - seconds[k] > LONGEST_PAUSE + step:
                 break
             since = float(seconds[k])
     return since

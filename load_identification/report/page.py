@@ -231,7 +231,7 @@ def _events(recorder: Recorder) -> str:
         for seconds, words in happened
     )
     table = (
-        '<p class="note">Changes stand where they were noticed; what they were was told later.'
+        '<p class="note">Changes stand where they were noticed; what they were was resolved later.'
         f'</p><table><tr><th class="number">time [s]</th><th>event</th></tr>{rows}</table>'
         if rows
         else '<p class="note">None.</p>'

@@ -139,7 +139,7 @@ def _frame_points(ax: Any, points: FloatArray, unit: str) -> None:
 def _moments_in_words(shape: Shape) -> str:
     moments = ', '.join(f'$I_{k + 1}$ = {_short(shape.moments[k])}' for k in range(3))
     vague = [f'{k + 1}' for k in range(3) if not shape.cones[k].meaningful]
-    words = f'\naxes {" and ".join(vague)} dotted: not told apart' if vague else ''
+    words = f'\naxes {" and ".join(vague)} dotted: not distinguished' if vague else ''
     return f'{moments} kg·m²{words}'
 
 

@@ -11,7 +11,7 @@ from load_identification.typing_aliases import FloatArray
 
 AS_GOOD_AS_AT_THE_END = 3.0
 """An offset is used from when on its standard deviation is at most so many times the last one:
-before, it was not told apart from the payload."""
+before, it was not distinguished from the payload."""
 
 
 def predict(samples: Samples, recorder: Recorder) -> FloatArray:

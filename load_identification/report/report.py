@@ -147,7 +147,7 @@ def _drift(recorder: Recorder, outcome: Outcome) -> str:
     last = recorder.snapshots[-1]
     known = [s for s in recorder.snapshots if np.all(s.offset_std < 3.0 * last.offset_std)]
     if len(known) < 2 or not np.isfinite(last.offset_std).all():
-        return 'The offset is not known at two times: no drift can be told.'
+        return 'The offset is not known at two times: no drift can be stated.'
     change = outcome.sign * (last.offset - known[0].offset)
     minutes = 1e-9 * (last.stamp - known[0].stamp) / 60.0
     noise = np.hypot(known[0].offset_std, last.offset_std)

@@ -102,7 +102,7 @@ class Outcome:
     truth : (16,) array or None
         Ten parameters in message order, six offsets of the raw wrench.
     notes : tuple of str
-        What else is to be said: what is doubtful, what motion would help.
+        What else is to be said: what is unreliable, what motion would help.
     """
 
     source: str

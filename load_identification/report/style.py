@@ -22,7 +22,7 @@ from load_identification.typing_aliases import FloatArray
 BLACK, GREY, SILVER, LIGHT = '#222222', '#8a8a8a', '#bbbbbb', '#e2e2e2'
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE = '#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7'
 AXES = (BLUE, ORANGE, GREEN)
-"""x, y, z. All of the palette of Okabe and Ito, which is told apart with any colour vision."""
+"""x, y, z. All of the palette of Okabe and Ito, distinct with any colour vision."""
 
 DPI = 100
 

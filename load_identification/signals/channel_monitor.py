@@ -23,7 +23,7 @@ RARELY = 0.01
 """A channel that repeats itself less often hardly ever does so twice in a row by chance."""
 
 FEWEST_ELSEWHERE, AT_FIRST = 20, 500
-"""Values from which it is told whether a channel seldom repeats itself, and those at first."""
+"""Values that show whether a channel seldom repeats itself, and those at first."""
 
 LATELY = 64
 """Samples among which repeats are counted that end again."""
@@ -205,7 +205,7 @@ class StaleMonitor:
     Noise far larger than the quantiser's step makes no change at all as likely as any other small
     one: where few changes are small, many repeats that end again are none of the sensor. A driver
     that has always repeated values, being faster than its sensor, is left alone. So is a coarse
-    sensor: there the two cannot be told apart.
+    sensor: there the two cannot be distinguished.
     """
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ STILL = 1e-6
 """A joint whose position repeats itself moves less than this, which is rounding [rad/s, m/s]."""
 
 FEWEST_AT_REST = 20
-"""Samples of a window from which rest can be told from a turning point."""
+"""Samples of a window that distinguish rest from a turning point."""
 
 
 @dataclass(frozen=True)

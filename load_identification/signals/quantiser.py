@@ -89,8 +89,8 @@ class Quantiser:
         largest = np.fmax.reduce(np.abs(track), axis=1, initial=0.0)
         # Changes of several channels at once differ by whole steps too.
         change = np.diff(np.sort(change), prepend=0.0)
-        told = change > ROUNDING * np.maximum(largest[1:], largest[:-1])[:, None]
-        told[after:] = False
-        each = np.min(change, axis=1, initial=self._least[group], where=told)
+        changed = change > ROUNDING * np.maximum(largest[1:], largest[:-1])[:, None]
+        changed[after:] = False
+        each = np.min(change, axis=1, initial=self._least[group], where=changed)
         least: FloatArray = np.minimum.accumulate(each)
         return least

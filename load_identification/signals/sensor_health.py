@@ -26,7 +26,7 @@ FROZEN_SAMPLES, FROZEN_NS = 100, 500_000_000
 """A sensor with noise is frozen if all channels repeat for so many samples and so long [ns]."""
 
 PROVEN, ENOUGH = 100, 500
-"""Samples with any change from which it is told whether a sensor has noise, at least and most."""
+"""Samples with any change that show whether a sensor has noise, at least and most."""
 
 REVERSALS = 0.2
 """Share of a channel's changes that turn back where it has noise: two thirds of white noise do,

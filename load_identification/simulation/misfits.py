@@ -36,7 +36,7 @@ class Fault:
         Returns what the driver makes of it.
     weight : bool
         Whether the wrench has the load's weight in it.
-    besides : function of a path, the true motion of S and a generator
+    external : function of a path, the true motion of S and a generator
         Returns what acts on the sensor besides the load, (n, 6) [N, N m].
     steady : bool
         The load stays the same.
@@ -50,7 +50,7 @@ class Fault:
     gravity: Callable[[FloatArray, np.random.Generator], FloatArray] = lambda g, rng: g
     published: Callable[[Path, FloatArray, np.random.Generator], FloatArray] = lambda p, w, rng: w
     weight: bool = True
-    besides: Callable[[Path, FrameMotion, np.random.Generator], FloatArray] | None = None
+    external: Callable[[Path, FrameMotion, np.random.Generator], FloatArray] | None = None
     steady: bool = True
     joints: Callable[[JointBatch], JointBatch] = lambda joints: joints
     cell: dict[str, float] = field(default_factory=dict)
@@ -184,7 +184,7 @@ def pushed(seconds: float) -> Fault:
         on = (path.stamps * 1e-9 / seconds) % 5.0 > 4.0
         return np.asarray(on[:, None] * wrench)
 
-    return Fault(None, besides=push)
+    return Fault(None, external=push)
 
 
 def handling(period: float) -> Fault:
@@ -199,7 +199,7 @@ def handling(period: float) -> Fault:
             ]
         return wrench
 
-    return Fault(None, besides=more, steady=False)
+    return Fault(None, external=more, steady=False)
 
 
 SOUND: dict[str, Fault] = {
@@ -229,7 +229,7 @@ def recorded(
         if not fault.weight:
             frame = replace(frame, linear_acceleration=frame.linear_acceleration + frame.gravity)
         wrench = load_wrench(load, frame)
-        return wrench if fault.besides is None else wrench + fault.besides(path, frame, rng)
+        return wrench if fault.external is None else wrench + fault.external(path, frame, rng)
 
     joints, wrenches = published(
         path, exerted, replace(conditions, **cast('dict[str, Any]', fault.cell)), seed

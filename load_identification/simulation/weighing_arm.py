@@ -159,7 +159,7 @@ DRIVE = DriveModel('symmetric', 'symmetric', offset=True)
 
 
 def exact_arm() -> IdentifiedArm:
-    """Return the arm as it is in truth, without a doubt."""
+    """Return the arm as it is in truth, without uncertainty."""
     arm = Arm(SEVEN_JOINTS.urdf, joints=JOINTS)
     drives = np.column_stack([COULOMB.mean(axis=1), VISCOUS, (COULOMB @ [0.5, -0.5])])
     noise = NOISE * np.sqrt(4.785 / (RATE * 1.16 / CUTOFF))

@@ -59,7 +59,7 @@ class Conditions:
         self._weigher, self._upstream, self._estimate = scales, upstream, estimate
         self._arrived = -np.inf
         self._newest: int | None = None
-        self._told_empty_at: int | None = None
+        self._declared_empty_at: int | None = None
         # The payload identified last, while what has changed since is not resolved.
         self._held: tuple[float, float] | None = None
 
@@ -79,9 +79,9 @@ class Conditions:
             self._newest = self._weigher.monitor.newest
             self._arrived = time.monotonic()
 
-    def told_empty(self, told: bool) -> None:
+    def declare_empty(self, empty: bool) -> None:
         """Somebody says that nothing is held: it counts until the arm moves."""
-        self._told_empty_at = self._weigher.monitor.rests if told else None
+        self._declared_empty_at = self._weigher.monitor.rests if empty else None
         self._held = None
 
     def fresh(self, limit: float = STALE) -> int:
@@ -125,23 +125,23 @@ class Conditions:
         """
         estimate = self._estimate()
         self.note(estimate)
-        if self._held is None or self._told_empty_at == self._weigher.monitor.rests:
+        if self._held is None or self._declared_empty_at == self._weigher.monitor.rests:
             return
         mass, error = self._held
         payload = f'a payload of {mass:.3f} ± {error:.3f} kg'
         empty = 'if nothing is held, call reset and then calibrate_offset'
         if estimate is not None and estimate.unresolved:
-            raise Refusal(f'{payload} was identified before: {self.doubt()}; {empty}')
+            raise Refusal(f'{payload} was identified before: {self.unresolved()}; {empty}')
         raise Refusal(f'{payload} is identified: put it down or call save_tool; {empty}')
 
     def nothing_in_doubt(self, service: str) -> None:
-        """Refuse a service while it is not told whether load or offset has changed."""
-        doubt = self.doubt()
-        if doubt:
-            raise Refusal(f'{doubt}; turn the sensor against gravity, then call {service}')
+        """Refuse a service while a change of load or offset is not resolved."""
+        unresolved = self.unresolved()
+        if unresolved:
+            raise Refusal(f'{unresolved}; turn the sensor against gravity, then call {service}')
 
-    def doubt(self) -> str:
-        """Return in words what is not told: whether load or offset has changed; empty: nothing.
+    def unresolved(self) -> str:
+        """Return in words that a change of load or offset is not resolved; empty: none is open.
 
         A sensor that is zeroed with a payload on reads the same as one that has put it down.
         """

@@ -119,8 +119,8 @@ def check_mass(
         ]
     verdict = both(verdicts[0], verdicts[-1]) if len(verdicts) > 1 else verdicts[0]
     if not weight.fits:
-        doubt = 'the wrench is not that of a load at rest: contact, or a wrong offset?'
-        verdict = Verdict(INCONCLUSIVE, '; '.join(filter(None, [verdict.reason, doubt])))
+        contact = 'the wrench is not that of a load at rest: contact, or a wrong offset?'
+        verdict = Verdict(INCONCLUSIVE, '; '.join(filter(None, [verdict.reason, contact])))
     return MassCheck(verdict, recognition, weight, center, covariance)
 
 

@@ -22,7 +22,7 @@ PARTS = 20
 LOWEST_WAVES = {20: 1.064, 8: 1.177, 3: 1.624}
 """How many of a window's lowest frequencies tell the noise at frequency zero, that of an average,
 and by how much a standard deviation from so few is widened: the 97.5 % quantile of Student's t
-over 1.96. The largest counts: white noise is told best by many, slow noise by few."""
+over 1.96. The largest counts: white noise shows best in many, slow noise in few."""
 
 QUIETEST = 0.02
 """An average is not believed beyond this fraction of the expected noise: a sensor's last digit

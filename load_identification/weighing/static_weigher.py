@@ -96,7 +96,7 @@ class StaticWeigher:
         self._candidate: Pose | None = None
         self._prior: tuple[FloatArray, FloatArray] | None = None
         self._next_look = FIRST_LOOK
-        # In the pose in which it is told to forget, the arm may have held something else.
+        # In the pose in which it is to forget, the arm may have held something else.
         self._forgotten = self.monitor.newest
 
     def watch(self, batch: SynchronizedBatch, joints: Collection[str] = ()) -> None:

@@ -43,7 +43,7 @@ WRONG: dict[str, tuple[Callable[[Recording], Recording], str]] = {
 
 
 @pytest.mark.parametrize('case', WRONG)
-def test_what_is_not_in_si_units_is_doubted(live: tuple[Pipeline, Arm], case: str) -> None:
+def test_what_is_not_in_si_units_is_questioned(live: tuple[Pipeline, Arm], case: str) -> None:
     pipeline, _ = live
     change, words = WRONG[case]
     group = pipeline.group

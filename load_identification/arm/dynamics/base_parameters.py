@@ -82,7 +82,7 @@ def find_base_parameters(
     Parameters
     ----------
     rows : (r, P) array
-        Regressor, r at least P for all that can be told to be found. Of random motion it shows
+        Regressor, r at least P for all that is identifiable to be found. Of random motion it shows
         the structure of the arm; of recorded motion, what that excites.
     names : sequence of P str
     preference : sequence of int, optional

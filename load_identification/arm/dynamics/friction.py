@@ -25,7 +25,7 @@ class DriveModel:
     ``s = tanh(qd / transition)``, so that all friction terms are positive numbers.
 
     Asymmetric Coulomb friction and an offset say the same wherever the joint moves: then only
-    Fs+ + offset and Fs- - offset can be told.
+    Fs+ + offset and Fs- - offset are identifiable.
 
     Attributes
     ----------

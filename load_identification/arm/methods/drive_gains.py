@@ -46,7 +46,7 @@ LONGEST_STEP = 0.5
 """Of the logarithm of a gain [-]."""
 
 MOST_STD = 0.25
-"""Relative standard deviation of a gain up to which it counts as told: twice that is half of the
+"""Relative standard deviation of a gain up to which it counts as known: twice that is half of the
 gain, and beyond it errors are no longer in proportion [-]."""
 
 
@@ -250,7 +250,7 @@ def fit_gains(
 
 
 def poor_gains(estimate: ArmEstimate, excess: float) -> str:
-    """Say which gains are told too poorly to weigh with, empty for none.
+    """Say which gains are determined too poorly to weigh with, empty for none.
 
     Parameters
     ----------

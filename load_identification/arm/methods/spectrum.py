@@ -1,4 +1,4 @@
-"""Inertial parameters by spectrum analysis: friction is told from inertia by its phase.
+"""Inertial parameters by spectrum analysis: friction is distinguished from inertia by its phase.
 
 Vandanjon, Gautier and Desbats 1995, section 3.2; equation numbers are theirs.
 """
@@ -236,9 +236,9 @@ def spectrum_stages(
     """
     links = model.links.stop
     names = [base.names[i] for i in base.independent]
-    told = np.flatnonzero(base.independent < links)
+    determined = np.flatnonzero(base.independent < links)
     rotors = [i for i, name in enumerate(names) if name.endswith('.rotor_inertia')]
-    inertial = np.union1d(told, np.array(rotors, dtype=np.int64))
+    inertial = np.union1d(determined, np.array(rotors, dtype=np.int64))
     columns = base_regressor(model, base)
 
     def regressor(q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:

@@ -45,9 +45,9 @@ class ArmErrors:
         root = _root(arm.covariance)
         # Turned so that the first alone are of gains.
         turned = root @ np.linalg.qr(root[size:].T, mode='complete')[0]
-        told = np.any(turned[size:] != 0.0, axis=1)
-        first = min(joints, turned.shape[1]) if told.any() else 0
-        given = GAIN_STD * np.eye(joints)[:, ~told]
+        measured = np.any(turned[size:] != 0.0, axis=1)
+        first = min(joints, turned.shape[1]) if measured.any() else 0
+        given = GAIN_STD * np.eye(joints)[:, ~measured]
         gain = np.hstack([turned[size:, :first] / arm.effort_scale[:, None], given])
         # By what Coulomb friction differs in each direction is an offset.
         kinds = ('coulomb', 'viscous', 'offset')

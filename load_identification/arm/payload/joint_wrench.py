@@ -97,7 +97,7 @@ def visible_components(robot: Robot) -> int:
 def unseen_parameters(robot: Robot) -> tuple[str, ...]:
     """Return which of a payload's ten parameters joint torques never tell by themselves.
 
-    A parameter is told if its effect on the torques, in rich motion, is none that the others
+    A parameter is known if its effect on the torques, in rich motion, is none that the others
     have as well.
     """
     rng = np.random.default_rng(1)

@@ -59,7 +59,7 @@ def optimal_design(
 
     For the largest determinant of F = W^T W; where that is the criterion, from there on for the
     least Frobenius condition number. An experiment chosen is replaced by the one left out that
-    gains most, until none gains. Both are told from updates of rank 2 r, without forming a matrix
+    gains most, until none gains. Both come from updates of rank 2 r, without forming a matrix
     per candidate.
 
     Parameters

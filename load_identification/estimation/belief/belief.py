@@ -18,10 +18,10 @@ from load_identification.estimation.belief.error_scales import learned_scales
 from load_identification.estimation.belief.linearisation import (
     Start,
     has_moved,
+    informed,
     is_due,
     is_known,
     thinned,
-    told,
 )
 from load_identification.estimation.belief.model import FIELD, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels, scatter_of_any
@@ -155,7 +155,7 @@ class Belief:
         later = replace(
             self,
             triangles=tuple(pass_time(triangle, keep, variance) for triangle, variance in bank),
-            scores=drift.faded(self.scores, elapsed / self.model.relaxation),
+            scores=drift.discounted(self.scores, elapsed / self.model.relaxation),
             age=self.age + elapsed,
             unrelaxed=self.unrelaxed + elapsed,
         )
@@ -271,7 +271,7 @@ class Belief:
         noise = replace(self.noise, early=scatter_of_any([b for b in held if not b.rest]))
         assumed = noise.each if self.held_noise is None else self.held_noise
         later = replace(self, noise=noise, held=held, held_noise=assumed)
-        body, part = self.values[self.model.body], told(later.held)
+        body, part = self.values[self.model.body], informed(later.held)
         std = std_of_last(self.triangle, PARAMETERS)
         moved = has_moved(body, self.body, std, noise.each / assumed, part)
         if moved and is_due(self.age, block.elapsed):
@@ -297,7 +297,7 @@ class Belief:
             unrelaxed=self.unrelaxed,
         )
 
-    def besides(self, block: Block) -> FloatArray:
+    def non_payload_wrench(self, block: Block) -> FloatArray:
         """Return what the sensor reads in a block besides tool and payload, (6,) [N, N m]."""
         values = self.values.copy()
         values[self.model.body] = 0.0

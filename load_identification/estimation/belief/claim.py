@@ -124,12 +124,12 @@ class Claim:
         if puzzle and not judgement.identified[0]:
             reasons = (puzzle, *reasons)
         if judgement.identified[INERTIA].any():
-            values, warning, doubt = possible(
+            values, warning, refusal = possible(
                 self.parameters, values, covariance[BODY, BODY], self.settings.bounding_ellipsoid
             )
             warnings += warning
-            if doubt:
-                identified, reasons = np.zeros_like(identified), doubt
+            if refusal:
+                identified, reasons = np.zeros_like(identified), refusal
         return PayloadEstimate(
             stamp=stamp,
             frame=frame,
@@ -167,7 +167,7 @@ def explained(belief: Belief, batch: FilteredBatch) -> tuple[FloatArray, FloatAr
         return None
     offset = belief.knowledge.offset
     at = make_block(batch.select(usable), int(batch.stamps[0]))
-    read = belief.besides(at) - offset
+    read = belief.non_payload_wrench(at) - offset
     predicted = read - regressor(batch) @ belief.values[belief.model.body]
     return predicted, batch.wrench - offset - predicted
 

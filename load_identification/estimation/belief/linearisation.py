@@ -52,7 +52,7 @@ def thinned(held: tuple[Block, ...]) -> tuple[Block, ...]:
     return (*held[:k], merged(held[k], held[k + 1]), *held[k + 2 :])
 
 
-def told(blocks: Sequence[Block]) -> slice:
+def informed(blocks: Sequence[Block]) -> slice:
     """Return the places of what blocks can tell: of the mass alone where there is no torque."""
     return slice(4 if any(block.live[3:].any() for block in blocks) else 1)
 
@@ -80,7 +80,7 @@ def has_moved(
     noise : (2, 2) array
         That of now over the one assumed [-].
     part : slice
-        Of phi, which can be told.
+        Of phi, which are informed.
     """
     moved = np.any(np.abs(body - at)[part] > MOVED * _enough(body)[part])
     changed = np.maximum(noise, 1.0 / noise).max() > NOISE_MOVED

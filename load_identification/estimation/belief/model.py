@@ -156,7 +156,7 @@ class Model:
     def blur(self, block: Block, body: FloatArray, noise: FloatArray) -> FloatArray:
         """Return what noise of the accelerations adds to the information, (N + 10, N + 10).
 
-        On systematic errors and phi: where a gain and phi cannot be told apart, the noise is in
+        On systematic errors and phi: where a gain and phi cannot be distinguished, the noise is in
         the columns of both, and tells them no more apart.
 
         Parameters

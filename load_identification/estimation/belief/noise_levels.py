@@ -118,7 +118,7 @@ class NoiseLevels:
 
     @property
     def learned_enough(self) -> bool:
-        """Whether so much has been seen that a deviation can be told from noise."""
+        """Whether enough has been seen to distinguish a deviation from noise."""
         total = self.free.sum(axis=0)
         return bool(np.all((total >= LEARNED) | (total <= 0.0)) and total.any())
 
@@ -189,16 +189,16 @@ class NoiseLevels:
         mine = np.eye(2)[:, [int(block.rest)]]
         # Only what follows at once tells whether it is the same error that goes on.
         last = np.where(block.elapsed < FOLLOWS, self.last, np.nan)
-        # What is not seen does not fade.
-        fade = np.where(mine > 0.0, kept, 1.0)
+        # What is not seen is not forgotten.
+        kept_share = np.where(mine > 0.0, kept, 1.0)
         return replace(
             self,
-            residual=fade * self.residual + mine * by_group(residual**2),
-            lagged=fade * self.lagged + mine * by_group(residual * last),
-            free=fade * self.free + mine * free,
-            scatter=fade * self.scatter,
-            samples=fade * self.samples,
-            seen=fade * self.seen + mine * block.samples,
+            residual=kept_share * self.residual + mine * by_group(residual**2),
+            lagged=kept_share * self.lagged + mine * by_group(residual * last),
+            free=kept_share * self.free + mine * free,
+            scatter=kept_share * self.scatter,
+            samples=kept_share * self.samples,
+            seen=kept_share * self.seen + mine * block.samples,
             last=residual,
         )
 
@@ -231,9 +231,9 @@ def scatter_of_any(blocks: Sequence[Block]) -> FloatArray:
         scale = np.sqrt(np.diag(products)[:-1])
         scale[scale <= 0.0] = 1.0
         values, vectors = np.linalg.eigh(products[:-1, :-1] / np.outer(scale, scale))
-        told = values > SINGULAR * values[-1]
-        explained = (vectors[:, told].T @ (products[:-1, -1] / scale)) ** 2 / values[told]
-        left = free[group] - told.sum()
+        seen = values > SINGULAR * values[-1]
+        explained = (vectors[:, seen].T @ (products[:-1, -1] / scale)) ** 2 / values[seen]
+        left = free[group] - seen.sum()
         if left >= FEWEST:
             found[group] = max(products[-1, -1] - explained.sum(), 0.0) / left
     return found

@@ -82,7 +82,7 @@ NEAR = 4
 """Blocks about a change among which the sensor may have read zero."""
 
 UNDECIDED = 2.0
-"""After so long at rest or in motion [s] a little change that cannot be told widens intervals."""
+"""After so long at rest or in motion [s] a small change that stays unresolved widens intervals."""
 
 LASTING = 10.0
 """A misfit that is steady for so long is noise [s]."""
@@ -132,8 +132,8 @@ class ChangeDetection:
         self._late: deque[float] = deque()
         self.before: Belief | None = None
         """What was believed before the change that is being looked into."""
-        self.told_apart = True
-        """Whether load and offset were told apart by then."""
+        self.distinguished = True
+        """Whether load and offset were distinguished by then."""
         self._history: deque[tuple[Belief, Block]] = deque(maxlen=HELD)
         self._earlier: Belief | None = None
         self._earlier_age = 0.0
@@ -145,7 +145,7 @@ class ChangeDetection:
 
     @property
     def open_for(self) -> float:
-        """Since when it is not told what has changed [s]; 0: nothing has."""
+        """For how long a change has been unresolved [s]; 0: there is none."""
         return 0.0 if self.before is None else self._pending
 
     def why(self) -> str:
@@ -219,7 +219,7 @@ class ChangeDetection:
         for each in passed:
             self.before = self.before.after(each.elapsed, each.angle)
         self._bank = before
-        self.told_apart = offset_is_known(self.before, block.live)
+        self.distinguished = offset_is_known(self.before, block.live)
         self._near = [*passed[-NEAR // 2 :], *([] if passed else [block])]
         self.state = State.CHANGED
         self._recovery = Recovery()
@@ -242,7 +242,7 @@ class ChangeDetection:
         if len(self._near) < NEAR:
             self._near.append(block)
         same = self._recovery.update(self.before, block)
-        if same is not None and self.told_apart and self.state is State.CONTACT:
+        if same is not None and self.distinguished and self.state is State.CONTACT:
             return self._settle(Hypothesis.SAME, same)
         if self._steady <= SETTLING:
             return self.before
@@ -293,7 +293,7 @@ class ChangeDetection:
         load, offset, both = (
             misfit[h] for h in (Hypothesis.LOAD, Hypothesis.OFFSET, Hypothesis.BOTH)
         )
-        if not self.told_apart:
+        if not self.distinguished:
             # There is nothing to tell a change of one of them by.
             return Hypothesis.BOTH if chance[Hypothesis.BOTH] > PLAUSIBLE else None
         for same in (Hypothesis.SAME, Hypothesis.EARLIER):

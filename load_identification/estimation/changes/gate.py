@@ -18,7 +18,7 @@ SMALLEST = 2.5
 """A deviation of force or torque that is shorter, in standard deviations of a sample, is no event
 [-]."""
 
-DOUBT = 1.5
+NOISE_MARGIN = 1.5
 """Times its level, noise is allowed to be by the gate: it is not normal, nor the same all the time
 [-]."""
 
@@ -44,7 +44,7 @@ def over_gate(
     if not live.size or not size.max() > SMALLEST:
         return 0.0
     covariance = expected.covariance
-    noise = DOUBT * belief.noise.surely(block.rest)
+    noise = NOISE_MARGIN * belief.noise.surely(block.rest)
     unsure = belief.noise.unsure(block.rest)[GROUPS]
     if not belief.settled:
         # At first all that is believed stands on that noise.
@@ -57,7 +57,7 @@ def over_gate(
         covariance = covariance.copy()
         covariance[np.ix_(live, live)] += np.linalg.inv(information.T @ information)
     # What the accelerations of this block are off by.
-    moving = DOUBT * (block.blur @ belief.values[belief.model.body])
+    moving = NOISE_MARGIN * (block.blur @ belief.values[belief.model.body])
     covariance = covariance + np.diag(unsure * white) + moving.T @ moving
     ratios = []
     for channels in (live, live[GROUPS[live] == TORQUE]):

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.changes.gate import DOUBT
+from load_identification.estimation.changes.gate import NOISE_MARGIN
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.pose_errors import STANDARD_GRAVITY
@@ -29,7 +29,7 @@ SLIPPED = 'slipped, its mass is as before'
 """What is known of a slip besides that the load has changed."""
 
 KNOWN_MASS = 0.02
-"""A standard deviation of the mass, before and after, up to which a slip can be told from another
+"""A standard deviation of the mass, before and after, up to which a slip is known from another
 load [-]."""
 
 AS_WELL = 4.0
@@ -81,7 +81,7 @@ class Candidate:
     @property
     def misfit(self) -> float:
         """Squared residuals since in the noise allowed for, chi-square if the hypothesis holds."""
-        return (float(self.belief.triangle[-1, -1] ** 2) - self.before) / DOUBT**2
+        return (float(self.belief.triangle[-1, -1] ** 2) - self.before) / NOISE_MARGIN**2
 
     def after(self, block: Block) -> Candidate:
         """Return the candidate carried on to the time of a block."""

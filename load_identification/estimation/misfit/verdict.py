@@ -44,11 +44,11 @@ EXPLAINED = 2.0
 BETTER, CLEARER = 6.0, 3.0
 """By so much less must it leave than payload and offset alone, and than any other cause [-]."""
 
-DOUBTFUL = 8.0
+SUSPICIOUS = 8.0
 """By so much less must a cause leave than payload and offset alone to be in question [-]."""
 
 FEWEST, ALL_ROUND = 20, 3
-"""Blocks, and directions of gravity in S, that anything may be told from."""
+"""Blocks, and directions of gravity in S, from which a verdict is given."""
 
 FEWEST_POSES = 8
 """As `FEWEST`, of poses at rest: each is another."""
@@ -56,14 +56,14 @@ FEWEST_POSES = 8
 AMPLE, LARGE = 60, 20.0
 """Blocks, and a misfit [-], from which on that no cause explains it is worth a word."""
 
-FEWEST_IN_DOUBT = 3
+FEWEST_TO_SUSPECT = 3
 """Blocks from which on payload and offset do not explain everything."""
 
 KNOWN_FACTOR, KNOWN_ANGLE = 0.3, 0.1
 """Largest standard deviation of a factor [-], and of an angle [rad], that is said."""
 
 FARTHEST, LIGHTEST = 2.0, 0.1
-"""No centre of mass is so far from the sensor [m], of a load of a mass that can be told [kg]."""
+"""No centre of mass is so far from the sensor [m], of a load whose mass can be determined [kg]."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class Verdict:
         The cause that explains it, None where none does or nothing is to be explained.
     words : str
         That in words, with numbers, and what to do.
-    doubt : Kind or None
-        A cause that would explain it, be it told from others or not.
+    suspected : Kind or None
+        A cause that would explain it, whether or not others would as well.
     puzzling : bool
         It is large through ample motion, and no cause explains even most of it.
     """
@@ -88,7 +88,7 @@ class Verdict:
     misfit: float
     kind: Kind | None = None
     words: str = ''
-    doubt: Kind | None = None
+    suspected: Kind | None = None
     puzzling: bool = False
 
 
@@ -112,10 +112,10 @@ def judged(
     robot : Robot, optional
         That whose joints have moved the sensor.
     fewest : int
-        Blocks that anything may be told from.
+        Blocks from which a verdict is given.
     """
     count = len(evidence.wrench)
-    if count < FEWEST_IN_DOUBT:
+    if count < FEWEST_TO_SUSPECT:
         return Verdict(np.nan)
     scale = ordinary(evidence, noise, field)
     task = problem(evidence, scale, float(np.linalg.norm(gravity)))
@@ -132,11 +132,11 @@ def judged(
         # Joints are seldom wrong, and to try them takes a tenth of a second.
         found.append(joint_trial(task, evidence, robot))
     best, second = (found := sorted(found, key=lambda trial: trial.left))[:2]
-    doubted = next(trial for trial in found if trial.kind not in ELSEWHERE)
-    in_doubt = doubted.left < min(EXPLAINED, now / DOUBTFUL) and not doubted.small
+    likeliest = next(trial for trial in found if trial.kind not in ELSEWHERE)
+    suspected = likeliest.left < min(EXPLAINED, now / SUSPICIOUS) and not likeliest.small
     nothing = Verdict(
         now if enough else np.nan,
-        doubt=doubted.kind if in_doubt else None,
+        suspected=likeliest.kind if suspected else None,
         puzzling=enough and count >= AMPLE and now > LARGE and best.left > now / CLEARER,
     )
     std = best.std(count / round_about)
@@ -154,7 +154,7 @@ def judged(
         np.sqrt(np.mean((least_squares(*rows) * scale).reshape(-1, 2, 3) ** 2, axis=(0, 2)))
         for rows in ((task.matrix, task.wrench), best.rows())
     ]
-    return Verdict(now, best.kind, words.with_residuals(said, *left), nothing.doubt)
+    return Verdict(now, best.kind, words.with_residuals(said, *left), nothing.suspected)
 
 
 def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatArray:
@@ -204,9 +204,9 @@ class MisfitMonitor:
         return self.named.words
 
     @property
-    def doubt(self) -> str:
+    def suspicion(self) -> str:
         """What would explain it and is neither named nor refuted, in words; empty: nothing."""
-        return words.doubt(self._last.doubt.value) if self._last.doubt else ''
+        return words.suspected(self._last.suspected.value) if self._last.suspected else ''
 
     @property
     def puzzle(self) -> str:

@@ -44,9 +44,9 @@ UNITS = {
 """What a factor between torque and force may come from."""
 
 
-def doubt(kind: str) -> str:
+def suspected(kind: str) -> str:
     """Say that a cause, in words, would explain what no payload explains."""
-    return f'the set-up is in doubt ({kind}?): no payload explains what is measured; go on moving'
+    return f'the set-up may be wrong ({kind}?): no payload explains what is measured; go on moving'
 
 
 def with_residuals(cause: str, before: FloatArray, after: FloatArray) -> str:

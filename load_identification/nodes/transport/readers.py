@@ -322,8 +322,8 @@ class LoadReader:
 
     def waiting_for(self, frame: str = '') -> str:
         """Return what has not come yet, or not in the frame of the wrenches; empty: all has."""
-        told = [self._by_driver] if self._driver_told else []
-        needed = [each.topic for each in (self._offset, self._total, *told)]
+        by_driver = [self._by_driver] if self._driver_told else []
+        needed = [each.topic for each in (self._offset, self._total, *by_driver)]
         missing = [topic for topic in needed if topic not in self._frames]
         if missing:
             return f'{", ".join(missing)}: does estimator_node run, and have wrenches and motion?'

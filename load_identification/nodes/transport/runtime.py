@@ -227,7 +227,7 @@ def run(make: Callable[[], Program]) -> int:
     make : callable
         Makes the program; a LoadIdentificationError it raises ends the process with status 2.
     """
-    ended = _told_to_end()
+    ended = _end_requested()
     program: Program | None = None
     try:
         _initialize()
@@ -261,15 +261,15 @@ def _warn_of_misplaced(nodes: Sequence[Node], words: Sequence[str]) -> None:
             continue
         try:
             sections = [(name, list(values)) for name, values in read_sections(Path(file))]
-            told = [f'{file}: {sentence}' for sentence in misplaced(sections, running)]
+            warnings = [f'{file}: {sentence}' for sentence in misplaced(sections, running)]
         except ParameterError as error:
             # rcl has read it; what it takes and we do not is no reason to end.
-            told = [str(error)]
-        for sentence in told:
+            warnings = [str(error)]
+        for sentence in warnings:
             nodes[0].get_logger().warning(sentence)
 
 
-def _told_to_end() -> Callable[[], bool]:
+def _end_requested() -> Callable[[], bool]:
     """Return a function that tells whether SIGINT or SIGTERM has come.
 
     The handlers of rclpy shut the context down under whatever is running, which then fails;

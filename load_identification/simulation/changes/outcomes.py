@@ -33,7 +33,7 @@ class Outcome:
     ----------
     noticed : float
         From the change to its notice [s]; NaN: never.
-    told : float
+    named : float
         From the motion after the change to the right answer [s]; NaN: never.
     wrong : bool
         Another answer was given before.
@@ -48,7 +48,7 @@ class Outcome:
     """
 
     noticed: float
-    told: float
+    named: float
     wrong: bool
     early: bool
     held: int
@@ -70,7 +70,7 @@ def judged(estimate: PayloadEstimate, load: InertialParameters) -> tuple[int, in
 def outcome(run: Run) -> Outcome:
     """Carry a run through the estimator and look at it every `STEP`."""
     stage = settings.payload_estimator(Parameters())
-    noticed = told = np.nan
+    noticed = named = np.nan
     wrong = early = False
     now_held = now_claimed = held = claimed = 0
     error = std = np.nan
@@ -85,8 +85,8 @@ def outcome(run: Run) -> Outcome:
         elif event.number and np.isnan(noticed):
             # With the first sample after the block that shows it.
             noticed = (event.stamp + OUTPUT_NS) * 1e-9 + run.delay - run.changed
-        if kind is run.change.truth and np.isnan(told):
-            told = now - run.moved
+        if kind is run.change.truth and np.isnan(named):
+            named = now - run.moved
         wrong |= now < run.moved + 3.0 and kind in CLAIMS and kind is not run.change.truth
         estimate = stage.estimate() if run.changed + due < now <= run.moved + 3.0 + STEP else None
         if estimate is not None:
@@ -94,4 +94,4 @@ def outcome(run: Run) -> Outcome:
             held, claimed = held + now_held, claimed + now_claimed
             error = float(estimate.values[0] - run.change.load[1].mass)
             std = float(estimate.std[0])
-    return Outcome(noticed, told, wrong, early, now_held, now_claimed, held, claimed, error, std)
+    return Outcome(noticed, named, wrong, early, now_held, now_claimed, held, claimed, error, std)

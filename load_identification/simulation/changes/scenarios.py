@@ -117,7 +117,7 @@ class Result:
 
 
 def timing(path: Path, change: Change, rng: np.random.Generator) -> tuple[float, float]:
-    """Return when the change comes, and from when on it can be told [s]."""
+    """Return when the change comes, and from when on it can be identified [s]."""
     holds, begins = path.motion.holds, path.motion.trajectory.begins
     if not holds:
         changed = EARLIEST + rng.uniform(0.0, 0.3)
