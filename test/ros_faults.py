@@ -101,8 +101,8 @@ def assert_passes(
     during = (times >= BEGIN) & (times < END + 1.0)
     found = times[np.array(said) & during]
     after = times[np.array(well) & (times >= END)]
-    record_property('said after', f'{found[0] - BEGIN:.1f}' if len(found) else '–')
-    record_property('well again after', f'{after[0] - END:.1f}' if len(after) else 'never')
+    record_property('reported after', f'{found[0] - BEGIN:.1f}' if len(found) else '–')
+    record_property('recovered after', f'{after[0] - END:.1f}' if len(after) else 'never')
     record_property('worst error', f'{errors.max():.1f}')
     assert errors.max() < 4.0, [
         (round(t, 2), round(e, 1)) for t, e in zip(times, errors, strict=True) if e > 4.0

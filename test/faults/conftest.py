@@ -1,10 +1,10 @@
-"""The table of the faults tested: what was said, and how soon all was well again."""
+"""The table of the faults tested: what was reported, and how soon it recovered."""
 
 from __future__ import annotations
 
 from typing import Any
 
-COLUMNS = ('fault', 'processes', 'said after', 'well again after', 'worst error')
+COLUMNS = ('fault', 'processes', 'reported after', 'recovered after', 'worst error')
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -25,7 +25,7 @@ ZERO, CURVED = 4.0, 0.1
 by from block to block [-]."""
 
 
-SLIPPED = 'slipped, its mass is as before'
+SLIPPED = 'slipped, its mass is unchanged'
 """What is known of a slip besides that the load has changed."""
 
 KNOWN_MASS = 0.02
