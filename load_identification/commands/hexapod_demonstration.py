@@ -61,7 +61,7 @@ class Machine:
     process : NodeProcess
         Process of the nodes; the demonstration ends with it.
     speed : float
-        Speed relative to real time, by the stamps.
+        Factor by which it runs faster than the stamps.
     """
 
     def __init__(self, node: Node, monitor: Monitor, process: NodeProcess, speed: float) -> None:

@@ -165,7 +165,7 @@ def _shown(default: object) -> str:
 def nobodys(sections: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, list[str]]]:
     """Return the sections of a parameter file with names that match no node here.
 
-    Each comes with those of its parameters that belong to this package; others are left out.
+    Each comes with its parameters of this package; a section without any is left out.
     """
     named = []
     for section, names in sections:

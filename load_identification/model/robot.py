@@ -260,7 +260,7 @@ def sensor_axes() -> tuple[RotationAxis, ...]:
 
 
 def joint_axes(robot: Robot, position: FloatArray) -> tuple[RotationAxis, ...]:
-    """Return the axes of the revolute joints.
+    """Return the axes of the joints that rotate.
 
     Parameters
     ----------

@@ -28,9 +28,8 @@ ELLIPSOID_95 = 2.7954834829151074
 """Semi-axis of a 95 % ellipsoid, in standard deviations: chi-square, 3 degrees of freedom."""
 
 LARGEST_ANGLE = np.deg2rad(30.0)
-"""Half-angle of the widest meaningful cone [rad]. Beyond it, the gap of the moments is about two
-standard deviations: the axis has little meaning and its angle is no longer computed to first
-order."""
+"""Half-angle of the widest meaningful cone [rad]. Beyond it, the moments are about two standard
+deviations of their gap apart: the axis means little, its angle is not valid to first order."""
 
 FOLLOWED_FROM = 6.0
 """Least gap of moments, in its standard deviations, at which axes are followed without smoothing.
@@ -195,7 +194,6 @@ def axis_cones(
     ----------
     principal : moments and axes.
     turned : (6, 6) covariance of the inertia in these axes.
-    shown : (3, 3) each cone opens to the side of this axis.
     shown : (3, 3) axes that the cones open towards.
     """
     first, second, third = (_cone(k, principal, turned, shown[:, k]) for k in range(3))

@@ -27,7 +27,7 @@ DURATION = 14.0
 """Duration of the whole motion, which ends sooner once all is identified [s]."""
 
 HIGHEST_FREQUENCY = 1.5
-"""Highest frequency of the sines: acceleration shows inertia; the filter rolls off from 5 [Hz]."""
+"""Highest frequency of the sines: acceleration excites inertia; the filter rolls off at 5 [Hz]."""
 
 DRAWS = 24
 """Random motions, of which the most informative one is used."""

@@ -135,7 +135,7 @@ class RecursiveLeastSquares:
         self._current.add(matrix[usable], values[usable])
 
     def end_block(self, elapsed: float) -> None:
-        """End the current block and update the time by `elapsed` seconds."""
+        """End the current block and apply the time update over `elapsed` seconds."""
         self._noise = self.solve().noise
         least = float(np.exp(-elapsed / self._forgetting_time))
         for average in self._averages:

@@ -30,6 +30,7 @@ class SquareRootInformation:
     """The upper triangle [R z; 0 r] to which QR reduces all rows [A y] seen so far.
 
     For any x, the sum of squares over all those rows is ||R x - z||² + r².
+
     Parameters
     ----------
     size : int
@@ -73,7 +74,7 @@ class SquareRootInformation:
         return float(misfit @ misfit + self._triangle[-1, -1] ** 2)
 
     def random_walk(self, variance: FloatArray) -> None:
-        """Update the time of unknowns that follow a random walk; see `pass_time`.
+        """Apply the time update of a random walk of the unknowns; see `pass_time`.
 
         Parameters
         ----------

@@ -42,10 +42,10 @@ def combine(triangle: FloatArray, rows: FloatArray) -> FloatArray:
 
 
 def pass_time(triangle: FloatArray, keep: FloatArray, variance: FloatArray) -> FloatArray:
-    """Update the time of the first k unknowns: x becomes keep x + w, w of the given variances.
+    """Apply a time update: the first k unknowns x become keep x + w, w of the given variances.
 
-    This is the time update of the square-root information filter: w enters as further unknowns and
-    QR eliminates it. Only the first k rows hold these unknowns, so that the cost is small.
+    It is that of the square-root information filter: w enters as further unknowns and QR
+    eliminates it. Only the first k rows hold these unknowns, so that the cost is small.
 
     Parameters
     ----------

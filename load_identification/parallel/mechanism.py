@@ -15,7 +15,7 @@ TOLERANCE = 1e-12
 """Largest difference of leg lengths at which a pose counts as found [m]."""
 
 MOST_ITERATIONS = 20
-"""Most iterations: from sample to sample, Newton needs two or three; more do not converge."""
+"""Most iterations: from sample to sample, Newton needs two or three; more means failure."""
 
 CHUNK = 100
 """Samples solved at once, each from the last pose before them: 0.1 s at 1 kHz."""

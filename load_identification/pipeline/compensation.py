@@ -34,7 +34,7 @@ Batch = TypeVar('Batch', JointBatch, WrenchBatch)
 
 
 class LoadTakenOff:
-    """What a wrench contains besides contact: offset, tool and payload.
+    """The part of a wrench to subtract, which leaves contact: offset, tool and payload.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def _with_known_inertia(estimate: PayloadEstimate, tool: FloatArray) -> FloatArr
     if not estimate.identified[4:].all():
         body[4:] = tool[4:]
         mass = estimate.parameters[0]
-        # A payload just saved as the tool leaves a mass of zero, or a rounding error below it.
+        # After the payload is saved as the tool, the rest is zero to the last bit.
         if mass > 0.0:
             center = estimate.parameters[1:4] / mass
             point = InertialParameters.from_center_of_mass(mass, center, np.zeros((3, 3)))

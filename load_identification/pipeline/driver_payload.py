@@ -117,7 +117,7 @@ class DriverPayload:
     def watch(self, batch: FilteredBatch) -> bool:
         """Process samples with the driver's share added back; return whether to hold them back.
 
-        A change ends once the wrench has stepped, or too late for it to step any more.
+        A change ends once the wrench has stepped, or when it is too late for a step.
         """
         if self._recent and batch.stamps[0] <= self._recent[-1].stamps[-1]:
             self._recent.clear()

@@ -126,7 +126,7 @@ class _Layout:
     ) -> StreamedRecording:
         """Return a recording that is read again, without incomplete or missing velocities.
 
-        Velocities of a joint are missing too if all are zero although the joint moves.
+        They also count as missing if all are zero although the joint moves.
         """
         joints, k = self.joints, len(self.joints)
         way = self.most - self.least

@@ -94,7 +94,7 @@ def show_whole_time(ax: Axes, recorder: Recorder) -> None:
 
 
 def mark_changes(axes: Sequence[Axes], recorder: Recorder) -> None:
-    """Draw a line at each change, except where something was identified or lost."""
+    """Draw a line at each change; events of identification or its loss are no changes."""
     for event in recorder.events:
         if not event.words.endswith((FOUND, LOST)):
             for ax in axes:

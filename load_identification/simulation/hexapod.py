@@ -68,7 +68,8 @@ def leg_states(
     """Return the readings of the leg sensors while a body follows a motion.
 
     They are inverse dynamics with massless legs, plus friction and noise; `REST` follows the
-    motion."""
+    motion.
+    """
     rng = np.random.default_rng(seed)
     times = np.arange(int((motion.duration + REST) * RATE)) / RATE
     length, rate, force = leg_run(mechanism, body, motion, times)

@@ -102,7 +102,7 @@ def _moved(node: Node, arm: GuidedArm, monitor: Monitor) -> int:
             monitor.update(0.0)
             time.sleep(PERIOD)
         except KeyboardInterrupt:
-            # A Ctrl-C of the terminal: the program stops the arm, which must run until then.
+            # Ctrl-C also reaches the program, which stops the arm: keep the arm alive until then.
             interrupted = True
     if interrupted:
         raise KeyboardInterrupt

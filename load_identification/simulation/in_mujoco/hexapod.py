@@ -58,8 +58,8 @@ def draw_load(rng: np.random.Generator) -> InertialParameters:
 class LegFriction:
     """Friction in the legs: Coulomb, viscous, and the excess at low speed.
 
-    Dry friction is at most coulomb(t) + excess exp(-(v / stribeck_speed)²) and can hold a leg at
-    rest. The rest is viscous v. Here, coulomb(t) = level (1 + swing sin(2 π t / period + phase)).
+    Dry friction is at most coulomb(t) + excess exp(-(v / stribeck_speed)²). It holds a leg at
+    rest. Viscous friction: viscous v. coulomb(t) = level (1 + swing sin(2 π t / period + phase)).
 
     Attributes
     ----------

@@ -34,8 +34,8 @@ BODIES = {
 }
 """Mass, centre of mass and moments about it [kg, m, kg m²].
 
-Armstrong, Khatib and Burdick 1986 weighed the masses of links 2 to 6. All other values are chosen
-at the size that they found.
+The masses of links 2 to 6 are those weighed by Armstrong, Khatib and Burdick 1986. All other
+values are chosen, of the size that they found.
 """
 
 ROTORS = (0.8, 2.3, 0.6, 0.18, 0.16, 0.18)
