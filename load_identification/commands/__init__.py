@@ -1,1 +1,1 @@
-"""The programs: arguments, calls, printing."""
+"""Command-line programs: arguments, calls, printed output."""

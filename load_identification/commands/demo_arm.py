@@ -1,4 +1,4 @@
-"""The arm of the demonstration: simulated beforehand, then published in real time."""
+"""The arm of the demonstration: simulated in advance, then published in real time."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from load_identification.typing_aliases import FloatArray
 SENSOR_FRAME = 'ft_sensor'
 
 RATE = 1000.0
-"""Joint states and wrenches per second [Hz]."""
+"""Sampling rate of joint states and wrenches [Hz]."""
 
 VELOCITY_SHARE = 0.6
-"""Part of the joints' velocity limits that the rich motion uses."""
+"""Share of the joints' velocity limits that the rich motion uses."""
 
 RICH_MOTION = 13.0
-"""[s]"""
+"""Duration of the rich motion [s]."""
 
 MOTION_SEED = 1
 
@@ -39,12 +39,12 @@ PHASES = ('at rest', "the paper's move", 'rich motion')
 """The pieces of `puma_trajectory`."""
 
 LEAD = 0.5
-"""Time between description and first sample, so that the first ones find it read [s]."""
+"""Time between description and first sample, in which nodes read the description [s]."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What is to be found: the payload, and the offset (6,) of the raw wrench [N, N m]."""
+    """True payload, and true offset (6,) of the raw wrench [N, N m]."""
 
     payload: InertialParameters
     offset: FloatArray
@@ -52,7 +52,7 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """All that the arm will publish, and the truth behind it.
+    """All data that the arm publishes, and the true values.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Simulation:
         URDF.
     recording : Recording
     phase_ends : (3,) array
-        When each of `PHASES` ends [s].
+        End of each of `PHASES` [s].
     truth : Truth
     """
 
@@ -71,12 +71,12 @@ class Simulation:
 
     @property
     def duration(self) -> float:
-        """[s]"""
+        """Duration [s]."""
         return float(self.phase_ends[-1])
 
     @property
     def motion_start(self) -> float:
-        """When the arm begins to move [s]."""
+        """Time at which the arm begins to move [s]."""
         return float(self.phase_ends[0])
 
     def phase(self, elapsed: float) -> str:
@@ -85,7 +85,7 @@ class Simulation:
 
 
 def simulate_arm(seed: int) -> Simulation:
-    """Simulate the whole demonstration; the seed is that of the sensors' noise."""
+    """Simulate the whole demonstration; `seed` is that of the sensor noise."""
     description = puma_description()
     robot = Robot(description, SENSOR_FRAME)
     limits = VELOCITY_SHARE * robot.velocity_limits
@@ -100,7 +100,7 @@ def simulate_arm(seed: int) -> Simulation:
 
 
 class ArmPublisher(InputPublisher):
-    """Publishes the simulated samples, each when the clock has reached its stamp.
+    """Publish each simulated sample when the clock has reached its stamp.
 
     Parameters
     ----------
@@ -112,9 +112,9 @@ class ArmPublisher(InputPublisher):
         recording = simulation.recording
         super().__init__(node, recording.names, recording.frame)
         self.published = 0
-        """Joint states published, and wrenches."""
+        """Number of published joint states, and of published wrenches."""
         self.base = 0
-        """What is added to the stamps of the simulation [ns]."""
+        """Offset added to the stamps of the simulation [ns]."""
         self._simulation, self._recording = simulation, recording
         self._begin = 0
 
@@ -124,14 +124,14 @@ class ArmPublisher(InputPublisher):
         return (time.monotonic_ns() - self._begin) / NS
 
     def start(self) -> None:
-        """Publish the description, and let the first sample be due after `LEAD`."""
+        """Publish the description and schedule the first sample after `LEAD`."""
         self.describe(self._simulation.description)
         lead = int(LEAD * NS)
-        # A clock that is set while the arm moves must not tear its motion apart.
+        # The monotonic clock keeps the motion continuous when the system clock is set.
         self._begin, self.base = time.monotonic_ns() + lead, time.time_ns() + lead
 
     def publish_due(self) -> bool:
-        """Publish the samples that are due; tell whether there are more to come."""
+        """Publish the samples that are due; return whether more follow."""
         stamps = self._recording.stamps
         due = int(np.searchsorted(stamps, time.monotonic_ns() - self._begin, side='right'))
         for k in range(self.published, due):

@@ -1,4 +1,4 @@
-"""The pipeline of the demonstration: started, waited for, and kept apart from everybody else's."""
+"""The pipeline of the demonstration: start it, wait for it, and isolate it from others."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.publishers import JOINT_STATES, WRENCH
 
 DISCOVERY = 1.5
-"""Time given to publishers of others to be seen, before anything is started [s]."""
+"""Time to discover other publishers before anything is started [s]."""
 
 START_DEADLINE = 20.0
-"""Time given to the pipeline to subscribe [s]."""
+"""Longest time until the pipeline has subscribed [s]."""
 
 
 class DemoError(LoadIdentificationError):
-    """The demonstration cannot run, or not go on."""
+    """The demonstration cannot run or continue."""
 
 
 @contextmanager
 def demo_node(name: str, argv: Sequence[str]) -> Iterator[Node]:
-    """Make the node of a demonstration, with the ROS arguments of its command line."""
+    """Make the node of a demonstration from the ROS arguments of its command line."""
     rclpy.init(args=list(argv), signal_handler_options=SignalHandlerOptions.NO)
     node = Node(name, namespace=NAMESPACE, start_parameter_services=False)
     try:
@@ -44,22 +44,22 @@ def demo_node(name: str, argv: Sequence[str]) -> Iterator[Node]:
 
 
 class Published(Protocol):
-    """What publishes the samples of a simulated machine."""
+    """Publisher of a simulated machine's samples."""
 
     @property
     def unheard(self) -> Sequence[str]:
-        """Topics that nobody has subscribed to yet."""
+        """Topics without a subscriber."""
 
 
 class NodeProcess:
-    """An executable of the nodes in a process of its own, ended on leaving the context.
+    """An executable of the nodes in its own process, ended on leaving the context.
 
     Parameters
     ----------
     program : str
         Console script of the package.
     parameters : mapping
-        Of ROS parameters.
+        ROS parameters.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class NodeProcess:
         self._program = program
         arguments = [part for k, v in (parameters or {}).items() for part in ('-p', f'{k}:={v}')]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed in __exit__
-        # Offset and tool of a real robot are not to be read, nor written over.
+        # Keeps offset and tool of a real robot from being read or overwritten.
         self._home = tempfile.TemporaryDirectory(prefix='load_demo-')
         command = (sys.executable, '-m', 'load_identification.nodes.transport.entry', program)
         self._process = subprocess.Popen(
@@ -93,13 +93,13 @@ class NodeProcess:
         self._home.cleanup()
 
     def output(self) -> str:
-        """Return all that it has written."""
+        """Return its whole output."""
         size = os.fstat(self._log.fileno()).st_size
-        # Not read: the process writes where the file's position is.
+        # pread, because reading would move the file position at which the process writes.
         return os.pread(self._log.fileno(), size, 0).decode(errors='replace').strip()
 
     def check(self) -> None:
-        """Raise DemoError if it has ended."""
+        """Raise DemoError if the process has ended."""
         status = self._process.poll()
         if status is not None:
             raise DemoError(
@@ -108,16 +108,16 @@ class NodeProcess:
 
 
 def refuse_others(node: Node, monitor: Monitor, started: bool, own_pipeline: bool) -> None:
-    """Raise DemoError if somebody else publishes what the arm does, or what we listen to.
+    """Raise DemoError if others publish the arm's topics, or the pipeline's that we read.
 
     Parameters
     ----------
     node : Node
     monitor : Monitor
     started : bool
-        Whether our own publishers are among those seen.
+        Whether our own publishers are already visible.
     own_pipeline : bool
-        Whether the only pipeline is to be ours.
+        Whether only our own pipeline may run.
     """
     domain = node.context.get_domain_id()
     for topic in (JOINT_STATES, WRENCH):
@@ -134,7 +134,7 @@ def refuse_others(node: Node, monitor: Monitor, started: bool, own_pipeline: boo
 
 
 def look_out(node: Node, monitor: Monitor, own_pipeline: bool) -> None:
-    """Wait until others would have been seen; raise DemoError if there are any."""
+    """Wait until others would be discovered; raise DemoError if there are any."""
     end = time.monotonic() + DISCOVERY
     while time.monotonic() < end:
         refuse_others(node, monitor, False, own_pipeline)
@@ -144,7 +144,7 @@ def look_out(node: Node, monitor: Monitor, own_pipeline: bool) -> None:
 def wait_for_pipeline(
     node: Node, arm: Published, monitor: Monitor, pipeline: NodeProcess | None
 ) -> None:
-    """Wait until the pipeline hears the arm and is heard; raise DemoError where it is not."""
+    """Wait until pipeline and arm are connected; raise DemoError if they do not connect."""
     end = time.monotonic() + START_DEADLINE
     while arm.unheard or not monitor.publishers:
         if pipeline is not None:

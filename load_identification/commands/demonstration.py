@@ -1,4 +1,4 @@
-"""What `load_demo` does: a simulated arm, identified live over ROS, judged by the truth."""
+"""Run `load_demo`: identify a simulated arm's payload live over ROS and compare with the truth."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from load_identification.commands.report_live import LiveRecorder
 from load_identification.nodes.client.monitor import Monitor
 
 PERIOD = 0.002
-"""Between two looks at what is due [s]."""
+"""Interval between checks for due samples [s]."""
 
 LISTENING = 0.01
-"""Between two looks at what the pipeline says [s]."""
+"""Interval between reads of the pipeline's topics [s]."""
 
 CHECKING = 1.0
-"""Between two looks at who else publishes [s]."""
+"""Interval between checks for other publishers [s]."""
 
 QUIET, QUIET_DEADLINE = 0.3, 3.0
-"""The last estimate has come when no newer one follows for so long; waited for at most [s]."""
+"""Time without a newer estimate after which the last one has arrived; longest wait for it [s]."""
 
 
 def play(
@@ -41,7 +41,7 @@ def play(
     view: View,
     check: Callable[[], None],
 ) -> None:
-    """Publish the samples in real time while listening, then hear the last estimate."""
+    """Publish the samples in real time while listening, then wait for the last estimate."""
     listening = checking = -1.0
     arm.start()
     while arm.publish_due():
@@ -66,15 +66,15 @@ def play(
 def demonstrate(
     node: Node, seed: int, own_pipeline: bool, console: Console, report: Path | None = None
 ) -> bool:
-    """Run the whole demonstration and tell whether the estimate holds.
+    """Run the whole demonstration and return whether the estimate holds.
 
     Parameters
     ----------
     node : Node
     seed : int
-        Of the sensors' noise.
+        Seed of the sensor noise.
     own_pipeline : bool
-        Start one, rather than feed that of somebody else.
+        Whether to start a pipeline, instead of feeding one that already runs.
     console : rich.console.Console
     report : Path, optional
         Folder for a report.
@@ -96,7 +96,7 @@ def demonstrate(
             wait_for_pipeline(node, arm, monitor, pipeline)
 
         def check() -> None:
-            # Again and again: under load others are discovered late.
+            # Repeated, because under load others are discovered late.
             refuse_others(node, monitor, True, own_pipeline)
             if pipeline is not None:
                 pipeline.check()
@@ -117,7 +117,7 @@ def demonstrate(
     judgement = judge(simulation.truth, monitor.estimate)
     print_result(console, simulation, arm, monitor, judgement)
     if live is not None and report is not None:
-        # Not above: Matplotlib takes half a second to import.
+        # Imported here because Matplotlib takes half a second.
         from load_identification.report.report import write_report
 
         live.finish()
@@ -127,7 +127,7 @@ def demonstrate(
 
 
 def introduce(console: Console, node: Node, simulation: Simulation, seed: int) -> None:
-    """Say what is going to happen."""
+    """Print an introduction."""
     mass = simulation.truth.payload.mass
     console.print(
         f'A simulated PUMA-like arm carries an aluminium block of {mass:.3f} kg on its wrist '

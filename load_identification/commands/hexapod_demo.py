@@ -1,4 +1,4 @@
-"""The command `hexapod_demo`: a simulated hexapod, its load identified live over ROS topics."""
+"""The command `hexapod_demo`: identify the load of a simulated hexapod live over ROS topics."""
 
 from __future__ import annotations
 

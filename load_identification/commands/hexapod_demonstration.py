@@ -1,4 +1,4 @@
-"""What `hexapod_demo` does: a simulated hexapod, its load identified live over ROS topics.
+"""Run `hexapod_demo`: identify the load of a simulated hexapod live over ROS topics.
 
 The platform moves alone, becomes the tool, and moves again with a load on it.
 """
@@ -45,28 +45,28 @@ from load_identification.simulation.hexapod import (
 )
 
 DEADLINE = 60.0
-"""Time given to a service to answer [s]."""
+"""Longest time for a service to answer [s]."""
 
 PERIOD = 0.005
-"""Between two looks at what is due [s]."""
+"""Interval between checks for due samples [s]."""
 
 
 class Machine:
-    """The simulated machine on /joint_states, and what the nodes say of it.
+    """The simulated machine on /joint_states, and the messages of the nodes.
 
     Parameters
     ----------
     node : Node
     monitor : Monitor
     process : NodeProcess
-        That of the nodes: where it ends, so does the demonstration.
+        Process of the nodes; the demonstration ends with it.
     speed : float
-        How many times faster than the stamps say.
+        Factor by which it runs faster than the stamps.
     """
 
     def __init__(self, node: Node, monitor: Monitor, process: NodeProcess, speed: float) -> None:
         self.two_step: dict[str, float] = {}
-        """Values and deviations of the recursive two steps, as `hexapod_node` reports them."""
+        """Values and deviations of the recursive two steps, as reported by `hexapod_node`."""
         self._node, self._monitor, self._process, self._speed = node, monitor, process, speed
         self._publisher = node.create_publisher(JointState, JOINT_STATES, STREAM_QOS)
         self._diagnostics = DrainedSubscription(node, DiagnosticArray, '/diagnostics', STREAM_QOS)
@@ -74,19 +74,19 @@ class Machine:
 
     @property
     def unheard(self) -> list[str]:
-        """Topics that nobody has subscribed to yet."""
+        """Topics without a subscriber."""
         return [] if self._publisher.get_subscription_count() else [JOINT_STATES]
 
     def play(
         self, legs: EffortBatch, show: Callable[[float], None], services: Sequence[str] = ()
     ) -> None:
-        """Publish leg states when due; once the motion is over, call services in turn.
+        """Publish leg states when due; after the motion, call services in turn.
 
         Parameters
         ----------
         legs : EffortBatch
         show : callable
-            Told again and again how far it has come [s].
+            Called repeatedly with the time of the motion [s].
         services : sequence of str
         """
         message = JointState(name=list(legs.names))
@@ -105,7 +105,7 @@ class Machine:
             done = due
             self.listen(clock / NS)
             show(clock / NS)
-            # Half of the rest is for the last samples of the motion to arrive.
+            # Half of the rest is for the motion's last samples to arrive.
             if future is None and waiting and clock > still + round(0.5 * REST * NS):
                 future = self._call(waiting.pop(0))
             if future is not None and future.done():
@@ -125,9 +125,9 @@ class Machine:
         return client.call_async(Trigger.Request())
 
     def listen(self, elapsed: float) -> None:
-        """Take in what the nodes have said by now."""
+        """Read the messages of the nodes."""
         self._process.check()
-        # On a busy machine others may be heard long after our own nodes.
+        # On a busy machine, others may be discovered long after our own nodes.
         refuse_others(self._node, self._monitor, started=True, own_pipeline=True)
         rclpy.spin_once(self._node, timeout_sec=0.0)
         self._monitor.update(elapsed)
@@ -144,7 +144,7 @@ class Machine:
 def demonstrate(
     node: Node, path: Path, duration: float, seed: int, speed: float, console: Console
 ) -> bool:
-    """Run the whole demonstration and tell whether the estimate holds.
+    """Run the whole demonstration and return whether the estimate holds.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def demonstrate(
     console.print(f'Sinusoids of {degrees} degrees in roll, pitch and yaw, within the limits')
     monitor = Monitor(node)
     look_out(node, monitor, own_pipeline=True)
-    # The simulated machine is exact but for friction and noise.
+    # The simulated machine is exact except for friction and noise.
     settings = {'mechanism': path.resolve(), 'with_estimator': 'true', 'systematic_errors': 'none'}
     with NodeProcess('hexapod_node', settings) as process:
         machine = Machine(node, monitor, process, speed)

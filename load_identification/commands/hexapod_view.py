@@ -1,4 +1,4 @@
-"""What `hexapod_demo` shows: one line while the platform moves, then what was found."""
+"""Output of `hexapod_demo`: one line while the platform moves, then the results."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from load_identification.report.tables import PARAMETERS, interval_table
 from load_identification.simulation.hexapod import LOAD
 
 REFRESH, LINES = 0.25, 5.0
-"""Time between two looks on a terminal, and between two lines elsewhere [s]."""
+"""Refresh interval on a terminal, and interval between lines elsewhere [s]."""
 
 SURE = 4.0
-"""Largest error of a good estimate [std]: ten 95 % intervals seldom all hold the truth."""
+"""Largest error of a good estimate [std]: ten 95 % intervals seldom all contain the truth."""
 
 MASS_GOAL = 0.01
 """Largest relative error of a good mass."""
 
 
 class Progress:
-    """Says how a motion goes: in a line that is renewed on a terminal, in lines elsewhere.
+    """Show the progress of a motion: a refreshed line on a terminal, separate lines elsewhere.
 
     Parameters
     ----------
     console : rich.console.Console
     monitor : Monitor
     phase : str
-        What happens, in words.
+        Name of the motion.
     duration : float
-        How long it takes [s].
+        Duration of the motion [s].
     """
 
     def __init__(self, console: Console, monitor: Monitor, phase: str, duration: float) -> None:
@@ -51,7 +51,7 @@ class Progress:
         self._status.stop()
 
     def show(self, elapsed: float) -> None:
-        """Show the present state where it is time to [s]."""
+        """Show the present state if due at a time [s]."""
         if elapsed < self._due:
             return
         if self._console.is_terminal:
@@ -75,15 +75,15 @@ class Progress:
 def print_verdict(
     console: Console, monitor: Monitor, platform: Mapping[str, float], loaded: Mapping[str, float]
 ) -> bool:
-    """Print what was found beside the truth, and return whether it holds.
+    """Print the results beside the truth and return whether they hold.
 
     Parameters
     ----------
     console : rich.console.Console
     monitor : Monitor
-        Has heard the one-step estimate of the load.
+        Has received the one-step estimate of the load.
     platform, loaded : mappings
-        Values and deviations of the two steps, of the platform alone and with the load.
+        Values and deviations of the two steps, for the platform alone and with the load.
     """
     truth, found = to_message_order(LOAD.to_vector()), monitor.estimate
     used = f'{monitor.state.used} samples; {monitor.state.words}'

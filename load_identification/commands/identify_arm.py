@@ -1,4 +1,4 @@
-"""The command `identify_arm`: an arm's own links, drives and offsets from recordings of it."""
+"""The command `identify_arm`: identify an arm's links, drives and offsets from recordings."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.method is None:
         base = arguments.sensor == 'base'
         arguments.method = 'acceleration_free' if base else 'least_squares'
-    # Not above: help is there before NumPy is.
+    # Imported here so that help appears before NumPy is loaded.
     from load_identification.commands.recorded_arm import run as identify
 
     return IDENTIFIED if identify(arguments) else NOT_IDENTIFIED

@@ -1,4 +1,4 @@
-"""The command `identify_load`: the pipeline on a recording, faster than real time."""
+"""The command `identify_load`: run the pipeline on a recording, faster than real time."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    # Not above: what reads recordings takes long to import.
+    # Imported here because reading recordings takes long to import.
     from load_identification.commands.recorded_load import run as identify
 
     return IDENTIFIED if identify(arguments) else NOT_IDENTIFIED

@@ -1,4 +1,4 @@
-"""The command `load_demo`: a simulated arm, identified live over ROS by the pipeline."""
+"""The command `load_demo`: identify a simulated arm's payload live over ROS by the pipeline."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _seed(text: str) -> int:
-    """Read a seed; argparse turns the ValueError into its message."""
+    """Read a seed; argparse converts the ValueError to its message."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f'{text!r} is not a whole number >= 0')
     return int(text)
@@ -65,7 +65,7 @@ def _run(arguments: argparse.Namespace) -> int:
         console = Console(highlight=False, markup=False)
         own_pipeline = not arguments.no_pipeline
         if arguments.guided:
-            # Alone needs trajectory_msgs.
+            # Imported here because only this mode needs trajectory_msgs.
             from load_identification.commands.guided import demonstration as guided
 
             holds = guided.demonstrate(node, arguments.seed, own_pipeline, console)

@@ -1,4 +1,4 @@
-"""What the demonstration shows: the estimate while it converges, then the verdict."""
+"""Output of the demonstration: the estimate while it converges, then the verdict."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from load_identification.report.tables import OFFSETS, PARAMETERS, decimals, int
 from load_identification.typing_aliases import FloatArray
 
 REFRESH, LINES = 0.25, 1.0
-"""Time between two pictures on a terminal, and between two lines elsewhere [s]."""
+"""Refresh interval on a terminal, and interval between lines elsewhere [s]."""
 
 STAGE_UNITS = dict(zip(STAGES, PARAMETERS, strict=True))
-"""How the values of each stage are shown."""
+"""Units and decimals of each stage's values."""
 
 UNKNOWNS = (
     *PARAMETERS,
@@ -35,19 +35,19 @@ UNKNOWNS = (
 
 
 CONFIDENCE = 0.999
-"""Part of all sound estimates that the joint test lets pass."""
+"""Share of valid estimates that pass the joint test."""
 
 
 @dataclass(frozen=True)
 class Identifiability:
-    """What a comparison with the truth has shown.
+    """Result of a comparison with the truth.
 
     Attributes
     ----------
     identified : bool
-        All ten parameters are.
+        Whether all ten parameters are identified.
     distance : float
-        e^T P^-1 e, P the covariance of the sixteen errors e; infinite where it cannot be had.
+        e^T P^-1 e, with P the covariance of the sixteen errors e; infinite if unavailable.
     limit : float
         Quantile of chi-square with as many degrees of freedom, at `CONFIDENCE`.
     """
@@ -58,10 +58,10 @@ class Identifiability:
 
     @property
     def holds(self) -> bool:
-        """Whether everything is identified and the errors are such as the covariance says.
+        """Whether everything is identified and the errors agree with the covariance.
 
-        Of sixteen sound 95 % intervals one misses the truth in up to half of all runs, so that
-        they are no verdict; the distance is.
+        In up to half of all runs, at least one of sixteen valid 95 % intervals misses the truth.
+        The joint distance is therefore the criterion.
         """
         return self.identified and self.distance <= self.limit
 
@@ -81,12 +81,12 @@ def judge(truth: Truth, estimate: Estimate) -> Identifiability:
 def squared_distance(error: FloatArray, covariance: FloatArray) -> float:
     """Return the squared Mahalanobis distance e^T P^-1 e.
 
-    Infinite where an error is not known or the covariance is not positive definite.
+    It is infinite if an error is unknown or the covariance is not positive definite.
     """
     variance = np.diag(covariance)
     if not (np.isfinite(error).all() and np.isfinite(covariance).all() and np.all(variance > 0)):
         return np.inf
-    # Scaled, for the units span ten orders of magnitude.
+    # Scaled, because the units span ten orders of magnitude.
     std = np.sqrt(variance)
     try:
         root = np.linalg.cholesky(covariance / np.outer(std, std))
@@ -96,7 +96,7 @@ def squared_distance(error: FloatArray, covariance: FloatArray) -> float:
 
 
 def _parameters(values: FloatArray) -> FloatArray:
-    """Turn message order into inertial parameters about the origin, (10,); NaN if any is NaN."""
+    """Convert message order to inertial parameters about the origin, (10,); NaN if any is NaN."""
     try:
         return InertialParameters.from_message_order(values).to_vector()
     except ParameterError:
@@ -104,7 +104,7 @@ def _parameters(values: FloatArray) -> FloatArray:
 
 
 class Rates:
-    """How many samples and estimates came per second since the last time asked."""
+    """Numbers of samples and estimates per second since the previous call."""
 
     def __init__(self) -> None:
         self._last: tuple[float, int, int] | None = None
@@ -121,7 +121,7 @@ class Rates:
 
 
 class View:
-    """Shows how the demonstration goes: a live table on a terminal, a line per second elsewhere.
+    """Show the progress: a live table on a terminal, a line per second elsewhere.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class View:
         self._live.stop()
 
     def show(self) -> None:
-        """Show the present state where it is time to."""
+        """Show the present state if due."""
         now = self._arm.elapsed
         if now < self._due:
             return
@@ -175,7 +175,7 @@ class View:
         return Group(Text(), head, table, self._missing())
 
     def _missing(self) -> Text:
-        """Return why something is not identified yet."""
+        """Return the reasons why something is not identified yet."""
         if self._monitor.state.identified.all():
             return Text('all ten parameters identified', style='green')
         reasons = self._monitor.state.words.split('; ')
@@ -195,7 +195,7 @@ class View:
 
 
 def _in_words(stage: str, values: FloatArray, std: FloatArray) -> str:
-    """Return the values of a stage, unless they are many, and the widest 95 % interval."""
+    """Return a stage's values, unless there are many, and the widest 95 % interval."""
     group = STAGE_UNITS[stage]
     half = group.scale * INTERVAL * float(np.max(std))
     digits = decimals(half)
@@ -205,7 +205,7 @@ def _in_words(stage: str, values: FloatArray, std: FloatArray) -> str:
 
 
 def result_table(truth: Truth, estimate: Estimate) -> Table:
-    """Make the table of all that was to be found against the truth."""
+    """Make the table of all results beside the truth."""
     table = interval_table(
         UNKNOWNS,
         np.concatenate([estimate.values, estimate.offset]),
@@ -219,7 +219,7 @@ def result_table(truth: Truth, estimate: Estimate) -> Table:
 
 
 def milestone_table(simulation: Simulation, milestones: Mapping[str, Milestone]) -> Table:
-    """Make the table of when what was identified, and how well at that moment."""
+    """Make the table of when each stage was identified, and its accuracy at that moment."""
     truth = to_message_order(simulation.truth.payload.to_vector())
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column('identified')
@@ -249,7 +249,7 @@ def print_result(
     monitor: Monitor,
     judgement: Identifiability,
 ) -> None:
-    """Print what was found, when, from how much, and whether it holds."""
+    """Print results, times, sample counts, and whether the estimate holds."""
     console.print(result_table(simulation.truth, monitor.estimate))
     console.print(
         'Of sixteen sound 95 % intervals one or more miss in about half of all runs: the verdict\n'

@@ -1,4 +1,4 @@
-"""The command `load_monitor`: the status of a running pipeline, live in a terminal."""
+"""The command `load_monitor`: show the status of a running pipeline live in a terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _namespace(text: str) -> str:
-    """Read a namespace; argparse turns the error into its message."""
+    """Read a namespace; argparse converts the error to its message."""
     from rclpy.exceptions import InvalidNamespaceException
     from rclpy.validate_namespace import validate_namespace
 

@@ -1,4 +1,4 @@
-"""What the live monitor shows."""
+"""Output of the live monitor."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from load_identification.report.tables import OFFSETS, PARAMETERS, decimals
 from load_identification.report.tables import Group as Rows
 
 BARS = '▁▂▃▄▅▆▇'
-"""An odd number, for a mass that stands still lies in the middle of one."""
+"""Bars of rising height; their odd number puts a constant mass in the middle of one."""
 
 STATE_STYLES = {
     'identified': 'bold green',
@@ -36,22 +36,22 @@ STATE_STYLES = {
 }
 
 MASS = re.compile(r'mass \S+ ± \S+ kg')
-"""How the status begins where the mass is identified; the table shows it."""
+"""Beginning of the status if the mass is identified; omitted because the table shows it."""
 
 LISTENING = 0.05
-"""Between two looks at what has come: rates follow from when it came [s]."""
+"""Interval between reads, which limits the resolution of the rates [s]."""
 
 REFRESH = 0.25
-"""Time between two pictures on a terminal [s]."""
+"""Refresh interval on a terminal [s]."""
 
 LINES = 1.0
-"""Time between two lines where there is no terminal [s]."""
+"""Interval between lines without a terminal [s]."""
 
 DISCOVERY = 1.0
-"""Time given to publishers to be seen before it is said that there are none [s]."""
+"""Time to discover publishers before their absence is reported [s]."""
 
 STALE = 2.0
-"""A status older than this is said to be old [s]."""
+"""Age from which a status is reported as old [s]."""
 
 
 def picture(
@@ -62,7 +62,7 @@ def picture(
     others: Sequence[str],
     now: float,
 ) -> Group:
-    """Return the whole picture.
+    """Return the complete display.
 
     Parameters
     ----------
@@ -71,11 +71,11 @@ def picture(
     domain : int
         ROS domain.
     publishers : int
-        How many pipelines publish there.
+        Number of pipelines that publish there.
     others : sequence of str
         Namespaces of other pipelines.
     now : float
-        [s, monotonic]
+        Present time [s, monotonic].
     """
     head = Text.assemble((namespace, 'bold'), f'   ROS domain {domain}   Ctrl-C ends   ')
     if not publishers:
@@ -95,7 +95,7 @@ def picture(
 
 
 def one_line(state: MonitorState, publishers: int) -> str:
-    """Return the state in one line, for where there is no terminal."""
+    """Return the state in one line, for use without a terminal."""
     if not publishers:
         return 'no node heard'
     return f'{state.values.get("state", "no status yet")}  samples {state.used}  {state.words}'
@@ -107,7 +107,7 @@ def _nobody(others: Sequence[str]) -> str:
 
 
 def _reasons(state: MonitorState) -> list[Text]:
-    """Return what the status says beyond the mass, a line each."""
+    """Return the status without the mass, one line per part."""
     parts = [part for part in state.words.split('; ') if not MASS.fullmatch(part)]
     if not parts and state.values.get('state') == 'identified':
         return [Text('  all ten parameters identified', style='green')]
@@ -133,7 +133,7 @@ def _table(state: MonitorState, title: str, groups: Sequence[Rows], keys: Sequen
     for group in groups:
         for name, key in zip(group.names, rest, strict=False):
             value, std = state.number(key), state.number(f'{key}.std')
-            # Of an offset it is not said whether it is identified.
+            # The status does not say whether an offset is identified.
             known = state.values.get(f'{key}.identified', str(math.isfinite(value)).lower())
             table.add_row(
                 name.replace('of mass ', ''),
@@ -147,7 +147,7 @@ def _table(state: MonitorState, title: str, groups: Sequence[Rows], keys: Sequen
 
 
 def _rounded(value: float, std: float, scale: float) -> str:
-    """Write a value with the digits that its standard deviation warrants."""
+    """Return a value with the digits that its standard deviation justifies."""
     if not math.isfinite(value):
         return ''
     digits = min(decimals(scale * std), 7)
@@ -155,13 +155,13 @@ def _rounded(value: float, std: float, scale: float) -> str:
 
 
 def _spark(mass: Sequence[float]) -> Text:
-    """Return the mass over the last time as a line of bars."""
+    """Return the mass over the recent past as a line of bars."""
     known = [m for m in mass if math.isfinite(m)]
     text = Text('mass  ', style='bold')
     if not known:
         return text.append('not identified so far', style='dim')
     low, high = min(known), max(known)
-    # A mass that stands still must not fill the line with its last digit.
+    # A constant mass must not fill the line with changes of its last digit.
     span = max(high - low, 1e-3 * abs(high), 1e-6)
     middle = 0.5 * (low + high)
     for m in mass:
@@ -197,7 +197,7 @@ def watch(node: Node, console: Console) -> None:
     with contextlib.ExitStack() as stack:
         live = None
         if console.is_terminal:
-            # The screen as it was comes back at the end.
+            # The previous screen is restored at the end.
             live = stack.enter_context(Live(console=console, auto_refresh=False, screen=True))
         due = begin
         while True:

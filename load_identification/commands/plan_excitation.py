@@ -1,4 +1,4 @@
-"""The command `plan_excitation`: a motion that shows an arm's parameters, for its controller."""
+"""The command `plan_excitation`: plan a motion that excites an arm's parameters."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ METHODS = ('fourier', 'spectrum', 'postures')
 CRITERIA = ('determinant', 'condition')
 
 PERIODS = 6
-"""Of an oscillation, by default."""
+"""Default number of periods of an oscillation."""
 
 FILES = {'yaml': 'trajectory.yaml', 'bag': 'trajectory', 'plan': 'experiments.yaml'}
-"""What goes into the folder of --output."""
+"""Files written to the folder of --output."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -155,7 +155,7 @@ def _request(options: argparse.Namespace) -> Request:
 
 
 def _outputs(options: argparse.Namespace, experiments: bool) -> dict[str, Path]:
-    """Return where to write what, and refuse what cannot be written before planning."""
+    """Return the output paths; refuse unusable ones before planning."""
     outputs = {'yaml': options.yaml, 'bag': options.bag, 'report': options.report}
     if options.output is not None:
         make_folder('--output', options.output)

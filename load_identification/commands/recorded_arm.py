@@ -1,4 +1,4 @@
-"""What `identify_arm` does: recordings read, the arm identified, printed and written."""
+"""Run `identify_arm`: read recordings, identify the arm, print and write the result."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ R = TypeVar('R', bound=Recording)
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse what does not go together, and what could not be written."""
+    """Refuse incompatible options and outputs that cannot be written."""
     base, method = arguments.sensor == 'base', arguments.method
     if base and method not in ('least_squares', 'acceleration_free'):
         raise ParameterError(
@@ -91,7 +91,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _check_load(arguments: argparse.Namespace) -> None:
-    """Refuse a load of unknown mass, and what does not go with one."""
+    """Refuse a load of unknown mass, and options incompatible with a load."""
     mass = arguments.load_mass
     if (arguments.loaded is None) != (mass is None):
         raise ParameterError(
@@ -116,7 +116,7 @@ def _check_load(arguments: argparse.Namespace) -> None:
 
 
 def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Session]:
-    """Identify from joint efforts; return the description as well."""
+    """Identify from joint efforts; return the description too."""
     topics = Topics(arguments.joint_states, '', arguments.robot_description)
 
     def read(recording: RecordingReader, urdf: str) -> StreamedRecording:
@@ -146,7 +146,7 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
 
 
 def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Session]:
-    """Identify from the wrenches of a sensor under the arm; return the description as well."""
+    """Identify from the wrenches of a sensor under the arm; return the description too."""
     topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
     transforms, frames = [], []
 
@@ -177,25 +177,25 @@ def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[s
 
 
 def _given(arguments: argparse.Namespace) -> str:
-    """Return the description that is given beside the recordings, empty for none."""
+    """Return the description given besides the recordings; empty: none."""
     return read_description(arguments.description) if arguments.description else ''
 
 
 def _paths(arguments: argparse.Namespace) -> list[Path]:
-    """Return the recordings: those fitted, that held out, that with a load."""
+    """Return the recordings in order: fitted, held out, with a load."""
     others = (arguments.held_out, arguments.loaded)
     return [*arguments.recordings, *(path for path in others if path is not None)]
 
 
 def _parted(arguments: argparse.Namespace, logs: list[R]) -> tuple[list[R], R | None, list[R]]:
-    """Return what is fitted, what is held out, if anything is, and what has a load, if any."""
+    """Return the fitted data, the held-out data or None, and the data with a load, if any."""
     count = len(arguments.recordings)
     held = arguments.held_out is not None
     return logs[:count], logs[count] if held else None, logs[count + held :]
 
 
 def _arm(arguments: argparse.Namespace, description: str, joints: Sequence[str] | None) -> Arm:
-    """Return the arm, with the links of another description where one is given."""
+    """Return the arm, with the links of another description if given."""
     arm = Arm(description, arguments.gravity, joints)
     if arguments.nominal is None:
         return arm
@@ -209,7 +209,7 @@ def _joints(
     logs: Sequence[StreamedRecording],
     settings: Settings,
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Return which joints to identify, and a warning of those taken for locked."""
+    """Return the joints to identify, and warnings about joints assumed locked."""
     known = moving_joints(description)
     joints = tuple(arguments.joints or ())
     if settings.plan is not None:
@@ -239,7 +239,7 @@ def _joints(
 
 
 def _scale(given: Sequence[float] | None, joints: Sequence[str]) -> FloatArray:
-    """Return by what the efforts of each joint are multiplied, (J,)."""
+    """Return the factor of each joint's efforts, (J,)."""
     scale = np.array(given or [1.0])
     if len(scale) not in (1, len(joints)) or not np.isfinite(scale).all() or not scale.all():
         raise ParameterError(
@@ -250,7 +250,7 @@ def _scale(given: Sequence[float] | None, joints: Sequence[str]) -> FloatArray:
 
 
 def print_session(console: Console, session: Session, parameters: bool) -> None:
-    """Print an identification for a person to read: its worth first, all numbers if asked for."""
+    """Print an identification: its quality first, then all numbers if requested."""
     estimate, prediction = session.estimate, session.prediction
     model = estimate.model
     console.print('Identified' if session.identified else 'Not identified', style='bold')
@@ -287,7 +287,7 @@ def print_session(console: Console, session: Session, parameters: bool) -> None:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Do what the command line asks, and tell whether the arm is identified."""
+    """Run the command and return whether the arm is identified."""
     _check(arguments)
     cutoffs = CUTOFFS if arguments.cutoff is None else (arguments.cutoff,)
     settings = Settings(
@@ -315,7 +315,7 @@ def run(arguments: argparse.Namespace) -> bool:
         write_output('--output', arguments.output, text)
         written.append(arguments.output)
     if arguments.report is not None:
-        # Not above: Matplotlib takes half a second to import.
+        # Imported here because Matplotlib takes half a second.
         from load_identification.report.arm_figures import write_figures
 
         written += write_figures(arguments.report, estimate, session.prediction)

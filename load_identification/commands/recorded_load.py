@@ -1,4 +1,4 @@
-"""What `identify_load` does once its arguments are parsed: identify, print, write."""
+"""Run `identify_load` with parsed arguments: identify, print, write."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ UNITS = {
     'cross_talk': (1.0, ''),
     'joint_friction': (1.0, 'N·m'),
 }
-"""In which errors of the cell are printed, and times what; others are angles."""
+"""Factors and units in which the cell's errors are printed; errors not listed are angles."""
 
 
 def print_report(
     console: Console, result: Identification, parameters: Parameters, samples: str = ''
 ) -> None:
-    """Print an identification for a person to read; `samples` says what was used."""
+    """Print an identification; `samples` says which data were used."""
     estimate = result.estimate
     if estimate.reversed_sign:
         now = parameters.wrench_convention
@@ -93,14 +93,14 @@ def print_report(
 
 
 def _error(name: str, found: CalibrationValue) -> str:
-    """Write an error of the cell with its interval."""
+    """Return an error of the cell with its interval as text."""
     kind = name.partition('.')[0]
     scale, unit = UNITS.get(kind, (np.rad2deg(1.0), '°'))
     return f'{name} {scale * found.value:.2g} ± {INTERVAL * scale * found.std:.2g} {unit}'.rstrip()
 
 
 def _print_list(console: Console, title: str, items: Sequence[str]) -> None:
-    """Print some sentences, a line or more each; nothing where there are none."""
+    """Print sentences as a list; print nothing if there are none."""
     if not items:
         return
     console.print(title, style='bold yellow')
@@ -112,7 +112,7 @@ def _print_list(console: Console, title: str, items: Sequence[str]) -> None:
 
 
 def _progress() -> Progress:
-    """Return a progress bar on standard error; nothing of it where that is no terminal."""
+    """Return a progress bar on standard error; disabled unless that is a terminal."""
     console = Console(stderr=True)
     return Progress(console=console, transient=True, disable=not console.is_terminal)
 
@@ -120,7 +120,7 @@ def _progress() -> Progress:
 def _outcome(
     result: Identification, parameters: Parameters, description: str, source: str
 ) -> Outcome:
-    """Return what the report needs besides what was recorded."""
+    """Return the report's data beyond what was recorded."""
     required = settings.requirements(parameters)
     return Outcome(
         source=source,
@@ -137,7 +137,7 @@ def _outcome(
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse what does not go together, before anything is made."""
+    """Refuse incompatible options, before any output is made."""
     if (arguments.recording is None) == (arguments.static is None):
         raise ParameterError('needs a RECORDING, or --static POSES.csv; not both')
     kinds = arguments.static, arguments.mechanism, arguments.arm_model
@@ -152,7 +152,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _parameters(arguments: argparse.Namespace) -> Parameters:
-    """Return the parameters of the file, with what the command line says besides."""
+    """Return the parameters of the file, overridden by the command line."""
     defaults = BEHIND_JOINTS if arguments.arm_model is not None else {}
     parameters = Parameters(**defaults)
     if arguments.params is not None:
@@ -193,7 +193,7 @@ def _run_static(arguments: argparse.Namespace, parameters: Parameters) -> bool:
 
 
 def run(arguments: argparse.Namespace) -> bool:
-    """Do what the command line asks; return whether the mass is identified."""
+    """Run the command and return whether the mass is identified."""
     _check(arguments)
     check_output('--output', arguments.output)
     recorder = Recorder() if arguments.report is not None else None
@@ -234,7 +234,7 @@ def run(arguments: argparse.Namespace) -> bool:
         console.print(f'Written    {arguments.output}')
     if recorder is not None:
         source = f'{arguments.recording.name}, {recording.duration:.1f} s'
-        # Not above: Matplotlib takes half a second to import.
+        # Imported here because Matplotlib takes half a second.
         from load_identification.report.report import write_report
 
         outcome = _outcome(result, result.parameters, description, source)

@@ -1,4 +1,4 @@
-"""What the report of the demonstration needs, from the topics of the running pipeline."""
+"""Record the demonstration's report from the topics of the running pipeline."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from load_identification.report.snapshot import Outcome, Snapshot, believed_para
 
 
 class LiveRecorder:
-    """Records what the pipeline publishes.
+    """Record the messages of the pipeline.
 
     Parameters
     ----------
     node : Node
         In the namespace of the pipeline.
     monitor : Monitor
-        Hears the estimates.
+        Receives the estimates.
     """
 
     def __init__(self, node: Node, monitor: Monitor) -> None:
@@ -38,7 +38,7 @@ class LiveRecorder:
         self._sent = 0
 
     def update(self, arm: ArmPublisher, simulation: Simulation) -> None:
-        """Take in what has come, after the monitor has."""
+        """Record new messages, after the monitor has read its own."""
         new, self._sent = slice(self._sent, arm.published), arm.published
         recording = simulation.recording
         self.recorder.add_raw(arm.base + recording.stamps[new], recording.wrench[new])
@@ -53,7 +53,7 @@ class LiveRecorder:
             self.recorder.add_snapshot(self._snapshot())
 
     def finish(self) -> None:
-        """Take in the last estimate."""
+        """Record the last estimate."""
         self.recorder.add_snapshot(self._snapshot())
 
     def _snapshot(self) -> Snapshot:
@@ -63,7 +63,7 @@ class LiveRecorder:
         return Snapshot(
             stamp=self._newest,
             parameters=parameters,
-            # No tool: the demonstration's arm has none.
+            # The demonstration's arm has no tool.
             total=parameters,
             offset=estimate.offset,
             covariance=estimate.covariance,
@@ -74,9 +74,9 @@ class LiveRecorder:
         )
 
     def outcome(self, simulation: Simulation, seed: int) -> Outcome:
-        """Return what the report needs besides what was recorded.
+        """Return the report's data beyond what was recorded.
 
-        The parameters are those of the demonstration's own pipeline, all of them the defaults.
+        The parameters are the defaults, as in the demonstration's own pipeline.
         """
         parameters = Parameters()
         required = settings.requirements(parameters)

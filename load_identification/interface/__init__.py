@@ -1,1 +1,1 @@
-"""The contract in code: names, parameters, batches, messages and files; no rclpy."""
+"""The contract in code: names, parameters, batches, messages and files, without rclpy."""

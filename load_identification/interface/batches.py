@@ -1,4 +1,4 @@
-"""The batches that travel from stage to stage: arrays of n samples, oldest first."""
+"""Batches passed from stage to stage: arrays of n samples, oldest first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHANNELS = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 
 @dataclass(frozen=True)
 class Batch:
-    """Samples: arrays of n rows each, beside names of joints or of a frame."""
+    """Samples as arrays of n rows each, with names of joints or of a frame."""
 
     @classmethod
     def arrays(cls) -> list[str]:
@@ -34,7 +34,7 @@ class Batch:
         return [f.name for f in fields(cls) if f.name not in ('names', 'frame', 'robot')]
 
     def select(self, index: slice | IntArray | BoolArray) -> Self:
-        """Return some of the samples.
+        """Return selected samples.
 
         Parameters
         ----------
@@ -45,16 +45,16 @@ class Batch:
 
 @dataclass(frozen=True)
 class JointBatch(Batch):
-    """Joint states of one layout, as they came.
+    """Joint states of one layout, as received.
 
     Attributes
     ----------
     names : tuple of str
-        The J joints, in the order of the columns.
+        Names of the J joints, in the order of the columns.
     stamps : (n,) int array
         Header stamps [ns].
     position, velocity : (n, J) arrays
-        [rad or m] and [rad/s or m/s]; NaN where a message does not carry the value.
+        [rad or m] and [rad/s or m/s]; NaN if a message does not contain the value.
     """
 
     names: tuple[str, ...]
@@ -63,19 +63,19 @@ class JointBatch(Batch):
     velocity: FloatArray
 
     def select_joints(self, columns: Sequence[int]) -> Self:
-        """Return the states of some of the joints, by their columns."""
+        """Return the states of selected joints, given by their columns."""
         values = {n: getattr(self, n)[:, columns] for n in self.arrays() if n != 'stamps'}
         return replace(self, names=tuple(self.names[k] for k in columns), **values)
 
 
 @dataclass(frozen=True)
 class EffortBatch(JointBatch):
-    """States of joints, or of legs, with their efforts, as they came.
+    """States of joints or legs with their efforts, as received.
 
     Attributes
     ----------
     effort : (n, J) array
-        [N m or N], positive where a leg pushes; NaN where a message does not carry the value.
+        [N m or N], positive if a leg pushes; NaN if a message does not contain the value.
     """
 
     effort: FloatArray
@@ -83,16 +83,16 @@ class EffortBatch(JointBatch):
 
 @dataclass(frozen=True)
 class WrenchBatch(Batch):
-    """Wrenches as the sensor's driver sent them.
+    """Wrenches as sent by the sensor's driver.
 
     Attributes
     ----------
     frame : str
-        The frame they are expressed in.
+        Frame of the wrenches.
     stamps : (n,) int array
         Header stamps [ns].
     wrench : (n, 6) array
-        Force [N], then torque [N m]; NaN for a channel that the sensor does not have.
+        Force [N], then torque [N m]; NaN for channels that the sensor lacks.
     """
 
     frame: str
@@ -102,14 +102,14 @@ class WrenchBatch(Batch):
 
 @dataclass(frozen=True)
 class SynchronizedBatch(Batch):
-    """Wrenches with the joint state at their stamps.
+    """Wrenches with the joint states at their stamps.
 
     Attributes
     ----------
     names : tuple of str
-        The J joints, in the order of the columns.
+        Names of the J joints, in the order of the columns.
     frame : str
-        The frame of the wrench.
+        Frame of the wrenches.
     stamps : (n,) int array
         Stamps of the wrenches, increasing [ns].
     position, velocity : (n, J) arrays
@@ -131,57 +131,56 @@ LEFT_OUT = {
     'whitening': (0, 0), 'joint_motion': (3, 0), 'sensitivity': (6, 0), 'by_gain': (0, 6, 6),
     'acceleration_noise': (6, 0),
 }  # fmt: skip
-"""The arrays that a filtered batch may be made without, with the shape of a sample's part."""
+"""Optional arrays of a filtered batch, each with its shape per sample."""
 
 
 @dataclass(frozen=True)
 class FilteredBatch(Batch):
-    """What the estimator needs to know of the motion and the wrench; all vectors in S.
+    """Filtered motion and wrench, as the estimator needs them; all vectors in S.
 
     Attributes
     ----------
     frame : str
         Sensor frame S.
     stamps : (n,) int array
-        Centres of the filter's windows, increasing [ns].
+        Centres of the filter windows, increasing [ns].
     wrench : (n, 6) array
-        Low-passed wrench that the load exerts on the sensor [N, N m]; NaN for a channel that
-        cannot be used.
+        Low-passed wrench that the load exerts on the sensor [N, N m]; NaN for an unusable channel.
     linear_velocity, angular_velocity : (n, 3) arrays
         Twist of S [m/s, rad/s].
     linear_acceleration : (n, 3) array
-        Acceleration of the origin of S less gravity: what an accelerometer there reads [m/s²].
+        Acceleration of the origin of S minus gravity, as an accelerometer measures it [m/s²].
     angular_acceleration : (n, 3) array
         [rad/s²].
     gravity : (n, 3) array
-        [m/s²]; NaN where it is not known.
+        [m/s²]; NaN if unknown.
     rest : (n,) bool array
-        Whether the sensor stands still; false where that is not known.
+        Whether the sensor is at rest; false if unknown.
     gravity_by_joint : (n, 3, J) array
         Derivative of gravity by the positions of the J joints that carry the sensor
-        [m/s² per rad or m]; J = 0 where the robot is not known.
+        [m/s² per rad or m]; J = 0 if the robot is unknown.
     gravity_by_tilt : (n, 3, 2) array
-        Derivative of gravity by a tilt of the base about its two axes that are most nearly
-        horizontal [m/s² per rad]; (n, 3, 0) where the robot is not known.
+        Derivative of gravity by a tilt of the base about its two axes nearest to horizontal
+        [m/s² per rad]; (n, 3, 0) if the robot is unknown.
     whitening : (n, 6, 6) array
-        W with W e equally noisy in the three rows of force, and in those of torque, e being the
-        noise of the wrench; zero where the wrench is NaN. No wrench counts more than another where
+        W such that W e has equal noise in the three rows of force and in those of torque, with e
+        the noise of the wrench; zero where the wrench is NaN. All wrenches have equal weight where
         it is left out, (n, 0, 0) [-].
     joint_motion : (n, 3, J) array
-        Positions, velocities and accelerations that all this was computed from [rad, m, per s and
-        s²]; (n, 3, 0) where they are not known.
+        Joint positions, velocities and accelerations used for all this [rad, m, per s and s²];
+        (n, 3, 0) if unknown.
     robot : Robot or None
-        By which it was.
+        The robot used for all this.
     sensitivity : (n, 6, k) array
-        Of the wrench to the k independent errors of an identified arm whose joints weigh, each of
-        one standard deviation [N, N m]; behind a sensor to friction of the last joint, see
-        `friction_felt`; k = 0 where neither is known.
+        Sensitivity of the wrench to k errors of one standard deviation each [N, N m]: to the
+        independent errors of an identified arm whose joints weigh, or behind a sensor to friction
+        of the last joint, see `friction_felt`; k = 0 if neither is known.
     by_gain : (n, g, 6, 6) array
-        What multiplies the wrench of the load for each of the first g of them, which are of the
-        gains of drives [-].
+        Factor of the load's wrench for each of the first g of these errors, those of the gains of
+        drives [-].
     acceleration_noise : (n, 6, J) array
-        N, with N N^T the covariance of means of the accelerations over 0.1 s, linear before
-        angular, by the noise of joint positions [m/s², rad/s²]; J = 0 where it is not known.
+        N such that N N^T is the covariance of 0.1 s means of the accelerations, linear before
+        angular, due to noise of joint positions [m/s², rad/s²]; J = 0 if unknown.
     """
 
     frame: str
@@ -203,7 +202,7 @@ class FilteredBatch(Batch):
     acceleration_noise: FloatArray = field(default_factory=_nothing)
 
     def __post_init__(self) -> None:
-        # Arrays of n samples in any case, so that whoever cuts a batch need not know of them.
+        # Every array has n samples, so that code that cuts a batch need not treat them apart.
         for name, shape in LEFT_OUT.items():
             if not len(getattr(self, name)):
                 unknown = np.full((len(self.stamps), *shape), False if name == 'rest' else np.nan)
@@ -211,7 +210,7 @@ class FilteredBatch(Batch):
 
 
 def joined(batches: Sequence[B]) -> B:
-    """Return batches of one layout, one after the other, as one."""
+    """Concatenate batches of one layout."""
     if len(batches) == 1:
         return batches[0]
     arrays = {n: np.concatenate([getattr(b, n) for b in batches]) for n in batches[0].arrays()}

@@ -1,10 +1,10 @@
-"""Reads the two input topics straight from their serialized messages, a batch at a time.
+"""Read the two input topics directly from their serialized messages, a batch at a time.
 
-Making a Python object of every message takes 25 µs, its bytes 2 µs. Messages of one publisher
-differ only in stamps and numbers, so where those stand is worked out once (CDR, little endian:
-a string is its length and its bytes, everything is aligned to its own size), checked against
-a decoder's reading of that message, and then read for all messages like it at once. Whatever
-does not match goes the decoder's way. Nodes pass rclpy's decoder, recordings that of rosbags.
+A Python object per message takes 25 µs, its bytes 2 µs. Messages of one publisher differ only in
+stamps and numbers. The offsets of these are therefore computed once (CDR, little endian: a string
+is its length and its bytes, everything is aligned to its own size) and checked against a decoder's
+reading of that message. All messages with the same layout are then read at once. Any others go
+through the decoder. Nodes pass rclpy's decoder, recordings that of rosbags.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from load_identification.interface.messages import (
 )
 
 Decoder: TypeAlias = Callable[[bytes], Any]
-"""Returns a message of one type from its bytes; raises ValueError where they are none."""
+"""Returns a message of one type from its bytes; raises ValueError for invalid bytes."""
 
 ENCAPSULATION = 4
-"""Bytes before the first field; alignment counts from behind them."""
+"""Bytes before the first field; alignment is counted from their end."""
 
 STAMP_END = ENCAPSULATION + 8
 MOST_LAYOUTS = 16
@@ -37,16 +37,16 @@ MOST_LAYOUTS = 16
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the numbers of one publisher's messages stand.
+    """Offsets of the numbers in one publisher's messages.
 
     Attributes
     ----------
     record : numpy.dtype
-        Stamp and numbers, by their offsets in the message.
+        Stamp and numbers, at their offsets in the message.
     fixed : tuple of (int, bytes)
-        What such a message holds besides: bytes and where they begin.
+        Constant bytes of the message, each with its offset.
     label : tuple of str
-        Joint names, or the frame.
+        Joint names or the frame.
     """
 
     record: np.dtype[Any]
@@ -55,21 +55,21 @@ class Layout:
 
     @property
     def end(self) -> int:
-        """Where the content of such a message ends."""
+        """Offset of the end of the content."""
         fields = (self.record.fields or {}).values()
         numbers = [field[1] + field[0].itemsize for field in fields]
         return max(numbers + [start + len(part) for start, part in self.fixed])
 
     def matches(self, raw: bytes) -> bool:
-        """Tell whether a message is of this layout."""
+        """Return whether a message has this layout."""
         return len(raw) == self.record.itemsize and all(
             raw.startswith(part, start) for start, part in self.fixed
         )
 
     def split(self, raws: Sequence[bytes]) -> tuple[Any, list[bytes]]:
-        """Return the records of all messages of this layout, and the messages that are not.
+        """Return the records of all messages with this layout, and the other messages.
 
-        All at once: asking `matches` of each takes longer than all else.
+        All messages are compared at once: a call of `matches` for each takes longer than the rest.
         """
         size = self.record.itemsize
         joined = b''.join([raw for raw in raws if len(raw) == size])
@@ -107,7 +107,7 @@ def _record(size: int, fields: dict[str, tuple[Any, int]]) -> np.dtype[Any]:
 
 
 def wrench_layout(raw: bytes, message: Any) -> Layout | None:
-    """Return the layout of a geometry_msgs/WrenchStamped, None where it cannot be read so."""
+    """Return the layout of a geometry_msgs/WrenchStamped, None if it has no fixed layout."""
     frame = message.header.frame_id
     header_end = _after_string(STAMP_END, frame)
     start = _aligned(header_end, 8)
@@ -119,7 +119,7 @@ def wrench_layout(raw: bytes, message: Any) -> Layout | None:
 
 
 def joint_state_layout(raw: bytes, message: Any) -> Layout | None:
-    """Return the layout of a sensor_msgs/JointState, None where it cannot be read so."""
+    """Return the layout of a sensor_msgs/JointState, None if it has no fixed layout."""
     at = _aligned(_after_string(STAMP_END, message.header.frame_id), 4) + 4
     for name in message.name:
         at = _after_string(at, name)
@@ -133,7 +133,7 @@ def joint_state_layout(raw: bytes, message: Any) -> Layout | None:
         start = _aligned(at + 4, 8) if length else at + 4
         fields[field] = (('<f8', (length,)), start)
         at = start + 8 * length
-    # What rclpy has serialized itself may be longer than its content.
+    # A message serialized by rclpy itself may be longer than its content.
     if at > len(raw) or not count or len(message.position) != count:
         return None
     if len(message.velocity) not in (0, count) or len(set(message.name)) != count:
@@ -142,17 +142,17 @@ def joint_state_layout(raw: bytes, message: Any) -> Layout | None:
 
 
 class SerializedReader:
-    """Sorts serialized messages by layout, learning layouts as they come.
+    """Sort serialized messages by layout and learn new layouts.
 
     Parameters
     ----------
     decode : Decoder
     layout_of : callable
-        Returns the layout of a message from its bytes and the decoder's reading of them.
+        Returns the layout of a message from its bytes and its decoded form.
     dropped : collections.Counter
-        Where bytes that are no such message are counted.
+        Counter of invalid bytes.
     reason : str
-        As what they are counted.
+        Reason under which they are counted.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class SerializedReader:
         self._layouts: list[Layout] = []
 
     def label(self, raw: bytes) -> tuple[str, ...]:
-        """Return the joint names, or the frame, of a message of a known layout; else nothing."""
+        """Return the joint names or the frame of a message with a known layout; else ()."""
         for layout in self._layouts:
             start, head = layout.fixed[0]
             if raw.startswith(head, start):
@@ -177,7 +177,7 @@ class SerializedReader:
         return ()
 
     def sort(self, raws: Sequence[bytes]) -> tuple[list[tuple[Layout, Any]], list[Any]]:
-        """Return records by layout, and the messages that have none."""
+        """Return records by layout, and the decoded messages without a layout."""
         records, messages = [], []
         rest = list(raws)
         while rest:
@@ -199,7 +199,7 @@ class SerializedReader:
         return records, messages
 
     def _learn(self, raw: bytes, message: Any) -> Layout | None:
-        """Return the layout of a message if reading by it gives what the decoder reads."""
+        """Return the layout of a message if it gives the same values as the decoder."""
         layout = self._layout_of(raw, message)
         if layout is None:
             return None
@@ -220,14 +220,14 @@ def _stamps(records: Any) -> Any:
 
 
 class WrenchReader(SerializedReader):
-    """Turns serialized geometry_msgs/WrenchStamped messages into batches.
+    """Convert serialized geometry_msgs/WrenchStamped messages to batches.
 
     Parameters
     ----------
     frame : str
-        Overrides what the messages say, unless empty.
+        Overrides the frame of the messages, unless empty.
     dropped : collections.Counter
-        Where bytes that are no such message are counted.
+        Counter of invalid bytes.
     decode : Decoder
     """
 
@@ -236,7 +236,7 @@ class WrenchReader(SerializedReader):
         self._frame = frame
 
     def read(self, raws: Sequence[bytes]) -> Iterator[WrenchBatch]:
-        """Yield a batch for each frame."""
+        """Yield a batch per frame."""
         records, messages = self.sort(raws)
         for layout, values in records:
             frame = self._frame or layout.label[0]
@@ -245,12 +245,12 @@ class WrenchReader(SerializedReader):
 
 
 class JointStateReader(SerializedReader):
-    """Turns serialized sensor_msgs/JointState messages into batches.
+    """Convert serialized sensor_msgs/JointState messages to batches.
 
     Parameters
     ----------
     dropped : collections.Counter
-        Where messages that contradict themselves are counted, by reason.
+        Counter of inconsistent messages, by reason.
     decode : Decoder
     """
 
@@ -258,11 +258,11 @@ class JointStateReader(SerializedReader):
         super().__init__(decode, joint_state_layout, dropped, 'joint_state_malformed')
 
     def read(self, raws: Sequence[bytes]) -> Iterator[JointBatch]:
-        """Yield a batch for each layout."""
+        """Yield a batch per layout."""
         return self._read(raws, JointBatch)
 
     def read_efforts(self, raws: Sequence[bytes]) -> Iterator[EffortBatch]:
-        """Yield a batch for each layout, efforts included."""
+        """Yield a batch per layout, with efforts."""
         return self._read(raws, EffortBatch)
 
     def _read(self, raws: Sequence[bytes], kind: type[J]) -> Iterator[J]:
@@ -278,6 +278,6 @@ class JointStateReader(SerializedReader):
 
 
 def _or_nan(records: Any, field: str) -> Any:
-    """Return a field of records, NaN where their layout is without it."""
+    """Return a field of records, NaN if their layout lacks it."""
     values = records[field]
     return values.copy() if values.size else np.full_like(records['position'], np.nan)

@@ -1,4 +1,4 @@
-"""The estimate file: what `identify_load --output` writes."""
+"""The estimate file, written by `identify_load --output`."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ def estimate_file(
     used: int,
     dropped: Mapping[str, int],
 ) -> str:
-    """Return the text of an estimate file: YAML, null for what is not known.
+    """Return the text of an estimate file: YAML, with null for unknown values.
 
     Parameters
     ----------
     frame : str
         The sensor frame S.
     payload : (10,) arrays
-        Values, standard deviations, and which are identified: mass, centre of mass, and inertia
-        about it as xx xy xz yy yz zz, axes of S. A value that is not identified is left out, a
-        standard deviation where it is not finite [kg, m, kg m²].
+        Values, standard deviations, and whether each is identified: mass, centre of mass, and
+        inertia about it as xx xy xz yy yz zz, axes of S. Values that are not identified and
+        standard deviations that are not finite become null [kg, m, kg m²].
     offset : (6,) arrays
         Values and standard deviations of the offset of the raw wrench, corrected = raw − offset;
-        not finite where nothing is known [N, N m].
+        not finite if unknown [N, N m].
     residual_rms : (2,) array
-        Of force and torque; not finite where unknown [N, N m].
+        Of force and torque; not finite if unknown [N, N m].
     used : int
-        Filtered samples.
+        Number of filtered samples.
     dropped : mapping
-        Samples dropped, by reason.
+        Number of samples dropped, by reason.
     """
     values, std, identified = payload
 
@@ -65,5 +65,5 @@ def estimate_file(
 
 
 def _known(values: FloatArray) -> list[float | None]:
-    """Return numbers with nine significant digits, None for what is not finite."""
+    """Return numbers with nine significant digits, None for values that are not finite."""
     return [v if np.isfinite(v) else None for v in numbers(values)]

@@ -1,7 +1,6 @@
-"""YAML read with bounds, texts written whole or not at all, and checked numbers between.
+"""Read YAML within bounds, write texts atomically, and check numbers from files.
 
-Whatever stands at a path, reading it takes bounded time and memory, and ends in plain values or
-in a `FileError`.
+Reading any path takes bounded time and memory. The result is plain values or a `FileError`.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ from load_identification.errors import LoadIdentificationError, ParameterError
 from load_identification.typing_aliases import FloatArray
 
 LIMIT = 1_000_000
-"""Largest size of a file, where its reader allows no other [bytes]."""
+"""Largest size of a file unless its reader sets another [bytes]."""
 
 DEEPEST = 50
-"""Most levels of lists and mappings within one another."""
+"""Most nested levels of lists and mappings."""
 
 LARGEST = 1e9
-"""Largest magnitude of a physical quantity, in whatever SI unit, that is believed."""
+"""Largest plausible magnitude of a physical quantity, in any SI unit."""
 
 LEFTOVER = 60.0
-"""A temporary file older than this is of a process that was killed while writing [s]."""
+"""Age above which a temporary file is from a process that was killed while writing [s]."""
 
-# Plain scalars that are no text, as ROS reads them: 1e-3 is a number, a date is a text.
+# Plain scalars that are not text, as ROS reads them: 1e-3 is a number, a date is text.
 _WORDS = {
     word: value
     for words, value in (
@@ -53,14 +52,14 @@ _PARSER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 
 class FileError(LoadIdentificationError):
-    """A file cannot be read; the text says why, and leaves the name to whoever asked for it."""
+    """A file cannot be read. The text says why; the caller adds the name."""
 
 
 def read_yaml(path: Path, limit: int = LIMIT) -> Any:
-    """Return the one document in a YAML file, None where there is none.
+    """Return the only document in a YAML file, None if there is none.
 
-    Mappings have texts as keys, each once. Aliases are followed, but tags and merge keys mean
-    nothing here.
+    Keys of mappings are texts and unique. Aliases are followed; tags and merge keys are not
+    supported.
 
     Parameters
     ----------
@@ -71,13 +70,13 @@ def read_yaml(path: Path, limit: int = LIMIT) -> Any:
     Raises
     ------
     FileError
-        Where it is no regular file, too large, no YAML, nested deeper than `DEEPEST`, or its
-        aliases amount to more values than it could hold without. Its cause is the OSError where
-        it cannot be opened or read.
+        If it is not a regular file, is too large, is not YAML, is nested deeper than `DEEPEST`, or
+        its aliases expand to more values than the size limit allows. Its cause is the OSError if
+        the file cannot be opened or read.
     """
     try:
         text = read_text(path, limit)
-        # Only programs that read files need it.
+        # Imported here because only programs that read files need it.
         from load_identification.interface.plain_yaml import read_plain
 
         plain = read_plain(text, _plain)
@@ -89,7 +88,7 @@ def read_yaml(path: Path, limit: int = LIMIT) -> Any:
 
 
 def read_text(path: Path, limit: int = LIMIT) -> str:
-    """Return the text in a file, which may begin with a byte order mark.
+    """Return the text in a file, without a byte order mark.
 
     Parameters
     ----------
@@ -100,8 +99,8 @@ def read_text(path: Path, limit: int = LIMIT) -> str:
     Raises
     ------
     FileError
-        Where it is no regular file, too large, or no text in UTF-8. Its cause is the OSError where
-        it cannot be opened or read.
+        If it is not a regular file, is too large, or is not text in UTF-8. Its cause is the
+        OSError if the file cannot be opened or read.
     """
     try:
         return _content(path, limit).decode('utf-8-sig')
@@ -119,7 +118,7 @@ def read_description(path: Path) -> str:
     ParameterError
         If it cannot be read.
     """
-    # Pinocchio comes with it, and most that read files need none.
+    # Imported here because it loads Pinocchio, which most callers do not need.
     from load_identification.model.urdf import MOST_CHARACTERS
 
     try:
@@ -129,7 +128,7 @@ def read_description(path: Path) -> str:
 
 
 def _content(path: Path, limit: int) -> bytes:
-    # Not to wait at a pipe for somebody to write.
+    # Non-blocking, so that a pipe without a writer does not stall.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -142,13 +141,13 @@ def _content(path: Path, limit: int) -> bytes:
 
 
 class _Document:
-    """Plain values out of the events of a YAML parser.
+    """Build plain values from the events of a YAML parser.
 
     Parameters
     ----------
     text : str
     limit : int
-        Most values, those that aliases repeat counted each time.
+        Most values; values repeated by aliases count each time.
     """
 
     def __init__(self, text: str, limit: int) -> None:
@@ -158,7 +157,7 @@ class _Document:
         self._anchored: dict[str, tuple[Any, int]] = {}
 
     def value(self) -> Any:
-        """Return what the document holds, None where there is none."""
+        """Return the content of the document, None if there is none."""
         value, documents = None, 0
         while (event := self._next()) is not None:
             if isinstance(event, yaml.DocumentStartEvent):
@@ -169,7 +168,7 @@ class _Document:
         return value
 
     def _value(self, event: Any, depth: int) -> Any:
-        """Return what begins with an event; no recursion is deeper than `DEEPEST`."""
+        """Return the value that begins with an event; recurse no deeper than `DEEPEST`."""
         kind, before = type(event), self._count
         self._count += 1
         if kind is yaml.AliasEvent:
@@ -196,7 +195,7 @@ class _Document:
         return value
 
     def _repeated(self, event: Any) -> Any:
-        """Return the value that an alias stands for; one within itself is not known yet."""
+        """Return the value of an alias; a value that contains its own alias is refused."""
         if event.anchor not in self._anchored:
             raise _refused(event, f'the alias {event.anchor} of a value that does not precede it')
         value, size = self._anchored[event.anchor]
@@ -218,7 +217,7 @@ def _refused(event: Any, what: str) -> FileError:
 
 
 def _plain(text: str) -> bool | int | float | str | None:
-    """Return what a scalar without quotes means."""
+    """Return the value of a scalar without quotes."""
     if text[:1].isalpha():
         return _WORDS.get(text, text)
     if _NUMBER.fullmatch(text):
@@ -229,7 +228,7 @@ def _plain(text: str) -> bool | int | float | str | None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that at any moment the old one or the new one is there, whole.
+    """Write a file atomically: at any moment, either the old or the new one is complete.
 
     Parameters
     ----------
@@ -239,7 +238,7 @@ def write_whole(path: Path, text: str) -> None:
     Raises
     ------
     OSError
-        If it cannot be written; the old file stays.
+        If it cannot be written; the old file remains.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
@@ -256,14 +255,14 @@ def write_whole(path: Path, text: str) -> None:
         raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
-        # The new name is on the disk only when the folder is.
+        # The new name is on disk only once the folder is synced.
         os.fsync(folder)
     finally:
         os.close(folder)
 
 
 def _sweep(path: Path) -> None:
-    """Remove what a process left that was killed while writing."""
+    """Remove temporary files of processes that were killed while writing."""
     for leftover in path.parent.glob(f'{path.name}.*.new'):
         with contextlib.suppress(OSError):
             if time.time() - leftover.stat().st_mtime > LEFTOVER:
@@ -276,15 +275,15 @@ def field(fields: Any, name: str, where: str = '') -> Any:
     Parameters
     ----------
     fields : mapping
-        Or what the file has in place of it.
+        Or another value that the file has in its place.
     name : str
     where : str
-        What leads to it in the file, such as `drive.`, for the error.
+        Path to the field in the file, such as `drive.`, for the error.
 
     Raises
     ------
     ParameterError
-        If it is missing.
+        If the field is missing.
     """
     if not isinstance(fields, Mapping) or name not in fields:
         raise ParameterError(f'field {where}{name} is missing')
@@ -292,21 +291,21 @@ def field(fields: Any, name: str, where: str = '') -> Any:
 
 
 def number(value: Any, where: str, low: float = -LARGEST, high: float = LARGEST) -> float:
-    """Return a number of a file.
+    """Check a number from a file and return it.
 
     Parameters
     ----------
     value : object
-        What the file has.
+        The value in the file.
     where : str
-        What it is, for the error.
+        Name of the value, for the error.
     low, high : float
-        Least and largest value allowed.
+        Smallest and largest allowed value.
 
     Raises
     ------
     ParameterError
-        If it is none, or beyond its bounds.
+        If it is not a number or is out of bounds.
     """
     if type(value) not in (int, float) or not low <= value <= high:
         raise ParameterError(
@@ -318,12 +317,12 @@ def number(value: Any, where: str, low: float = -LARGEST, high: float = LARGEST)
 def vector(
     values: Any, where: str, size: int, low: float = -LARGEST, high: float = LARGEST
 ) -> FloatArray:
-    """Return numbers of a file, (size,), with bounds as of `number`.
+    """Check numbers from a file and return them, (size,), with bounds as in `number`.
 
     Raises
     ------
     ParameterError
-        If there are more or less, or one is none, or beyond its bounds.
+        If their count differs, or a value is not a number or is out of bounds.
     """
     if not isinstance(values, list) or len(values) != size:
         raise ParameterError(
@@ -344,6 +343,6 @@ def numbers(values: FloatArray) -> list[float]:
 
 def line(value: Any) -> str:
     """Write a value on one line of YAML."""
-    # As a list, for a document of a scalar alone ends with a line of dots.
+    # Dumped as a list, because a document with a single scalar ends with a line of dots.
     text = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=1_000_000)
     return str(text.strip()[1:-1])

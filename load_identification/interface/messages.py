@@ -1,7 +1,7 @@
-"""Between messages and arrays; the only place where either knows of the other.
+"""Convert between messages and arrays; only this module knows both.
 
-Reading needs nothing but the fields of a message, so messages of rclpy and of a recording do
-alike. Writing fills a message that the caller has made.
+Reading uses only the fields of a message, so it accepts messages of rclpy and of a recording.
+Writing fills a message made by the caller.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from load_identification.typing_aliases import FloatArray, IntArray
 J = TypeVar('J', bound=JointBatch)
 T = TypeVar('T')
 Kinematics: TypeAlias = tuple[int, FloatArray]
-"""The number of joints, and a row of what `filtered/kinematics` carries."""
+"""Number of joints, and one data row of `filtered/kinematics`."""
 Filtered: TypeAlias = tuple[Any, Any, Any, Kinematics | None]
-"""Filtered wrench, twist and accel, and what `read_kinematics` gives of the sample, or None."""
+"""Filtered wrench, twist and accel, and the result of `read_kinematics` for the sample or None."""
 
 NS = 1_000_000_000
 
@@ -82,19 +82,19 @@ def set_inertia(inertia: Any, values: FloatArray) -> None:
 
 
 def read_inertia(inertia: Any) -> FloatArray:
-    """Return a geometry_msgs/Inertia as `set_inertia` takes it, (10,)."""
+    """Return a geometry_msgs/Inertia in the order of `set_inertia`, (10,)."""
     moments = (getattr(inertia, name) for name in PARAMETER_KEYS[4:])
     return np.array([inertia.m, *vector(inertia.com), *moments])
 
 
 def read_wrenches(messages: Iterable[Any], frame: str) -> Iterator[WrenchBatch]:
-    """Turn geometry_msgs/WrenchStamped messages into batches of one frame each.
+    """Convert geometry_msgs/WrenchStamped messages to batches of one frame each.
 
     Parameters
     ----------
     messages : iterable of messages
     frame : str
-        Overrides what the messages say, unless empty.
+        Overrides the frame of the messages, unless empty.
     """
     for name, group in groupby(messages, lambda m: frame or m.header.frame_id.lstrip('/')):
         some = list(group)
@@ -104,15 +104,15 @@ def read_wrenches(messages: Iterable[Any], frame: str) -> Iterator[WrenchBatch]:
 def read_joint_states(
     messages: Iterable[Any], dropped: Counter[str], kind: type[J]
 ) -> Iterator[J]:
-    """Turn sensor_msgs/JointState messages into batches of one layout each.
+    """Convert sensor_msgs/JointState messages to batches of one layout each.
 
     Parameters
     ----------
     messages : iterable of messages
     dropped : collections.Counter
-        Where messages that contradict themselves are counted, by reason.
+        Counter of inconsistent messages, by reason.
     kind : type
-        Of the batches: with efforts or without.
+        Type of the batches: with or without efforts.
     """
     fields = kind.arrays()[1:]
     consistent = (m for m in messages if _consistent(m, dropped, fields[1:]))
@@ -122,7 +122,7 @@ def read_joint_states(
 
 
 def _consistent(message: Any, dropped: Counter[str], optional: Sequence[str]) -> bool:
-    """Tell whether a joint state does not contradict itself."""
+    """Return whether a joint state is consistent with itself."""
     count = len(message.name)
     lengths = (len(getattr(message, field)) for field in optional)
     if len(message.position) != count or any(length not in (0, count) for length in lengths):
@@ -139,14 +139,14 @@ def _stamps(messages: list[Any]) -> IntArray:
 
 
 def _columns(messages: list[Any], field: str) -> FloatArray:
-    """Return a field of joint states, a row each, NaN where a message carries none of it."""
+    """Return a field of joint states as rows, NaN where a message lacks the field."""
     nothing = [np.nan] * len(messages[0].name)
     rows = (getattr(message, field) for message in messages)
     return np.array([row if len(row) else nothing for row in rows], dtype=float)
 
 
 def in_runs(samples: Iterable[tuple[int, object, T]]) -> Iterator[list[T]]:
-    """Cut samples, given with stamp and layout, where that changes or the stamp does not rise."""
+    """Cut samples (stamp, layout, value) where the layout changes or the stamp does not rise."""
     run = last = 0
 
     def key(sample: tuple[int, object, T]) -> tuple[object, int]:
@@ -160,7 +160,7 @@ def in_runs(samples: Iterable[tuple[int, object, T]]) -> Iterator[list[T]]:
 
 
 def kinematics_shapes(joints: int) -> dict[str, tuple[int, ...]]:
-    """Return which attributes of a `FilteredBatch` `filtered/kinematics` carries, in order."""
+    """Return the attributes of a `FilteredBatch` in `filtered/kinematics` and their shapes."""
     return {
         'gravity': (3,),
         'rest': (),
@@ -173,13 +173,13 @@ def kinematics_shapes(joints: int) -> dict[str, tuple[int, ...]]:
 
 
 def kinematics_sizes(joints: int) -> dict[str, int]:
-    """Return how many numbers of each there are, behind the stamp in seconds and nanoseconds."""
+    """Return the counts of numbers in order: stamp (seconds, nanoseconds), then attributes."""
     shapes = kinematics_shapes(joints)
     return {'stamp': 2, **{name: math.prod(shape) for name, shape in shapes.items()}}
 
 
 def kinematics_rows(batch: FilteredBatch) -> FloatArray:
-    """Return what messages on `filtered/kinematics` carry of a batch, a row each."""
+    """Return a batch's rows for messages on `filtered/kinematics`."""
     n = len(batch.stamps)
     parts = [getattr(batch, name).reshape(n, -1) for name in kinematics_shapes(0)]
     return np.column_stack([*np.divmod(batch.stamps, NS), *parts])
@@ -188,15 +188,15 @@ def kinematics_rows(batch: FilteredBatch) -> FloatArray:
 def read_kinematics(
     messages: Iterable[Any], dropped: Counter[str], beyond: float
 ) -> Iterator[tuple[int, Kinematics]]:
-    """Turn messages of `filtered/kinematics` into stamps [ns], and numbers of joints with rows.
+    """Convert messages of `filtered/kinematics` to stamps [ns], numbers of joints and rows.
 
     Parameters
     ----------
     messages : iterable of std_msgs/Float64MultiArray
     dropped : collections.Counter
-        Where those that cannot be used are counted, by reason.
+        Counter of unusable messages, by reason.
     beyond : float
-        No number but the stamp's is as large as this.
+        Upper bound, exclusive, of all numbers except the stamp.
     """
     for message in messages:
         sizes = [(part.label, part.size) for part in message.layout.dim]
@@ -212,7 +212,7 @@ def read_kinematics(
 
 
 def _kinematics(joints: int, rows: FloatArray) -> dict[str, Any]:
-    """Return the attributes of a `FilteredBatch` by their rows, (n, k)."""
+    """Return the attributes of a `FilteredBatch` from rows (n, k)."""
     _, *parts = np.split(rows, np.cumsum([*kinematics_sizes(joints).values()])[:-1], axis=1)
     found = {
         name: part.reshape(len(rows), *shape)
@@ -222,9 +222,9 @@ def _kinematics(joints: int, rows: FloatArray) -> dict[str, Any]:
 
 
 def read_filtered(samples: Iterable[Filtered]) -> Iterator[FilteredBatch]:
-    """Turn filtered messages of equal stamps into batches.
+    """Convert filtered messages of equal stamps to batches.
 
-    Each is of one frame, its stamps increasing.
+    Each batch has one frame and increasing stamps.
     """
     stamped = (
         (stamp_of(s[0]), (s[0].header.frame_id.lstrip('/'), s[3] and s[3][0]), s) for s in samples

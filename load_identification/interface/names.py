@@ -1,4 +1,4 @@
-"""Names of the contract: keys of `status`, parameters and offsets in order."""
+"""Names of the contract: keys of `status`, and ordered names of parameters and offsets."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections import Counter
 from load_identification.interface.batches import CHANNELS
 
 INTERVAL = 1.96
-"""Half of a 95 % interval, in standard deviations: what ± means wherever a person reads it."""
+"""Half width of a 95 % interval, in standard deviations; the meaning of ± in every output."""
 
 PARAMETER_KEYS = (
     'mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz',
 )  # fmt: skip
-"""Of the ten parameters as the message carries them."""
+"""Keys of the ten parameters in message order."""
 
 STAGES = {'mass': slice(0, 1), 'centre of mass': slice(1, 4), 'inertia': slice(4, 10)}
-"""What is identified one after the other, in their order."""
+"""Groups of parameters that are identified one after the other, in this order."""
 
 OFFSET_KEYS = tuple(f'offset.{channel}' for channel in CHANNELS)
 
@@ -24,15 +24,15 @@ COVARIANCE_LABELS = (
 )  # fmt: skip
 
 COMPENSATED = 'compensated'
-"""Key of /diagnostics: how many wrenches have been; the node that has it gives no samples."""
+"""Key of /diagnostics with the number of compensated wrenches; its node publishes no samples."""
 
 DROPPED = 'samples.dropped.'
-"""Beginning of the keys of `status` under which dropped samples are counted, by reason."""
+"""Prefix of the keys of `status` that count dropped samples, by reason."""
 
 HEALTH = 'health.'
-"""Beginning of the keys that say what a channel of the wrench is worth."""
+"""Prefix of the keys that state the health of a channel of the wrench."""
 
 
 def in_words(counts: Counter[str]) -> str:
-    """Return counts by reason, most frequent first."""
+    """Return counts by reason as text, most frequent first."""
     return ', '.join(f'{reason} {count}' for reason, count in counts.most_common() if count)

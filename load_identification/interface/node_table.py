@@ -1,4 +1,4 @@
-"""The nodes of the package: which program runs them, and what they read, publish and offer."""
+"""The nodes of the package: their programs, topics, services and parameters."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from load_identification.interface.parameters import (
 from load_identification.interface.program import NAMESPACE
 
 MOST_PARTS = 10
-"""A section's name of more parts is none of a node here."""
+"""Most parts of a section's name: no node here has a name with more."""
 
 WIDTH = 79
-"""Of help, as argparse has it where no terminal is [characters]."""
+"""Width of help texts, as argparse uses without a terminal [characters]."""
 
 
 @dataclass(frozen=True)
 class NodeNames:
-    """What a node is called and has.
+    """Role, topics and services of a node.
 
     Attributes
     ----------
     role : str
-        Which parameters it has.
+        Selects the parameters of the node.
     reads, publishes : tuple of str
-        Topics; relative to the namespace without a leading /.
+        Topics, relative to the namespace unless they begin with /.
     services : tuple of str
-        All std_srvs/Trigger.
+        Services, all of type std_srvs/Trigger.
     """
 
     role: str
@@ -86,7 +86,7 @@ NODES = {
         (*SYNCHRONIZED, *FILTERED, 'effort_predicted', 'effort_residual', '/diagnostics'),
     ),
 }  # fmt: skip
-"""By the name of the node. `/tf` and `/tf_static` only where tf2_ros is installed."""
+"""Nodes by name. `/tf` and `/tf_static` exist only where tf2_ros is installed."""
 
 PROGRAMS: Mapping[str, tuple[str, ...]] = {
     **{name: (name,) for name in NODES},
@@ -94,9 +94,9 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
     'hexapod_node': ('hexapod_node', 'estimator_node'),
     'arm_estimator_node': ('arm_estimator_node', 'estimator_node'),
 }
-"""The nodes that each program runs, hexapod_node the second one by its parameter with_estimator.
+"""Nodes run by each program; hexapod_node runs the second if with_estimator is set.
 
-What they hand on to one another stays within it.
+Data between these nodes stay within the program.
 """
 
 BEHIND_JOINTS: Mapping[str, Any] = {
@@ -107,12 +107,12 @@ BEHIND_JOINTS: Mapping[str, Any] = {
     **dict.fromkeys(('gain_common', 'gain', 'cross_talk', 'cross_talk_torque'), 0.0),
     **dict.fromkeys(('mounting_error', 'field_force', 'field_torque'), 0.0),
 }
-"""Other defaults, of an arm that weighs with its joints: errors of a sensor that it has not are
-none, its own come with the samples."""
+"""Other defaults for an arm that weighs with its joints: it has no sensor and none of a sensor's
+errors; its own errors come with the samples."""
 
 
 def describe(program: str) -> str:
-    """Return what --help of a program says: its topics, services and parameters."""
+    """Return the --help text of a program: its topics, services and parameters."""
     nodes = [NODES[name] for name in PROGRAMS[program]]
     published = _once(topic for node in nodes for topic in node.publishes)
     read = [
@@ -163,9 +163,9 @@ def _shown(default: object) -> str:
 
 
 def nobodys(sections: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, list[str]]]:
-    """Return the sections of a parameter file under a name that no node here has.
+    """Return the sections of a parameter file with names that match no node here.
 
-    With those of their parameters that are this package's, where there are any.
+    Each comes with its parameters of this package; a section without any is left out.
     """
     named = []
     for section, names in sections:
@@ -177,20 +177,20 @@ def nobodys(sections: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, li
 
 
 def misplaced(sections: Sequence[tuple[str, Sequence[str]]], running: Sequence[str]) -> list[str]:
-    """Return what is to be said of parameters that reach no node.
+    """Return warnings about parameters that reach no node.
 
     Parameters
     ----------
     sections : sequence of (str, sequence of str)
-        Of a parameter file: under which name of a node, and which parameters.
+        Sections of a parameter file: name of the node, and names of the parameters.
     running : sequence of str
-        Full names of the nodes that run; other nodes of the package may share the file.
+        Full names of the running nodes; other nodes of the package may share the file.
 
     Returns
     -------
     list of str
-        A sentence for each section that has parameters of this package under a name that is
-        none of its nodes', or in a namespace in which it does not run while no other section
+        A sentence for each section that has parameters of this package but reaches no node: its
+        name is not that of one, or its node runs in another namespace and no other section
         reaches it.
     """
     reached = {name for name in running if any(matches(s, name) for s, _ in sections)}
@@ -213,12 +213,12 @@ def misplaced(sections: Sequence[tuple[str, Sequence[str]]], running: Sequence[s
 
 
 def matches(section: str, name: str) -> bool:
-    """Tell whether a section's name, as rcl reads it, is that of a node.
+    """Return whether a section's name, as rcl reads it, matches a node.
 
     Parameters
     ----------
     section : str
-        `*` stands for any one part, `**` for any number; without a leading / it is below the root.
+        `*` matches any one part, `**` any number; without a leading / it is relative to the root.
     name : str
         Full name of a node.
     """

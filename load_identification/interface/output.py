@@ -1,4 +1,4 @@
-"""Where programs write: refused before the work is done rather than after, in one line."""
+"""Output paths of programs, checked before the work; errors are one line."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from load_identification.errors import ParameterError
 
 
 def check_output(option: str, path: Path | None) -> None:
-    """Raise ParameterError for a file that cannot be written; None: nothing is to be."""
+    """Raise ParameterError if a file cannot be written; None: no output."""
     if path is not None and (path.is_dir() or not path.parent.is_dir()):
         raise ParameterError(f'{option} {path} must be a file in a folder that exists')
 
 
 def write_output(option: str, path: Path, text: str) -> None:
-    """Write a text; raises ParameterError."""
+    """Write a text; raise ParameterError on failure."""
     try:
         path.write_text(text, encoding='utf-8')
     except OSError as error:
@@ -22,7 +22,7 @@ def write_output(option: str, path: Path, text: str) -> None:
 
 
 def make_folder(option: str, folder: Path) -> None:
-    """Make a folder, and those above it, unless it is there; raises ParameterError."""
+    """Make a folder and its parents if missing; raise ParameterError on failure."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""ROS 2 parameter files: the sections in them, and the parameters of this package."""
+"""ROS 2 parameter files: their sections and this package's parameters."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from load_identification.interface.files import FileError, read_yaml
 from load_identification.interface.parameters import TABLE, Parameters, check
 
 ROS_PARAMETERS = ('use_sim_time', 'start_type_description_service')
-"""Of every node."""
+"""Parameters of every node."""
 
 
 def suggestion(name: str) -> str:
-    """Return a hint for a parameter name that does not exist."""
+    """Return a hint for an unknown parameter name."""
     close = difflib.get_close_matches(name, TABLE, n=1)
     return f'; did you mean {close[0]}?' if close else ''
 
 
 def from_yaml(path: Path, defaults: Mapping[str, Any] | None = None) -> Parameters:
-    """Read a ROS 2 parameter file, whichever node or wildcard the values stand under.
+    """Read a ROS 2 parameter file, with values under any node or wildcard.
 
     Parameters
     ----------
     path : pathlib.Path
     defaults : mapping of str to any, optional
-        Those that are other than in the table.
+        Defaults that differ from the table.
 
     Raises
     ------
     ParameterError
-        If the file cannot be read, or holds an unknown or unusable parameter.
+        If the file cannot be read or contains an unknown or unusable parameter.
     """
     sections = read_sections(path)
     values = {name: value for _, section in sections for name, value in section.items()}
@@ -51,7 +51,7 @@ def from_yaml(path: Path, defaults: Mapping[str, Any] | None = None) -> Paramete
 
 
 def read_sections(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Return the sections of a ROS 2 parameter file: for which node, and its parameters.
+    """Return the sections of a ROS 2 parameter file: name of the node, and parameters.
 
     Raises
     ------
@@ -66,12 +66,12 @@ def read_sections(path: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 def of_ros(name: str) -> bool:
-    """Tell whether a parameter is one that every node has."""
+    """Return whether a parameter is one that every node has."""
     return name in ROS_PARAMETERS or name.startswith('qos_overrides.')
 
 
 def _sections(content: Any, node: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every ros__parameters section below, with the names that lead to it."""
+    """Yield every ros__parameters section below, with its path of names."""
     if isinstance(content, dict):
         for key, value in content.items():
             if key != 'ros__parameters':

@@ -1,4 +1,4 @@
-"""Every parameter of the package: name, default, unit, range and meaning, in this one place."""
+"""The single table of all parameters: name, default, unit, range and description."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ COMPENSATION = 'compensation'
 ALL = (FUSION, FILTER, ESTIMATOR, HEXAPOD, ARM, COMPENSATION)
 
 CONVENTIONS = {'on_sensor': 1.0, 'on_load': -1.0}
-"""Sign that turns a wrench of each convention into what the load exerts on the sensor."""
+"""Sign that converts a wrench of each convention to the wrench of the load on the sensor."""
 
 BESIDES = {
     'gravity': ', not all zero',
     'bounding_ellipsoid': ', the semi-axes at least 0.001 m, or all zero',
 }
-"""What is allowed, where a range does not say all."""
+"""Conditions beyond the range of a parameter."""
 
 LEAST_SEMI_AXIS = 1e-3
-"""Of a bounding ellipsoid [m]."""
+"""Least semi-axis of a bounding ellipsoid [m]."""
 
 
 def _parameter(
@@ -35,9 +35,9 @@ def _parameter(
     choices: tuple[str, ...] = (),
     settable: bool = False,
 ) -> Callable[[str], Any]:
-    """Declare one parameter as a dataclass field, which is made of it with a description.
+    """Declare a parameter; return a function that makes its dataclass field from a description.
 
-    Settable ones may change at run time.
+    Settable parameters may change at run time.
     """
     metadata = {
         'used_by': used_by,
@@ -51,7 +51,7 @@ def _parameter(
 
 @dataclass(frozen=True)
 class Parameters:
-    """The values of all parameters; the metadata of each field says the rest."""
+    """The values of all parameters; the metadata of each field has the rest."""
 
     sensor_frame: str = _parameter('', used_by=(FUSION, FILTER, ARM, COMPENSATION))(
         'Frame of the wrench; empty: the frame_id that the driver sends'
@@ -196,11 +196,11 @@ class Parameters:
 
 
 TABLE: Mapping[str, Field[Any]] = {f.name: f for f in fields(Parameters)}
-"""Every parameter by name."""
+"""All parameters by name."""
 
 
 def allowed(name: str) -> str:
-    """Return in words what a parameter may be."""
+    """Return the allowed values of a parameter in words."""
     info = TABLE[name].metadata
     if info['choices']:
         return ' or '.join(info['choices'])
@@ -219,12 +219,12 @@ def allowed(name: str) -> str:
 
 
 def check(name: str, value: Any) -> Any:
-    """Return a parameter's value in its proper type.
+    """Check a parameter's value and return it in its type.
 
     Raises
     ------
     ParameterError
-        If it cannot be used: with name, value and what is allowed.
+        If it cannot be used; the text has name, value and what is allowed.
     """
     default, info = TABLE[name].default, TABLE[name].metadata
     error = ParameterError(

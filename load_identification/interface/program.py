@@ -1,6 +1,6 @@
-"""How every program of the package begins: its version, its output, its signals.
+"""Common start of the package's programs: version, output and signals.
 
-Imports nothing that takes long: help is there before NumPy and rclpy are.
+Imports nothing slow, so that help appears before NumPy and rclpy are loaded.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from load_identification import __version__
 from load_identification.errors import LoadIdentificationError
 
 NAMESPACE = 'load_identification'
-"""Of all nodes, unless it is remapped."""
+"""Namespace of all nodes, unless remapped."""
 
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
-"""Exit statuses by the signal that has ended a program, as a shell gives them."""
+"""Exit statuses of a program ended by these signals, as in a shell."""
 
 TRAJECTORY = '/joint_trajectory_controller/joint_trajectory'
-"""Where ros2_control's trajectory controller listens."""
+"""Topic of ros2_control's trajectory controller."""
 
 BOX = ('X0', 'X1', 'Y0', 'Y1', 'Z0', 'Z1')
-"""Names of the six numbers of a box, in the help of options."""
+"""Names of the six numbers of a box, for the help of options."""
 
 
 def make_parser(prog: str, description: str, epilog: str = '') -> argparse.ArgumentParser:
-    """Return a parser that knows --help and --version.
+    """Return a parser with --help and --version.
 
     Parameters
     ----------
     prog : str
         Name of the program.
     description, epilog : str
-        Their lines stay as they are.
+        Their line breaks are kept.
     """
     parser = argparse.ArgumentParser(
         prog=prog,
@@ -55,12 +55,12 @@ def make_parser(prog: str, description: str, epilog: str = '') -> argparse.Argum
 def option(
     parser: argparse._ActionsContainer, name: str, **settings: Any
 ) -> Callable[[str], argparse.Action]:
-    """Return what adds an option, or an argument, when it is called with the help on it."""
+    """Return a function that adds an option or argument when called with its help text."""
     return lambda words: parser.add_argument(name, help=words, **settings)
 
 
 def add_topics(parser: argparse._ActionsContainer) -> None:
-    """Add --joint-states, --wrench and --robot-description, of what reads recordings."""
+    """Add --joint-states, --wrench and --robot-description for programs that read recordings."""
     for name in ('joint_states', 'wrench', 'robot_description'):
         parser.add_argument(
             f'--{name.replace("_", "-")}',
@@ -72,7 +72,7 @@ def add_topics(parser: argparse._ActionsContainer) -> None:
 
 
 def without_ros_arguments(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line that are not for ROS, as rclpy tells them apart."""
+    """Return the words of a command line that are not for ROS, by the rules of rclpy."""
     kept, for_ros = [], False
     for word in words:
         if word == '--ros-args':
@@ -85,11 +85,11 @@ def without_ros_arguments(words: Sequence[str]) -> list[str]:
 
 
 def begin(terminated: int = TERMINATED) -> None:
-    """Let output be seen line by line, and signals end the program.
+    """Flush output line by line, and let signals end the program.
 
-    SIGINT raises KeyboardInterrupt and SIGTERM SystemExit, so that what has been started is ended
-    on the way out. SIGINT does so too where it was inherited as ignored, as by what a shell
-    starts in the background: Python leaves it ignored there.
+    SIGINT raises KeyboardInterrupt and SIGTERM raises SystemExit, so that everything started is
+    ended on the way out. SIGINT does so even if inherited as ignored, as in a process that a shell
+    starts in the background; Python would leave it ignored.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def begin(terminated: int = TERMINATED) -> None:
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A locale that has no ± is no reason to fail.
+            # A locale without ± must not cause a failure.
             stream.reconfigure(errors='replace', line_buffering=True)
     interrupts: list[int] = []
 
@@ -110,7 +110,7 @@ def begin(terminated: int = TERMINATED) -> None:
         if not interrupts:
             sys.__excepthook__(kind, error, trace)
             return
-        # What is written in C may make an ImportError of a KeyboardInterrupt in its import.
+        # C code may turn a KeyboardInterrupt during its import into an ImportError.
         print('interrupted', file=sys.stderr, flush=True)
         os._exit(INTERRUPTED)
 
@@ -131,22 +131,22 @@ def run(
     ros: bool = False,
     lines: bool = False,
 ) -> int:
-    """Begin, do the work of a program and return its exit status; say in a line why it ends.
+    """Begin, do a program's work and return its exit status; print an error as one line.
 
     Parameters
     ----------
     make : callable
-        Makes the parser of the command line.
+        Makes the command-line parser.
     unusable : int
-        Exit status where the work raises a LoadIdentificationError.
+        Exit status if the work raises a LoadIdentificationError.
     work : callable
-        Returns the exit status for the arguments, with all words of the command line as `argv`.
+        Returns the exit status for the arguments; their `argv` has all words of the command line.
     args : sequence of str or None
-        The command line; None: that of the process.
+        The command line; None: that of this process.
     ros : bool
-        Whether some of the words may be for ROS.
+        Whether the command line may contain words for ROS.
     lines : bool
-        Whether errors are of several lines, such as what another process wrote.
+        Whether errors may have several lines, such as output of another process.
     """
     argv = sys.argv[1:] if args is None else list(args)
     begin()

@@ -1,1 +1,1 @@
-"""Physics without state: inertial parameters, the regressor, the robot."""
+"""Stateless physics: inertial parameters, the regressor, the robot."""

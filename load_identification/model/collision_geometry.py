@@ -1,4 +1,4 @@
-"""The collision geometry of a robot description, every mesh as one to four convex hulls."""
+"""Collision geometry of a robot description, with each mesh as one to four convex hulls."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from load_identification.model.urdf import parse_xml
 from load_identification.typing_aliases import FloatArray, IntArray
 
 GUESSED_SHARE = 0.07
-"""Radius of a link whose mesh is not found, in parts of the way along all joints: a UR5's links
-are about as thick [-]."""
+"""Radius of a link without its mesh, as a share of the path length along all joints; the links of
+a UR5 are about as thick [-]."""
 
 
 CUTS = (0.2, 0.35, 0.5, 0.65, 0.8)
-"""Where a mesh may be cut in two, in parts of its length along x, y and z [-]."""
+"""Candidate cuts of a mesh in two, as shares of its length along x, y and z [-]."""
 
 WORTH = 0.85
-"""Part of a hull's volume that the hulls of its two halves may have for the cut to be made [-]."""
+"""Largest volume of the halves' hulls for a cut to be made, as a share of the whole hull's [-]."""
 
 DEPTH = 2
-"""Cuts of a mesh one after another."""
+"""Most successive cuts of a mesh."""
 
 THICKNESS = 1e-3
-"""Given to a mesh without volume, such as a sheet [m]."""
+"""Thickness given to a mesh without volume, such as a sheet [m]."""
 
 
 def collision_geometry(
@@ -39,8 +39,8 @@ def collision_geometry(
 ) -> tuple[pinocchio.GeometryModel, dict[str, str], float]:
     """Read the collision shapes of all links.
 
-    A link whose mesh is not found, and in a description without any collision geometry every
-    link, becomes capsules from its joint to the next ones, the last link a ball.
+    A link whose mesh is not found becomes capsules from its joint to the next ones; the last link
+    becomes a ball. So does every link of a description without collision geometry.
 
     Parameters
     ----------
@@ -51,16 +51,16 @@ def collision_geometry(
     Returns
     -------
     pinocchio.GeometryModel
-        Without pairs.
+        Without collision pairs.
     dict of str to str
-        The links guessed, with what was not found of each.
+        The guessed links, each with what was not found.
     float
         Radius of their capsules [m].
 
     Raises
     ------
     DescriptionError
-        Where Pinocchio cannot compute distances.
+        If Pinocchio cannot compute distances.
     """
     if not hasattr(pinocchio, 'coal'):
         raise DescriptionError(
@@ -81,7 +81,7 @@ def collision_geometry(
             geometry.addGeometryObject(part)
     if not geometry.ngeoms and not guessed:
         bodies = [f for f in model.frames if f.type == pinocchio.FrameType.BODY]
-        # Of links fixed to one another the first stands for all.
+        # The first of the links fixed to one another represents all.
         first = {f.parentJoint: f.name for f in reversed(bodies)}
         guessed = dict.fromkeys(first.values(), 'the description has no collision geometry')
     radius = GUESSED_SHARE * sum(
@@ -94,12 +94,12 @@ def collision_geometry(
 
 
 def _found_meshes(root: ElementTree.Element) -> dict[str, str]:
-    """Name the files of meshes by their paths, and take out those that are not found.
+    """Replace mesh file names by paths, and remove meshes that are not found.
 
     Returns
     -------
     dict of str to str
-        What each link lacks.
+        Links without their meshes, each with what was not found.
     """
     lacking = {}
     for link in root.findall('link'):
@@ -120,7 +120,7 @@ def _found_meshes(root: ElementTree.Element) -> dict[str, str]:
 
 
 def _places(name: str) -> Iterator[Path]:
-    """List where the file of a mesh may be."""
+    """Yield the paths at which the file of a mesh may be."""
     scheme, _, rest = name.rpartition('://')
     if scheme not in ('package', 'model'):
         yield Path(rest).absolute()
@@ -133,7 +133,7 @@ def _places(name: str) -> Iterator[Path]:
 
 
 def _hulls(mesh: pinocchio.coal.BVHModelBase) -> list[pinocchio.coal.Convex]:
-    """Cut a mesh, where its hull is far larger than the mesh, and return the pieces' hulls."""
+    """Return a mesh's hull, or its pieces' hulls where the hull is far larger than the mesh."""
     points = np.array(mesh.vertices())
     corners = [mesh.tri_indices(k) for k in range(mesh.num_tris)]
     triangles = np.array([(face[0], face[1], face[2]) for face in corners], dtype=np.int64)
@@ -146,7 +146,7 @@ def _hulls(mesh: pinocchio.coal.BVHModelBase) -> list[pinocchio.coal.Convex]:
 
 
 def _pieces(points: FloatArray, triangles: IntArray, depth: int) -> list[scipy.spatial.ConvexHull]:
-    """Cut triangles (t, 3) of points (n, 3) in two as long as that makes their hulls smaller."""
+    """Cut triangles (t, 3) of points (n, 3) in two while that makes their hulls smaller."""
     whole = _hull(points[np.unique(triangles)])
     center = points[triangles].mean(axis=1)
     least, best = WORTH * whole.volume, None
@@ -167,7 +167,7 @@ def _pieces(points: FloatArray, triangles: IntArray, depth: int) -> list[scipy.s
 
 
 def _hull(points: FloatArray) -> scipy.spatial.ConvexHull:
-    """Return the convex hull of points (n, 3), with some thickness where they lie in a plane."""
+    """Return the convex hull of points (n, 3), thickened if they lie in a plane."""
     try:
         return scipy.spatial.ConvexHull(points)
     except scipy.spatial.QhullError:
@@ -179,7 +179,7 @@ def _hull(points: FloatArray) -> scipy.spatial.ConvexHull:
 def _capsules(
     model: pinocchio.Model, link: str, radius: float
 ) -> Iterator[pinocchio.GeometryObject]:
-    """Lay capsules from a link's joint to the joints it carries, or to the links fixed to it."""
+    """Yield capsules from a link's joint to the joints it carries, or to the links fixed to it."""
     frame = model.getFrameId(link, pinocchio.FrameType.BODY)
     joint = model.frames[frame].parentJoint
     ends = [
@@ -194,7 +194,7 @@ def _capsules(
 
 
 def _turned_to(direction: FloatArray) -> FloatArray:
-    """Return a rotation that turns the z axis to a direction (3,), which may be zero."""
+    """Return a rotation that turns the z axis to a direction (3,); a zero direction: identity."""
     if not direction.any():
         return np.eye(3)
     turn = pinocchio.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), direction)

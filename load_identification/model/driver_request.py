@@ -1,9 +1,9 @@
-"""What a robot's driver is told of what its flange carries: frames, and the fields of its service.
+"""Payload request to a robot's driver: frames, and the fields of its service.
 
-The conventions are those of `payload_export`. A service type is known by its own fields, for they
-differ between releases: ``ur_msgs/srv/SetPayload`` has had mass and centre of gravity alone, then
-``ixx iyy izz ixy ixz iyz`` (not our order) and a transition time besides, then a
-``geometry_msgs/Inertia`` called ``payload``. The transition time stays zero: the arm stands still.
+The conventions are those of `payload_export`. The fields identify a form of the service type, as
+releases differ. ``ur_msgs/srv/SetPayload`` first had mass and centre of gravity only, then also
+``ixx iyy izz ixy ixz iyz`` (not our order) and a transition time, then a ``geometry_msgs/Inertia``
+called ``payload``. The transition time stays zero: the arm stands still.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ DURATION = 'builtin_interfaces/Duration'
 
 @dataclass(frozen=True)
 class PayloadDriver:
-    """A robot's driver, as far as its payload goes.
+    """The payload interface of a robot's driver.
 
     Attributes
     ----------
     package, service_type : str
-        Of its interface.
+        Package and type of its service.
     service : str
-        Its usual name.
+        Usual name of the service.
     flange : str
-        Regular expression for the link in whose frame it wants the numbers.
+        Regular expression for the link whose frame the numbers must be in.
     flange_in_words : str
     total : bool
-        Whether it is told of tool and payload together, or of the payload alone.
+        Whether the driver needs the sum of tool and payload, or the payload alone.
     """
 
     package: str
@@ -58,30 +58,30 @@ DRIVERS = {
         'franka_msgs', 'SetLoad', '/service_server/set_load', LINK8, 'link8', False
     ),
 }
-"""By the parameter payload_driver."""
+"""Drivers by the value of the parameter payload_driver."""
 
 
 def takes_inertia(fields: Mapping[str, str]) -> bool:
-    """Tell whether a service of these fields, name to type, is told of the inertia."""
+    """Return whether a service with these fields, name to type, takes the inertia."""
     return bool({'payload', 'load_inertia', *MOMENTS} & fields.keys())
 
 
 def request_fields(
     fields: Mapping[str, str], body: InertialParameters | None
 ) -> dict[str, float | list[float] | dict[str, Any]]:
-    """Return the values of a request, messages within as dictionaries.
+    """Return the field values of a request, with nested messages as dictionaries.
 
     Parameters
     ----------
     fields : mapping of str to str
-        Of the request, name to type, as ``get_fields_and_field_types()`` has them.
+        Of the request, name to type, as from ``get_fields_and_field_types()``.
     body : InertialParameters or None
-        In the frame of the flange; None: nothing is held.
+        In the frame of the flange; None: no payload.
 
     Raises
     ------
     ParameterError
-        If the fields are of none of the forms known.
+        If the fields match no known form.
     """
     values = np.zeros(10) if body is None else to_message_order(body.to_vector())
     mass, center = float(values[0]), dict(zip('xyz', values[1:4].tolist(), strict=True))

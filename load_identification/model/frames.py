@@ -1,4 +1,4 @@
-"""Frames fixed to one another: by a robot description, or by transforms on /tf_static."""
+"""Frames fixed to one another by a robot description or by transforms on /tf_static."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from load_identification.typing_aliases import FloatArray
 
 
 def find_fixed_frame(urdf: str, frame: str, pattern: str) -> tuple[str, pinocchio.SE3] | None:
-    """Find the one link of a name that a frame S is fixed to.
+    """Find the one link with a matching name that the frame S is fixed to.
 
     Parameters
     ----------
     urdf : str
-        Text of a description that is known to be valid.
+        Text of a valid description.
     frame : str
         Link whose frame is S.
     pattern : str
-        Regular expression for the whole name of the link looked for.
+        Regular expression for the whole name of the link.
 
     Returns
     -------
     (str, pinocchio.SE3) or None
-        Name of the link, and where S stands in it, ``p = R p_S + t`` [m]; None where there is no
-        such link, or more than one.
+        Name of the link and pose of S in it, ``p = R p_S + t`` [m]; None if there is no such link
+        or more than one.
     """
     model = pinocchio.buildModelFromXML(urdf)
     links = [f for f in model.frames if f.type == pinocchio.FrameType.BODY]
@@ -48,9 +48,9 @@ def find_fixed_frame(urdf: str, frame: str, pattern: str) -> tuple[str, pinocchi
 
 
 def with_frame(description: str, frame: str, transforms: Iterable[Any]) -> str:
-    """Return a description with a frame as a further link, on the link that it is fixed to.
+    """Return a description with the frame as a new link, on a link that it is fixed to.
 
-    All links that the frame hangs on are fixed to one another, so any of them will do.
+    All links that the frame is fixed to are fixed to one another, so that any of them serves.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def with_frame(description: str, frame: str, transforms: Iterable[Any]) -> str:
         URDF.
     frame : str
     transforms : iterable of geometry_msgs/TransformStamped
-        Of two of the same child the later counts.
+        The last one counts for each child frame.
 
     Returns
     -------
     str
-        Unchanged where it has the frame already, or nothing fixes that to a link.
+        Unchanged if it already has the frame, or if nothing fixes the frame to a link.
     """
     neighbours: dict[str, dict[str, pinocchio.SE3]] = {}
     for parent, child, placement in {t.child_frame_id: _read(t) for t in transforms}.values():
@@ -87,7 +87,7 @@ def with_frame(description: str, frame: str, transforms: Iterable[Any]) -> str:
 
 
 def _read(transform: Any) -> tuple[str, str, pinocchio.SE3]:
-    """Return parent, child, and where the child stands in the parent."""
+    """Return parent, child, and the pose of the child in the parent."""
     q, t = transform.transform.rotation, transform.transform.translation
     rotation = pinocchio.Quaternion(q.w, q.x, q.y, q.z).normalized().matrix()
     placement = pinocchio.SE3(rotation, np.array([t.x, t.y, t.z]))
@@ -99,7 +99,7 @@ def link_names(urdf: str) -> tuple[str, ...]:
 
     Raises
     ------
-    DescriptionError : where the text is no XML.
+    DescriptionError : if the text is not XML.
     """
     return tuple(element.get('name', '') for element in parse_xml(urdf).findall('link'))
 
@@ -107,13 +107,13 @@ def link_names(urdf: str) -> tuple[str, ...]:
 def with_fixed_link(
     urdf: str, parent: str, link: str, rotation: FloatArray, translation: Sequence[float]
 ) -> str:
-    """Return a robot description with one more link, fixed to one it has.
+    """Return a robot description with one more link, fixed to an existing one.
 
     Parameters
     ----------
     urdf : text of the description.
-    parent : name of the link it has.
-    link : name of the new one.
+    parent : name of the existing link.
+    link : name of the new link.
     rotation : (3, 3) from the new link to its parent.
     translation : (3,) origin of the new link in its parent [m].
     """

@@ -1,9 +1,9 @@
-"""The ten inertial parameters of a rigid body, and what can be read from them.
+"""The ten inertial parameters of a rigid body and quantities derived from them.
 
-Vectors hold them as ``phi = [m, m cx, m cy, m cz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]``, the inertia
-about the origin of the frame. The *message order*, that of ``geometry_msgs/Inertia``, is
-``[m, cx, cy, cz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]``, the inertia about the centre of mass; both have
-the axes of the frame.
+The parameter vector is ``phi = [m, m cx, m cy, m cz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]``, with the
+inertia about the origin of the frame. The *message order*, that of ``geometry_msgs/Inertia``, is
+``[m, cx, cy, cz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]``, with the inertia about the centre of mass. Both
+use the axes of the frame.
 
 Equation and section numbers: Atkeson, An and Hollerbach, Rigid body load identification for
 manipulators, 1985.
@@ -20,22 +20,23 @@ from load_identification.errors import ParameterError
 from load_identification.typing_aliases import FloatArray
 
 GAP_STANDARD_DEVIATIONS = 3.0
-"""Least gap of distinct principal moments, in standard deviations of the gap. Where moments lie
-closer the axes do not mean anything, section 4.3."""
+"""Least gap of distinct principal moments, in standard deviations of the gap. The axes of closer
+moments have no meaning, section 4.3."""
 
 SYMMETRY_TOLERANCE = 1e-9
 """Largest asymmetry of an inertia, as a share of its largest entry: above rounding, below data."""
 
 ROTATION_TOLERANCE = 1e-6
-"""Largest departure from orthonormality: quaternions are written with few digits."""
+"""Largest departure from orthonormality; quaternions are often written with few digits."""
 
 MATRIX = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
-"""Where each entry of an inertia matrix stands among xx, xy, xz, yy, yz, zz, eq. 11."""
+"""Index of each entry of an inertia matrix in xx, xy, xz, yy, yz, zz, eq. 11."""
 
 # Rows and columns of xx, xy, xz, yy, yz, zz.
 _UPPER = np.triu_indices(3)
 
-# Entry ij of the inertia about the centre by the first moment k: times the centre, summed over l.
+# Derivative of entry ij of the inertia about the centre by the first moment k, after a product
+# with the centre, summed over l.
 _DELTA = np.eye(3)
 _BY_FIRST_MOMENT = (
     np.einsum('il,jk->ijkl', _DELTA, _DELTA)
@@ -43,9 +44,9 @@ _BY_FIRST_MOMENT = (
     - 2.0 * np.einsum('ij,kl->ijkl', _DELTA, _DELTA)
 )[_UPPER]
 
-# An axis points to the side of this direction. No axis in a coordinate plane at a multiple of
-# 15 degrees comes within 5 degrees of a right angle to it: for usual mountings the sign does not
-# hang on rounding or noise.
+# Each axis points to the side of this direction. No axis in a coordinate plane at a multiple of
+# 15 degrees comes within 5 degrees of a right angle to it. For usual mountings, the sign thus does
+# not depend on rounding or noise.
 _SIGN_DIRECTION = np.array([1.0, 0.77, 0.13])
 
 
@@ -67,8 +68,8 @@ class PrincipalInertia:
 class InertialParameters:
     """Mass, first moment and inertia of a rigid body about the origin of a frame.
 
-    Differences of bodies and raw estimates are allowed: neither a positive mass nor a possible
-    inertia is asked for, see `is_consistent`.
+    Differences of bodies and raw estimates are allowed: neither the mass nor the inertia has to be
+    physically consistent, see `is_consistent`.
 
     Attributes
     ----------
@@ -78,7 +79,7 @@ class InertialParameters:
 
     Raises
     ------
-    ParameterError : for a value that is not finite, of a wrong shape, or an asymmetric inertia.
+    ParameterError : if a value is not finite or has the wrong shape, or the inertia is asymmetric.
     """
 
     mass: float
@@ -119,7 +120,7 @@ class InertialParameters:
 
     @classmethod
     def from_message_order(cls, values: npt.ArrayLike) -> InertialParameters:
-        """Make a body from its numbers in message order (10,), eq. 16 and 17 backwards."""
+        """Make a body from its numbers in message order (10,), eq. 16 and 17 inverted."""
         values = _checked('numbers of a message', values, (10,))
         return cls.from_center_of_mass(float(values[0]), values[1:4], values[4:][MATRIX])
 
@@ -133,7 +134,7 @@ class InertialParameters:
 
         Raises
         ------
-        ParameterError : where the mass is not positive.
+        ParameterError : if the mass is not positive.
         """
         return _center(self.mass, self.first_moment)
 
@@ -145,7 +146,7 @@ class InertialParameters:
 
         Raises
         ------
-        ParameterError : where the mass is not positive.
+        ParameterError : if the mass is not positive.
         """
         return self.inertia - self.mass * _steiner(self.center_of_mass)
 
@@ -156,7 +157,7 @@ class InertialParameters:
 
         Raises
         ------
-        ParameterError : where the mass is not positive.
+        ParameterError : if the mass is not positive.
         """
         smallest_first, eigenvectors = np.linalg.eigh(self.inertia_about_center_of_mass)
         moments = smallest_first[::-1].copy()
@@ -167,7 +168,7 @@ class InertialParameters:
     def transformed(
         self, rotation: npt.ArrayLike, translation: npt.ArrayLike
     ) -> InertialParameters:
-        """Express the body in a frame S, given in a frame B, where ``p_S = R p_B + t``.
+        """Express the body, given in a frame B, in a frame S, where ``p_S = R p_B + t``.
 
         ``P_S = T P_B T^T`` with the pseudo-inertia P and ``T = [[R, t], [0, 1]]``.
 
@@ -178,7 +179,7 @@ class InertialParameters:
 
         Raises
         ------
-        ParameterError : where the rotation is none.
+        ParameterError : if the matrix is not a rotation.
         """
         rotation = _checked('rotation', rotation, (3, 3))
         departure = np.abs(rotation @ rotation.T - np.eye(3)).max()
@@ -196,11 +197,11 @@ class InertialParameters:
         return InertialParameters(self.mass, pseudo_inertia[:3, 3], inertia[_UPPER][MATRIX])
 
     def __add__(self, other: InertialParameters) -> InertialParameters:
-        """Join two bodies given in the same frame."""
+        """Add a body given in the same frame."""
         return InertialParameters.from_vector(self.to_vector() + other.to_vector())
 
     def __sub__(self, other: InertialParameters) -> InertialParameters:
-        """Take a body away that is given in the same frame."""
+        """Subtract a body given in the same frame."""
         return InertialParameters.from_vector(self.to_vector() - other.to_vector())
 
     def pseudo_inertia(self) -> FloatArray:
@@ -222,19 +223,19 @@ class InertialParameters:
         return matrix
 
     def is_consistent(self, tolerance: float = 1e-9) -> bool:
-        """Tell whether a body of positive density somewhere can have these parameters.
+        """Return whether some body of positive density has these parameters.
 
-        It can where the mass is positive and no eigenvalue of the pseudo-inertia is negative.
+        The mass must be positive and no eigenvalue of the pseudo-inertia negative.
 
         Parameters
         ----------
-        tolerance : how far below zero the smallest eigenvalue may lie in units of the body, its
-            mass and its radius of gyration about the origin, for rounding [-].
+        tolerance : how far the smallest eigenvalue may lie below zero by rounding, in units of
+            the body's mass and radius of gyration about the origin [-].
         """
         if self.mass <= 0.0:
             return False
-        # Metres and kilograms taken out: eigenvalues of mixed units have no common scale. A point
-        # mass at the origin has no length of its own.
+        # Scaled free of metres and kilograms: eigenvalues of mixed units have no common scale. A
+        # point mass at the origin has no length of its own.
         length = np.sqrt(max(0.5 * np.trace(self.inertia) / self.mass, 0.0)) or 1.0
         unit = np.array([1.0 / length, 1.0 / length, 1.0 / length, 1.0])
         scaled = unit[:, None] * self.pseudo_inertia() * unit / self.mass
@@ -242,11 +243,11 @@ class InertialParameters:
 
 
 def to_message_order(phi: npt.ArrayLike) -> FloatArray:
-    """Turn phi (10,) into the message order (10,), eq. 16 and 17.
+    """Convert phi (10,) to the message order (10,), eq. 16 and 17.
 
     Raises
     ------
-    ParameterError : where the mass is not positive.
+    ParameterError : if the mass is not positive.
     """
     body = InertialParameters.from_vector(phi)
     about_center = body.inertia_about_center_of_mass[_UPPER]
@@ -254,18 +255,18 @@ def to_message_order(phi: npt.ArrayLike) -> FloatArray:
 
 
 def message_jacobian(phi: npt.ArrayLike) -> FloatArray:
-    """Differentiate the message order with respect to phi, to carry a covariance over.
+    """Return the Jacobian of the message order with respect to phi, to transform a covariance.
 
     With ``h = m c``, from eq. 16 ``dc = dh / m - c dm / m``, and from eq. 17
     ``dI_c = dI + (c.c 1 - c c^T) dm - 2 c.dh 1 + c dh^T + dh c^T``.
 
     Returns
     -------
-    (10, 10) : row i, column j: entry i of the message order by entry j of phi.
+    (10, 10) : row i, column j: derivative of entry i of the message order by entry j of phi.
 
     Raises
     ------
-    ParameterError : where the mass is not positive.
+    ParameterError : if the mass is not positive.
     """
     phi = _checked('parameter vector', phi, (10,))
     mass, center = phi[0], _center(phi[0], phi[1:4])
@@ -292,7 +293,7 @@ def _steiner(offset: FloatArray) -> FloatArray:
 
 
 def _checked(name: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """Copy a value into a read-only array, refusing a wrong shape and what is not finite."""
+    """Copy a value into a read-only array; refuse a wrong shape or a value that is not finite."""
     array = np.array(value, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all():
         raise ParameterError(

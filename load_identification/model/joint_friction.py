@@ -1,4 +1,4 @@
-"""Friction of the last joint, as a sensor feels it that sits behind that joint's gear."""
+"""Friction of the last joint, as measured by a sensor behind that joint's gear."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import numpy as np
 from load_identification.typing_aliases import FloatArray
 
 SLOW = 0.02
-"""Speed at which the friction of a joint has its full size [rad/s]."""
+"""Speed from which the friction of a joint has its full size [rad/s]."""
 
 SMOOTHED = 0.008
-"""Over which the low-pass smooths a step, at the cutoff of 20 Hz [s]."""
+"""Time over which the low-pass smooths a step, at the cutoff of 20 Hz [s]."""
 
 
 def friction_felt(
     jacobian: FloatArray, velocity: FloatArray, acceleration: FloatArray
 ) -> FloatArray:
-    """Return what friction of the last joint makes of each wrench, (n, 6, 3); or (n, 6, 0).
+    """Return the derivatives of each wrench by friction of the last joint, (n, 6, 3) or (n, 6, 0).
 
-    tau = -f tanh(v / w): by f [-]; by what w is smaller, in parts of it, times f [-]; and by the
-    time by which it comes later, times f [1/s]. The low-pass makes of a swift reversal a slower
-    one.
+    The model is tau = -f tanh(v / w). The derivatives are by f [-], by the relative decrease of w,
+    times f [-], and by the delay of the friction, times f [1/s]. The low-pass turns a fast
+    reversal into a slower one.
 
     Parameters
     ----------
     jacobian : (n, 6, J) array
-        Twist of S by the joint velocities, linear before angular, in S; J = 0: no joint.
+        Twist of S per joint velocity, linear before angular, in S; J = 0: no joint.
     velocity, acceleration : (n, J) arrays
-        Of the joints [rad/s, rad/s²].
+        Joint velocities and accelerations [rad/s, rad/s²].
     """
     n, _, joints = jacobian.shape
     if not joints:

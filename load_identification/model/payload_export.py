@@ -1,6 +1,6 @@
-"""An estimate as the arguments of the usual controllers' payload calls.
+"""Write an estimate as the arguments of the usual controllers' payload calls.
 
-Conventions, from the public documentation of each:
+Conventions from the public documentation of each:
 
 - Universal Robots, URScript ``set_target_payload(m, cog, inertia=[0, ...], transition_time=0)``:
   kg; offset of the centre of gravity from the tool mount, m; ``[Ixx, Iyy, Izz, Ixy, Ixz, Iyz]``
@@ -37,13 +37,13 @@ from load_identification.model.inertial_parameters import (
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-"""Fields of an inertia, in our order."""
+"""Fields of an inertia in our order."""
 
 DIAGONAL_FIRST = [0, 3, 5, 1, 2, 4]
-"""xx, yy, zz, xy, xz, yz."""
+"""Indices of xx, yy, zz, xy, xz, yz."""
 
 DIGITS = 2
-"""Digits kept of a standard deviation: what is rounded off is below 5 % of it."""
+"""Significant digits of a standard deviation: the value's rounding error is below 5 % of it."""
 
 MOST_DECIMALS = 9
 
@@ -53,7 +53,7 @@ LINK8 = r'(.*[_/])?link8'
 
 @dataclass(frozen=True)
 class Payload:
-    """What is known of a payload, in message order.
+    """Estimate of a payload, in message order.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Payload:
         [kg, m, kg m²].
     identified : (10,) bool array
     reasons : tuple of str
-        Why not, where something is not identified.
+        Reasons why a parameter is not identified.
     """
 
     frame: str
@@ -75,18 +75,18 @@ class Payload:
 
 @dataclass(frozen=True)
 class PayloadCommand:
-    """What to paste for one controller, or why there is nothing to paste.
+    """A command for one controller, or the reason why there is none.
 
     Attributes
     ----------
     target : str
-        Whom it is for.
+        Controller or format.
     text : str
-        The call; empty where refused.
+        The call; empty if refused.
     frame : str
-        The frame of its numbers, in words.
+        Frame of the numbers, in words.
     refusal : str
-        Why the estimate is not good enough; empty where it is.
+        Reason why the estimate is not good enough; empty if it is.
     """
 
     target: str
@@ -97,7 +97,7 @@ class PayloadCommand:
 
 @dataclass(frozen=True)
 class _Call:
-    """A controller's call: what it needs, in which frame, and how it is written."""
+    """A controller's call: required parameters, frame of the numbers, and format."""
 
     target: str
     write: Callable[[Sequence[str]], str]
@@ -153,26 +153,26 @@ CALLS = (
 def payload_commands(payload: Payload, urdf: str | None) -> tuple[PayloadCommand, ...]:
     """Return the payload calls of the usual controllers.
 
-    The numbers are in the frame that the call wants where the description has that link and S is
-    fixed to it; otherwise they stay in S, and `frame` says so.
+    The numbers are in the frame that the call requires if the description has that link and S is
+    fixed to it. Otherwise they stay in S and `frame` says so.
 
     Parameters
     ----------
     payload : Payload
     urdf : str or None
-        Robot description, where known.
+        Robot description if known.
     """
     return tuple(_command(call, payload, urdf) for call in CALLS)
 
 
 def refusal(payload: Payload, needs_inertia: bool = True) -> str:
-    """Return why a payload is not good enough to be used, or an empty text.
+    """Return why a payload is not good enough for use, or an empty text.
 
     Parameters
     ----------
     payload : Payload
     needs_inertia : bool
-        Whether mass and centre of mass are not enough.
+        Whether the inertia is needed too, beyond mass and centre of mass.
     """
     needed = payload.identified if needs_inertia else payload.identified[:4]
     if needed.all():
@@ -209,7 +209,7 @@ def _command(call: _Call, payload: Payload, urdf: str | None) -> PayloadCommand:
 
 
 def _decimal_texts(values: FloatArray, std: FloatArray) -> list[str]:
-    """Write values with the digits that the smallest standard deviation of a kind warrants."""
+    """Write values to the precision of the smallest standard deviation of the same quantity."""
     texts = []
     for columns in (slice(0, 1), slice(1, 4), slice(4, 10)):
         smallest = float(np.min(std[columns]))

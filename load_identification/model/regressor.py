@@ -1,4 +1,4 @@
-"""The matrix that maps the inertial parameters of a load to the wrench that moves it."""
+"""The regressor: maps the inertial parameters of a load to the wrench that moves it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from load_identification.typing_aliases import FloatArray
 
 SKEW: FloatArray = np.cross(np.eye(3)[None], np.eye(3)[:, None])
-"""[e_i x] (3, 3, 3), eq. 9; times a vector v from either side: [v x]."""
+"""[e_i x] (3, 3, 3), eq. 9; its product with a vector v, from either side, is [v x]."""
 
 
 def _coefficients() -> FloatArray:
-    """Lay eq. 12 out as a matrix, once.
+    """Return eq. 12 as a constant matrix.
 
-    A is linear in ``u = [a, alpha, omega (x) omega]`` (15,), so that ``vec A = u^T C`` with the C
-    (15, 60) returned. That makes the regressor of a batch one product of matrices.
+    A is linear in ``u = [a, alpha, omega (x) omega]`` (15,): ``vec A = u^T C`` with the returned C
+    (15, 60). The regressor of a batch is thus one matrix product.
     """
     dot = np.array(  # [. e_i], eq. 10
         [
@@ -49,8 +49,8 @@ def wrench_regressor(
 
     ``w = A phi`` with
     ``A = [[a, [alpha x] + [omega x][omega x], 0], [0, -[a x], [. alpha] + [omega x][. omega]]]``,
-    the wrench w (force, then torque) being what the sensor exerts **on the load** at the origin of
-    S; what the load exerts on the sensor is -w.
+    The wrench w (force, then torque) is what the sensor exerts **on the load** at the origin of S;
+    the load exerts -w on the sensor.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From joint motion to the motion of the sensor frame."""
+"""Motion of the sensor frame from the motion of the joints."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class FrameMotion:
     linear_velocity : (n, 3) of the origin of S [m/s].
     angular_velocity : (n, 3) omega [rad/s].
     angular_acceleration : (n, 3) alpha [rad/s^2].
-    linear_acceleration : (n, 3) p_ddot - g, what an accelerometer at the origin reads [m/s^2].
+    linear_acceleration : (n, 3) p_ddot - g, as an accelerometer at the origin measures [m/s^2].
     gravity : (n, 3) g [m/s^2].
     gravity_by_joint : (n, 3, J) derivative of g by the joint positions [m/s^2 per rad or m].
     gravity_by_tilt : (n, 3, 2) derivative of g by a tilt of the root about the two of its axes
-        that are most nearly horizontal [m/s^2 per rad].
+        nearest to horizontal [m/s^2 per rad].
     rotation : (n, 3, 3) from S to the root frame [-].
-    jacobian : (n, 6, J) twist of S by the joint velocities, linear before angular [m, -].
+    jacobian : (n, 6, J) twist of S per joint velocity, linear before angular [m, -].
     """
 
     linear_velocity: FloatArray
@@ -46,7 +46,7 @@ class FrameMotion:
 
 @dataclass(frozen=True, eq=False)
 class RotationAxis:
-    """An axis about which the sensor frame S can be turned, as it lies in S.
+    """An axis about which the sensor frame S can be turned, expressed in S.
 
     Attributes
     ----------
@@ -57,9 +57,9 @@ class RotationAxis:
     arm : (3,) array
         From the nearest point of the axis to the origin of S [m].
     velocity_limit : float
-        Infinite where it is not known [rad/s].
+        Infinite if unknown [rad/s].
     effort_limit : float
-        Infinite where it is not known [N m].
+        Infinite if unknown [N m].
     """
 
     name: str
@@ -72,18 +72,18 @@ class RotationAxis:
 class Robot:
     """Kinematics of the joints between the root of a robot description and a sensor frame.
 
-    Not for use by two threads at a time: it computes in one workspace.
+    Not thread-safe: all computations share one workspace.
 
     Attributes
     ----------
     sensor_frame : link of the description whose frame is S.
     gravity : (3,) in the root frame [m/s^2].
-    joints : names of the moving joints from root to sensor, the order of every joint vector.
+    joints : names of the moving joints from root to sensor; the order of every joint vector.
     velocity_limits : (J,) of the joints, infinite where the description has none [rad/s, m/s].
-    limits_by_joint : the same by the names of the joints.
+    limits_by_joint : velocity limits by joint name.
     effort_limits : (J,) of the joints, infinite where the description has none [N m, N].
     position_limits : (2, J) lower and upper, infinite where the description has none [rad, m].
-    prismatic : (J,) whether a joint slides rather than turns.
+    prismatic : (J,) whether a joint slides instead of turning.
     """
 
     def __init__(
@@ -100,14 +100,14 @@ class Robot:
         urdf : text of the description.
         sensor_frame : name of a link.
         gravity : (3,) in the root frame of the description [m/s^2].
-        locked : joints that stand at zero, and are none of `joints`.
+        locked : joints fixed at zero and left out of `joints`.
 
         Raises
         ------
-        DescriptionError : where the text is no URDF or the chain has a joint that is not fixed,
-            revolute, continuous or prismatic, or that mimics another.
-        FrameError : where the sensor frame is not a link.
-        ParameterError : where gravity is not three finite numbers.
+        DescriptionError : if the text is not a URDF, or if a joint of the chain mimics another or
+            is not fixed, revolute, continuous or prismatic.
+        FrameError : if the sensor frame is not a link.
+        ParameterError : if gravity is not three finite numbers.
         """
         self.sensor_frame = sensor_frame
         self.gravity = np.array(gravity, dtype=np.float64)
@@ -149,8 +149,8 @@ class Robot:
     def motion(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FrameMotion:
         """Compute the motion of the sensor frame.
 
-        Gravity in S is R^T g_root, and a joint that turns about the axis a, in S, turns S by
-        d(R^T) = -[a]x R^T dq: its derivative is g x a, and zero by a prismatic joint.
+        Gravity in S is R^T g_root. A joint that turns about the axis a, in S, turns S by
+        d(R^T) = -[a]x R^T dq. The derivative of gravity is g x a, and zero by a prismatic joint.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class Robot:
                 model, data, frame, local
             ).vector
             root_from_sensor[k] = pinocchio.updateFramePlacement(model, data, frame).rotation
-            if self.joints:  # Pinocchio fails where there is none.
+            if self.joints:  # Pinocchio fails without joints.
                 pinocchio.computeJointJacobians(model, data)
                 by_joint = pinocchio.getFrameJacobian(model, data, frame, local)
                 jacobian[k] = by_joint.reshape(6, -1)
@@ -200,22 +200,22 @@ class Robot:
     def seen_from(
         self, frame: str, q: FloatArray, qd: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return how S lies in another frame F, and how it moves in it.
+        """Return pose and twist of S in another frame F.
 
         Parameters
         ----------
-        frame : name of a link that no other joint moves than those of `joints`.
+        frame : name of a link that only the `joints` move.
         q, qd : (J,) joint positions and velocities [rad, m, per s].
 
         Returns
         -------
         rotation : (3, 3) from S to F [-].
-        origin : (3,) of S in F [m].
-        twist : (6,) velocity of S against F, linear before angular, in S [m/s, rad/s].
+        origin : (3,) origin of S in F [m].
+        twist : (6,) velocity of S relative to F, linear before angular, in S [m/s, rad/s].
 
         Raises
         ------
-        FrameError : where there is no such link.
+        FrameError : if there is no such link.
         """
         if frame not in self._carried:
             raise FrameError(
@@ -232,10 +232,10 @@ class Robot:
         return np.array(pose.rotation), np.array(pose.translation), np.array(twist.vector)
 
     def _check_axes(self) -> None:
-        """Refuse an axis of length zero: Pinocchio takes it, and the joint would move nothing."""
+        """Refuse a zero axis: Pinocchio accepts it, but the joint would move nothing."""
         neutral = pinocchio.neutral(self._model)
         jacobian = pinocchio.computeJointJacobians(self._model, self._data, neutral)
-        # Reshaped, for the binding gives a matrix of one column as a vector.
+        # Reshaped, because the binding returns a matrix of one column as a vector.
         columns = jacobian.reshape(6, len(self.joints)).T
         for joint, column in zip(self.joints, columns, strict=True):
             if not column.any():
@@ -245,14 +245,14 @@ class Robot:
 def tilted(gravity: FloatArray) -> FloatArray:
     """Return the derivative of gravity (3,) by a tilt of its frame, (3, 2) [m/s^2 per rad].
 
-    About the two axes that are most nearly horizontal, in their order.
+    The tilt is about the two axes nearest to horizontal, in their order.
     """
     horizontal = np.sort(np.argsort(np.abs(gravity), kind='stable')[:2])
     return np.asarray(np.cross(np.eye(3)[horizontal], gravity).T)
 
 
 def sensor_axes() -> tuple[RotationAxis, ...]:
-    """Return the axes of S itself: all that is known where no robot is."""
+    """Return the axes of S, for use where the robot is unknown."""
     return tuple(
         RotationAxis(f'the sensor about its {name} axis', direction, np.zeros(3))
         for name, direction in zip('xyz', np.eye(3), strict=True)
@@ -260,16 +260,16 @@ def sensor_axes() -> tuple[RotationAxis, ...]:
 
 
 def joint_axes(robot: Robot, position: FloatArray) -> tuple[RotationAxis, ...]:
-    """Return the axes of the joints that turn.
+    """Return the axes of the joints that rotate.
 
     Parameters
     ----------
     robot : Robot
     position : (J,) array
-        Of its joints [rad or m].
+        Joint positions [rad or m].
     """
     count = len(robot.joints)
-    # Each joint at 1 rad/s by itself: the twist of S is its axis, and axis x arm.
+    # Each joint alone at 1 rad/s: the twist of S is then (axis x arm, axis).
     motion = robot.motion(np.tile(position, (count, 1)), np.eye(count), np.zeros((count, count)))
     axes = []
     for k, (name, direction) in enumerate(zip(robot.joints, motion.angular_velocity, strict=True)):
@@ -283,7 +283,7 @@ def joint_axes(robot: Robot, position: FloatArray) -> tuple[RotationAxis, ...]:
 
 
 def _alike(frame: str, links: Sequence[str]) -> list[str]:
-    """Return links whose name is part of a frame's, or the other way round, then those alike."""
+    """Return links whose name contains the frame's or is part of it, then similar names."""
     parts = [link for link in links if frame and (link in frame or frame in link)]
     parts.sort(key=len, reverse=True)
     close = difflib.get_close_matches(frame, links, n=5, cutoff=0.5)
@@ -291,7 +291,7 @@ def _alike(frame: str, links: Sequence[str]) -> list[str]:
 
 
 def _chain(model: pinocchio.Model, sensor_frame: str) -> list[int]:
-    """Return the joints that move a link, from the root on."""
+    """Return the joints that move a link, starting at the root."""
     if not model.existFrame(sensor_frame, pinocchio.FrameType.BODY):
         links = [frame.name for frame in model.frames if frame.type == pinocchio.FrameType.BODY]
         close = _alike(sensor_frame, links)

@@ -1,4 +1,4 @@
-"""What a body looks like: centre of mass, box, principal axes, and how sure each of them is.
+"""Shape of a body: centre of mass, box, principal axes, and the uncertainty of each.
 
 Sections and equations: Atkeson, An and Hollerbach, Rigid body load identification for
 manipulators, 1985.
@@ -28,13 +28,13 @@ ELLIPSOID_95 = 2.7954834829151074
 """Semi-axis of a 95 % ellipsoid, in standard deviations: chi-square, 3 degrees of freedom."""
 
 LARGEST_ANGLE = np.deg2rad(30.0)
-"""Half-angle of the widest cone [rad]. Beyond, the moments are about two standard deviations of
-their gap apart: the axis means little, and to first order its angle is no longer computed."""
+"""Half-angle of the widest meaningful cone [rad]. Beyond it, the moments are about two standard
+deviations of their gap apart: the axis means little, its angle is not valid to first order."""
 
 FOLLOWED_FROM = 6.0
-"""A gap of moments, in its standard deviations, from which on axes are followed as they are.
-Noise alone makes the eigenvectors of two equal moments turn by any angle, and drives the moments
-themselves apart, at times by more than three standard deviations."""
+"""Least gap of moments, in its standard deviations, at which axes are followed without smoothing.
+Noise alone turns the eigenvectors of two equal moments by any angle and separates the moments,
+sometimes by more than three standard deviations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +53,13 @@ class Ellipsoid:
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """The elliptic cone in which an axis lies with 95 %; a fan where one angle is much smaller.
+    """The elliptic cone that contains an axis with 95 %; a fan if one angle is much smaller.
 
     Attributes
     ----------
     half_angles : (2,) larger first [rad].
-    axes : (3, 3) right-handed rotation; columns: the axis itself, the direction in which it is
-        less sure, and the one in which it is surer.
+    axes : (3, 3) right-handed rotation; columns: the axis, the direction of its greater
+        uncertainty, the direction of its smaller uncertainty.
     """
 
     half_angles: FloatArray
@@ -67,13 +67,13 @@ class Cone:
 
     @property
     def meaningful(self) -> bool:
-        """Whether the axis is known well enough to speak of one."""
+        """Whether the axis is certain enough to have a meaning."""
         return bool(self.half_angles[0] <= LARGEST_ANGLE)
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A body with what is known of it, in a frame S.
+    """A body and its uncertainty, in a frame S.
 
     Attributes
     ----------
@@ -81,9 +81,9 @@ class Shape:
     uncertainty : 95 % ellipsoid of the centre of mass.
     moments : (3,) principal moments, largest first [kg m^2].
     moment_std : (3,) their standard deviations [kg m^2].
-    axes : (3, 3) principal axes, as `continued_axes` gives them.
-    sides : (3,) of the uniform cuboid of equal mass and moments, along the axes [m]; None where
-        there is none.
+    axes : (3, 3) principal axes, from `continued_axes`.
+    sides : (3,) of the uniform cuboid of equal mass and moments, along the axes [m]; None if there
+        is none.
     cones : of the three axes.
     """
 
@@ -99,17 +99,17 @@ class Shape:
 def shape_of(
     body: InertialParameters, covariance: FloatArray, previous_axes: FloatArray | None = None
 ) -> Shape:
-    """Draw a body from its parameters and their uncertainty.
+    """Return the shape of a body from its parameters and their uncertainty.
 
     Parameters
     ----------
     body : of positive mass.
     covariance : (10, 10) of its parameter vector phi.
-    previous_axes : (3, 3) where the axes stood before; None at the first time.
+    previous_axes : (3, 3) axes of the previous shape; None for the first.
 
     Raises
     ------
-    ParameterError : where the mass is not positive.
+    ParameterError : if the mass is not positive.
     """
     jacobian = message_jacobian(body.to_vector())
     covariance = jacobian @ covariance @ jacobian.T
@@ -129,7 +129,7 @@ def shape_of(
 
 
 def ellipsoid_95(covariance: FloatArray) -> Ellipsoid:
-    """Return the ellipsoid that holds a normally distributed point with 95 %.
+    """Return the ellipsoid that contains a normally distributed point with 95 %.
 
     Parameters
     ----------
@@ -149,12 +149,12 @@ def cuboid_sides(mass: float, moments: FloatArray, tolerance: float = 0.0) -> Fl
     ----------
     mass : [kg].
     moments : (3,) [kg m^2].
-    tolerance : how far ``I_b + I_c - I_a``, which no body has negative, may fall below zero by
-        chance [kg m^2]; the side is zero then.
+    tolerance : how far ``I_b + I_c - I_a``, nonnegative for every body, may fall below zero by
+        chance [kg m^2]; the side is then zero.
 
     Returns
     -------
-    (3,) : sides along the axes of the moments [m]; None where no body has such moments.
+    (3,) : sides along the axes of the moments [m]; None if no body has such moments.
     """
     excess = np.sum(moments) - 2.0 * moments
     if mass <= 0.0 or excess.min() < -tolerance:
@@ -164,15 +164,15 @@ def cuboid_sides(mass: float, moments: FloatArray, tolerance: float = 0.0) -> Fl
 
 
 def turned_covariance(inertia_covariance: FloatArray, axes: FloatArray) -> FloatArray:
-    """Express the covariance of an inertia in other axes, ``I' = R^T I R``.
+    """Transform the covariance of an inertia to other axes, ``I' = R^T I R``.
 
-    In principal axes its diagonal holds, to first order, the variances of the moments,
-    ``dI_k = v_k^T dI v_k``, and of what turns axis k towards j, ``v_j^T dI v_k``.
+    In principal axes, to first order, its diagonal holds the variances of the moments,
+    ``dI_k = v_k^T dI v_k``, and of the terms that turn axis k towards j, ``v_j^T dI v_k``.
 
     Parameters
     ----------
     inertia_covariance : (6, 6) of xx, xy, xz, yy, yz, zz [kg^2 m^4].
-    axes : (3, 3) R, columns are the other axes.
+    axes : (3, 3) R, its columns are the other axes.
     """
     row, column = np.triu_indices(3)
     turn = axes[row][:, row] * axes[column][:, column]
@@ -194,7 +194,7 @@ def axis_cones(
     ----------
     principal : moments and axes.
     turned : (6, 6) covariance of the inertia in these axes.
-    shown : (3, 3) each cone opens to the side of this axis.
+    shown : (3, 3) axes that the cones open towards.
     """
     first, second, third = (_cone(k, principal, turned, shown[:, k]) for k in range(3))
     return first, second, third
@@ -223,18 +223,18 @@ def _cone(k: int, principal: PrincipalInertia, turned: FloatArray, shown: FloatA
 def continued_axes(
     principal: PrincipalInertia, std: FloatArray, previous: FloatArray | None
 ) -> FloatArray:
-    """Return principal axes that follow those before without a flip.
+    """Return principal axes that continue the previous ones without a flip.
 
-    Four right-handed frames are principal: each axis takes the sign nearer to the one before.
-    Where two moments are close, noise turns their axes: they are held where the moments are not
-    distinct (`GAP_STANDARD_DEVIATIONS`), followed from `FOLLOWED_FROM`, and between in proportion
-    at each publication. The third axis is exact all the same.
+    Four right-handed frames are principal: each axis takes the sign nearer to the previous axis.
+    Where two moments are close, noise turns their axes. Axes are held where the moments are not
+    distinct (`GAP_STANDARD_DEVIATIONS`), followed from `FOLLOWED_FROM` on, and turned in
+    proportion at each publication in between. The third axis is exact in any case.
 
     Parameters
     ----------
-    principal : moments and axes now.
+    principal : present moments and axes.
     std : (3,) standard deviations of the moments [kg m^2].
-    previous : (3, 3) axes before, or None.
+    previous : (3, 3) previous axes, or None.
 
     Returns
     -------
@@ -247,7 +247,7 @@ def continued_axes(
     held = GAP_STANDARD_DEVIATIONS
     follow = np.clip((gaps / scale - held) / (FOLLOWED_FROM - held), 0.0, 1.0)
 
-    # The axis that stands out is z or x; the other two turn about it.
+    # The distinct axis is z or x; the other two turn about it.
     out = 2 if follow[1] >= follow[0] else 0
     axes = previous
     for k, share in ((out, follow.max()), (1, follow.min())):
@@ -257,7 +257,7 @@ def continued_axes(
         if target @ axes[:, k] < 0.0:
             target = -target
         axes = _towards(axes[:, k], target, share) @ axes
-    # Rounding would add up over thousands of publications.
+    # Rounding errors would accumulate over thousands of publications.
     y = axes[:, 1] / np.linalg.norm(axes[:, 1])
     x = axes[:, 0] - y * (y @ axes[:, 0])
     x /= np.linalg.norm(x)
@@ -276,6 +276,6 @@ def _towards(direction: FloatArray, target: FloatArray, share: float) -> FloatAr
 
 
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return a x b; NumPy's own takes twenty times as long for one vector."""
+    """Return a x b; NumPy's version takes twenty times as long for one vector."""
     product: FloatArray = pinocchio.skew(a) @ b
     return product

@@ -1,4 +1,4 @@
-"""Reads robot descriptions: by Pinocchio, with its reasons, and as XML."""
+"""Read robot descriptions by Pinocchio, with its reasons for refusal, and as XML."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from load_identification.errors import DescriptionError
 from load_identification.typing_aliases import FloatArray
 
 JOINT_TYPES = ('revolute', 'continuous', 'prismatic')
-"""Moving joints that the chain from the root to the sensor may have, besides fixed ones."""
+"""Moving joint types allowed in the chain from the root to the sensor, besides fixed joints."""
 
 MOST_CHARACTERS, MOST_LINKS = 5_000_000, 1000
 """A larger description is refused before it is parsed: Pinocchio overflows its stack on a chain
 of some thousands of links."""
 
 PIPE = 65536
-"""What a pipe holds [bytes]."""
+"""Capacity of a pipe [bytes]."""
 
 
 def check_description(urdf: str) -> None:
-    """Check that a text is a robot description, whichever its sensor frame will be.
+    """Check that a text is a robot description, for any sensor frame.
 
     Raises
     ------
-    DescriptionError : where it is not.
+    DescriptionError : if it is not.
     """
     parse_description(urdf)
 
@@ -41,7 +41,7 @@ def parse_description(urdf: str) -> pinocchio.Model:
 
     Raises
     ------
-    DescriptionError : where the text is no URDF.
+    DescriptionError : if the text is not a URDF.
     """
     links = urdf.count('<link')
     if len(urdf) > MOST_CHARACTERS or links > MOST_LINKS:
@@ -52,11 +52,11 @@ def parse_description(urdf: str) -> pinocchio.Model:
     with _captured_stderr() as read_stderr:
         try:
             model = pinocchio.buildModelFromXML(urdf)
-            # Stricter: whoever asks for links or joints later is to find them.
+            # Stricter than Pinocchio: links and joints must be found in the XML later.
             parse_xml(urdf)
             return model
         except (ValueError, RuntimeError) as error:
-            # The reason is printed by the parser and only the fact raised.
+            # The parser prints the reason; the exception states only the failure.
             reasons = re.findall(r'Error:\s*(.*)', read_stderr()) or [str(error)]
     raise DescriptionError(
         f'robot description of {len(urdf)} characters is no valid URDF: {"; ".join(reasons)}'
@@ -65,12 +65,12 @@ def parse_description(urdf: str) -> pinocchio.Model:
 
 @contextlib.contextmanager
 def _captured_stderr() -> Iterator[Callable[[], str]]:
-    """Keep off the terminal what C++ code writes to standard error; the function yielded reads it.
+    """Keep standard error of C++ code off the terminal; yield the function that reads it.
 
-    The descriptor belongs to the whole process, so this is for start-up only.
+    The descriptor belongs to the whole process, so use this only at start-up.
     """
     saved = os.dup(2)
-    # No file: the disk may be full. What is more than the pipe holds is lost.
+    # A pipe, not a file: the disk may be full. Output beyond the pipe's capacity is lost.
     reading, writing = os.pipe()
     for end in (reading, writing):
         os.set_blocking(end, False)
@@ -93,17 +93,17 @@ def _captured_stderr() -> Iterator[Callable[[], str]]:
 def check_joints(
     joints: Sequence[str], urdf: str, where: str = 'between root and sensor frame'
 ) -> None:
-    """Refuse joints that one joint position does not describe.
+    """Refuse joints that a single position does not describe.
 
     Parameters
     ----------
-    joints : names of joints of the description that are not fixed.
+    joints : names of moving joints of the description.
     urdf : text of the description.
-    where : what the joints have in common, for the message.
+    where : common property of the joints, for the message.
 
     Raises
     ------
-    DescriptionError : where one is not revolute, continuous or prismatic, or mimics another.
+    DescriptionError : if a joint is not revolute, continuous or prismatic, or mimics another.
     """
     elements = {element.get('name'): element for element in parse_xml(urdf).findall('joint')}
     for joint in joints:
@@ -124,11 +124,11 @@ def check_joints(
 def parse_xml(urdf: str) -> ElementTree.Element:
     """Parse the XML of a robot description as leniently as urdfdom does.
 
-    It takes undeclared prefixes, double hyphens in comments, ampersands that begin no entity and
-    blank lines before the declaration; all stand in descriptions in use.
+    It accepts undeclared prefixes, double hyphens in comments, ampersands that begin no entity,
+    and blank lines before the declaration; all occur in descriptions in use.
     """
     builder = ElementTree.TreeBuilder()
-    parser = expat.ParserCreate()  # unlike ElementTree's own, this one knows no namespaces
+    parser = expat.ParserCreate()  # knows no namespaces, unlike ElementTree's own
     parser.StartElementHandler = builder.start
     parser.EndElementHandler = builder.end
     try:
@@ -140,9 +140,9 @@ def parse_xml(urdf: str) -> ElementTree.Element:
 
 
 def configurations(model: pinocchio.Model, q: FloatArray) -> FloatArray:
-    """Turn joint positions (n, J) into Pinocchio's configurations (n, nq).
+    """Convert joint positions (n, J) to Pinocchio's configurations (n, nq).
 
-    It holds a continuous joint's angle as cosine and sine, any other value as is.
+    A configuration holds a continuous joint's angle as cosine and sine, other values unchanged.
     """
     if model.nq == model.nv:
         return q

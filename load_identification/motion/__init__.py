@@ -1,1 +1,1 @@
-"""Joint paths, their limits, clearance."""
+"""Joint paths, joint limits, clearance."""

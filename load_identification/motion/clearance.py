@@ -1,4 +1,4 @@
-"""How far an arm is from itself, a floor, boxes to keep out of, and the edge of its workspace."""
+"""Distances of an arm from itself, a floor, keep-out boxes, and the edge of its workspace."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from load_identification.motion.limits import TURN, Box, Limits
 from load_identification.typing_aliases import FloatArray
 
 DRAWS = 500
-"""Postures drawn to see which pairs touch in all of them, and whether there is any room."""
+"""Random postures drawn to find pairs that touch in all of them, and whether any is free."""
 
 UNCHANGED = 5e-3
-"""Distances that change less are no question of the motion [m]."""
+"""Least change of a distance for it to depend on the motion [m]."""
 
 SHORT = 3.0
-"""Length of the links between two guessed ones, in radii, below which those count as neighbours:
-about a joint with two or three axes capsules touch that no real links do [-]."""
+"""Length of the links between two guessed ones, in radii, below which these count as neighbours:
+about a joint with two or three axes, capsules touch although real links do not [-]."""
 
 WORLD = 0
-"""Pinocchio's number of the root, which does not move."""
+"""Pinocchio's index of the root, which does not move."""
 
 PAYLOAD, FLOOR, BOX = 'the payload', 'the floor', 'a keep-out box'
 
 
 class Clearance:
-    """Distances between the links of an arm, and from them to what stands around it.
+    """Distances between the links of an arm, and from them to their surroundings.
 
-    Links are the collision geometry of the description, meshes as convex hulls. Left out are
-    neighbours in the chain, and pairs that touch in every posture drawn or whose distance no
-    motion changes. Not for use by two threads at a time: it computes in one workspace.
+    Links have the collision geometry of the description, with meshes as convex hulls. Neighbours
+    in the chain are left out, and so are pairs that touch in every drawn posture or whose distance
+    does not depend on the motion. Not thread-safe: all computations share one workspace.
 
     Attributes
     ----------
     floor : float or None
-        As given [m].
+        Height of the floor in the root frame; None: no floor [m].
     guessed : dict of str to str
-        Links whose geometry was not found, and what was not; capsules stand for them.
+        Links without geometry, each with what was not found; capsules replace them.
     guessed_radius : float
-        Of those [m].
+        Radius of these capsules [m].
     """
 
     def __init__(
@@ -63,28 +63,28 @@ class Clearance:
         ----------
         urdf : str
         joints : sequence of J str
-            Those that move, in the order of joint vectors; the others are locked at zero.
+            Moving joints, in the order of joint vectors; the others are locked at zero.
         floor : float, optional
-            Height in the root frame of the plane that all that moves stays above; None for no
+            Height in the root frame of the plane that everything that moves stays above; None: no
             floor [m].
         keep_out : sequence of Box
-            That nothing that moves may enter.
+            Boxes that nothing that moves may enter.
         workspace : Box, optional
-            That the origin of the tip frame stays in.
+            Box that the origin of the tip frame stays in.
         tip_frame : str
-            A link of the description; only for a workspace and a payload.
+            A link of the description; used only with a workspace or a payload.
         payload_radius : float
-            Of a ball about the origin of the tip frame, 0 for none [m].
+            Radius of a ball about the origin of the tip frame, 0: none [m].
 
         Raises
         ------
         DescriptionError
-            Where the text is no URDF, or Pinocchio computes no distances.
+            If the text is not a URDF, or Pinocchio cannot compute distances.
         FrameError
-            Where no joint moves the tip frame.
+            If no joint moves the tip frame.
         ParameterError
-            Where a link touches the floor, or a box to keep out of, in every posture. The first
-            link may stand on the floor.
+            If a link touches the floor or a keep-out box in every posture. Only the first link may
+            stand on the floor.
         """
         whole = parse_description(urdf)
         locked = [k for k in range(1, whole.njoints) if whole.names[k] not in joints]
@@ -111,7 +111,7 @@ class Clearance:
         self._choose(pairs)
 
     def distance(self, q: FloatArray) -> FloatArray:
-        """Return the least clearance (n,) in postures (n, J), below zero in collision [m].
+        """Return the least clearance (n,) of postures (n, J), negative in collision [m].
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Clearance:
     def gradient(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the least clearance (n,) and its derivative (n, J) by the joint positions.
 
-        d' = n . (J_2 - J_1), n the direction from one nearest point to the other
+        d' = n . (J_2 - J_1), with n the direction from one nearest point to the other
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Clearance:
         return distance, slope
 
     def nearest(self, q: FloatArray) -> str:
-        """Name the two that are nearest to each other in a posture (J,)."""
+        """Name the nearest pair of bodies in a posture (J,)."""
         _, pair = self._least(self._configurations(q[None])[0])
         if pair < 0:
             box = self._workspace
@@ -149,12 +149,12 @@ class Clearance:
         return f'{names[0]} and {names[1]}'
 
     def room(self, limits: Limits) -> float:
-        """Return the largest clearance of postures drawn within limits [m].
+        """Return the largest clearance of random postures within limits [m].
 
         Raises
         ------
         ParameterError
-            Where all of them are in collision.
+            If all of them are in collision.
         """
         shape = (DRAWS, len(limits.lower))
         q = np.random.default_rng(0).uniform(limits.lower, limits.upper, shape)
@@ -171,7 +171,7 @@ class Clearance:
         return configurations(self._model, np.asarray(q, dtype=np.float64)[:, self._order])
 
     def _tip_of(self, frame: str) -> int:
-        """Return the number of the tip frame."""
+        """Return the index of the tip frame."""
         kind = pinocchio.FrameType.BODY
         moved = {
             f.name: k
@@ -192,7 +192,7 @@ class Clearance:
         frame: int = 0,
         place: FloatArray | None = None,
     ) -> int:
-        """Add a shape at a frame, or somewhere in the root frame, and return its number."""
+        """Add a shape at a frame or at a place in the root frame, and return its index."""
         self._links.append(name)
         at = self._model.frames[frame]
         here = at.placement if place is None else pinocchio.SE3(np.eye(3), place)
@@ -202,11 +202,11 @@ class Clearance:
         return int(self._shapes.addGeometryObject(body))
 
     def _pairs_of_links(self) -> list[tuple[int, int]]:
-        """List the pairs of shapes whose links are not neighbours."""
+        """Return the pairs of shapes whose links are not neighbours."""
         joints = [int(shape.parentJoint) for shape in self._shapes.geometryObjects]
         above = {}
         for joint in joints:
-            # A joint without a shape hides no neighbour.
+            # Skip joints without a shape, so that the next link counts as the neighbour.
             parent = int(self._model.parents[joint])
             while parent != WORLD and parent not in joints:
                 parent = int(self._model.parents[parent])
@@ -222,7 +222,7 @@ class Clearance:
         ]
 
     def _length_between(self, first: int, second: int) -> float:
-        """Return how long the links are between those of two joints in a chain [m]."""
+        """Return the total length of the links between two joints of a chain [m]."""
         upper, lower = sorted((first, second))
         chain = list(self._model.supports[lower])
         if upper not in chain:
@@ -232,7 +232,7 @@ class Clearance:
         return sum(float(np.linalg.norm(way)) for way in ways)
 
     def _choose(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Keep the pairs that motion separates."""
+        """Keep the pairs whose distance depends on the motion."""
         self._set(pairs)
         lowest, highest = np.full(len(pairs), np.inf), np.full(len(pairs), -np.inf)
         for posture in self._configurations(self._draw()):
@@ -252,7 +252,7 @@ class Clearance:
         self._set([pair for pair, chosen in zip(pairs, kept, strict=True) if chosen])
 
     def _draw(self) -> FloatArray:
-        """Draw postures (n, J) within the limits of the description [rad, m]."""
+        """Draw random postures (n, J) within the limits of the description [rad, m]."""
         moving = list(self._model.joints)[1:]
         index = [joint.idx_q for joint in moving]
         model = self._model
@@ -276,7 +276,7 @@ class Clearance:
         return np.array([result.min_distance for result in self._results.distanceResults])
 
     def _least(self, posture: FloatArray) -> tuple[float, int]:
-        """Return the least distance and its pair, -1 for the edge of the workspace."""
+        """Return the least distance and its pair; -1: the edge of the workspace."""
         distances = self._distances(posture)
         pair = int(np.argmin(distances)) if len(distances) else -1
         least = float(distances[pair]) if len(distances) else np.inf
@@ -284,19 +284,19 @@ class Clearance:
         return (within, -1) if within < least else (least, pair)
 
     def _walls(self) -> FloatArray:
-        """Return the ways (2, 3) from the walls of the workspace to the tip, inwards [m]."""
+        """Return the distances (2, 3) of the tip from the walls of the workspace, inwards [m]."""
         if self._workspace is None:
             return np.full((2, 3), np.inf)
         point = self._point()
         return np.array([point - self._workspace.lower, self._workspace.upper - point])
 
     def _point(self) -> FloatArray:
-        """Return where the tip is (3,), in the root frame [m]."""
+        """Return the position (3,) of the tip in the root frame [m]."""
         placement = pinocchio.updateFramePlacement(self._model, self._data, self._tip)
         return np.array(placement.translation)
 
     def _slope(self, pair: int) -> FloatArray:
-        """Return the derivative (J,) of the distance of a pair in the posture computed last."""
+        """Return the derivative (J,) of a pair's distance in the last computed posture."""
         if pair < 0:
             side, axis = np.unravel_index(int(np.argmin(self._walls())), (2, 3))
             direction = np.eye(3)[axis] * (1.0 if side == 0 else -1.0)
@@ -312,7 +312,7 @@ class Clearance:
         )
 
     def _approach(self, joint: int, point: FloatArray, direction: FloatArray) -> FloatArray:
-        """Return the derivative (J,) of a point of a joint's link along a direction."""
+        """Return the derivative (J,) of a point on a joint's link along a direction."""
         if joint == WORLD:
             return np.zeros(self._model.nv)
         frame = pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED

@@ -1,4 +1,4 @@
-"""Finite Fourier series from rest to rest that keep the limits of every joint."""
+"""Finite Fourier series from rest to rest that keep every joint's limits."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ CHECKS = 40
 """Samples per period of the highest harmonic at which limits are checked."""
 
 MARGIN = 0.995
-"""Part of the limits that is used: what lies between the checks is at most 0.3 % more."""
+"""Share of the limits that is used; between the checks, values are at most 0.3 % larger."""
 
 LEAST_LEVEL = 0.05
-"""Part of its limits that a joint moves by at least [-]."""
+"""Least share of its limits that a joint uses [-]."""
 
 
 @dataclass(frozen=True)
 class FourierSettings:
-    """What is optimised, and how long.
+    """Settings of the optimisation.
 
     Attributes
     ----------
     duration : float
-        Of the whole motion [s].
+        Duration of the whole motion [s].
     period : float
-        About the period; a whole number of them makes the duration [s].
+        Approximate period; the duration is a whole number of periods [s].
     harmonics : int
-        Of the frequency 1 / period.
+        Number of harmonics of the frequency 1 / period.
     draws, descents, iterations : int
-        Random motions, how many of the best are improved, and steps of the optimiser.
+        Numbers of random motions, of the best ones that are improved, and of optimiser steps.
     seed : int
-        Of the draws.
+        Seed of the random motions.
     """
 
     duration: float = 20.0
@@ -50,7 +50,7 @@ class FourierSettings:
 
 @dataclass(frozen=True, eq=False)
 class FourierSeries:
-    """Sums of sines and cosines about a posture, at rest where each period begins and ends.
+    """Sums of sines and cosines about a posture, at rest at both ends of each period.
 
     q = center + sum_k sine_k sin(2 pi k t / period) + cosine_k cos(2 pi k t / period)
 
@@ -73,7 +73,7 @@ class FourierSeries:
 
     @property
     def duration(self) -> float:
-        """[s]."""
+        """Duration [s]."""
         return self.cycles * self.period
 
     def sample(self, times: FloatArray) -> JointMotion:
@@ -98,10 +98,10 @@ def fourier_basis(times: FloatArray, period: float, harmonics: int) -> tuple[Flo
 
 
 class LimitedSeries:
-    """From free numbers (size,) to a motion that keeps the joints' limits.
+    """Map free numbers (size,) to a motion within the joints' limits.
 
-    Per joint: 2 K - 2 coordinates of the amplitudes, in the space in which velocity and
-    acceleration vanish at t = 0; then where the centre lies, and how much of the limits is used.
+    Each joint has 2 K - 2 coordinates of the amplitudes, in the space where velocity and
+    acceleration vanish at t = 0, then the position of the centre, then the share of the limits.
     """
 
     def __init__(self, limits: Limits, settings: FourierSettings) -> None:
@@ -121,7 +121,7 @@ class LimitedSeries:
         self.size = self.width * len(limits.lower)
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
-        """Draw numbers: amplitudes fall with the frequency, so that velocities are alike."""
+        """Draw random numbers; amplitudes fall with frequency, so that velocities are alike."""
         x = rng.standard_normal((len(self.limits.lower), self.width))
         decay = np.tile(1.0 / np.arange(1.0, self.harmonics + 1.0), 2)
         x[:, :-2] = (decay * rng.standard_normal((len(x), len(decay)))) @ self._free
@@ -158,6 +158,6 @@ class LimitedSeries:
 
 
 def _orthogonal_to(vector: FloatArray) -> FloatArray:
-    """Return a basis (n, n - 1) of what is orthogonal to a vector (n,)."""
+    """Return a basis (n, n - 1) of the orthogonal complement of a vector (n,)."""
     q, _ = np.linalg.qr(vector[:, None], mode='complete')
     return np.asarray(q[:, 1:])

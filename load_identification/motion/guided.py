@@ -1,8 +1,8 @@
-"""A small motion of an arm's last joints about the pose it has, to show what it carries.
+"""A small motion of an arm's last joints about its present pose, to identify its payload.
 
-It has the least possible effect on what stands around: three joints turn by a few degrees to each
-side, slowly enough to be stopped within half a second. Limits, floor, the arm itself and boxes to
-keep out of are looked at; nothing else is known.
+It has the least possible effect on the surroundings: three joints turn by a few degrees to each
+side, slowly enough to stop within half a second. Limits, floor, the arm itself and keep-out boxes
+are checked; nothing else is known.
 """
 
 from __future__ import annotations
@@ -21,68 +21,68 @@ from load_identification.motion.sines import Sines, random_sines
 from load_identification.typing_aliases import FloatArray
 
 MOVED = 3
-"""So many of the last joints move: as many as turn the sensor about every axis."""
+"""Number of the last joints that move: enough to turn the sensor about every axis."""
 
 DURATION = 14.0
-"""Of the whole motion, which ends sooner where all is identified [s]."""
+"""Duration of the whole motion, which ends sooner once all is identified [s]."""
 
 HIGHEST_FREQUENCY = 1.5
-"""Of the sines: inertia shows in acceleration, and the filter's band begins to fall at 5 [Hz]."""
+"""Highest frequency of the sines: acceleration excites inertia; the filter rolls off at 5 [Hz]."""
 
 DRAWS = 24
-"""Motions of which the one that shows most is taken."""
+"""Random motions, of which the most informative one is used."""
 
 ACCELERATION_SHARE, BRAKE_SHARE = 0.8, 0.8
-"""Parts of the acceleration limit that the motion takes, and that braking at full speed takes.
+"""Shares of the acceleration limit for the motion, and for braking at full speed.
 
-While it brakes the motion's own part falls with the square of the speed: to 0.2 where braking
-takes most. Both together keep the limit.
+During braking, the motion's own share falls with the square of the speed: to 0.2 where braking
+takes most. The sum of both keeps the limit.
 """
 
 SMOOTH_STEP_PEAK = 1.875
-"""Of the smooth step's derivative over its mean [-]."""
+"""Peak of the smooth step's derivative over its mean [-]."""
 
 LIMIT_MARGIN = np.deg2rad(1.0)
-"""Kept from the ends of a joint's range [rad]."""
+"""Margin to the ends of a joint's range [rad]."""
 
 CLEARANCE = 0.02
-"""Everything stays at least so far from everything else [m]."""
+"""Least allowed distance between any two bodies [m]."""
 
 CHECKS = 20.0
-"""Postures per second in which that is looked at: a tool at 1 m/s moves 5 cm in between [1/s]."""
+"""Postures per second checked for it: a tool at 1 m/s moves 5 cm in between [1/s]."""
 
 RETURNS = (0.25, 0.5, 0.75, 1.0)
-"""Parts of the straight way back to the first pose at which it is looked at too."""
+"""Points of the straight way back to the first pose that are checked too, as shares of it."""
 
 SMALLER = (15.0, 10.0, 7.5, 5.0)
-"""Amplitudes that are tried where the one asked for does not fit, to say which would [deg]."""
+"""Smaller amplitudes tried if the requested one does not fit, to suggest one that does [deg]."""
 
 GRID = 25.0
-"""Samples per second by which draws are compared [Hz]."""
+"""Sampling rate at which random motions are compared [Hz]."""
 
 SCALE = np.repeat([0.1, 0.005], 3)
-"""Noise of force and torque that are alike in weight [N, N m]."""
+"""Noise of force and torque that gives both equal weight [N, N m]."""
 
 
 class RefusedMotionError(LoadIdentificationError):
-    """The motion would leave a limit, or come too near to something; the text says to what."""
+    """The motion would leave a limit or come too near to a body; the text says which."""
 
 
 @dataclass(frozen=True)
 class GuidedRequest:
-    """What is asked for.
+    """Request for a guided motion.
 
     Attributes
     ----------
     amplitude : float
-        By which each joint turns to each side at most [rad].
+        Largest turn of each joint to each side [rad].
     speed : float
-        Part of the joints' velocity limits [-].
+        Share of the joints' velocity limits [-].
     floor : float or None
-        Height of the floor in the root frame; None: there is none [m].
+        Height of the floor in the root frame; None: no floor [m].
     keep_out : tuple of Box
     payload_radius : float
-        Of the sphere about the sensor's origin that holds what the arm carries [m].
+        Radius of the sphere about the sensor's origin that contains the payload [m].
     """
 
     amplitude: float = np.deg2rad(20.0)
@@ -111,25 +111,25 @@ class GuidedRequest:
 
 @dataclass(frozen=True, eq=False)
 class GuidedMotion:
-    """A planned motion.
+    """A planned guided motion.
 
     Attributes
     ----------
     robot : Robot
     limits : Limits
-        That it keeps, of all J joints between root and sensor.
+        Limits of the motion, for all J joints between root and sensor.
     start : (J,) array
-        The pose it begins and ends in [rad, m].
+        Pose at its beginning and end [rad, m].
     path : Sines
         From rest to rest.
     moved : tuple of int
-        The joints that move.
+        Indices of the joints that move.
     brake : float
-        Time in which it is stopped from full speed, within the limits [s].
+        Time to stop from full speed within the limits [s].
     clearance : float
-        Least distance of anything to anything [m].
+        Least distance between any two bodies [m].
     guessed : dict of str to str
-        Links whose shape is guessed, as `Clearance.guessed`.
+        Links with a guessed shape, as in `Clearance.guessed`.
     """
 
     robot: Robot
@@ -142,7 +142,7 @@ class GuidedMotion:
     guessed: dict[str, str]
 
     def back_from(self, position: FloatArray) -> Move:
-        """Return the straight way back to the first pose, from a posture (J,) of the path."""
+        """Return the straight way back to the first pose from a posture (J,) of the path."""
         return Move.within(position, self.start, self.limits)
 
 
@@ -154,18 +154,18 @@ def plan_guided(
     Parameters
     ----------
     urdf : str
-        From which the robot was made.
+        Description of the robot.
     robot : Robot
     position : (J,) array
-        Of its joints now [rad, m].
+        Present joint positions [rad, m].
     request : GuidedRequest
 
     Raises
     ------
     RefusedMotionError
-        Where it cannot be about this pose; says why, and which smaller one could be.
+        If no motion is possible about this pose; gives the reason and a smaller one that is.
     ParameterError
-        Where the description lacks a limit.
+        If the description lacks a limit.
     """
     own = arm_limits(robot)
     surroundings = Clearance(
@@ -211,7 +211,7 @@ def plan_guided(
 
 
 def _check_limits(robot: Robot, own: Limits, position: FloatArray, reach: FloatArray) -> None:
-    """Refuse a motion that comes too near to the end of a joint's range."""
+    """Refuse a motion too near to the end of a joint's range."""
     for k in np.flatnonzero(reach):
         need = reach[k] + LIMIT_MARGIN
         rooms = {'lower': position[k] - own.lower[k], 'upper': own.upper[k] - position[k]}
@@ -254,9 +254,9 @@ def _check_clearance(surroundings: Clearance, path: Sines, start: FloatArray) ->
 
 
 def _most_telling(robot: Robot, limits: Limits, start: FloatArray) -> Sines:
-    """Return, of some random sums of sines, the one that tells most of the ten parameters.
+    """Return the most informative of some random sums of sines about the ten parameters.
 
-    By the determinant of their information, with the sensor's offset unknown too.
+    The criterion is the determinant of their information, with the sensor's offset unknown too.
     """
     best, most = None, -np.inf
     for seed in range(DRAWS):
@@ -271,7 +271,7 @@ def _most_telling(robot: Robot, limits: Limits, start: FloatArray) -> Sines:
         rows = wrench_regressor(
             motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
         )
-        # The offset's columns first: the end of R is what they leave of the ten.
+        # The offset's columns come first: the end of R is then the marginal information on phi.
         unknown = np.concatenate([np.tile(np.eye(6), (len(rows), 1, 1)), rows], axis=2)
         triangle = np.linalg.qr((unknown / SCALE[:, None]).reshape(-1, 16), mode='r')
         information = float(np.sum(np.log(np.maximum(np.abs(np.diag(triangle)[6:]), 1e-12))))

@@ -1,4 +1,4 @@
-"""Pieces of joint motion, each a function of time, and such pieces one after another."""
+"""Pieces of joint motion as functions of time, and paths of such pieces in sequence."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ class JointMotion(NamedTuple):
 
 
 class Piece(Protocol):
-    """What a path is made of.
+    """A piece of a path.
 
     Attributes
     ----------
     duration : float
-        [s].
+        Duration [s].
     """
 
     @property
     def duration(self) -> float:
-        """[s]."""
+        """Duration [s]."""
 
     def sample(self, times: FloatArray) -> JointMotion:
         """Return the motion at times (n,) since the beginning, at rest outside [s]."""
 
 
 def smooth_step(s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Rise from 0 to 1 with first and second derivative zero at both ends.
+    """Return a rise from 0 to 1 whose first and second derivative are zero at both ends.
 
-    f = 10 s^3 - 15 s^4 + 6 s^5, held outside 0 to 1
+    f = 10 s^3 - 15 s^4 + 6 s^5, constant outside 0 to 1
 
     Returns
     -------
     tuple of arrays like s
-        The integral of f from 0, f, and its two derivatives.
+        The integral of f from 0, f, and its first two derivatives.
     """
     beyond = np.maximum(s - 1.0, 0.0)
     s = np.clip(s, 0.0, 1.0)
@@ -57,7 +57,7 @@ def smooth_step(s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, Floa
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """A move from rest to rest on a straight line in joint space, by a polynomial of fifth order.
+    """A straight move in joint space from rest to rest, by a quintic polynomial.
 
     q = start + (goal - start) (10 s^3 - 15 s^4 + 6 s^5), s = t / duration
 
@@ -80,7 +80,7 @@ class Move:
 
     @staticmethod
     def within(start: FloatArray, goal: FloatArray, limits: Limits) -> Move:
-        """Return the fastest such move within limits, of 0.1 s at least."""
+        """Return the fastest such move within limits, of at least 0.1 s."""
         way = np.abs(goal - start)
         # Peaks of the smooth step's derivatives: 15/8 and 10/sqrt(3).
         by_velocity = np.max(1.875 * way / limits.velocity)
@@ -104,7 +104,7 @@ class Sweep:
     start, goal : (J,) arrays
         [rad, m].
     duration, ramp : float
-        Whole time, and that of speeding up and of slowing down [s].
+        Whole time, and the time of each of acceleration and deceleration [s].
     """
 
     start: FloatArray
@@ -133,14 +133,14 @@ class Sweep:
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """Polynomials of fifth order through points, as a trajectory controller interpolates them.
+    """Quintic polynomials through points, as a trajectory controller interpolates them.
 
     Attributes
     ----------
     times : (n,) array
-        Of the points, ascending from 0 [s].
+        Times of the points, ascending from 0 [s].
     points : JointMotion
-        Position, velocity and acceleration at each, (n, J).
+        Position, velocity and acceleration at each point, (n, J).
     """
 
     times: FloatArray
@@ -148,7 +148,7 @@ class Sampled:
 
     @property
     def duration(self) -> float:
-        """[s]."""
+        """Duration [s]."""
         return float(self.times[-1])
 
     def sample(self, times: FloatArray) -> JointMotion:
@@ -158,7 +158,7 @@ class Sampled:
         h = (self.times[k + 1] - self.times[k])[:, None]
         s = (t - self.times[k])[:, None] / h
         q, v, a = self.points
-        # Both ends' values, slopes and curvatures in the variable s.
+        # Values, slopes and curvatures at both ends, in the variable s.
         c0, c1, c2 = q[k], h * v[k], h**2 * a[k] / 2.0
         value = q[k + 1] - c0 - c1 - c2
         slope, bend = h * v[k + 1] - c1 - 2.0 * c2, h**2 * a[k + 1] - 2.0 * c2
@@ -174,19 +174,19 @@ class Sampled:
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """A path followed from a time on, then braked to rest on it.
+    """A path followed from a given time on, then braked to rest on it.
 
     q = path(s), ds/dt = 1 until `run`, then falling to 0 by a smooth step in `brake`
 
-    Whoever follows it passes through the postures of the path alone, also while braking.
+    The motion passes only through postures of the path, also while braking.
 
     Attributes
     ----------
     path : Piece
     begin : float
-        Time of the path at which it begins [s].
+        Time of the path at which the motion begins [s].
     run, brake : float
-        How long the path is followed as it is, and how long braking takes [s].
+        Times of following the path at full speed, and of braking [s].
     """
 
     path: Piece
@@ -196,12 +196,12 @@ class Stretch:
 
     @property
     def duration(self) -> float:
-        """[s]."""
+        """Duration [s]."""
         return self.run + self.brake
 
     @property
     def end(self) -> float:
-        """Time of the path at which it comes to rest [s]."""
+        """Time of the path at which the motion comes to rest [s]."""
         return self.begin + self.run + self.brake / 2.0
 
     def sample(self, times: FloatArray) -> JointMotion:
@@ -215,7 +215,7 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class JointPath:
-    """Pieces one after another, each beginning where the last one ends, at rest in between.
+    """Pieces in sequence, each beginning where the last one ends, at rest in between.
 
     Attributes
     ----------
@@ -231,12 +231,12 @@ class JointPath:
 
     @cached_property
     def begins(self) -> FloatArray:
-        """When each piece begins, and when the last one ends [s]."""
+        """Beginning of each piece, and end of the last one [s]."""
         return np.concatenate([[0.0], np.cumsum([piece.duration for piece in self.pieces])])
 
     @property
     def duration(self) -> float:
-        """[s]."""
+        """Duration [s]."""
         return float(self.begins[-1])
 
     def sample(self, times: FloatArray) -> JointMotion:

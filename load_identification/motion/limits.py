@@ -1,4 +1,4 @@
-"""Limits of joints, and boxes in space, that a planned motion has to keep to."""
+"""Limits of joints and boxes in space for planned motions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from load_identification.errors import ParameterError
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 TURN = np.pi
-"""Range to each side of a joint without position limits [rad]: nothing repeats within it."""
+"""Range to each side of a joint without position limits [rad]; no posture repeats within it."""
 
 RISE = 0.5
-"""Time in which a joint reaches its velocity limit where no acceleration limit is given [s]."""
+"""Time in which a joint reaches its velocity limit if no acceleration limit is given [s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Limits:
     lower, upper : (J,) arrays
         [rad, m].
     velocity, acceleration : (J,) arrays
-        Largest magnitudes; accelerations have no limit unless said [rad/s, m/s; rad/s^2, m/s^2].
+        Largest magnitudes; by default no acceleration limit [rad/s, m/s; rad/s^2, m/s^2].
     """
 
     lower: FloatArray
@@ -36,7 +36,7 @@ class Limits:
     acceleration: FloatArray = field(default_factory=lambda: np.array(np.inf))
 
     def __post_init__(self) -> None:
-        """Give every joint its limit of acceleration."""
+        """Expand the acceleration limit to every joint."""
         whole = np.broadcast_to(self.acceleration, np.shape(self.velocity))
         object.__setattr__(self, 'acceleration', whole)
 
@@ -46,7 +46,7 @@ class Limits:
         return (self.lower + self.upper) / 2.0
 
     def scaled(self, position: float, velocity: float, acceleration: float) -> Limits:
-        """Return parts of these limits, that of the position about the middle of the range [-]."""
+        """Return the limits times shares [-]; positions shrink about the middle of the range."""
         half = position * (self.upper - self.lower) / 2.0
         return replace(
             self,
@@ -57,8 +57,8 @@ class Limits:
         )
 
     def allow(self, position: FloatArray) -> BoolArray:
-        """Tell which postures (n, J) lie within the range."""
-        # What a rounding error moves across the edge is meant to lie on it.
+        """Return whether each posture (n, J) lies within the range."""
+        # A posture outside the range by a rounding error counts as on its edge.
         slack = 1e-9 * (self.upper - self.lower)
         within = (position >= self.lower - slack) & (position <= self.upper + slack)
         return np.asarray(within.all(axis=1))
@@ -66,7 +66,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A box along the axes of the root frame.
+    """A box with edges parallel to the axes of the root frame.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Box:
 
 
 class Jointed(Protocol):
-    """Joints as a description has them; infinite where it gives no limit.
+    """Joints of a description; their limits are infinite if it has none.
 
     Attributes
     ----------
@@ -120,13 +120,13 @@ def arm_limits(arm: Jointed, acceleration: Sequence[float] | None = None) -> Lim
     ----------
     arm : Jointed
     acceleration : sequence of J or 1 float, optional
-        A description has none; by default the velocity limit is reached in 0.5 s
+        Not part of a description; by default the velocity limit is reached in 0.5 s
         [rad/s^2, m/s^2].
 
     Raises
     ------
     ParameterError
-        Where the description lacks a limit that is needed, or a value cannot be used.
+        If the description lacks a required limit, or a value is unusable.
     """
     lower, upper = arm.position_limits
     velocity = arm.velocity_limits

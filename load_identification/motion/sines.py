@@ -1,4 +1,4 @@
-"""Sums of sines that begin and end at rest, as parts of a joint path."""
+"""Sums of sines from rest to rest, as parts of a joint path."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from load_identification.motion.limits import Limits
 from load_identification.typing_aliases import FloatArray
 
 FADE_PERIODS = 2
-"""Periods in which an oscillation swells, and in which it dies down."""
+"""Periods of fading in, and of fading out, of an oscillation."""
 
 WAVES = 5
-"""Sines of each joint in a rich motion."""
+"""Sines per joint in a rich motion."""
 
 FADE_ROOM = 1.05
-"""An oscillation takes at most this many times its steady acceleration while it swells [-]."""
+"""Largest acceleration of an oscillation while fading in, in units of its steady one [-]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +30,11 @@ class Sines:
     Attributes
     ----------
     start, center : (J,) arrays
-        Where it starts, and the mean it goes to while fading in, and ends at [rad, m].
+        Start, and the mean reached while fading in, at which it ends [rad, m].
     duration, fade : float
-        Whole time, and that of fading in and of fading out, at most half of it [s].
+        Whole time, and the time of each of fading in and fading out, at most half of it [s].
     amplitude, angular_frequency, phase : (J, K) arrays
-        Of the sines [rad or m, rad/s, rad].
+        Parameters of the sines [rad or m, rad/s, rad].
     """
 
     start: FloatArray
@@ -46,11 +46,11 @@ class Sines:
     phase: FloatArray
 
     def base(self, times: FloatArray) -> JointMotion:
-        """Return the move from start to center."""
+        """Return the motion from start to center."""
         return Move(self.start, self.center, self.fade).sample(times)
 
     def waves(self, times: FloatArray) -> JointMotion:
-        """Return the faded sines."""
+        """Return the motion of the faded sines."""
         t = np.clip(times, 0.0, self.duration)[:, None]
         angle = t[..., None] * self.angular_frequency + self.phase
         sine, cosine = np.sin(angle), np.cos(angle)
@@ -79,16 +79,16 @@ def random_sines(
     Parameters
     ----------
     start : (J,) array
-        Where the arm is [rad, m].
+        Present joint positions [rad, m].
     limits : Limits
-        Range it is to stay in, and velocity; accelerations are not looked at.
+        Range to stay in, and velocity; accelerations are not checked.
     duration : float
-        Whole time, at least twice the fading; that takes 1 s, or the time in which half the
-        velocity limit leads to the middle of the range [s].
+        Whole time, at least twice that of fading. Fading takes 1 s, or the time to the middle of
+        the range at half the velocity limit [s].
     seed : int
-        Of the frequencies and phases.
+        Seed of the frequencies and phases.
     highest_frequency : float
-        The lowest is a tenth of it [Hz].
+        Highest frequency; the lowest is a tenth of it [Hz].
     """
     lower, upper, center = limits.lower, limits.upper, limits.center
     if not np.all((lower <= start) & (start <= upper) & np.isfinite(upper - lower)):
@@ -111,14 +111,14 @@ def random_sines(
     room = np.concatenate([room_for_position, limits.velocity - np.abs(bd)])
     need = np.abs(np.concatenate([w, wd]))
     ratio = np.divide(room, need, out=np.full_like(room, np.inf), where=need > 1e-9)
-    # 1 % is kept for what lies between the 200 samples per period looked at here.
+    # 1 % is reserved for values between the 200 samples per period checked here.
     scale = 0.99 * np.maximum(np.min(ratio, axis=0), 0.0)
     return replace(unscaled, amplitude=scale[:, None] / omega)
 
 
 @dataclass(frozen=True, eq=False)
 class Oscillation:
-    """Sines of one frequency about a posture, swelling from rest and dying down to rest.
+    """Sines of one frequency about a posture, faded in from rest and out to rest.
 
     q = center - fade(t) amplitude cos(2 pi frequency (t - fade time) - phase)
 
@@ -129,7 +129,7 @@ class Oscillation:
     frequency : float
         [Hz].
     periods : int
-        Of full amplitude.
+        Periods at full amplitude.
     """
 
     center: FloatArray
@@ -140,17 +140,17 @@ class Oscillation:
 
     @property
     def fade(self) -> float:
-        """Time of swelling, and of dying down [s]."""
+        """Time of fading in, and of fading out [s]."""
         return FADE_PERIODS / self.frequency
 
     @property
     def duration(self) -> float:
-        """[s]."""
+        """Duration [s]."""
         return 2.0 * self.fade + self.periods / self.frequency
 
     @property
     def window(self) -> tuple[float, float]:
-        """Beginning and end of the periods of full amplitude, since the beginning [s]."""
+        """Beginning and end of the periods at full amplitude, since the beginning [s]."""
         return self.fade, self.duration - self.fade
 
     def sample(self, times: FloatArray) -> JointMotion:

@@ -1,1 +1,1 @@
-"""Least squares in square-root form, noise of rows, the nearest possible body."""
+"""Least squares in square-root form, noise levels of rows, nearest physically consistent body."""

@@ -1,10 +1,10 @@
-"""The nearest parameters that a real body can have.
+"""Find the nearest physically consistent inertial parameters.
 
-A body of positive density somewhere has a positive mass and a pseudo-inertia P without negative
-eigenvalues; one that lies within an ellipsoid has ``tr(P Q) >= 0`` besides. Wensing, Kim and
-Slotine, Linear matrix inequalities for physically consistent inertial parameter identification,
-2018. Both hold for the sum of two bodies too, so nothing is to be asked of tool and payload
-together where each is consistent by itself.
+A body of positive density has a positive mass and a pseudo-inertia P without negative eigenvalues.
+A body within an ellipsoid also has ``tr(P Q) >= 0``. Wensing, Kim and Slotine, Linear matrix
+inequalities for physically consistent inertial parameter identification, 2018. Both conditions
+also hold for the sum of two bodies. Where tool and payload are each consistent, their sum
+therefore needs no condition of its own.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import FloatArray
 
 ITERATIONS = 50
-"""At most; usual are 15."""
+"""Most iterations; 15 are usual."""
 
 GAP = 1e-5
-"""Largest duality gap, as a share of the squared distance. What is returned is then nearer than
-0.45 % of the distance to the nearest there is."""
+"""Largest duality gap, as a share of the squared distance. The result is then nearer to the exact
+nearest body than 0.45 % of the distance."""
 
 CENTRING = 0.1
-"""Share of the complementarity that a step aims at."""
+"""Share of the complementarity that a step targets."""
 
 TO_BOUNDARY = 0.95
-"""Longest step, as a share of the way to the boundary."""
+"""Longest step, as a share of the distance to the boundary."""
 
 ROUNDING = 1e-15
-"""Of the gradient, relative to its terms."""
+"""Rounding error of the gradient, relative to its terms."""
 
 CORRELATION_FLOOR = 1e-14
-"""Least eigenvalue of a correlation matrix: below is rounding, above are priors a billion times
-wider than what the data tell beside them."""
+"""Least eigenvalue of a correlation matrix. Rounding errors are smaller; priors a billion times
+wider than the information of the data beside them are larger."""
 
 TOLERANCE = 1e-9
-"""How far a consistent body may lie outside by rounding, as in `InertialParameters`."""
+"""Violation allowed to a consistent body as rounding error, as in `InertialParameters`."""
 
 _ROWS, _COLUMNS = np.triu_indices(4)
 _WEIGHT = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
-"""Make a dot product of the upper entries that of the symmetric matrices."""
+"""Turns a dot product of upper entries into the inner product of the symmetric matrices."""
 
 _UPPER = 4 * _ROWS + _COLUMNS
 _SPREAD = np.array([0, 1, 2, 3, 1, 4, 5, 6, 2, 5, 7, 8, 3, 6, 8, 9])
-"""Upper entries to all sixteen."""
+"""Indices that spread the upper entries to all sixteen."""
 
 _IDENTITY = (_ROWS == _COLUMNS).astype(np.float64)
 _DAMPING_ROWS, _UNKNOWNS = np.arange(10, 20), np.arange(10)
 
 
 def _parameters_of_pseudo_inertia() -> FloatArray:
-    """Lay the linear map from vec P (16,) to phi (10,) out as a matrix, once."""
+    """Return the linear map from vec P (16,) to phi (10,) as a matrix."""
     columns = []
     for entry in np.eye(16).reshape(16, 4, 4):
         symmetric = 0.5 * (entry + entry.T)
@@ -65,21 +65,21 @@ def _parameters_of_pseudo_inertia() -> FloatArray:
 
 
 FROM_PSEUDO_INERTIA = _parameters_of_pseudo_inertia()
-"""From vec P (16,) to phi (10,)."""
+"""Linear map from vec P (16,) to phi (10,)."""
 
 
 @dataclass(frozen=True)
 class BoundingEllipsoid:
-    """An ellipsoid, its axes along those of the frame, that the body lies within.
+    """An ellipsoid that contains the body, with axes parallel to those of the frame.
 
     Attributes
     ----------
     center, semi_axes : (3,) arrays
-        In the frame [m].
+        In the frame of the body's parameters [m].
 
     Raises
     ------
-    ParameterError : for a value that is not finite, or a semi-axis not above zero.
+    ParameterError : if a value is not finite or a semi-axis is not above zero.
     """
 
     center: FloatArray
@@ -97,14 +97,14 @@ class BoundingEllipsoid:
             object.__setattr__(self, name, value)
 
     def matrix(self) -> FloatArray:
-        """Return Q (4, 4), ``[p; 1]^T Q [p; 1] >= 0`` where p lies within [1/m², 1/m, 1]."""
+        """Return Q (4, 4): ``[p; 1]^T Q [p; 1] >= 0`` where p lies within [1/m², 1/m, 1]."""
         shape = self.semi_axes**-2.0
         matrix = np.diag(np.append(-shape, 1.0 - self.center**2 @ shape))
         matrix[:3, 3] = matrix[3, :3] = shape * self.center
         return matrix
 
     def filled(self, mass: float) -> FloatArray:
-        """Return the pseudo-inertia (4, 4) of an even filling of a mass [kg]."""
+        """Return the pseudo-inertia (4, 4) of a mass [kg] that fills the ellipsoid evenly."""
         point = np.append(self.center, 1.0)
         spread: FloatArray = np.diag(np.append(self.semi_axes**2 / 5.0, 0.0))
         return mass * (np.outer(point, point) + spread)
@@ -117,10 +117,10 @@ class ConsistentEstimate:
     Attributes
     ----------
     parameters : (10,) array
-        The unconstrained ones where they are consistent, and where the search failed.
+        The unconstrained ones if they are consistent or if the search failed.
     distance : float
-        From the unconstrained ones in the metric of the information matrix, that is in standard
-        deviations [-]; NaN where the search failed.
+        Distance from the unconstrained ones in the metric of the information matrix, in standard
+        deviations [-]; NaN if the search failed.
     converged : bool
     iterations : int
     """
@@ -134,12 +134,12 @@ class ConsistentEstimate:
 def is_consistent(
     parameters: FloatArray, bounding_ellipsoid: BoundingEllipsoid | None = None
 ) -> bool:
-    """Tell whether a body, within the ellipsoid if there is one, can have these parameters.
+    """Return whether a body, within the ellipsoid if one is given, can have these parameters.
 
     Parameters
     ----------
-    parameters : (10,) phi. Not finite: it cannot.
-    bounding_ellipsoid : in the frame of the parameters; None: anywhere.
+    parameters : (10,) phi. Not finite: inconsistent.
+    bounding_ellipsoid : in the frame of the parameters; None: no bound.
     """
     if not np.isfinite(parameters).all():
         return False
@@ -159,18 +159,18 @@ def nearest_consistent(
 ) -> ConsistentEstimate:
     """Find the consistent parameters nearest in the metric of the information matrix.
 
-    Minimises ``|R (phi - estimate)|²``, ``R^T R`` the inverse of the covariance. What is
-    returned is strictly inside, and never farther than the estimate from any consistent body,
-    the true one for instance: with the gradient split into multipliers that are not negative, the
-    squared distance to a consistent body falls by the squared distance moved, less twice the
-    duality gap, which is kept far below it.
+    Minimises ``|R (phi - estimate)|²``; ``R^T R`` is the inverse of the covariance. The result is
+    strictly inside. It is never farther than the estimate from any consistent body, the true one
+    included: with the gradient split into nonnegative multipliers, the squared distance to a
+    consistent body falls by the squared distance moved, less twice the duality gap. The gap is
+    kept far below that.
 
     Parameters
     ----------
     parameters : (10,) phi
     covariance : (10, 10)
-        Of phi. Directions known only to a wide prior are welcome.
-    bounding_ellipsoid : in the frame of the parameters; None: anywhere.
+        Of phi. Directions known only from a wide prior are allowed.
+    bounding_ellipsoid : in the frame of the parameters; None: no bound.
     """
     if is_consistent(parameters, bounding_ellipsoid):
         return ConsistentEstimate(parameters, 0.0, True, 0)
@@ -196,16 +196,15 @@ def nearest_consistent(
 
 
 class _Search:
-    """Gauss-Newton on the Cholesky factor L of the pseudo-inertia, with a barrier.
+    """Gauss-Newton on the Cholesky factor L of the pseudo-inertia, with a log-det barrier.
 
-    Of the log-Cholesky parameters (Rucker and Wensing, Smooth parameterization of rigid-body
-    inertia, 2022) the diagonal ones run to minus infinity here, for the nearest consistent body
-    to one that is not lies on the boundary. So the factor found last is the origin of the next
-    step, ``P = L (1 + E) L^T``, and ``-mu log det P``, linear in log-Cholesky parameters, keeps
-    away from the boundary, by a mu that falls with the duality gap. The Levenberg damping of E
-    is the curvature that the residuals give the factor: the eigenvalues of ``L^T (df/dP) L``,
-    which are the complementarities of a primal-dual interior-point method, and all mu on its
-    central path.
+    The log-Cholesky parameters (Rucker and Wensing, Smooth parameterization of rigid-body inertia,
+    2022) have diagonals that run to minus infinity here: the consistent body nearest to an
+    inconsistent one lies on the boundary. Each step therefore starts from the last factor,
+    ``P = L (1 + E) L^T``. The barrier ``-mu log det P``, linear in log-Cholesky parameters, keeps
+    the iterates off the boundary; mu falls with the duality gap. The Levenberg damping of E is the
+    curvature that the residuals give the factor: the eigenvalues of ``L^T (df/dP) L``. These are
+    the complementarities of a primal-dual interior-point method, all mu on its central path.
     """
 
     def __init__(
@@ -217,7 +216,7 @@ class _Search:
         root = (axes / np.sqrt(np.maximum(values, floor))).T / std
         start = _start(parameters, std, ellipsoid)
         self._misfit_of = (root @ FROM_PSEUDO_INERTIA).reshape(10, 4, 4)
-        """By entries of P."""
+        """Linear map from the entries of P to the misfit."""
         self._misfit = root @ (FROM_PSEUDO_INERTIA @ start.ravel() - parameters)
         self._factor = np.linalg.cholesky(start)
         self._ellipsoid = None if ellipsoid is None else ellipsoid.matrix()
@@ -230,7 +229,7 @@ class _Search:
 
     @property
     def distance(self) -> float:
-        """Distance from the estimate, in standard deviations."""
+        """Distance from the estimate [standard deviations]."""
         return float(np.sqrt(self._cost))
 
     def parameters(self) -> FloatArray:
@@ -239,13 +238,13 @@ class _Search:
         return found
 
     def is_done(self) -> bool:
-        """Tell whether multipliers prove that nothing consistent is much nearer."""
+        """Return whether the duality gap proves that no consistent body is much nearer."""
         return bool(
             self._values[0] >= -self._rounding and self._gap <= GAP * self._cost + self._rounding
         )
 
     def step(self) -> None:
-        """Take one damped step, and halve it until cost and barrier together fall."""
+        """Take one damped step, halved until the sum of cost and barrier falls."""
         mu = self._barrier()
         rows = self._rows(mu)
         _, solved, info = lapack.dgels(rows[:, :10], rows[:, 10])
@@ -254,8 +253,8 @@ class _Search:
         solution = solved[:10]
         upper = solution / _WEIGHT
         change = upper[_SPREAD].reshape(4, 4)
-        # Cost and slack not from the factor anew: its rounding, over a small standard deviation,
-        # would hide the gradient.
+        # Cost and slack are updated, not recomputed from the factor: its rounding error, divided
+        # by a small standard deviation, would hide the gradient.
         misfit_change = rows[:10, :10] @ solution
         slack_change = float(self._bound @ solution)
         fall = max(-np.linalg.eigvalsh(change)[0], -slack_change / self._slack)
@@ -293,7 +292,7 @@ class _Search:
         return rows
 
     def _linearise(self) -> None:
-        """Turn the factor so that the gradient, less the ellipsoid's share, is diagonal."""
+        """Rotate the factor so that the gradient without the ellipsoid's share is diagonal."""
         jacobian = self._factor.T @ self._misfit_of @ self._factor
         gradient = (self._misfit @ jacobian.reshape(10, 16)).reshape(4, 4)
         self._gap = float(gradient.trace())
@@ -311,7 +310,7 @@ class _Search:
     def _barrier(self) -> float:
         """Return mu: a share of the complementarity, held while a multiplier is negative.
 
-        It never rises, so that with the last one the steps end as those on a convex function do.
+        It never rises. At the last mu, the steps therefore converge as on a convex function.
         """
         if self._values[0] > 0.0:
             mu = CENTRING * self._gap / (4 if self._ellipsoid is None else 5)
@@ -324,9 +323,9 @@ class _Search:
 def _start(
     parameters: FloatArray, std: FloatArray, ellipsoid: BoundingEllipsoid | None
 ) -> FloatArray:
-    """Return a pseudo-inertia (4, 4) inside all bounds and not far from the estimate.
+    """Return a pseudo-inertia (4, 4) strictly inside all bounds and near the estimate.
 
-    Eigenvalues below zero, in units of the body's own mass and size, are turned positive.
+    Negative eigenvalues, in units of the body's own mass and size, are made positive.
     """
     pseudo = InertialParameters.from_vector(parameters).pseudo_inertia()
     mass = max(pseudo[3, 3], std[0])

@@ -1,4 +1,4 @@
-"""Links that could be built, nearest to nominal ones among those that agree with rows."""
+"""Find the physically consistent links nearest to nominal ones that agree with given rows."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from load_identification.numerics.nearest_body import FROM_PSEUDO_INERTIA
 from load_identification.typing_aliases import FloatArray, IntArray
 
 WEIGHTS = (1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3)
-"""Of the divergence from the nominal links against half the squared misfit, in standard
-deviations: among these cross-validation chooses, largest first. The smallest only decides what the
-data leave open and keeps off the border."""
+"""Weights of the divergence from the nominal links against half the squared misfit, in standard
+deviations, largest first; cross-validation chooses one of them. The smallest decides only what the
+data leave undetermined, and keeps the links off the boundary."""
 
 FOLDS = 5
-"""Of cross-validation."""
+"""Folds of cross-validation."""
 
 WITHIN = 2.0
-"""Standard errors over the blocks, within which one weight is no worse than another [-]."""
+"""Standard errors over the blocks within which two weights count as equally good [-]."""
 
 PLAIN_WEIGHT = 1e-3
-"""Where nothing is cross-validated."""
+"""Weight without cross-validation."""
 
 LEAST_WEIGHT = 1e-10
-"""The same as a share of the misfit of the nominal links: below, rounding would decide."""
+"""Least weight, as a share of the nominal links' misfit: below it, rounding would decide."""
 
 DECREASE = 0.1
-"""Of the weight from one round to the next, beginning where the divergence rules."""
+"""Factor of the weight per round; the first weight is one at which the divergence dominates."""
 
 STEPS = 30
-"""Most Newton steps for each weight; five to ten are usual."""
+"""Most Newton steps per weight; five to ten are usual."""
 
 SETTLED = 1e-6
-"""Decrease that a Newton step promises, below which it is not taken, in units of the weight."""
+"""Least predicted decrease for which a Newton step is taken, in units of the weight."""
 
 BACKTRACKS = 40
-"""Most halvings of a step; the barrier is crossed by none after a few."""
+"""Most halvings of a step; after a few, no step crosses the barrier."""
 
 MASS_STD = 1.0
-"""Standard deviation of a link's mass from its nominal one, as a share of that [-]."""
+"""Standard deviation of a link's mass about its nominal mass, as a share of the latter [-]."""
 
 LEAST_SHARE = 1e-3
-"""Smallest second moment of a nominal link as a share of its largest: thinner ones, which could
-hardly be built and leave no room for a step, are made as thick."""
+"""Smallest second moment of a nominal link, as a share of its largest. Thinner links, which could
+hardly be built and leave no room for a step, are thickened to it."""
 
 LEAST_SIZE = 3e-5
-"""The same for point masses, per kilogram: that of half a centimetre [m^2]."""
+"""Smallest second moment per kilogram, for point masses: that of half a centimetre [m^2]."""
 
 UNKNOWN_LINK = InertialParameters.from_center_of_mass(
     1.0, np.zeros(3), 0.02 * np.eye(3)
 ).to_vector()
-"""Where the description has a link without mass: 1 kg within a decimetre."""
+"""Replaces a link without mass in the description: 1 kg within a decimetre."""
 
 ROUNDING = 1e-12
-"""Pull of drives that no row shows to where they are, as a share of the largest column."""
+"""Weight that holds drive parameters without rows in place, as a share of the largest column."""
 
 
 def _basis() -> FloatArray:
@@ -73,17 +73,17 @@ _SYMMETRIC = _basis()
 
 @dataclass(frozen=True, eq=False)
 class NearestLinks:
-    """A full set of parameters, every link of which could be built.
+    """A full set of parameters with physically consistent links.
 
     Attributes
     ----------
     values : (P,) array
-        Links' parameters, each with a positive definite pseudo-inertia besides what is locked
-        behind it, then the others.
+        The links' parameters, then the others. Each link has a positive definite pseudo-inertia
+        without what is locked behind it.
     misfit : float
-        Root mean square over the rows of what separates the set from them, in standard deviations.
+        Root mean square of the rows' residuals at these values, in standard deviations.
     weight : float
-        Of the divergence from the nominal links [-].
+        Weight of the divergence from the nominal links [-].
     iterations : int
         Newton steps taken.
     """
@@ -101,29 +101,29 @@ def nearest_links(
     weight: float = PLAIN_WEIGHT,
     positive: IntArray | None = None,
 ) -> NearestLinks:
-    """Find links that could be built, agree with rows, and are nearest nominal.
+    """Find the physically consistent links nearest to the nominal ones that agree with the rows.
 
-    Pseudo-inertias ``P = P_behind + Q``, Q positive definite, minimise
-    ``|A phi - y|^2 / 2 + weight sum (tr Q Q0^-1 - log det Q)``, and the masses' distance from
-    their nominal ones. The divergence from the nominal link Q0 in the second term, that of normal
-    densities of mass, depends neither on units nor on frames and is infinite where a link could
-    no longer be built. The problem is convex: Newton's method finds its one minimum, weight after
-    weight down to the one wanted, in a bounded number of steps. The factor found last is the
-    origin of the next step, ``Q = L (1 + E) L^T``, where the curvature of the barrier is one; so a
-    step is a least-squares problem, solved by QR without squaring its condition.
+    Pseudo-inertias are ``P = P_behind + Q`` with Q positive definite. They minimise
+    ``|A phi - y|^2 / 2 + weight sum (tr Q Q0^-1 - log det Q)`` plus the masses' distance from
+    their nominal values. The second term is the divergence from the nominal link Q0, that of
+    normal densities of mass. It depends neither on units nor on frames and is infinite at the
+    boundary of consistency. The problem is convex: Newton's method finds its one minimum, from
+    weight to weight down to the requested one, in a bounded number of steps. Each step starts from
+    the last factor, ``Q = L (1 + E) L^T``, where the barrier's curvature is one. It is thus a
+    least-squares problem, solved by QR without squaring the condition number.
 
     Parameters
     ----------
     rows : (r, P + 1) array
-        [A y], weighted: in standard deviations. Any rows of the same triangle do.
+        [A y], weighted to unit standard deviation. Any rows with the same triangle are equivalent.
     nominal : (P,) array
     behind : (J, 10) array
-        Bodies that the links carry behind locked joints, which the description keeps; the
-        parameters begin with the J links, ten each.
+        Bodies behind locked joints, as in the description, that the links carry; the parameters
+        begin with the J links, ten each.
     weight : float
     positive : int array, optional
-        Places of other parameters that are not to be below zero, such as friction: those that
-        would be are zero.
+        Indices of other parameters that must not be negative, such as friction; those that would
+        be are set to zero.
 
     Wensing, Kim and Slotine 2018, Linear matrix inequalities for physically consistent inertial
     parameter identification; Lee, Wensing and Park 2020, Geometric robot dynamic identification;
@@ -139,7 +139,7 @@ def nearest_links(
         if not below:
             break
         allowed = allowed.copy()
-        # Without a column nothing moves it from where it starts.
+        # A zero column keeps the parameter at its start.
         allowed[:, below] = 0.0
         nominal[below] = 0.0
     misfit = rows[:, :-1] @ found - rows[:, -1]
@@ -149,18 +149,17 @@ def nearest_links(
 def cross_validated_weight(
     blocks: Sequence[FloatArray], nominal: FloatArray, behind: FloatArray
 ) -> float:
-    """Return the largest weight with which blocks left out are predicted not clearly worse.
+    """Return the largest weight that does not predict left-out blocks clearly worse.
 
-    Not that which predicts them best: blocks of one recording share its speed and its errors of
-    the model, which a lower weight fits and other motions do not have.
+    The best predictor is not chosen: blocks of one recording share its speed and its model errors.
+    A lower weight fits these, but other motions do not have them.
 
     Parameters
     ----------
     blocks : sequence of (r, P + 1) arrays
-        Rows [A y] of pieces of the data, one after the other in time; every fifth is held out
-        at once.
+        Rows [A y] of consecutive pieces of the data; every fifth is left out at once.
     nominal, behind
-        As of `nearest_links`.
+        As in `nearest_links`.
 
     Breiman, Friedman, Olshen and Stone 1984, section 3.4.3, with one standard error.
     """
@@ -176,13 +175,13 @@ def cross_validated_weight(
         loss = own - other
         return bool(loss.mean() > WITHIN * loss.std(ddof=1) / np.sqrt(len(blocks)))
 
-    # That with the least mean is worse than none.
+    # The weight with the least mean loss is never worse than another.
     both = zip(WEIGHTS, cost, strict=True)
     return next(w for w, own in both if not any(is_worse(own, other) for other in cost))
 
 
 class _Search:
-    """The links found so far, each by a factor of what is its own."""
+    """The current links, each as a factor of its own pseudo-inertia."""
 
     def __init__(self, rows: FloatArray, nominal: FloatArray, behind: FloatArray) -> None:
         self.links, self.iterations = len(behind), 0
@@ -211,7 +210,7 @@ class _Search:
         return np.asarray(self._behind + np.concatenate([*own, self._others]), dtype=np.float64)
 
     def path(self, weights: Sequence[float]) -> Iterator[FloatArray]:
-        """Yield the parameters of each of some weights, which fall."""
+        """Yield the parameters for each of the weights, which decrease."""
         square = float(self._misfit @ self._misfit)
         least = LEAST_WEIGHT * square
         now = max(0.5 * square / max(self.links, 1), weights[0])
@@ -224,7 +223,7 @@ class _Search:
             yield self.values
 
     def _minimise(self, weight: float) -> None:
-        """Take Newton steps until they promise nothing more."""
+        """Take Newton steps until the predicted decrease is negligible."""
         for _ in range(STEPS):
             stretch = self._stretch()
             jacobian = np.hstack(
@@ -252,7 +251,7 @@ class _Search:
                 return
 
     def _stretch(self) -> FloatArray:
-        """Return the map (10 J, 10 J) from the entries of every E to the parameters."""
+        """Return the linear map (10 J, 10 J) from the entries of all E to the parameters."""
         entries = _SYMMETRIC.reshape(10, 16).T
         blocks = [FROM_PSEUDO_INERTIA @ np.kron(f, f) @ entries for f in self._factors]
         return np.asarray(scipy.linalg.block_diag(*blocks))
@@ -265,11 +264,11 @@ class _Search:
         promised: float,
         weight: float,
     ) -> bool:
-        """Take as much of a step as descends and stays inside; tell whether any was."""
+        """Backtrack until a step descends and stays inside; return whether any step was taken."""
         entries = step[: 10 * self.links]
         changes = np.tensordot(entries.reshape(-1, 10), _SYMMETRIC, axes=1)
         spread = np.linalg.eigvalsh(changes)
-        # Of tr - log det, less what E = 0 has: away.E + tr E - log det (1 + E).
+        # Change of tr - log det from E = 0: away.E + tr E - log det (1 + E).
         linear, share = float(away @ entries), 1.0
         for _ in range(BACKTRACKS):
             inside = 1.0 + share * spread.min(initial=0.0) > 0.0
@@ -290,7 +289,7 @@ class _Search:
 
 
 def _buildable(body: FloatArray) -> FloatArray:
-    """Return the pseudo-inertia of a nominal link, moved to where it is positive definite."""
+    """Return the pseudo-inertia of a nominal link, made positive definite."""
     if body[0] <= 0.0:
         body = UNKNOWN_LINK
     matrix = InertialParameters.from_vector(body).pseudo_inertia()

@@ -1,4 +1,4 @@
-"""Recursive least squares over rows of equal noise, whose level the residuals show."""
+"""Recursive least squares over rows of equal noise, whose level is learned from the residuals."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ PRIOR_ROWS = 3.0
 """Weight of the expected noise level against the residuals, in rows."""
 
 EXPECTED_RATIO = 2.0
-"""Expected ratio of slow to fast noise. That of white noise through a filter of 20 Hz, sampled at
-50 Hz, is 1.2; more, for early intervals are better too wide than too narrow."""
+"""Expected ratio of slow to fast noise. White noise through a filter of 20 Hz, sampled at 50 Hz,
+has 1.2. The value is larger, because early intervals should rather be too wide than too narrow."""
 
 RATIO_ROWS = 10.0
-"""Weight of what is expected of a ratio against the averages seen, in rows."""
+"""Weight of the expected ratio against the observed averages, in rows."""
 
 SCALES = (1, 2, 16)
-"""Lengths, in blocks, of the averages from which slow noise is measured, shortest first."""
+"""Lengths in blocks of the averages that measure slow noise, shortest first."""
 
 SAME_NOISE = 0.02
-"""A noise level that has changed by less, as a share of it, is left as it is: to solve again would
-cost as much as all the rest."""
+"""Relative change of the noise level below which the level is kept: solving again would cost as
+much as all the rest."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The estimate and how much it may be believed.
+    """The estimate and its uncertainty.
 
     Attributes
     ----------
     values : (size,) array
     covariance : (size, size) array
-        Of a parameter that nothing has been seen of, the prior variance.
+        The prior variance for a parameter without any information.
     noise : float
-        Standard deviation that a row has, counted as if rows were independent.
+        Standard deviation of a row that gives this uncertainty if rows were independent.
     """
 
     values: FloatArray
@@ -48,12 +48,12 @@ class Solution:
 
     @property
     def std(self) -> FloatArray:
-        """Standard deviations, (size,)."""
+        """Standard deviations (size,)."""
         return np.sqrt(np.diag(self.covariance))
 
 
 class _Averages:
-    """Averages of each channel over so many blocks, with the noise of a row if that is white."""
+    """Averages of each channel over some blocks, scaled to the noise of a row if it is white."""
 
     def __init__(self, blocks: int, channels: int, size: int) -> None:
         self.memory = SquareRootInformation(size)
@@ -61,20 +61,20 @@ class _Averages:
         self._sums = np.zeros((channels, size + 2))
 
     def add(self, sums: FloatArray, least: float) -> None:
-        """Take in a block's sums of rows [A y 1], of which its time leaves the fraction least."""
+        """Add a block's sums of rows [A y 1]; its time keeps the fraction `least` of the past."""
         self._sums += sums
         self._seen += 1
         if self._seen % self._blocks:
             return
         counted = self._sums[self._sums[:, -1] > 0]
         rows = counted[:, :-1] / np.sqrt(counted[:, -1:])
-        # Evenly, as its rows: this is to tell of the noise, not of the unknowns.
+        # Fade evenly, as rows do: these averages measure the noise, not the unknowns.
         self.memory.fade_evenly(least**self._blocks)
         self.memory.add(rows[:, :-1], rows[:, -1])
         self._sums[:] = 0.0
 
     def forget(self, unknowns: IntArray) -> None:
-        """Forget some unknowns, and the averages that have begun."""
+        """Forget some unknowns and the unfinished averages."""
         self._sums[:] = 0.0
         self.memory.marginalize(unknowns)
 
@@ -82,25 +82,25 @@ class _Averages:
 class RecursiveLeastSquares:
     """Square-root recursion over rows of equal, unknown noise.
 
-    All rows are kept as one triangle [R z; 0 r] in physical units and weighted only when solved
-    for. So the noise can be learned as the data come, for every row ever seen, and the result is
+    All rows are kept as one triangle [R z; 0 r] in physical units and weighted only when solved.
+    The noise can therefore be learned as data arrive, for all past rows at once, and the result is
     that of the batch solution with the same weight. Memory and time are fixed.
 
-    Samples are gathered in blocks. A whole block is merged into the past, which fades as
-    `SquareRootInformation.fade` says, and the unknowns take their random walk.
+    Samples are collected in blocks. A finished block is merged into the past, which first forgets
+    by `SquareRootInformation.fade`. The unknowns then take a time update by their random walk.
 
     Parameters
     ----------
     channels : int
         Rows per sample.
     noise : float
-        Expected standard deviation of a row, in its unit.
+        Expected standard deviation of a row, in the row's unit.
     prior_std : (size,) array
-        So wide that it only keeps an unknown that nothing has been seen of from being singular.
+        So wide that it only keeps the information regular for unknowns without data.
     walk : (size,) array
         Random walk of each unknown [unit/√s].
     forgetting_time : float
-        Time constant of forgetting where the motion excites [s]; infinite: never.
+        Time constant of forgetting along excited directions [s]; infinite: no forgetting.
     """
 
     def __init__(
@@ -125,9 +125,9 @@ class RecursiveLeastSquares:
         self._sums: FloatArray = np.zeros((self._channels, size + 2))
 
     def add(self, matrix: FloatArray, values: FloatArray) -> None:
-        """Take in samples (n, channels, size) and (n, channels) of the current block.
+        """Add samples (n, channels, size) and (n, channels) to the current block.
 
-        A value that is not finite is no row.
+        A value that is not finite makes no row.
         """
         usable = np.isfinite(values)
         rows = np.concatenate([matrix, values[..., None], np.ones((*values.shape, 1))], axis=2)
@@ -135,7 +135,7 @@ class RecursiveLeastSquares:
         self._current.add(matrix[usable], values[usable])
 
     def end_block(self, elapsed: float) -> None:
-        """End the current block and let `elapsed` seconds pass."""
+        """End the current block and apply the time update over `elapsed` seconds."""
         self._noise = self.solve().noise
         least = float(np.exp(-elapsed / self._forgetting_time))
         for average in self._averages:
@@ -148,14 +148,14 @@ class RecursiveLeastSquares:
         self._begin_block()
 
     def forget(self, unknowns: Sequence[int]) -> None:
-        """Forget some unknowns, and the current block; what the past tells of others stays."""
+        """Forget some unknowns and the current block; keep past information on the others."""
         self._begin_block()
         self._past.marginalize(np.array(unknowns))
         for average in self._averages:
             average.forget(np.array(unknowns))
 
     def solve(self) -> Solution:
-        """Return the estimate in the noise that the residuals show; changes nothing."""
+        """Return the estimate with the noise level of the residuals; change nothing."""
         values, covariance = self._solved(self._noise)
         noise = self._noise_level(values, covariance)
         if abs(noise - self._noise) <= SAME_NOISE * self._noise:
@@ -163,7 +163,7 @@ class RecursiveLeastSquares:
         return Solution(*self._solved(noise), noise)
 
     def _solved(self, noise: float) -> tuple[FloatArray, FloatArray]:
-        """Return values and covariance in some noise."""
+        """Return values and covariance for a noise level."""
         rows = np.vstack([self._past.whole, self._current.whole]) / noise
         prior = np.eye(len(self._prior_std), rows.shape[1]) / self._prior_std[:, None]
         whole = triangle(np.vstack([prior, rows]))
@@ -171,17 +171,17 @@ class RecursiveLeastSquares:
         return inverse @ whole[:-1, -1], inverse @ inverse.T
 
     def _noise_level(self, x: FloatArray, covariance: FloatArray) -> float:
-        """Return the standard deviation of a row, counted as if rows were independent.
+        """Return the equivalent standard deviation of independent rows.
 
-        The residuals' variance, with the degrees of freedom the fit has used put back, times
-        the ratio by which averages scatter more (or less: differentiated encoder noise) than
-        those of independent rows would. The ratio is measured at several lengths, each expected
-        to be that of the next shorter one; the shortest only serves as that expectation.
+        It is the residuals' variance, corrected for the degrees of freedom that the fit has used,
+        times a ratio: how much more averages scatter than those of independent rows (less for
+        differentiated encoder noise). The ratio is measured at several lengths; each is expected
+        to equal that of the next shorter one. The shortest serves only as that expectation.
         """
         at = np.append(x, -1.0)
 
         def judge(*memories: SquareRootInformation) -> tuple[float, float]:
-            # All of [R z; 0 r], so the sum of squares is that of all rows.
+            # The whole of [R z; 0 r], so that the sum of squares is that of all rows.
             whole = np.concatenate([m.whole for m in memories])
             misfit, factor = whole @ at, whole[:, :-1]
             leverage = float(np.vdot(factor @ covariance, factor)) / self._noise**2

@@ -1,4 +1,4 @@
-"""How uncertain least squares are where residuals are neither alike nor independent."""
+"""Uncertainty of least squares where residuals are heteroscedastic or correlated in time."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from load_identification.numerics.square_root import triangle
 from load_identification.typing_aliases import FloatArray
 
 EXPECTED_BLOCKS = 8.0
-"""Weight of the covariance expected of a score against those seen, in blocks."""
+"""Weight of the expected covariance of a score against the observed ones, in blocks."""
 
 
 class ScoreMemory:
     """The scatter of the normal equations from block to block, in a memory of fixed size.
 
-    Let A x = g be the normal equations of one block of samples. At the solution of all blocks its
-    score g - A x is what its residuals add to the right side; the sum over blocks s sᵀ is the
-    covariance of the whole right side whatever the noise, as long as it is forgotten from one
-    block to the next (White 1980; blocks instead of samples: Liang and Zeger 1986). Each s is
-    linear in the numbers of [A g], so the triangle to which QR reduces these numbers gives the sum
-    for every solution to come.
+    Let A x = g be the normal equations of one block of samples. At the solution of all blocks, the
+    score g - A x is the contribution of the block's residuals to the right side. The sum over
+    blocks s sᵀ is the covariance of the whole right side for any noise that is uncorrelated from
+    one block to the next (White 1980; blocks instead of samples: Liang and Zeger 1986). Each s is
+    linear in the entries of [A g]. The triangle to which QR reduces these entries therefore gives
+    the sum for every later solution.
 
     Parameters
     ----------
     rows, columns : int
-        Of [A g]: several equations may stand in one another's rows, filled up with zeros.
+        Shape of [A g]; several equations may share its rows, padded with zeros.
     """
 
     def __init__(self, rows: int, columns: int) -> None:
@@ -35,7 +35,7 @@ class ScoreMemory:
 
     @property
     def blocks(self) -> float:
-        """Blocks seen, the present one and faded ones counted in part."""
+        """Effective number of blocks: the present one counts, faded ones count in part."""
         total, squares = self._sum, self._sum_of_squares
         if self.started:
             total, squares = total + 1.0, squares + 1.0
@@ -43,15 +43,15 @@ class ScoreMemory:
 
     @property
     def started(self) -> bool:
-        """Whether anything of the present block has counted."""
+        """Whether the present block has any data."""
         return bool(self._current.any())
 
     def add(self, equations: FloatArray) -> None:
-        """Take in normal equations [A g] of samples of the present block."""
+        """Add normal equations [A g] of samples to the present block."""
         self._current += equations
 
     def end_block(self, kept: float) -> None:
-        """Put the present block among those seen, of which the fraction `kept` remains."""
+        """Merge the present block into the past, of which the fraction `kept` remains."""
         if not self.started:
             return
         self._triangle = triangle(np.vstack([kept * self._triangle, self._current.ravel()]))
@@ -65,11 +65,11 @@ class ScoreMemory:
         Parameters
         ----------
         solution : (rows, columns) array
-            For each row of [A g] what it is to be multiplied with: (-x, 1).
+            Multiplier of each row of [A g]: (-x, 1).
         expected : (rows, rows) array
-            Covariance to begin with.
+            Prior covariance of a score.
         unknowns : int
-            By how many scores are smaller than those at the true values.
+            Degrees of freedom of the fit; its scores are smaller than those at the true values.
         """
         rows, columns = self._shape
         stacked = np.vstack([self._triangle, self._current.ravel()])

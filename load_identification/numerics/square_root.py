@@ -1,4 +1,4 @@
-"""Square-root information: the memory of a least-squares problem, of fixed size."""
+"""Square-root information: a least-squares problem in a memory of fixed size."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def _upper(size: int) -> BoolArray:
 
 
 def triangle(rows: FloatArray) -> FloatArray:
-    """Return R of the QR decomposition of some rows, at least as many as there are columns.
+    """Return R of the QR decomposition of rows, at least as many as there are columns.
 
-    By LAPACK itself: what NumPy does around it takes several times as long at these sizes.
+    LAPACK is called directly: at these sizes, NumPy's overhead takes several times as long.
     """
     size = rows.shape[1]
     factors = scipy.linalg.lapack.dgeqrf(rows)[0]
@@ -29,7 +29,7 @@ def triangle(rows: FloatArray) -> FloatArray:
 class SquareRootInformation:
     """The upper triangle [R z; 0 r] to which QR reduces all rows [A y] seen so far.
 
-    For any x the sum of squares over all those rows is ||R x - z||² + r².
+    For any x, the sum of squares over all those rows is ||R x - z||² + r².
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class SquareRootInformation:
     def __init__(self, size: int) -> None:
         self.size = size
         self.rows = 0.0
-        """Rows behind the triangle, faded ones counted in part."""
+        """Rows in the triangle; faded ones count in part."""
         self._triangle: FloatArray = np.zeros((size + 1, size + 1))
 
     @property
@@ -59,12 +59,12 @@ class SquareRootInformation:
         return self._triangle[:-1, -1]
 
     def add(self, matrix: FloatArray, values: FloatArray) -> None:
-        """Take in rows `values` = `matrix` x + noise, of shapes (n,) and (n, size)."""
+        """Add rows `values` = `matrix` x + noise, of shapes (n,) and (n, size)."""
         self._triangle = combine(self._triangle, np.column_stack([matrix, values]))
         self.rows += len(values)
 
     def merge(self, other: SquareRootInformation) -> None:
-        """Take in all that another of the same unknowns knows."""
+        """Add all information of another triangle of the same unknowns."""
         self._triangle = combine(self._triangle, other._triangle)
         self.rows += other.rows
 
@@ -74,27 +74,28 @@ class SquareRootInformation:
         return float(misfit @ misfit + self._triangle[-1, -1] ** 2)
 
     def random_walk(self, variance: FloatArray) -> None:
-        """Let the unknowns have wandered since; see `pass_time`.
+        """Apply the time update of a random walk of the unknowns; see `pass_time`.
 
         Parameters
         ----------
         variance : (size,) array
-            In the units of the unknowns squared, relative to rows of unit variance.
+            Squared units of the unknowns, relative to rows of unit variance.
         """
         self._triangle = pass_time(self._triangle, np.ones(self.size), variance)
 
     def fade(self, latest: SquareRootInformation, least: float) -> None:
-        """Forget what `latest`, about to be merged, replaces: no direction loses information.
+        """Forget the information that `latest`, about to be merged, replaces.
 
-        In the basis where both are diagonal, a direction of which `latest` brings the share mu
-        keeps the fraction max(`least`, 1 - mu / (1 - mu)) of its old information: exponential
-        forgetting where the motion excites, none where it does not, so nothing winds up at rest.
+        No direction loses information. In the basis where both are diagonal, a direction with the
+        share mu of its information in `latest` keeps the fraction max(`least`, 1 - mu / (1 - mu))
+        of its old information. Forgetting is exponential where the motion excites and absent where
+        it does not, so the covariance does not wind up at rest.
 
         Parameters
         ----------
         latest : SquareRootInformation
         least : float
-            The smallest fraction of old information kept, exp(-elapsed / time constant).
+            Smallest fraction of old information kept, exp(-elapsed / time constant).
         """
         _, spread, basis = np.linalg.svd(np.vstack([self.factor, latest.factor]))
         known = spread > spread[0] * 1e-13
@@ -102,7 +103,7 @@ class SquareRootInformation:
             return
         whitened = self.factor @ basis[known].T / spread[known]
         left, share, _ = np.linalg.svd(whitened)
-        # Rows of no direction known are residuals alone, and fade like the others.
+        # Rows without any known direction are residuals alone and fade by `least`.
         kept = np.full(self.size, least)
         old = np.clip(share**2, 0.0, 1.0)
         with np.errstate(divide='ignore'):
@@ -113,16 +114,16 @@ class SquareRootInformation:
         self.rows *= least
 
     def fade_evenly(self, fraction: float) -> None:
-        """Keep a fraction of the information, in every direction alike."""
+        """Keep a fraction of the information, equally in all directions."""
         self._triangle *= np.sqrt(fraction)
         self.rows *= fraction
 
     def marginalize(self, forgotten: IntArray) -> None:
-        """Forget some unknowns, keeping exactly what is known of the others.
+        """Forget some unknowns; keep the marginal information on the others exactly.
 
-        Rows that any value of the forgotten unknowns can explain are gone; the combinations of
-        rows in which these do not appear stay. An SVD finds them, for the forgotten unknowns
-        need not be known: then the lower right block of R is not all.
+        Rows that some value of the forgotten unknowns can explain are dropped. Combinations of
+        rows without these unknowns stay. An SVD finds them, because the forgotten unknowns need
+        not be determined; the lower right block of R is then incomplete.
         """
         others = np.setdiff1d(np.arange(self.size + 1), forgotten)
         left, spread, _ = np.linalg.svd(self._triangle[:, forgotten])

@@ -1,8 +1,8 @@
-"""The upper triangle [R z; 0 r] of a linear Gaussian problem: rows in, time passed, solution out.
+"""The upper triangle [R z; 0 r] of a linear Gaussian problem: add rows, update time, solve.
 
-For any x the sum of squared residuals of all whitened rows is |R x - z|² + r². Unknowns that move
-in time stand first: then the passing of time touches the first rows alone. Those that are asked
-for stand last: then their marginal information is the last block of R.
+For any x, the sum of squared residuals of all whitened rows is |R x - z|² + r². Unknowns that
+move in time stand first, so that a time update changes only the first rows. Unknowns whose
+estimate is wanted stand last, so that their marginal information is the last block of R.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import scipy.linalg.lapack
 from load_identification.typing_aliases import FloatArray, IntArray
 
 BLOCK = 16
-"""Width of the panels of LAPACK's tpqrt: the fastest at 60 to 200 columns."""
+"""Panel width of LAPACK's tpqrt: the fastest at 60 to 200 columns."""
 
 
 def prior_triangle(std: FloatArray) -> FloatArray:
-    """Return the triangle of independent unknowns of mean zero, (n + 1, n + 1).
+    """Return the triangle of independent unknowns with mean zero, (n + 1, n + 1).
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def prior_triangle(std: FloatArray) -> FloatArray:
 
 
 def combine(triangle: FloatArray, rows: FloatArray) -> FloatArray:
-    """Return the triangle with more rows [B y], (m, n + 1), each over its standard deviation."""
+    """Add rows [B y], (m, n + 1), weighted to unit variance; return the triangle."""
     if not len(rows):
         return triangle
     size = len(triangle)
@@ -42,16 +42,16 @@ def combine(triangle: FloatArray, rows: FloatArray) -> FloatArray:
 
 
 def pass_time(triangle: FloatArray, keep: FloatArray, variance: FloatArray) -> FloatArray:
-    """Let the first k unknowns become keep x + w, with w of the variances given.
+    """Apply a time update: the first k unknowns x become keep x + w, w of the given variances.
 
-    The time update of the square-root information filter: w enters as further unknowns and is
-    eliminated by QR. As only the first k rows hold these unknowns, it costs little.
+    It is that of the square-root information filter: w enters as further unknowns and QR
+    eliminates it. Only the first k rows hold these unknowns, so that the cost is small.
 
     Parameters
     ----------
     triangle : (n + 1, n + 1) array
     keep, variance : (k,) arrays
-        keep above zero.
+        keep is above zero.
 
     Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, VI.3.
     """
@@ -74,19 +74,19 @@ def pass_time(triangle: FloatArray, keep: FloatArray, variance: FloatArray) -> F
 def relax(
     triangle: FloatArray, unknowns: IntArray, keep: FloatArray, variance: FloatArray
 ) -> FloatArray:
-    """Let some unknowns x become keep x + w; what is known of the others given x stays as it is.
+    """Let some unknowns x become keep x + w; keep the conditional density of the others given x.
 
         p(x, u) = p(x) p(u | x) -> p(keep x + w) p(u | x)
 
-    Unlike with `pass_time` the others move along. Where data cannot tell x from u, as a gain from
-    a mass, time then tells nothing of u: an x that in truth never changes is not averaged away.
+    Unlike with `pass_time`, the others move along. Where data cannot separate x from u, as a gain
+    from a mass, time then adds no information on u: a constant x is not averaged away.
 
     Parameters
     ----------
     triangle : (n + 1, n + 1) array
     unknowns : (k,) int array
     keep, variance : (k,) arrays
-        keep above zero.
+        keep is above zero.
     """
     size, k = len(triangle), len(unknowns)
     order = np.concatenate([np.setdiff1d(np.arange(size - 1), unknowns), unknowns, [size - 1]])
@@ -100,9 +100,9 @@ def relax(
 
 
 def forget_along(triangle: FloatArray, rows: FloatArray, age: float) -> FloatArray:
-    """Forget, of what some rows [B y] are about to tell again, all but exp(-age).
+    """Forget all but exp(-age) of the information that rows [B y] are about to replace.
 
-    Directional forgetting: along B the covariance P grows to P exp(age), elsewhere not at all.
+    Directional forgetting: along B, the covariance P grows to P exp(age); elsewhere it stays.
 
         P + (exp(age) - 1) P B^T (B P B^T)^-1 B P
 
@@ -119,18 +119,18 @@ def forget_along(triangle: FloatArray, rows: FloatArray, age: float) -> FloatArr
 
 
 def forget(triangle: FloatArray, unknowns: IntArray, std: FloatArray) -> FloatArray:
-    """Drop all that is known of some unknowns; what is known of the others stays exactly.
+    """Forget some unknowns; keep the marginal information on the others exactly.
 
     Parameters
     ----------
     triangle : (n + 1, n + 1) array
     unknowns : (k,) int array
     std : (k,) array
-        So wide that nothing is pulled, from zero: what they start again with.
+        Standard deviation of their new prior, mean zero; so wide that it has no influence.
     """
     size, k = len(triangle), len(unknowns)
     others = np.setdiff1d(np.arange(size), unknowns)
-    # With the forgotten ones first, the rows below theirs are free of them.
+    # With the forgotten unknowns first, the rows below theirs do not contain them.
     ordered = np.asfortranarray(triangle[:, np.concatenate([unknowns, others])])
     rest = np.triu(scipy.linalg.lapack.dgeqrf(ordered)[0])[k:, k:]
     rows = np.zeros((size, size), order='F')
@@ -140,21 +140,21 @@ def forget(triangle: FloatArray, unknowns: IntArray, std: FloatArray) -> FloatAr
 
 
 def values(triangle: FloatArray) -> FloatArray:
-    """Return the most probable unknowns, (n,)."""
+    """Return the most probable values of the unknowns, (n,)."""
     x: FloatArray = scipy.linalg.lapack.dtrtrs(triangle[:-1, :-1], triangle[:-1, -1])[0]
     return x
 
 
 def root_covariance(triangle: FloatArray, rows: FloatArray) -> FloatArray:
-    """Return X (n, m) with X^T X the covariance of rows x, for rows (m, n)."""
+    """Return X (n, m) such that X^T X is the covariance of rows x, for rows (m, n)."""
     x: FloatArray = scipy.linalg.lapack.dtrtrs(triangle[:-1, :-1], rows.T, trans=1)[0]
     return x
 
 
 def given(triangle: FloatArray, unknowns: IntArray) -> FloatArray:
-    """Return the triangle of some unknowns, (k + 1, k + 1), were all others known.
+    """Return the conditional triangle of some unknowns, (k + 1, k + 1), given all others.
 
-    Only the information is meant: the others are held at zero.
+    Only the information is meaningful: the others are held at zero.
     """
     columns = np.asfortranarray(triangle[:, np.append(unknowns, len(triangle) - 1)])
     size = len(unknowns) + 1
@@ -162,13 +162,13 @@ def given(triangle: FloatArray, unknowns: IntArray) -> FloatArray:
 
 
 def std_of_last(triangle: FloatArray, count: int) -> FloatArray:
-    """Return the standard deviations of the last unknowns, (count,)."""
+    """Return the marginal standard deviations of the last unknowns, (count,)."""
     root = triangle[-1 - count : -1, -1 - count : -1]
     return np.asarray(np.sqrt(np.sum(np.linalg.inv(root) ** 2, axis=1)))
 
 
 def log_likelihood(triangle: FloatArray) -> float:
-    """Return the logarithm of the likelihood of all rows, but for a constant.
+    """Return the log-likelihood of all rows, up to a constant.
 
     -r² / 2, less half the log determinant of R^T R
     """

@@ -1,4 +1,4 @@
-"""Rows of samples with several channels: reduced channel by channel, and whitened together."""
+"""Rows of samples with several channels: reduction per channel, and joint whitening."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from load_identification.numerics.square_root import triangle
 from load_identification.typing_aliases import FloatArray, IntArray
 
 SMALLEST = 1e-13
-"""Length of a column, as a share of the longest, that may be rounding [-]."""
+"""Length of a column below which it may be rounding, as a share of the longest [-]."""
 
 LEAST_SPREAD = 0.02
-"""Least eigenvalue that a correlation of channels is taken to have [-]."""
+"""Least eigenvalue assumed for a correlation matrix of channels [-]."""
 
 AT_ONCE = 4096
-"""Samples of a channel that are reduced at once, so that none of the rows is copied whole."""
+"""Samples of a channel reduced at once, so that the rows are never copied whole."""
 
 LEAST_NOISE = 1e-7
-"""Smallest noise of a channel as a share of its rms, for simulated data without any [-]."""
+"""Smallest noise of a channel as a share of its rms, for simulated data without noise [-]."""
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows values = matrix x + noise of n samples, with k channels each.
+    """Rows values = matrix x + noise of n samples with k channels each.
 
     Attributes
     ----------
     matrix : (n, k, b) array
     values : (n, k) array
-        NaN is a row of weight zero.
+        NaN: row of weight zero.
     even : bool
-        Whether samples follow one another at even intervals, so that the residuals show the
-        colour of the noise; otherwise it is taken for white.
+        Whether samples have even intervals, so that the residuals show the colour of the noise;
+        otherwise the noise is assumed white.
     least_noise : float
-        Smallest standard deviation that a channel is taken to have: 1 for rows weighted already.
+        Smallest standard deviation assumed for a channel; 1 for rows weighted already.
     one_sensor : bool
-        Whether the channels are of one sensor and share noise, so that the rows of a sample are
-        whitened by the root of their covariance; else each is weighted by its own noise. Of
-        joints with a sensor each, what correlates is what the model lacks, and no noise.
+        Whether the channels belong to one sensor and share noise. The rows of a sample are then
+        whitened by the root of their covariance; otherwise each row is weighted by its own noise.
+        Correlation between joints with a sensor each is model error, not noise.
     """
 
     matrix: FloatArray
@@ -52,11 +52,11 @@ class WeightedRows:
 def whitened(
     rows: WeightedRows, error: FloatArray, level: FloatArray, correction: FloatArray
 ) -> WeightedRows:
-    """Return rows and errors of one sensor, by the inverse root of a sample's covariance.
+    """Whiten rows and errors of one sensor by the inverse root of a sample's covariance.
 
-    That of the residuals, Σ = D C D with the levels D: what disturbs several channels at once, as
-    a joint's motion does those before it, counts once. Of a sample in which channels are missing
-    it is the root of the others' block.
+    The covariance is that of the residuals, Σ = D C D with the levels D. A disturbance in several
+    channels at once, as of one joint in those before it, then counts once. A sample with missing
+    channels is whitened by the root of the block of its other channels.
     """
     matrix, values = rows.matrix / level[:, None], error / level
     left = values - matrix @ correction
@@ -65,7 +65,7 @@ def whitened(
     kept = np.where(present, left, 0.0)
     shared = kept.T @ kept / np.maximum(both, 1.0)
     length = np.sqrt(np.where(np.diag(shared) > 0.0, np.diag(shared), 1.0))
-    # Of channels that are never there together nothing is known.
+    # The correlation of channels that never occur together is unknown: zero.
     spread, axes = np.linalg.eigh(shared / np.outer(length, length) * (both > 0.0))
     correlation = (axes * np.maximum(spread, LEAST_SPREAD)) @ axes.T
     np.fill_diagonal(correlation, 1.0)
@@ -80,16 +80,16 @@ def whitened(
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """The rows of one channel, reduced to a triangle over the columns that are not zero in them.
+    """The rows of one channel, reduced to a triangle over its nonzero columns.
 
     Attributes
     ----------
     columns : (c,) int array
     triangle : (c + 1, c + 1) array
-        The error last.
+        The error is the last column.
     samples : int
     floor : float
-        Least noise level.
+        Smallest noise level.
     """
 
     columns: IntArray
@@ -99,7 +99,7 @@ class Channel:
 
     @staticmethod
     def of(rows: WeightedRows, error: FloatArray, channel: int) -> Channel:
-        """Reduce the rows of a channel."""
+        """Reduce the rows of one channel."""
         columns, matrix, own = own_columns(rows.matrix, error, channel)
         present = np.isfinite(own)
         measured = rows.values[present, channel]
@@ -117,7 +117,7 @@ class Channel:
         )
 
     def scaled(self, noise: float, unknowns: int) -> FloatArray:
-        """Return the triangle over all columns, (c + 1, unknowns + 1), weighted."""
+        """Return the weighted triangle over all columns, (c + 1, unknowns + 1)."""
         out = np.zeros((len(self.triangle), unknowns + 1))
         out[:, [*self.columns, -1]] = self.triangle / noise
         return out
@@ -125,8 +125,8 @@ class Channel:
     def noise(self, x: FloatArray, root: FloatArray, before: float) -> float:
         """Return the standard deviation of a row, from the residuals at x, (b,).
 
-        The degrees of freedom that the fit has taken from the channel are put back: the trace of
-        its part of the hat matrix.
+        It is corrected for the degrees of freedom that the fit has used in the channel: the trace
+        of the channel's part of the hat matrix.
         """
         left = self.triangle @ np.append(x[self.columns], -1.0)
         taken = float(np.sum((self.triangle[:, :-1] @ root[self.columns]) ** 2)) / before**2
@@ -136,13 +136,13 @@ class Channel:
 def own_columns(
     matrix: FloatArray, values: FloatArray, channel: int
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the columns that are not zero in a channel, and its rows in these."""
+    """Return the nonzero columns of a channel, and its rows in these columns."""
     columns = np.flatnonzero(matrix[:, channel].any(axis=0))
     return columns, matrix[:, channel, columns], values[:, channel]
 
 
 def lengths(matrix: FloatArray) -> FloatArray:
-    """Return the length of each column, that of the longest for one that is but rounding."""
+    """Return the length of each column; a column of rounding error gets the greatest length."""
     length = np.linalg.norm(matrix, axis=0)
     most = float(length.max(initial=0.0)) or 1.0
     return np.where(length > SMALLEST * most, length, most)

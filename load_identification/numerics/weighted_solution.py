@@ -1,4 +1,4 @@
-"""Least squares over samples of several rows each, weighted by the noise that residuals show."""
+"""Least squares over samples of several rows, weighted by the noise level of the residuals."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from load_identification.numerics.weighted_rows import (
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 TRUNCATION = 1e-7
-"""Of singular values, columns scaled to length one: what structure leaves out is at 1e-15, what a
-motion shows of a parameter at 1e-5 and above."""
+"""Relative truncation of singular values, columns scaled to length one. Unknowns undetermined by
+structure are at 1e-15; the parameters that a motion excites are at 1e-5 and above."""
 
 ALONE = 1e-6
-"""Part of an unknown that may lie outside of what is seen, where it counts as known."""
+"""Largest share of an unknown outside the determined subspace for it to count as determined."""
 
 BLOCKS = 25
 """Pieces of the data for cross-validation."""
 
 REWEIGHTINGS = 20
-"""Most rounds of reweighting; the levels settle to a per mille in about five."""
+"""Most rounds of reweighting; the levels converge to a per mille in about five."""
 
 SETTLED = 1e-3
-"""Relative change of the noise levels that ends the reweighting."""
+"""Relative change of the noise levels at which the reweighting ends."""
 
 
 @dataclass(frozen=True)
 class Solver:
-    """How rows are solved where they do not show all, columns scaled to length one.
+    """Regularisation where rows do not determine all unknowns, columns scaled to length one.
 
     ``x = x_0 + V (S^2 + ridge^2)^-1 S U^T (y - A x_0)``
 
     Attributes
     ----------
     ridge : float
-        Singular value at which the rows and the start x_0 weigh the same; 0: none [-].
+        Singular value at which the rows and the start x_0 have equal weight; 0: no ridge [-].
     truncation : float
-        Directions with a smaller share of the largest singular value stay at the start [-].
+        Directions below this share of the largest singular value stay at the start [-].
 
     Liu, Iagnemma, Dubowsky and Morel 1998, section 2; Atkeson, An and Hollerbach 1985.
     """
@@ -64,23 +64,23 @@ class Solver:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What the rows tell.
+    """The solution of weighted rows.
 
     Attributes
     ----------
     values : (b,) array
-        Of what is not determined, the start.
+        The start where an unknown is not determined.
     covariance : (b, b) array
-        Of what is determined, whatever the colour of the noise.
+        Of the determined part, valid for coloured noise.
     factor : (b, b) array
-        Triangle R of all weighted rows; R^T R is the information that white noise would leave.
+        Triangle R of all weighted rows; R^T R is the information under white noise.
     noise : tuple of (k,) arrays
-        Standard deviation of a row of each channel, for each stage.
+        Standard deviation of a row in each channel, per stage.
     unknown : (b,) bool array
-        Which are not determined by themselves.
+        Unknowns that are not determined individually.
     blocks : tuple of (b + 1, b + 1) arrays
-        Triangles of the whitened rows [A y] of pieces of the data, one after the other in time;
-        none where there are several stages.
+        Triangles of the whitened rows [A y] of consecutive pieces of the data; empty with several
+        stages.
     """
 
     values: FloatArray
@@ -92,12 +92,12 @@ class Solution:
 
     @property
     def singular_values(self) -> FloatArray:
-        """Those of the weighted rows, columns scaled to length one, largest first, (b,)."""
+        """Singular values of the weighted rows, columns scaled to length one, descending, (b,)."""
         values = np.linalg.svd(self.factor / lengths(self.factor), compute_uv=False)
         return np.asarray(values, dtype=np.float64)
 
     def of_first(self, count: int) -> Solution:
-        """Return what is known of the first unknowns, whatever the others are."""
+        """Return the marginal solution of the first unknowns."""
         others = np.roll(self.factor, -count, axis=1)
         fixed = [
             np.column_stack([t[:, :count], t[:, -1] - t[:, count:-1] @ self.values[count:]])
@@ -116,25 +116,25 @@ class Solution:
 def solve(
     stages: Sequence[WeightedRows], start: FloatArray, solver: Solver | None = None
 ) -> Solution:
-    """Solve for all unknowns, rows weighted by the noise that their residuals show.
+    """Solve for all unknowns, with rows weighted by the noise level of their residuals.
 
-    By QR of the rows, and the SVD of their triangle. Where rows stand in several stages, each
-    tells only what no stage before it has: its rows with the values known so far taken off,
-    ``x <- x + P A^T (y - A x)``, P the pseudo-inverse of A^T A within what is new.
+    The method is QR of the rows and SVD of their triangle. With several stages, each determines
+    only what no earlier stage has. The values known so far are subtracted from its rows:
+    ``x <- x + P A^T (y - A x)``, where P is the pseudo-inverse of A^T A within the new directions.
 
     Parameters
     ----------
     stages : sequence of WeightedRows
-        One for plain least squares.
+        One stage for plain least squares.
     start : (b,) array
-        x_0, such as the nominal parameters. The correction to it is solved for: the error model
-        of Khosla and Kanade 1987, eq. 11.
+        x_0, such as the nominal parameters. The correction to x_0 is solved for, as in the error
+        model of Khosla and Kanade 1987, eq. 11.
     solver : Solver, optional
 
     Raises
     ------
     ParameterError
-        Where there are not more rows than unknowns.
+        If there are not more rows than unknowns.
     """
     settled = _settled(stages, start, solver or Solver())
     covariance: FloatArray = np.zeros((len(start),) * 2)
@@ -153,7 +153,7 @@ def solve(
 
 
 def _blocks(settled: _Settled, start: FloatArray) -> tuple[FloatArray, ...]:
-    """Return the triangles of pieces of whitened rows, whose values are errors of the start."""
+    """Return the triangles of pieces of whitened rows; `settled` holds errors of the start."""
     size, out = len(start) + 1, []
     both = (np.array_split(x, BLOCKS) for x in (settled.rows.matrix, settled.rows.values))
     for matrix, error in zip(*both, strict=True):
@@ -168,7 +168,7 @@ def noise_levels(
 ) -> FloatArray:
     """Return the standard deviations of the rows that `solve` finds, channel by channel.
 
-    The sum of their logarithms is the negative log-likelihood of a sample, up to a constant.
+    Up to a constant, the sum of their logarithms is the negative log-likelihood of a sample.
     """
     settled = _settled(stages, start, solver or Solver())
     return np.concatenate([stage.noise for stage in settled])
@@ -176,20 +176,20 @@ def noise_levels(
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """What one stage adds with given noise.
+    """The contribution of one stage at given noise levels.
 
     Attributes
     ----------
     weighted : (b + 1, b + 1) array
         Triangle [R z; 0 r] of the weighted rows and errors.
     root : (b, r) array
-        P = root root^T, within the r directions that are new.
+        Root of P = root root^T, within the r new directions.
     pull : (r, r) array
-        What a ridge adds to the information there.
+        Information that the ridge adds along these directions.
     correction : (b,) array
-        To the start, by this stage and those before it.
+        Correction to the start, by this stage and those before it.
     directions : (b, d) array
-        A basis of all that is determined so far.
+        Basis of all directions determined so far.
     """
 
     weighted: FloatArray
@@ -201,15 +201,15 @@ class _Step:
 
 @dataclass(frozen=True, eq=False)
 class _Settled:
-    """One stage, its noise levels (k,) settled.
+    """One stage with converged noise levels (k,).
 
     Attributes
     ----------
     rows : WeightedRows
-        Its values are errors of the start.
+        Their values are errors of the start.
     weight : (k,) array
-        By which both are to be divided to be white: rows of channels that share no noise are not
-        copied for that.
+        Divisor that whitens matrix and values: rows of channels that share no noise are not copied
+        for it.
     noise : (k,) array
     step : _Step
     """
@@ -220,14 +220,14 @@ class _Settled:
     step: _Step
 
     def carried(self, before: FloatArray) -> FloatArray:
-        """Return the covariance (b, b), errors of the stages before handed on to this one."""
+        """Return the covariance (b, b), including the propagated errors of earlier stages."""
         root, matrix = self.step.root, self.step.weighted[:, :-1]
         middle = self.step.pull + root.T @ self._information() @ root
         passed = np.eye(len(before)) - root @ ((matrix @ root).T @ matrix)
         return np.asarray(passed @ before @ passed.T + root @ middle @ root.T)
 
     def _information(self) -> FloatArray:
-        """Return the covariance (b, b) of A^T times the noise of the weighted rows."""
+        """Return the covariance (b, b) of A^T e, with e the noise of the weighted rows."""
         matrix = self.step.weighted[:, :-1]
         if not self.rows.even:
             return np.asarray(matrix.T @ matrix)
@@ -246,13 +246,13 @@ class _Settled:
 
 
 def _settled(stages: Sequence[WeightedRows], start: FloatArray, solver: Solver) -> list[_Settled]:
-    """Solve one stage after the other."""
+    """Solve the stages in order."""
     count = sum(int(np.isfinite(rows.values).sum()) for rows in stages)
     if count <= len(start):
         raise ParameterError(f'{count} rows cannot tell {len(start)} unknowns')
     out: list[_Settled] = []
     correction, directions = np.zeros_like(start), np.zeros((len(start), 0))
-    # What a stage sees poorly is poor beside what the others see of it.
+    # The norm over all stages decides: a stage may see poorly what others see well.
     usual = _usual(stages) if len(stages) > 1 else None
     for rows in stages:
         out.append(_stage(rows, start, usual, correction, directions, solver))
@@ -268,7 +268,7 @@ def _stage(
     known: FloatArray,
     solver: Solver,
 ) -> _Settled:
-    """Solve one stage: weigh its channels, learn what is new, and weigh them again."""
+    """Solve one stage: alternate between the solution and the weights of the channels."""
     error = rows.values - rows.matrix @ start
     channels = [Channel.of(rows, error, channel) for channel in range(error.shape[1])]
     floor = np.array([channel.floor for channel in channels])
@@ -298,7 +298,7 @@ def _step(
     known: FloatArray,
     solver: Solver,
 ) -> _Step:
-    """Learn what is new from channels with given noise."""
+    """Return the new directions and the correction from channels with given noise levels."""
     b, both = len(correction), zip(channels, level, strict=True)
     stacked = [c.scaled(noise, b) for c, noise in both]
     weighted = triangle(np.vstack([*stacked, np.zeros((b + 1, b + 1))]))
@@ -306,7 +306,7 @@ def _step(
     matrix, right = weighted[:, :-1] / length, weighted[:, -1]
     old, _ = np.linalg.qr(length[:, None] * known)
     _, spread, axes = np.linalg.svd(matrix - (matrix @ old) @ old.T)
-    # Not rounding in a column of zeros: an unknown that is in no row stays where it is.
+    # Exclude rounding errors in zero columns: an unknown without rows stays at its start.
     axes = np.where(matrix.any(axis=0) | old.any(axis=1), axes, 0.0)
     new = spread > solver.truncation * float(np.linalg.norm(matrix, 2))
     root = axes[new].T / np.sqrt(spread[new] ** 2 + solver.ridge**2)
@@ -321,7 +321,7 @@ def _step(
 
 
 def _usual(stages: Sequence[WeightedRows]) -> FloatArray:
-    """Return the length of each column over all stages, before any weighting."""
+    """Return the length of each column over all stages, before weighting."""
     squares = [
         np.einsum('nkb,nkb,nk->b', rows.matrix, rows.matrix, 1.0 * np.isfinite(rows.values))
         for rows in stages

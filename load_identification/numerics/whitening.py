@@ -1,4 +1,4 @@
-"""Wrenches of unequal noise: rows that make them equally noisy, and a yes or no in their place."""
+"""Whiten wrenches of unequal noise, or replace the whitening by a yes or no per sample."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ BLOCKS = (slice(0, 3), slice(3, 6))
 
 
 def whitening(covariance: FloatArray, usual: FloatArray, least: float = 0.0) -> FloatArray:
-    """Return symmetric W with W e as noisy in each row as a usual force, or torque.
+    """Return symmetric W such that each row of W e has the noise of a usual force or torque.
 
-    W = sqrt(usual) C^(-1/2), for the force and for the torque: what correlates the two is left
-    out. So rows of force stay rows of force. On a hexapod that correlation is 0.1.
+    W = sqrt(usual) C^(-1/2), separately for force and torque. The correlation between the two is
+    ignored, so that rows of force stay rows of force. On a hexapod, that correlation is 0.1.
 
     Parameters
     ----------
     covariance : (n, 6, 6) array
-        C, of e; zero where a sample is as good as none [N², N² m²].
+        Covariance C of e; zero: the sample has no weight [N², N² m²].
     usual : (2,) array
-        Variance of a usual force and torque [N², N² m²].
+        Usual variances of force and torque [N², N² m²].
     least : float
-        Samples are taken for no less noisy than this share of the usual variance [-].
+        Floor of a sample's variance, as a share of the usual variance [-].
 
     Returns
     -------
     (n, 6, 6) array
-        Zero where the covariance is.
+        Zero where the covariance is zero.
     """
     root = np.zeros_like(covariance)
     for block, variance in zip(BLOCKS, usual, strict=True):
@@ -43,20 +43,20 @@ def whitening(covariance: FloatArray, usual: FloatArray, least: float = 0.0) -> 
 
 
 def counting(batch: FilteredBatch, most: float) -> FilteredBatch:
-    """Return the samples with the same noise for all, a wrench of NaN: as topics carry them.
+    """Replace the whitening by equal noise, and too noisy wrenches by NaN, as topics carry them.
 
     Parameters
     ----------
     batch : FilteredBatch
     most : float
-        Largest variance, mean of the six channels in units of the usual one, that counts [-].
+        Largest variance that counts: mean of six channels in units of the usual variance [-].
     """
     if not batch.whitening.size:
         return batch
     roots = np.linalg.svd(batch.whitening, compute_uv=False)
     with np.errstate(divide='ignore'):
         share = np.mean(1.0 / roots**2, axis=1)
-    # What is right at the limit is not to depend on rounding.
+    # The result at the limit must not depend on rounding.
     counts = (share <= most * (1.0 + 1e-9))[:, None]
     return replace(
         batch,

@@ -1,1 +1,1 @@
-"""Parallel machines: platform motion and wrench seen through the actuators; no ROS."""
+"""Parallel machines: motion and wrench of the platform from its actuators, without ROS."""

@@ -1,4 +1,4 @@
-"""Motions that make a load show itself: sinusoids on the three orientation angles."""
+"""Motions that excite a load: sinusoids on the three orientation angles."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ FADE = 2.0
 """Time of fading in, and of fading out [s]."""
 
 MARGIN = 0.98
-"""Share of stroke and rate limits that a plan uses: what lies between the checks, and tracking."""
+"""Share of stroke and rate limits that a plan uses, for values between checks and tracking."""
 
 
 @dataclass(frozen=True, eq=False)
 class OrientationSines:
-    """Sinusoids on roll, pitch and yaw about P, which stays where it is.
+    """Sinusoids on roll, pitch and yaw about P, which does not move.
 
     R = Rz(yaw) Ry(pitch) Rx(roll)
 
@@ -36,7 +36,7 @@ class OrientationSines:
     center : (3,) array
         P in the base frame [m].
     angles : Sines
-        Of roll, pitch and yaw [rad].
+        Roll, pitch and yaw over time [rad].
     """
 
     center: FloatArray
@@ -44,16 +44,16 @@ class OrientationSines:
 
     @property
     def duration(self) -> float:
-        """[s]."""
+        """Duration [s]."""
         return self.angles.duration
 
     @property
     def amplitude(self) -> FloatArray:
-        """Of roll, pitch and yaw, (3,) [rad]."""
+        """Amplitudes of roll, pitch and yaw, (3,) [rad]."""
         return self.angles.amplitude[:, 0]
 
     def scaled(self, factor: float) -> OrientationSines:
-        """Return the motion with amplitudes so many times as large."""
+        """Return the motion with all amplitudes multiplied by a factor."""
         angles = replace(self.angles, amplitude=factor * self.angles.amplitude)
         return replace(self, angles=angles)
 
@@ -95,23 +95,23 @@ def plan_sines(
 ) -> OrientationSines:
     """Plan sinusoids on the orientation angles about home, as large as the machine allows.
 
-    All three amplitudes are made smaller alike until stroke, rate limit and distance to
+    All three amplitudes are reduced by a common factor until stroke, rate limit and distance to
     singularities are kept at every instant.
 
     Parameters
     ----------
     mechanism : Mechanism
     amplitude, frequency, phase : (3,) arrays
-        Wished amplitude [rad], frequency [Hz] and phase [rad, 0 by default] of roll, pitch, yaw.
-        With three different frequencies whose ratios are not those of small numbers the platform
-        turns about every axis.
+        Requested amplitude [rad], frequency [Hz] and phase [rad, 0 by default] of roll, pitch and
+        yaw. With three different frequencies whose ratios are not those of small numbers, the
+        platform turns about every axis.
     duration : float
-        Whole time, `FADE` of fading in and of fading out included [s].
+        Whole time, including `FADE` each of fading in and of fading out [s].
 
     Raises
     ------
     ParameterError
-        If a value cannot be used, or the machine cannot even stand at home.
+        If a value is unusable, or the machine violates its limits at home.
     """
     phase = np.zeros(3) if phase is None else phase
     for name, value in (('amplitude', amplitude), ('frequency', frequency)):
@@ -139,7 +139,7 @@ def plan_sines(
 
 
 def is_allowed(mechanism: Mechanism, motion: OrientationSines) -> bool:
-    """Tell whether a motion stays within stroke, rate limit and away from singularities."""
+    """Return whether a motion keeps stroke, rate limit and distance to singularities."""
     geometry = mechanism.geometry
     fastest = float(np.max(motion.angles.angular_frequency)) / (2.0 * np.pi)
     count = int(motion.duration * fastest * CHECKS_PER_PERIOD) + 2

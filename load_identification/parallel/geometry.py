@@ -17,7 +17,7 @@ from load_identification.typing_aliases import FloatArray
 LEGS = 6
 
 MEASURES = ('slowest', 'mean')
-"""What of the six leg speeds the weighting looks at: the slowest leg's, or their mean."""
+"""Leg speed that the weighting uses: that of the slowest leg, or the mean of six."""
 
 
 class GeometryError(LoadIdentificationError):
@@ -26,18 +26,18 @@ class GeometryError(LoadIdentificationError):
 
 @dataclass(frozen=True)
 class FrictionSettings:
-    """What is known of the friction in the legs beforehand.
+    """Prior knowledge of the friction in the legs.
 
     Attributes
     ----------
     coulomb : float
-        Expected Coulomb level [N]; the true one is looked for around it.
+        Expected Coulomb level [N]; the true level is estimated around it.
     viscous : float
         Expected viscous coefficient [N s/m].
     drift : float
         Random walk of the Coulomb level [N/√s].
     low_speed, full_speed : float
-        Weight zero below the one, one above the other [m/s].
+        The weight is zero below `low_speed` and one above `full_speed` [m/s].
     measure : str
         One of `MEASURES`.
     """
@@ -65,20 +65,20 @@ class Geometry:
     platform : (6, 3) array
         Joints on the platform, in S [m].
     length_offset : (6,) array
-        Distance of a leg's joints where its reported position is zero [m].
+        Distance of a leg's joints at its reported position zero [m].
     shortest, longest : float
         Stroke: least and largest distance of a leg's joints [m].
     rate_limit : float
         Largest speed of a leg [m/s].
     home : (3,) array
-        P in the base frame with the platform's axes parallel to the base's: where the search for
-        a pose begins, and which of the possible assemblies is meant [m].
+        P in the base frame, with the platform's axes parallel to the base's. The search for a pose
+        starts here, and this pose selects one of the possible assemblies [m].
     least_singularity_distance : float
-        Poses nearer to a singularity are not used [-].
+        Poses with a smaller distance to a singularity are not used [-].
     friction : FrictionSettings or None
-        None: forces are free of friction.
+        None: leg forces are free of friction.
     platform_body : InertialParameters or None
-        The platform alone, in S; subtracted where given.
+        The platform alone, in S; subtracted if given.
     """
 
     frame: str
@@ -101,8 +101,8 @@ def read_geometry(path: Path) -> Geometry:
     Raises
     ------
     GeometryError
-        If the file cannot be read, or a value in it cannot be used: with name, value and what
-        is allowed.
+        If the file cannot be read or has an unusable value; the text has name, value and what is
+        allowed.
     """
     try:
         return geometry_from(read_yaml(path))
@@ -113,7 +113,7 @@ def read_geometry(path: Path) -> Geometry:
 
 
 def geometry_from(document: Any) -> Geometry:
-    """Return the geometry that a document, as read from YAML, describes.
+    """Return the geometry in a document that was read from YAML.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def _body(whole: _Section, reference: FloatArray) -> InertialParameters | None:
 
 
 class _Section:
-    """A mapping of the file, whose entries are taken out one by one and checked."""
+    """A mapping of the file; its entries are taken out one by one and checked."""
 
     _REQUIRED = object()
 

@@ -1,4 +1,4 @@
-"""From leg states to the filtered motion and wrench of the platform."""
+"""Compute the filtered motion and wrench of the platform from leg states."""
 
 from __future__ import annotations
 
@@ -32,28 +32,29 @@ from load_identification.signals.velocity_reversal import least_speed, smoothed_
 from load_identification.typing_aliases import FloatArray, IntArray
 
 COUNTS = 0.5
-"""A sample of less weight is left out where weights are yes or no."""
+"""Least weight of a used sample where weights are only yes or no."""
 
 MOST = 1.0 / COUNTS
-"""The same, as a share of the usual variance."""
+"""The same limit as a ratio to the usual variance."""
 
 REACH = 0.6
-"""Share of half a window in which a turning leg spoils the sample: up to where the low-pass's step
-response crosses its final value again. Within, it is off by up to a tenth; beyond, a twentieth."""
+"""Share of half a window within which a reversing leg spoils the sample: up to the point where the
+low-pass's step response crosses its final value again. Within, its error is up to a tenth; beyond,
+a twentieth."""
 
 
 class HexapodFilter:
-    """The stage before the estimator on a parallel machine, in place of `MotionFilter`.
+    """The filter stage of a parallel machine, instead of `MotionFilter`.
 
     Parameters
     ----------
     mechanism : Mechanism
     differentiator : Differentiator
-        For leg lengths, rates and forces alike: one kernel, one delay.
+        Filters leg lengths, rates and forces with one kernel and one delay.
     gravity : sequence of 3 floats
         In the base frame [m/s²].
     max_gap : float
-        A gap between samples longer than this is not bridged [s].
+        Longest gap between samples that is bridged [s].
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class HexapodFilter:
         self.mechanism = mechanism
         self.dropped: Counter[str] = Counter()
         self.waiting_for = 'the first leg states'
-        """What keeps samples from being used; empty when nothing does."""
+        """Reason why samples are not used, in words; empty if they are."""
         self._differentiator = differentiator
         self._gravity = np.array(gravity, dtype=np.float64)
         self._gate = StampGate(round(max_gap * 1e9), 'joint_states', self.dropped)
@@ -83,16 +84,16 @@ class HexapodFilter:
 
     @property
     def delay(self) -> float:
-        """By how much an output is older than the last sample it rests on [s]."""
+        """Delay of an output after the last sample used for it [s]."""
         return self._differentiator.delay
 
     @property
     def absent_channels(self) -> tuple[str, ...]:
-        """Wrench channels that have shown nothing so far: all, as long as a leg's force does."""
+        """Wrench channels without a signal so far: all, while a leg's force has none."""
         return CHANNELS if self._monitor.absent.any() else ()
 
     def reset(self) -> None:
-        """Forget every sample, and the level of the friction."""
+        """Forget all samples and the friction level."""
         self._differentiator.reset()
         self._monitor.reset()
         self._rest.reset()
@@ -101,9 +102,9 @@ class HexapodFilter:
             self.friction.reset()
 
     def update(self, batch: EffortBatch) -> FilteredBatch | None:
-        """Take in leg states and return the samples they complete with their weights, or None.
+        """Process leg states; return the samples that they complete, with weights, or None.
 
-        The weights are in `whitening`. A sample of weight zero, in which a leg is too slow, has a
+        The weights are in `whitening`. A sample with a leg that is too slow has weight zero and a
         wrench of NaN.
         """
         self._reason = ''
@@ -119,8 +120,8 @@ class HexapodFilter:
     def raw(self) -> SynchronizedBatch | None:
         """Return leg lengths and the platform's unfiltered wrench of the last update, or None.
 
-        For whoever weighs at rest. There nobody knows the friction of the legs, so that the wrench
-        is NaN where the geometry has any.
+        The wrench is for weighing at rest. Leg friction is unknown there, so that the wrench is
+        NaN if the geometry has friction.
         """
         legs = self._usable_legs
         if legs is None:
@@ -138,7 +139,7 @@ class HexapodFilter:
         return replace(legs, wrench=np.where(pose.found[:, None], wrench, np.nan))
 
     def _resolve(self, legs: DifferentiatedBatch) -> FilteredBatch | None:
-        """Find the platform's motion and wrench where its pose is good."""
+        """Return the platform's motion and wrench where its pose is found and not singular."""
         pose = self.mechanism.pose(legs.position, self._near)
         distance = self.mechanism.singularity_distance(pose)
         singular = distance < self.mechanism.geometry.least_singularity_distance
@@ -148,11 +149,11 @@ class HexapodFilter:
         return self._platform(legs.select(good), pose.select(good)) if good.any() else None
 
     def _usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
-        """Return the samples that say something, legs in the order of the geometry."""
+        """Return the usable samples, with the legs in the order of the geometry."""
         geometry = self.mechanism.geometry
         missing = [name for name in geometry.legs if name not in batch.names]
         if missing:
-            # Messages of other joints are none of ours.
+            # Messages without any leg belong to other joints.
             if len(missing) < len(geometry.legs):
                 self._count(
                     'leg_missing',
@@ -182,7 +183,7 @@ class HexapodFilter:
         return self._live(stamps, rows) if stamps.size else None
 
     def _live(self, stamps: IntArray, rows: FloatArray) -> SynchronizedBatch:
-        """Mark the forces of dead and frozen sensors."""
+        """Replace the forces of dead and frozen sensors by NaN."""
         length, velocity, effort = np.hsplit(rows, 3)
         stuck = self._monitor.update(length, effort)
         self._count('effort_stuck', stuck.any(axis=1), 'a live force sensor in every leg')
@@ -193,7 +194,7 @@ class HexapodFilter:
         )
 
     def _count(self, reason: str, bad: npt.ArrayLike, wanted: str) -> None:
-        """Count bad samples, and say what is waited for if the last one is bad."""
+        """Count bad samples; if the last one is bad, record what is missing."""
         marked = np.asarray(bad, dtype=bool)
         self.dropped[reason] += int(marked.sum())
         if marked.size and marked[-1]:
@@ -207,13 +208,13 @@ class HexapodFilter:
         friction, weight = np.zeros_like(legs.wrench), np.ones(len(legs.stamps))
         if self.friction is not None:
             friction, weight = self._friction(self.friction, legs, pose, filtered)
-        # What the actuators exert on the platform is the opposite of what it exerts on them.
+        # The actuators exert on the platform the opposite of what it exerts on them.
         wrench = -mechanism.wrench(pose, legs.wrench - friction)
         body = mechanism.geometry.platform_body
         if body is not None:
             wrench += _regressor(filtered) @ body.to_vector()
         wrench = np.where(weight[:, None] > 0.0, wrench, np.nan)
-        # The noise of the legs is alike and independent.
+        # The noise of the legs is equal and independent.
         to_legs = mechanism.to_legs(pose)
         root = whitening(to_legs.swapaxes(1, 2) @ to_legs, self._usual)
         root *= np.sqrt(weight)[:, None, None]
@@ -222,7 +223,7 @@ class HexapodFilter:
     def _moving(
         self, stamps: IntArray, pose: PlatformPose, motion: PlatformMotion
     ) -> FilteredBatch:
-        """Express a motion in S, with a wrench still unknown."""
+        """Express a motion in S, with an unknown wrench."""
         in_base = np.hstack(
             [
                 motion.linear_velocity,
@@ -254,7 +255,7 @@ class HexapodFilter:
         pose: PlatformPose,
         filtered: FilteredBatch,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the friction in the leg forces, and the weights of the samples."""
+        """Return the friction in the leg forces and the weights of the samples."""
         settings = tracker.settings
         body = self.mechanism.leg_forces(pose, _regressor(filtered))
         speed = least_speed(legs.velocity, legs.acceleration, self.delay, REACH)

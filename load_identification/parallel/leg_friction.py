@@ -1,4 +1,4 @@
-"""Friction in the legs: its model, its level followed in time, and when not to trust it."""
+"""Leg friction: its model, its level tracked over time, and the weight of samples."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ COULOMB = slice(PARAMETERS, PARAMETERS + LEGS)
 VISCOUS = slice(PARAMETERS + LEGS, PARAMETERS + 2 * LEGS)
 
 BLOCK_NS = 250_000_000
-"""How often the level is renewed [ns]."""
+"""Interval at which the level is updated [ns]."""
 
 BODY_STD = 1e3
-"""Prior of the moved body's parameters, so wide that it pulls none [kg, kg m, kg m²]."""
+"""Prior of the moved body's parameters, so wide that it has no influence [kg, kg m, kg m²]."""
 
 BODY_MEMORY = 20.0
-"""How long the friction estimate remembers the body it has moved, which may be changed [s]."""
+"""Memory of the friction estimate for the moved body, which may be exchanged [s]."""
 
 REST_NS = 1_000_000_000
-"""After a rest of the legs as long as this the load may be another one [ns]."""
+"""Rest of the legs after which the load may be another one [ns]."""
 
 FORCE_NOISE = 1.0
-"""Expected noise of a filtered leg force, until the residuals show it [N]."""
+"""Expected noise of a filtered leg force, until it is learned from residuals [N]."""
 
 KNOWN = 0.1
-"""Friction is known once its standard deviation is less than this share of what is expected."""
+"""Largest standard deviation of known friction, as a share of its expected level."""
 
 
 def weighting(speed: FloatArray, settings: FrictionSettings) -> FloatArray:
@@ -38,9 +38,9 @@ def weighting(speed: FloatArray, settings: FrictionSettings) -> FloatArray:
     Parameters
     ----------
     speed : (n, 6) array
-        Of the legs [m/s].
+        Speeds of the legs [m/s].
     settings : FrictionSettings
-        `measure` says whether v̄ is the mean, as in the paper, or the slowest leg's speed.
+        `measure` selects v̄: the mean speed, as in the paper, or the slowest leg's.
 
     Returns
     -------
@@ -52,13 +52,13 @@ def weighting(speed: FloatArray, settings: FrictionSettings) -> FloatArray:
 
 
 class FrictionTracker:
-    """Follows the Coulomb level and the viscous coefficient of each leg.
+    """Track the Coulomb level and the viscous coefficient of each leg.
 
-    The force of a leg is L φ + c sign(v) + d v: what moves the body, linear in its ten
-    parameters, and friction. All are estimated together by recursive least squares, the body's
-    parameters only so that they are not taken for friction; the Coulomb levels c wander. A leg
-    that is slow has weight zero for that sample. After a rest the body is a new unknown: loads are
-    changed at rest.
+    The force of a leg is L φ + c sign(v) + d v: the force that moves the body, linear in its ten
+    parameters, and friction. Recursive least squares estimates all of them. The body's parameters
+    are included only so that their effect is not attributed to friction. The Coulomb levels c
+    follow a random walk. A slow leg has weight zero in that sample. After a rest, the body is a
+    new unknown, because loads are exchanged at rest.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class FrictionTracker:
         self.reset()
 
     def reset(self) -> None:
-        """Go back to what is expected."""
+        """Return to the expected values."""
         s = self.settings
         self._expected = np.repeat([0.0, s.coulomb, s.viscous], [PARAMETERS, LEGS, LEGS])
         prior = np.repeat([BODY_STD, s.coulomb, max(s.viscous, 1.0)], [PARAMETERS, LEGS, LEGS])
@@ -93,7 +93,7 @@ class FrictionTracker:
 
     @property
     def known(self) -> bool:
-        """Whether the Coulomb level of every leg is known well enough to be taken out."""
+        """Whether the Coulomb level of every leg is known well enough to be subtracted."""
         return bool((self._std[COULOMB] <= KNOWN * self.settings.coulomb).all())
 
     def update(
@@ -105,27 +105,27 @@ class FrictionTracker:
         force: FloatArray,
         slow: BoolArray,
     ) -> tuple[FloatArray, BoolArray]:
-        """Take in samples and return the friction in them.
+        """Process samples and return the friction in them.
 
         Parameters
         ----------
         stamps : (n,) int array
             Increasing [ns].
         body : (n, 6, 10) array
-            Leg forces by the parameters of the moved body.
+            Derivatives of the leg forces by the parameters of the moved body.
         sign, rate : (n, 6) arrays
             Smoothed sign [-] and rate [m/s] of each leg.
         force : (n, 6) array
-            Measured [N].
+            Measured leg forces [N].
         slow : (n, 6) bool array
-            Legs whose friction the model does not describe.
+            Legs whose friction is outside the model's validity.
 
         Returns
         -------
         friction : (n, 6) array
-            By what was known before the block a sample is in [N].
+            By the estimate from before the block of a sample [N].
         known : (n,) bool array
-            Whether that was enough.
+            Whether this estimate was certain enough.
         """
         n = len(stamps)
         if self._start is None:
@@ -148,7 +148,7 @@ class FrictionTracker:
         return friction, known
 
     def _look_for_rest(self, moving: IntArray) -> None:
-        """Forget the body after a rest, given the stamps of this block at which a leg moves."""
+        """Forget the body after a rest; `moving` are the block's stamps with a moving leg."""
         if not moving.size:
             return
         if self._moved is not None and moving[0] - self._moved > REST_NS:

@@ -15,7 +15,7 @@ TOLERANCE = 1e-12
 """Largest difference of leg lengths at which a pose counts as found [m]."""
 
 MOST_ITERATIONS = 20
-"""From one sample to the next Newton takes two or three; more than this is no convergence."""
+"""Most iterations: from sample to sample, Newton needs two or three; more means failure."""
 
 CHUNK = 100
 """Samples solved at once, each from the last pose before them: 0.1 s at 1 kHz."""
@@ -32,9 +32,9 @@ class PlatformPose(Batch):
     rotation : (n, 3, 3) array
         From S to the base frame, A^RL of eq. 4 [-].
     found : (n,) bool array
-        False where no pose has these leg lengths, or none in the assembly that `home` is in.
+        False if no pose has these leg lengths, or none in the assembly of `home`.
     iterations : (n,) int array
-        Newton's, to get below `TOLERANCE`.
+        Newton iterations to get below `TOLERANCE`.
     """
 
     position: FloatArray
@@ -62,11 +62,11 @@ class PlatformMotion:
 
 
 class Mechanism:
-    """A platform on six legs, by its geometry.
+    """A platform on six legs with a given geometry.
 
-    A leg runs from b on the base to p + R a on the platform, s = p + R a - b, of length |s| and
-    direction u. Its rate is u·(v + ω × r) with r = R a, so the rows of the inverse Jacobian G are
-    (u, r × u), and forces f that push along the legs amount to the wrench Gᵀ f at P.
+    A leg runs from b on the base to p + R a on the platform: s = p + R a - b, with length |s| and
+    direction u. Its rate is u·(v + ω × r) with r = R a, so that the rows of the inverse Jacobian G
+    are (u, r × u). Pushing forces f along the legs give the wrench Gᵀ f at P.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ class Mechanism:
 
     @property
     def home(self) -> tuple[FloatArray, FloatArray]:
-        """Position (3,) [m] and rotation (3, 3) where every search can begin."""
+        """Position (3,) [m] and rotation (3, 3) from which any search can start."""
         return self.geometry.home, np.eye(3)
 
     def lengths(self, position: FloatArray, rotation: FloatArray) -> FloatArray:
-        """Return the distances of the legs' joints.
+        """Return the distances between the legs' joints.
 
         Parameters
         ----------
@@ -106,24 +106,24 @@ class Mechanism:
         return self._legs(position, rotation)[2]
 
     def inverse_jacobian(self, position: FloatArray, rotation: FloatArray) -> FloatArray:
-        """Return G (n, 6, 6), from (v, ω) of S in the base frame to leg rates."""
+        """Return G (n, 6, 6), which maps (v, ω) of S in the base frame to leg rates."""
         arm, direction, _ = self._legs(position, rotation)
         return _jacobian(arm, direction)
 
     def pose(
         self, lengths: FloatArray, start: tuple[FloatArray, FloatArray] | None = None
     ) -> PlatformPose:
-        """Find the poses that leg lengths belong to, by Newton's method on SE(3).
+        """Find the poses for given leg lengths, by Newton's method on SE(3).
 
-        Every sample starts from the last pose found at least a chunk before it; one that does not
-        converge tries again from home.
+        Every sample starts from the last pose found at least a chunk before it. One that does not
+        converge starts again from home.
 
         Parameters
         ----------
         lengths : (n, 6) array
-            Distances of the legs' joints [m].
+            Distances between the legs' joints [m].
         start : position (3,) and rotation (3, 3)
-            Where the first sample is searched for; home by default.
+            Start of the search for the first sample; home by default.
         """
         parts, near = [], start or self.home
         for first in range(0, max(len(lengths), 1), CHUNK):
@@ -153,7 +153,7 @@ class Mechanism:
         pose : PlatformPose
             Not singular.
         rates, accelerations : (n, 6) arrays
-            Of the leg lengths [m/s, m/s²].
+            Rates and accelerations of the leg lengths [m/s, m/s²].
         """
         arm, direction, length = self._legs(pose.position, pose.rotation)
         jacobian = _jacobian(arm, direction)
@@ -190,13 +190,13 @@ class Mechanism:
         ----------
         pose : PlatformPose
         forces : (n, 6) array
-            Along the legs, positive where a leg pushes [N].
+            Forces along the legs, positive if a leg pushes [N].
         """
         wrench: FloatArray = np.einsum('nji,nj->ni', self.to_legs(pose), forces)
         return wrench
 
     def leg_forces(self, pose: PlatformPose, wrenches: FloatArray) -> FloatArray:
-        """Return the forces along the legs that amount to wrenches: the inverse of `wrench`.
+        """Return the forces along the legs that give wrenches: the inverse of `wrench`.
 
         Parameters
         ----------
@@ -208,23 +208,23 @@ class Mechanism:
         Returns
         -------
         (n, 6, k) array
-            Positive where a leg pushes [N].
+            Positive if a leg pushes [N].
         """
         forces = np.linalg.solve(self.to_legs(pose).swapaxes(1, 2), wrenches)
         return np.asarray(forces, dtype=np.float64)
 
     def to_legs(self, pose: PlatformPose) -> FloatArray:
-        """Return G in S, (n, 6, 6): from twists to leg rates; transposed, forces to wrench."""
+        """Return G in S, (n, 6, 6): maps twists to leg rates; transposed, forces to wrenches."""
         jacobian = self.inverse_jacobian(pose.position, pose.rotation)
         rows = in_sensor_frame(pose.rotation, jacobian.reshape(len(jacobian), -1))
         return rows.reshape(jacobian.shape)
 
     def singularity_distance(self, pose: PlatformPose) -> FloatArray:
-        """Return how far from a singularity each pose is, (n,) [-].
+        """Return the distance of each pose from a singularity, (n,) [-].
 
-        The smallest singular value of G with lengths in units of `radius`: the slowest leg rates,
-        as a norm, that a twist of norm one can have. Zero: a twist that no leg notices, and a
-        wrench that no leg forces hold.
+        It is the smallest singular value of G with lengths in units of `radius`: the smallest norm
+        of leg rates that a twist of norm one can have. At zero, some twist moves no leg and some
+        wrench cannot be held by leg forces.
         """
         jacobian = self.inverse_jacobian(pose.position, pose.rotation)
         scaled = jacobian / np.repeat([1.0, self.radius], 3)
@@ -243,7 +243,7 @@ class Mechanism:
     def _newton(
         self, lengths: FloatArray, position: FloatArray, rotation: FloatArray
     ) -> PlatformPose:
-        """Solve for all samples at once, from one start."""
+        """Solve for all samples at once, from a common start."""
         n = len(lengths)
         p, R = np.repeat(position[None], n, axis=0), np.repeat(rotation[None], n, axis=0)
         iterations = np.full(n, MOST_ITERATIONS, dtype=np.int64)
@@ -258,7 +258,7 @@ class Mechanism:
             if settled.all() or iteration == MOST_ITERATIONS:
                 break
             step = _solve(jacobian, misfit)
-            # A step beyond the machine's size leads nowhere; a turn by more than 1 rad hardly.
+            # Limit steps to the machine's size and turns to 1 rad; larger ones rarely help.
             size = np.hypot(
                 np.linalg.norm(step[:, :3], axis=1) / self.radius,
                 np.linalg.norm(step[:, 3:], axis=1),
@@ -266,21 +266,21 @@ class Mechanism:
             step /= np.maximum(size, 1.0)[:, None]
             p = p + step[:, :3]
             R = rotation_exponential(step[:, 3:]) @ R
-        # Assemblies are separated by singularities, where the determinant changes its sign.
+        # Singularities separate the assemblies; there the determinant changes its sign.
         with np.errstate(invalid='ignore'):
             found = close & (np.linalg.slogdet(jacobian)[0] == self._assembly)
         return PlatformPose(p, R, found, iterations)
 
 
 def in_sensor_frame(rotation: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Express vectors (n, 3 k) given in the base frame in S, three by three."""
+    """Express vectors (n, 3 k), given in the base frame, in S, three components each."""
     parts = vectors.reshape(len(vectors), -1, 3)
     turned: FloatArray = np.einsum('nji,nkj->nki', rotation, parts)
     return turned.reshape(vectors.shape)
 
 
 def rotation_exponential(angles: FloatArray) -> FloatArray:
-    """Return the rotations (n, 3, 3) about axis times angle (n, 3) [rad]."""
+    """Return the rotations (n, 3, 3) for rotation vectors (n, 3) [rad]."""
     return np.asarray(Rotation.from_rotvec(angles).as_matrix())
 
 
@@ -289,7 +289,7 @@ def _jacobian(arm: FloatArray, direction: FloatArray) -> FloatArray:
 
 
 def _solve(jacobian: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve for each sample; the shortest solution where one is exactly singular."""
+    """Solve per sample; return the shortest solution if a matrix is exactly singular."""
     try:
         solution = np.linalg.solve(jacobian, right[..., None])
     except np.linalg.LinAlgError:

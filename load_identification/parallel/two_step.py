@@ -1,18 +1,18 @@
-"""The two weighted least-squares steps of Schulte and Gerland, recursively.
+"""The two weighted least-squares steps of Schulte and Gerland in recursive form.
 
 Equation numbers: Schulte and Gerland, A systematic load identification procedure for parallel
-robot manipulators. Their equations hold in an inertial frame R; here each sample's three rows are
-turned into S, and whitened there: steep legs are noisier along z than across. Where the three rows
-have one weight, as in the paper, the turn changes no least-squares solution. The first step is
+robot manipulators. Their equations hold in an inertial frame R. Here, each sample's three rows are
+rotated into S and whitened there: steep legs are noisier along z than across. With equal weights
+of the three rows, as in the paper, the rotation changes no least-squares solution. Step one is
 
     -(p̈ - g) = F / m + (ω̃ ω̃ + ω̃̇) r,    θ1 = [1/m, r]                            (2-4)
 
 with F the force that platform and load exert on the actuators, and r from P to the centre of
-gravity C. The second is Euler's equation about C,
+gravity C. Step two is Euler's equation about C,
 
     τ - r × F = -(J ω̇ + ω × J ω),         θ2 = J
 
-with τ the torque that they exert on the actuators about P, and the m and r of the first step.
+with τ the torque that they exert on the actuators about P, and m and r from step one.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from load_identification.numerics.square_root import SquareRootInformation, tria
 from load_identification.typing_aliases import FloatArray
 
 BLOCK_NS = 1_000_000_000
-"""Length of a block [ns]. What is left of the friction stays alike for a fraction of a second: it
-changes when a leg turns round."""
+"""Length of a block [ns]. Residual friction is correlated for a fraction of a second: it changes
+when a leg reverses."""
 
 ACCELERATION_NOISE, TORQUE_NOISE = 0.05, 0.2
-"""Expected noise of a filtered sample, until the residuals show it [m/s², N m]."""
+"""Expected noise of a filtered sample, until it is learned from residuals [m/s², N m]."""
 
 PRIOR_ROWS = 3.0
 """Weight of the expected noise against the residuals, in rows."""
 
 EXPECTED_RATIO = 2.0
-"""How many times the covariance of the scores is expected to exceed that of independent rows."""
+"""Expected ratio of the covariance of the scores to that of independent rows."""
 
 FORCE, TORQUE = slice(0, 3), slice(3, 6)
-"""Rows of the first and of the second step in a wrench."""
+"""Rows of the first and the second step in a wrench."""
 
 INERTIA, CENTER = slice(0, 6), slice(6, 9)
-"""Unknowns of the second step; the centre is given its value from the first."""
+"""Unknowns of the second step; the centre gets its value from the first."""
 
 WIDE = 1e3
-"""Prior standard deviation of every unknown, so that none is pulled by it [SI units]."""
+"""Prior standard deviation of every unknown, so wide that it has no influence [SI units]."""
 
 Rows = tuple[FloatArray, FloatArray]
 
@@ -67,7 +67,7 @@ def first_step(batch: FilteredBatch) -> Rows:
 def second_step(batch: FilteredBatch) -> Rows:
     """Return the rows of Euler's equation with J and r both unknown, (n, 3, 9) and (n, 3).
 
-    τ = -(J ω̇ + ω × J ω) - F × r is linear in both, so that r can be put in afterwards.
+    τ = -(J ω̇ + ω × J ω) - F × r is linear in both, so that r can be inserted later.
     """
     still = np.zeros_like(batch.linear_acceleration)
     turning = wrench_regressor(still, batch.angular_velocity, batch.angular_acceleration)
@@ -77,14 +77,14 @@ def second_step(batch: FilteredBatch) -> Rows:
 
 
 def _root(batch: FilteredBatch, rows: slice) -> FloatArray:
-    """Return what makes the rows of force or of torque equally noisy, (n, 3, 3)."""
+    """Return the whitening of the rows of force or torque, (n, 3, 3)."""
     if not batch.whitening.size:
         return np.broadcast_to(np.eye(3), (len(batch.stamps), 3, 3))
     return batch.whitening[:, rows, rows]
 
 
 def _scaled(matrix: FloatArray, values: FloatArray, root: FloatArray) -> Rows:
-    """Return rows times the root of the weight; values NaN where they do not count."""
+    """Return rows times the root of the weight; values are NaN in rows without weight."""
     finite = np.isfinite(matrix).all(axis=(1, 2)) & np.isfinite(values).all(axis=1)
     usable = np.asarray(finite & root.any(axis=(1, 2)))
     return (
@@ -95,7 +95,7 @@ def _scaled(matrix: FloatArray, values: FloatArray, root: FloatArray) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class BodyEstimate:
-    """Inertial parameters of a body and how much they may be believed.
+    """Inertial parameters of a body and their uncertainty.
 
     Attributes
     ----------
@@ -110,16 +110,16 @@ class BodyEstimate:
 
     @classmethod
     def of(cls, estimate: PayloadEstimate) -> BodyEstimate:
-        """Return the body that the one-step estimator has found."""
+        """Return the body found by the one-step estimator."""
         covariance = estimate.covariance[:10, :10]
         return cls(estimate.parameters, covariance)
 
     def __sub__(self, platform: BodyEstimate) -> BodyEstimate:
-        """Return the load: platform and load together, less the platform alone.
+        """Return the load: platform and load together minus the platform alone.
 
-        Inertias about one point P subtract; `values` refers what is left to its own centre of
-        mass by the parallel-axis theorem, the last step of Schulte and Gerland. The two runs are
-        independent, so covariances add.
+        Inertias about one point P subtract. `values` transforms the difference to its own centre
+        of mass by the parallel-axis theorem, the last step of Schulte and Gerland. The two runs
+        are independent, so that covariances add.
         """
         return BodyEstimate(
             self.parameters - platform.parameters, self.covariance + platform.covariance
@@ -143,12 +143,12 @@ class BodyEstimate:
     def principal_moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the principal moments, largest first, and their standard deviations (3,).
 
-        To first order a moment changes with the inertia as aᵀ dI a, a being its axis.
+        To first order, a moment changes with the inertia as aᵀ dI a, where a is its axis.
 
         Raises
         ------
         ParameterError
-            Where the mass is not positive.
+            If the mass is not positive.
         """
         principal = self.body.principal()
         jacobian = message_jacobian(self.parameters)[4:]
@@ -159,20 +159,20 @@ class BodyEstimate:
 
 
 class TwoStepEstimator:
-    """The two steps sample by sample: what the paper leaves as future work.
+    """The two steps sample by sample, which the paper leaves as future work.
 
-    A recursive weighted least squares for each step. The second one keeps the centre of gravity
-    as a further unknown and has it replaced by the first step's value only when asked for the
-    estimate, so that it is that of the batch solution however the first step has changed since.
+    Each step has its own recursive weighted least squares. The second step keeps the centre of
+    gravity as a further unknown and replaces it by the first step's value only in the estimate.
+    The result is therefore the batch solution, however the first step has changed since.
 
-    The intervals come from how much the normal equations of both steps scatter from second to
-    second. So they count friction that was not taken out, noise that differs from axis to axis,
-    and the errors of the first step in the second.
+    The intervals come from the scatter of the normal equations of both steps from second to
+    second. They thus include residual friction, noise that differs between axes, and the effect of
+    errors of the first step on the second.
 
     Parameters
     ----------
     forgetting_time : float
-        Time constant of forgetting while samples count [s]; infinite: never.
+        Time constant of forgetting while samples have weight [s]; infinite: no forgetting.
     """
 
     def __init__(self, forgetting_time: float = np.inf) -> None:
@@ -189,7 +189,7 @@ class TwoStepEstimator:
         """Stamp of the newest sample [ns]."""
 
     def update(self, batch: FilteredBatch) -> None:
-        """Take in samples, whitened and with their weights w(v̄); older stamps start afresh."""
+        """Process samples with whitening and weights w(v̄); stamps that jump back reset."""
         if not batch.stamps.size:
             return
         if self._start is not None and batch.stamps[0] <= self.newest:
@@ -224,7 +224,7 @@ class TwoStepEstimator:
         self._second.add(*second)
 
     def estimate(self) -> BodyEstimate | None:
-        """Return what is known now; None before there is a positive mass."""
+        """Return the present estimate; None while no positive mass is found."""
         theta, first = _solved(self._first, slice(None), np.zeros(0), ACCELERATION_NOISE)
         if self._start is None or theta[0] <= 0.0:
             return None
@@ -237,7 +237,7 @@ class TwoStepEstimator:
             first.noise**2 * first.normal, second.noise**2 * second.normal
         )
         scores = self._scores.covariance(solution, expected, len(inertia))
-        # What an error of the right sides does to both solutions; the first one's goes on.
+        # Effect of errors of the right sides on both solutions; the first one's propagates.
         effect = np.zeros((10, 10))
         effect[:4, :4] = first.inverse
         coupling = self._second.factor[:, INERTIA].T @ self._second.factor[:, CENTER]
@@ -278,20 +278,20 @@ def _solved(
 
 
 def _counting(matrix: FloatArray, values: FloatArray) -> Rows:
-    """Return the rows (n, k) and values (n,) that count, of samples (m, 3, k) and (m, 3)."""
+    """Return the valid rows (n, k) and values (n,) of samples (m, 3, k) and (m, 3)."""
     counts = np.isfinite(values)
     return matrix[counts], values[counts]
 
 
 def _normal_equations(matrix: FloatArray, values: FloatArray) -> FloatArray:
-    """Return [A g] of some rows, (size, size + 1)."""
+    """Return the normal equations [A g] of rows, (size, size + 1)."""
     return np.column_stack([matrix.T @ matrix, matrix.T @ values])
 
 
 def _about_reference(
     mass: float, center: FloatArray, inertia: FloatArray, covariance: FloatArray
 ) -> BodyEstimate:
-    """Turn an estimate in message order into one of phi."""
+    """Convert an estimate in message order to one of phi."""
     phi = InertialParameters.from_message_order([mass, *center, *inertia]).to_vector()
     to_phi = np.linalg.solve(message_jacobian(phi), np.eye(10))
     return BodyEstimate(phi, to_phi @ covariance @ to_phi.T)

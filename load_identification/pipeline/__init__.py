@@ -1,1 +1,1 @@
-"""The stages wired once: batches in, estimates out; no rclpy."""
+"""Wire the stages once: batches in, estimates out, without rclpy."""

@@ -1,4 +1,4 @@
-"""The raw wrench less offset, tool and payload, at its own stamps and without a filter."""
+"""Subtract offset, tool and payload from the raw wrench, at its own stamps and unfiltered."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from load_identification.signals.joint_track import BEYOND_ALL_SENSE
 from load_identification.typing_aliases import FloatArray, IntArray
 
 NONE, TOOL, PAYLOAD, LAST_PAYLOAD = 'none', 'tool', 'payload', 'last_payload'
-"""What is taken off the wrench, as `compensation` in `status` has it."""
+"""States of the compensation: what is subtracted from the wrench (`compensation` in `status`)."""
 
 LONGEST, MOST = 20_000_000, 100
-"""What comes at once is taken in pieces no longer than this [ns], where a slow poll or a busy
-machine has let it wait; in longer ones where they would be more than so many."""
+"""Longest piece of input processed at once [ns]; a slow poll or a busy machine delivers more. The
+pieces become longer where there would be more than `MOST` of them."""
 
 Batch = TypeVar('Batch', JointBatch, WrenchBatch)
 
 
 class LoadTakenOff:
-    """What is to be taken off a wrench besides contact: offset, tool and payload.
+    """The part of a wrench to subtract, which leaves contact: offset, tool and payload.
 
     Attributes
     ----------
@@ -43,9 +43,9 @@ class LoadTakenOff:
     body : (10,) array
         Tool and payload together, about the origin of S [kg, kg m, kg m²].
     offset : (6,) array
-        Of the wrench that the load exerts on the sensor; NaN where not known [N, N m].
+        Offset of the wrench that the load exerts on the sensor; NaN: unknown [N, N m].
     by_driver : (10,) array
-        What the robot's driver has taken off already, of the weight.
+        Body whose weight the robot's driver has already subtracted [kg, kg m, kg m²].
     """
 
     def __init__(self) -> None:
@@ -55,13 +55,13 @@ class LoadTakenOff:
         self.by_driver: FloatArray = np.zeros(PARAMETERS)
 
     def update(self, estimate: PayloadEstimate | None, tool: FloatArray) -> None:
-        """Take an estimate and the tool's parameters (10,) into account."""
+        """Update state, body and offset from an estimate and the tool's parameters (10,)."""
         withheld = estimate is not None and estimate.withheld is not None
         if estimate is not None and not withheld:
             std = np.sqrt(np.diag(estimate.covariance)[PARAMETERS:])
             self.offset = np.where(std < UNKNOWN_STD, estimate.offset, np.nan)
         if withheld and self.state in (PAYLOAD, LAST_PAYLOAD):
-            # Nothing is claimed of what hangs on the sensor now: what is taken off stays.
+            # The estimator claims nothing about the present load: keep the last body.
             self.state = LAST_PAYLOAD
         elif estimate is not None and estimate.identified[0] and estimate.total[0] > 0.0:
             self.state, self.body = PAYLOAD, _with_known_inertia(estimate, tool)
@@ -70,12 +70,12 @@ class LoadTakenOff:
 
 
 def _with_known_inertia(estimate: PayloadEstimate, tool: FloatArray) -> FloatArray:
-    """Return tool and payload, the payload a point where its inertia is not identified."""
+    """Return tool plus payload; the payload is a point mass if its inertia is not identified."""
     body = estimate.total.copy()
     if not estimate.identified[4:].all():
         body[4:] = tool[4:]
         mass = estimate.parameters[0]
-        # Just saved as the tool, nothing is left, to the last bit.
+        # After the payload is saved as the tool, the rest is zero to the last bit.
         if mass > 0.0:
             center = estimate.parameters[1:4] / mass
             point = InertialParameters.from_center_of_mass(mass, center, np.zeros((3, 3)))
@@ -85,7 +85,7 @@ def _with_known_inertia(estimate: PayloadEstimate, tool: FloatArray) -> FloatArr
 
 @dataclass(frozen=True, eq=False)
 class _Instant:
-    """Motion of S at a stamp [ns], and how it is seen from the frame asked for, if any."""
+    """Motion of S at a stamp [ns], and pose and twist of S seen from the requested frame."""
 
     stamp: int
     motion: FrameMotion
@@ -95,11 +95,11 @@ class _Instant:
 
 
 class Compensation:
-    """The compensation stage: a batch of raw wrenches in, the same compensated out.
+    """Compensate batches of raw wrenches.
 
-    The forward kinematics is computed once a batch (of at most 20 ms), at the newest joint state;
-    gravity is carried from there to the stamps of the wrenches by the angular velocity. With
-    `compensate_inertia` accelerations between the last two of these are interpolated.
+    Forward kinematics is computed once per batch (of at most 20 ms), at the newest joint state.
+    The angular velocity extrapolates gravity from there to the stamps of the wrenches. With
+    `compensate_inertia`, accelerations are interpolated between the last two joint states used.
 
     Parameters
     ----------
@@ -109,11 +109,11 @@ class Compensation:
     def __init__(self, parameters: Parameters) -> None:
         self.dropped: Counter[str] = Counter()
         self.given = 0
-        """How many wrenches have been compensated."""
+        """Number of wrenches compensated."""
         self.waiting_for = ''
-        """What keeps wrenches from being compensated, in words; empty when nothing does."""
+        """Reason why wrenches are not compensated, in words; empty if they are."""
         self.position: FloatArray | None = None
-        """Of the joints at the newest state that was used (J,) [rad or m]; None: not known."""
+        """Joint positions (J,) of the newest state used [rad or m]; None: unknown."""
         self._sign = CONVENTIONS[parameters.wrench_convention]
         self._delay = round(parameters.wrench_delay * 1e9)
         self._longest = round(parameters.max_gap * 1e9)
@@ -132,17 +132,17 @@ class Compensation:
         load: LoadTakenOff,
         dead: Sequence[bool] = (),
     ) -> list[WrenchBatch]:
-        """Take in what has come; return the wrenches compensated.
+        """Process new joint states and wrenches; return the compensated wrenches.
 
         Parameters
         ----------
         joints, wrenches : iterable of batches
-            As they came.
+            In order of arrival.
         robot : Robot or None
-            With S the frame of the wrenches; None: not known yet.
+            S is the frame of the wrenches; None: not known yet.
         load : LoadTakenOff
         dead : sequence of 6 bool
-            Channels that are not alive: NaN comes out; empty: all are.
+            Dead channels, returned as NaN; empty: all channels are alive.
         """
         found: list[WrenchBatch] = []
         for some_joints, some_wrenches in _in_pieces(list(joints), list(wrenches)):
@@ -155,7 +155,7 @@ class Compensation:
     def _all_compensated(
         self, wrenches: Sequence[WrenchBatch], load: LoadTakenOff, dead: Sequence[bool]
     ) -> list[WrenchBatch]:
-        """Return wrenches compensated, in the frame asked for; count those that are not."""
+        """Return compensated wrenches in the requested frame; count those not compensated."""
         found = []
         for batch in wrenches:
             compensated = self._compensated(batch, load)
@@ -169,7 +169,7 @@ class Compensation:
         return found
 
     def _move_on(self, robot: Robot | None) -> str:
-        """Compute the motion at the newest joint state; return what that lacks."""
+        """Compute the motion at the newest joint state; return what is missing for it."""
         if robot is not self._robot:
             self._robot, self._before, self._now = robot, None, None
         if robot is None:
@@ -207,7 +207,7 @@ class Compensation:
                 'clocks of two hosts?'
             )
         t = ages[near][:, None] * np.float64(1e-9)
-        # The rotation vector by which S has turned, in S.
+        # Rotation vector of S since the joint state, in S.
         turn = t * now.motion.angular_velocity + 0.5 * t**2 * now.motion.angular_acceleration
         gravity = _turned_by(-turn, now.motion.gravity[0])
         if self._inertia:
@@ -224,7 +224,7 @@ class Compensation:
         return WrenchBatch(batch.frame, batch.stamps[near], sensible - taken_off)
 
     def _accelerations(self, now: _Instant, times: IntArray) -> tuple[FloatArray, ...]:
-        """Return acceleration without gravity, omega and alpha (n, 3) each at times [ns]."""
+        """Return acceleration minus gravity, omega and alpha (n, 3) each at times [ns]."""
         before, share = self._before, np.ones((len(times), 1))
         if before is None or not 0 < now.stamp - before.stamp <= self._longest:
             before = now
@@ -242,7 +242,7 @@ class Compensation:
         )
 
     def _in_frame(self, batch: WrenchBatch) -> WrenchBatch:
-        """Return wrenches in the axes of the frame asked for, about its origin."""
+        """Return wrenches in the axes of the requested frame, about its origin."""
         now = self._now
         if self._frame in ('', batch.frame) or now is None:
             return batch
@@ -263,7 +263,7 @@ class Compensation:
 def _in_pieces(
     joints: Sequence[JointBatch], wrenches: Sequence[WrenchBatch]
 ) -> Iterator[tuple[list[JointBatch], list[WrenchBatch]]]:
-    """Cut what has come at once into pieces short enough for one forward kinematics each."""
+    """Cut the input into pieces short enough for one forward kinematics each."""
     stamps = [stamp for batch in wrenches if batch.stamps.size for stamp in batch.stamps[[0, -1]]]
     first, last = (min(stamps), max(stamps)) if stamps else (0, 0)
     length = max(LONGEST, (last - first) // MOST)
@@ -274,7 +274,7 @@ def _in_pieces(
 
 
 def _between(batches: Sequence[Batch], low: int, high: int) -> list[Batch]:
-    """Return what is later than one stamp and not later than another [ns]."""
+    """Return the samples that are later than `low` and not later than `high` [ns]."""
     found = []
     for batch in batches:
         mine = (batch.stamps > low) & (batch.stamps <= high)
@@ -284,9 +284,9 @@ def _between(batches: Sequence[Batch], low: int, high: int) -> list[Batch]:
 
 
 def _turned_by(turn: FloatArray, vector: FloatArray) -> FloatArray:
-    """Return a vector (3,) turned by small rotation vectors (n, 3), to their second order.
+    """Rotate a vector (3,) by small rotation vectors (n, 3), to second order.
 
-    v + r x v + r x (r x v) / 2, written without `np.cross`, which costs as much as all the rest.
+    v + r x v + r x (r x v) / 2, without `np.cross`, which costs as much as all the rest.
     """
     twice = turn * (turn @ vector)[:, None] - vector * np.sum(turn**2, axis=1)[:, None]
     result: FloatArray = vector + turn @ pinocchio.skew(vector) + 0.5 * twice

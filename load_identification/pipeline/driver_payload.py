@@ -1,4 +1,4 @@
-"""What the robot's driver believes that its flange carries, and takes off the wrench it sends."""
+"""The payload that the robot's driver assumes at the flange and subtracts from the wrench."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from load_identification.model.regressor import gravity_wrench
 from load_identification.typing_aliases import FloatArray
 
 RECENT_NS = 300_000_000
-"""What the wrench was before the driver is told is an average over so much time [ns]."""
+"""Averaging window for the wrench before the driver is told of a payload [ns]."""
 
 SEEN = 5.0
-"""A step below so many standard deviations of a filtered sample is not looked for."""
+"""Smallest detectable step, in standard deviations of a filtered sample."""
 
 COMPLETE, SAMPLES = 0.75, 5
-"""The wrench has stepped where so many samples in a row have gone so far of what is expected."""
+"""The step is complete once `SAMPLES` consecutive samples show this share of the expected step."""
 
 PATIENCE_NS = 1_000_000_000
-"""A driver that takes its payload off the wrench has done so by then, since its answer [ns]."""
+"""Time after its answer within which a driver that subtracts its payload has done so [ns]."""
 
 
 @dataclass(eq=False)
 class _Change:
-    """The driver is being told of another body.
+    """A change of the driver's payload in progress.
 
     Attributes
     ----------
     body : (10,) array
-        Of which it is told.
+        Body that the driver is being told of [kg, kg m, kg m²].
     before : (6,) array
-        What the wrench was more than explained, before; NaN where that is not known [N, N m].
+        Mean unexplained wrench before the change; NaN where unknown [N, N m].
     told : int or None
-        Stamp at which the driver had said that it holds it [ns].
+        Stamp at which the driver confirmed the body [ns].
     shares : list of float
-        Of the step expected, how much each filtered sample since has gone; NaN: it says nothing.
+        Share of the expected step in each filtered sample since; NaN: not informative.
     """
 
     body: FloatArray
@@ -49,26 +49,26 @@ class _Change:
 
 
 class DriverPayload:
-    """Owns what the driver holds, and gives back what it takes off the wrench.
+    """Own the body that the driver holds, and add what it subtracts back to the wrench.
 
-    Quasi-static: the driver is taken to subtract the gravity of the body at the present pose, and
-    nothing of its inertia. Whether it takes it off at all is seen when it is told: the wrench
-    steps by it or not, and as long as that is looked at samples are held back.
+    The model is quasi-static: the driver subtracts the body's gravity wrench at the present pose
+    and nothing of its inertia. The samples after the driver is told show whether it subtracts the
+    body at all: the wrench steps or it does not. Samples are held back during this check.
 
     Parameters
     ----------
     estimator : PayloadEstimator
-        Says what is explained of a wrench.
+        Gives the explained part of a wrench.
     held : (10,) array, optional
-        What the driver holds and takes off at first, about the origin of S [kg, kg m, kg m²].
+        What the driver holds and subtracts at first, about the origin of S [kg, kg m, kg m²].
 
     Attributes
     ----------
     held : (10,) array
-        What the driver has been told and has taken.
+        Body that the driver has been told of and has accepted.
     taken_off : (10,) array
-        What the wrench comes without: `held`, or another body where the driver does not take that
-        off.
+        Body missing from the wrench: `held`, or another body if the driver does not subtract
+        `held`.
     """
 
     def __init__(self, estimator: PayloadEstimator, held: FloatArray | None = None) -> None:
@@ -81,43 +81,43 @@ class DriverPayload:
         self._change: _Change | None = None
 
     def restore(self, held: FloatArray, taken_off: FloatArray) -> None:
-        """Take what is known from before a restart, (10,) each."""
+        """Restore both bodies from before a restart, (10,) each."""
         self.held = held
-        # The same array says that it is the same body.
+        # Identical arrays mark both as the same body.
         self.taken_off = held if np.array_equal(held, taken_off) else taken_off
 
     def same(self, body: FloatArray) -> bool:
-        """Tell whether a body (10,) weighs as much as what is held, as far as can be seen."""
+        """Return whether a body (10,) has the weight of `held`, within what can be detected."""
         down = 9.80665 * np.eye(3)
         step = gravity_wrench(down, self.held - body) / self._noise
         return bool((np.abs(step) < SEEN).all())
 
     @property
     def changing(self) -> bool:
-        """Whether the driver is being told of another body: samples are held back meanwhile."""
+        """Whether the driver is being told of another body; samples are held back meanwhile."""
         return self._change is not None
 
     @property
     def gravity(self) -> FloatArray:
-        """Gravity in S at the newest sample, (3,), NaN where it is not known [m/s²]."""
+        """Gravity in S at the newest sample, (3,), NaN where unknown [m/s²]."""
         return self._recent[-1].gravity[-1] if self._recent else np.full(3, np.nan)
 
     def restored(self, batch: FilteredBatch) -> FilteredBatch:
-        """Return filtered samples with what the driver takes off the wrench given back."""
+        """Return filtered samples with the wrench that the driver subtracts added back."""
         if not self.taken_off.any():
             return batch
         return replace(batch, wrench=batch.wrench + gravity_wrench(batch.gravity, self.taken_off))
 
     def hold(self, body: FloatArray) -> None:
-        """Take note that the driver holds a body (10,), nobody having watched the wrench."""
+        """Record that the driver holds a body (10,), without having watched the wrench."""
         if self.same(self.taken_off):
             self.taken_off = body
         self.held = body
 
     def watch(self, batch: FilteredBatch) -> bool:
-        """Take note of samples with what is taken off given back; tell whether to hold them back.
+        """Process samples with the driver's share added back; return whether to hold them back.
 
-        Where the wrench has stepped, or will not any more, the change is concluded.
+        A change ends once the wrench has stepped, or when it is too late for a step.
         """
         if self._recent and batch.stamps[0] <= self._recent[-1].stamps[-1]:
             self._recent.clear()
@@ -145,14 +145,14 @@ class DriverPayload:
         self._change = _Change(body, before, None, [])
 
     def told(self) -> None:
-        """Take note that the driver has said that it holds what it was told of."""
+        """Record that the driver has confirmed the body that it was told of."""
         if self._change is not None:
             self._change.told = int(self._recent[-1].stamps[-1]) if self._recent else 0
 
     def conclude(self) -> bool:
-        """End a change; tell whether the driver holds the new body, as far as samples show.
+        """End a change; return whether the driver holds the new body, judged by the samples.
 
-        It does where it has said so, or the wrench has stepped.
+        It holds the body if it has confirmed it or if the wrench has stepped.
         """
         change, self._change = self._change, None
         if change is None:
@@ -162,18 +162,18 @@ class DriverPayload:
         if change.told is None and not (stepped and shares):
             return False
         self.held = change.body
-        # Where no step can be seen there is none that matters.
+        # A step too small to be seen is too small to matter.
         if not shares or float(np.mean(shares)) > 0.5:
             self.taken_off = change.body
         return True
 
     def _stepped(self, change: _Change) -> bool:
-        """Tell whether the step is complete, or too small to be seen."""
+        """Return whether the step is complete, or too small to be seen."""
         last = np.array(change.shares[-SAMPLES:])
         return len(last) == SAMPLES and not bool((last < COMPLETE).any())
 
     def _shares(self, change: _Change, batch: FilteredBatch) -> list[float]:
-        """Return which part of the step each sample has gone; NaN where it is too small."""
+        """Return each sample's share of the expected step; NaN where the step is too small."""
         explained = self._estimator.explain(batch)
         if explained is None:
             return [np.nan] * len(batch.stamps)

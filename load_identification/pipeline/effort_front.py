@@ -1,4 +1,4 @@
-"""The fronts without a wrist sensor: joint or leg states with efforts to filtered samples."""
+"""Fronts without a wrist sensor: joint or leg states with efforts to filtered samples."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from load_identification.pipeline import settings
 from load_identification.pipeline.samples import Samples
 
 LEG_FORCE_NOISE, LEG_TORQUE_NOISE = 1.0, 0.2
-"""What the estimator is to expect behind six legs with friction [N, N m]."""
+"""Noise that the estimator assumes behind six legs with friction [N, N m]."""
 
 
 def effort_filter(arm: IdentifiedArm, parameters: Parameters) -> EffortFilter:
     """Return the filter stage of an arm that weighs with its joints.
 
-    Its cutoff is that of the arm model, whose friction and noise hold behind no other.
+    Its cutoff is that of the arm model: the model's friction and noise hold for no other cutoff.
     """
     own = replace(parameters, cutoff_frequency=arm.cutoff)
     return EffortFilter(arm, settings.differentiator(own), parameters.max_gap)
 
 
 def hexapod_filter(path: Path, parameters: Parameters) -> HexapodFilter:
-    """Return the filter stage of a parallel machine, for a geometry file.
+    """Return the filter stage of a parallel machine, from its geometry file.
 
     Raises
     ------
@@ -45,8 +45,8 @@ def hexapod_filter(path: Path, parameters: Parameters) -> HexapodFilter:
 def behind_legs(parameters: Parameters, friction: bool) -> Parameters:
     """Return the parameters of an estimator behind six legs.
 
-    The wrench is made here, as what the load exerts on the sensor; out of legs with friction it is
-    noisier than a wrist sensor's.
+    The front computes the wrench that the load exerts on the sensor. From legs with friction, it
+    is noisier than that of a wrist sensor.
     """
     parameters = replace(parameters, wrench_convention='on_sensor', sensor_frame='')
     if not friction:
@@ -61,8 +61,8 @@ def behind_legs(parameters: Parameters, friction: bool) -> Parameters:
 def behind_joints(parameters: Parameters, arm: IdentifiedArm) -> Parameters:
     """Return the parameters of an estimator behind the joints of an arm.
 
-    Gravity and cutoff are those of the arm model; the wrench is made here, as what the load exerts
-    on the sensor. Defaults are `BEHIND_JOINTS`.
+    Gravity and cutoff are those of the arm model. The front computes the wrench that the load
+    exerts on the sensor. Defaults are `BEHIND_JOINTS`.
     """
     return replace(
         parameters,
@@ -73,7 +73,7 @@ def behind_joints(parameters: Parameters, arm: IdentifiedArm) -> Parameters:
 
 
 class EffortFront:
-    """An arm that weighs with its joints.
+    """The front of an arm that weighs with its joints.
 
     Parameters
     ----------
@@ -84,6 +84,6 @@ class EffortFront:
         self._filter = effort_filter
 
     def update(self, batch: EffortBatch) -> Samples:
-        """Take in joint states with efforts; return what they complete."""
+        """Process joint states with efforts; return the samples completed."""
         filtered = self._filter.update(batch)
         return Samples(self._filter.raw(), filtered, self._filter.robot)

@@ -17,27 +17,27 @@ from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.static_weigher import StaticWeigher
 
 MOST_DELAY_NS = 2_000_000_000
-"""No filter is slower than this [ns]."""
+"""Longest delay of any filter [ns]."""
 
 
 class PayloadStage:
-    """Estimator and static weigher, fed with the same samples, live or from a recording.
+    """Feed the estimator and the static weigher with the same samples, live or from a recording.
 
     Parameters
     ----------
     parameters : Parameters
     observer : Observer, optional
-        Told of everything that goes through.
+        Receives everything that passes.
     """
 
     def __init__(self, parameters: Parameters, observer: Observer | None = None) -> None:
         self.sign = CONVENTIONS[parameters.wrench_convention]
-        """From the raw wrench to what the load exerts on the sensor, and back."""
+        """Sign between the raw wrench and the wrench that the load exerts on the sensor."""
         self.estimator = settings.payload_estimator(parameters)
         self.driver = DriverPayload(self.estimator, settings.driver_payload(parameters))
         self.weigher = StaticWeigher(self.estimator, self.sign, self.driver)
         self.newest_raw: SynchronizedBatch | None = None
-        """The last raw samples: where the joints are."""
+        """The last raw samples, with the joint positions."""
         self._robot: Robot | None = None
         self._observer = observer
         self._skip_until = 0
@@ -45,12 +45,12 @@ class PayloadStage:
         self._raw_start = self._delay = 0
 
     def update(self, samples: Samples) -> FilteredBatch | None:
-        """Take in what a front has made of its input.
+        """Process the output of a front.
 
         Returns
         -------
         FilteredBatch or None
-            The filtered samples, with what the robot's driver takes off the wrench given back.
+            The filtered samples, with what the driver subtracts from the wrench added back.
         """
         if samples.raw is not None:
             self._take_raw(samples.raw, samples)
@@ -68,20 +68,20 @@ class PayloadStage:
         return filtered
 
     def driver_payload_changed(self, before: FloatArray) -> None:
-        """Begin anew with averages at rest; tell of the driver's payload, if it is not as before.
+        """Restart the averages at rest; add an event if the driver's payload has changed.
 
         Parameters
         ----------
         before : (10,) array
-            What the driver held.
+            Body that the driver held [kg, kg m, kg m²].
         """
         self.weigher.monitor.begin_anew()
         if not self.driver.same(before):
             self.estimator.events.add(EventKind.DRIVER_PAYLOAD_CHANGED, self.estimator.newest)
 
     def forget_payload(self, kind: EventKind) -> None:
-        """Forget the payload, keep tool and offset; `kind` is the event that it was."""
-        # What the filter still holds from before would spoil what comes after.
+        """Forget the payload, keep tool and offset; report `kind` as the event."""
+        # Samples still in the filter are from before and would bias the new estimate.
         raw, filtered = self.weigher.monitor.newest, self.estimator.newest
         if raw is not None:
             self._skip_until = raw + min(max(raw - filtered, 0), MOST_DELAY_NS)
@@ -89,7 +89,7 @@ class PayloadStage:
         self.estimator.events.add(kind, filtered)
 
     def axes(self) -> tuple[RotationAxis, ...]:
-        """Return the axes of the joints in the present pose, none where it is not known."""
+        """Return the axes of the joints in the present pose, none where it is unknown."""
         return present_axes(self._robot, self.newest_raw)
 
     def _take_raw(self, batch: SynchronizedBatch, samples: Samples) -> None:
@@ -108,9 +108,9 @@ class PayloadStage:
     def _take_filtered(self, batch: FilteredBatch) -> None:
         begin, newest = int(batch.stamps[0]), self.estimator.newest
         if not self._raw_start <= newest < begin:
-            # The first sample of a filter is half a window after the first that it was given.
+            # A filter's first sample is half a window later than its first input.
             self._delay = min(max(begin - self._raw_start, 0), MOST_DELAY_NS)
-        # No filter holds that much: the stamps have jumped back.
+        # No filter has such a delay: the stamps have jumped back.
         if begin <= newest or begin < self._skip_until - 2 * MOST_DELAY_NS:
             self._skip_until = 0
         first = int(np.searchsorted(batch.stamps, self._skip_until, 'right'))
@@ -124,9 +124,9 @@ class PayloadStage:
                 self._tell(piece, observer)
 
     def _estimate(self, piece: FilteredBatch) -> None:
-        """Update the estimator; it is given how coarse the wrench is by the stamps of raw samples.
+        """Update the estimator with samples and with the quantisation step of the wrench.
 
-        Each filtered sample with what the raw samples have shown that are in it.
+        Each filtered sample gets the quantisation step found in the raw samples that it contains.
         """
         delay = self._delay
         for since, steps in self.weigher.quantiser.until(int(piece.stamps[-1]) + delay):
@@ -138,7 +138,7 @@ class PayloadStage:
         self.estimator.update(piece)
 
     def _tell(self, piece: FilteredBatch, observer: Observer) -> None:
-        """Tell the observer of everything."""
+        """Pass events, samples and the estimate to the observer."""
         for event in self.estimator.events.since(self._number):
             observer.add_event(event.stamp, event.words)
         self._number = self.estimator.events.newest.number
@@ -152,7 +152,7 @@ class PayloadStage:
 def present_axes(
     robot: Robot | None, newest: SynchronizedBatch | None
 ) -> tuple[RotationAxis, ...]:
-    """Return the axes of a robot's joints at the last of some samples, none where not known."""
+    """Return the axes of a robot's joints at the newest sample, none where unknown."""
     if robot is None or newest is None or not set(robot.joints) <= set(newest.names):
         return ()
     position = newest.position[-1, [newest.names.index(name) for name in robot.joints]]

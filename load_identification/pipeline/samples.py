@@ -1,4 +1,4 @@
-"""What travels from a front of the pipeline to the payload stage, and who may look on."""
+"""The samples passed from a front of the pipeline to the payload stage, and their observer."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from load_identification.typing_aliases import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """What a front has made of its input at once.
+    """The output of a front for one batch of input.
 
     Attributes
     ----------
     raw : SynchronizedBatch or None
         Joint states with the raw wrench.
     filtered : FilteredBatch or None
-        What has become complete of the filtered motion and wrench.
+        Filtered motion and wrench completed by this input.
     robot : Robot or None
-        Whose joints carry the sensor; None: not known.
+        Its joints carry the sensor; None: unknown.
     dead : tuple of bool
-        Which channels of the raw wrench are not alive; empty: not known.
+        Dead channels of the raw wrench; empty: unknown.
     """
 
     raw: SynchronizedBatch | None = None
@@ -35,22 +35,22 @@ class Samples:
 
 
 class Observer(Protocol):
-    """Looks on at the payload stage, as a report does."""
+    """Observes the payload stage, as a report does."""
 
     def add_raw(self, stamps: IntArray, wrench: FloatArray) -> None:
-        """Take in raw wrenches (n, 6), of the sign of the filtered ones [ns, N, N m]."""
+        """Take in raw wrenches (n, 6), with the sign of the filtered ones [ns, N, N m]."""
 
     def pieces(self, batch: FilteredBatch) -> Iterator[FilteredBatch]:
-        """Cut a batch into pieces short enough for an estimate to be wanted after each."""
+        """Cut a batch into pieces after each of which an estimate may be wanted."""
 
     def add_samples(self, batch: FilteredBatch) -> None:
-        """Take in filtered samples, after the estimator has."""
+        """Take in filtered samples that the estimator has processed."""
 
     def add_event(self, stamp: int, words: str) -> None:
-        """Take in an event, with its stamp [ns]."""
+        """Take in an event with its stamp [ns]."""
 
     def wants_estimate(self, stamp: int) -> bool:
-        """Tell whether an estimate is wanted at a stamp [ns]."""
+        """Return whether an estimate is wanted at a stamp [ns]."""
 
     def add_estimate(self, estimate: PayloadEstimate) -> None:
         """Take in an estimate."""

@@ -1,4 +1,4 @@
-"""From the parameters to the stages that they set."""
+"""Build the stages from the parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def synchronizer(parameters: Parameters) -> Synchronizer:
 
 
 def differentiator(parameters: Parameters) -> Differentiator:
-    """Return the low-pass and differentiator of every filter stage."""
+    """Return the low-pass and differentiator common to all filter stages."""
     return Differentiator(parameters.cutoff_frequency, parameters.output_rate, parameters.max_gap)
 
 
@@ -35,7 +35,7 @@ def motion_filter(parameters: Parameters) -> MotionFilter:
 
 
 def requirements(parameters: Parameters) -> Requirements:
-    """Return what an identified payload needs."""
+    """Return the limits that an identified payload must meet."""
     return Requirements(
         mass=parameters.required_mass_std,
         center_of_mass=parameters.required_center_of_mass_std,
@@ -45,7 +45,7 @@ def requirements(parameters: Parameters) -> Requirements:
 
 
 def error_priors(parameters: Parameters) -> ErrorPriors:
-    """Return the errors of the cell that are allowed for."""
+    """Return the priors of the cell's systematic errors."""
     if parameters.systematic_errors == 'none':
         return NO_ERRORS
     return ErrorPriors(
@@ -83,7 +83,7 @@ def estimator_settings(parameters: Parameters) -> EstimatorSettings:
 
 
 def driver_payload(parameters: Parameters) -> FloatArray:
-    """Return what the robot's driver holds at first, a point about the origin of S, (10,)."""
+    """Return the driver's initial payload as a point mass, about the origin of S, (10,)."""
     center = parameters.driver_payload_center_of_mass
     mass = parameters.driver_payload_mass
     return InertialParameters.from_center_of_mass(mass, center, np.zeros((3, 3))).to_vector()

@@ -12,7 +12,7 @@ from load_identification.signals.synchronizer import Synchronizer
 
 
 class WristFront:
-    """Synchronizer, sensor health and motion filter, one behind the other.
+    """Synchronizer, sensor health and motion filter in series.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class WristFront:
         return self.synchronizer.dropped + self.motion_filter.dropped
 
     def update(self, joints: Iterable[JointBatch], wrenches: Iterable[WrenchBatch]) -> Samples:
-        """Take in joint states and wrenches; return what they complete."""
+        """Process joint states and wrenches; return the samples completed."""
         raw = self.synchronizer.update(joints, wrenches)
         if raw is None:
             return Samples()

@@ -1,1 +1,1 @@
-"""Recordings to batches."""
+"""Convert recordings to batches."""

@@ -1,4 +1,4 @@
-"""What an arm has done and felt: joint states with efforts, or wrenches, out of a recording."""
+"""Read joint states with efforts, or base wrenches, of an arm from a recording."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ def read_all(
     description: str,
     read: Callable[[RecordingReader, str], T],
 ) -> tuple[str, list[T]]:
-    """Read recordings, each by a function, with a progress bar where there is a terminal.
+    """Read each recording by a function, with a progress bar on a terminal.
 
     Parameters
     ----------
     paths : sequence of pathlib.Path
     topics : Topics
     description : str
-        Of the robot; empty: that of the first recording.
+        Robot description; empty: that of the first recording.
     read : callable
-        Takes the reader and the description.
+        Called with the reader and the description.
 
     Returns
     -------
     tuple of str and list
-        Description, and what was read of each.
+        Description, and the result for each recording.
     """
     out = []
     for path in paths:
@@ -72,7 +72,7 @@ def _described(recording: RecordingReader) -> str:
 
 
 def _watched(recording: RecordingReader) -> Iterator[Chunk]:
-    """Yield the chunks of a recording with a progress bar, where standard error is a terminal."""
+    """Yield the chunks of a recording, with a progress bar if standard error is a terminal."""
     console = Console(stderr=True)
     yield from track(
         recording.chunks(),
@@ -85,7 +85,7 @@ def _watched(recording: RecordingReader) -> Iterator[Chunk]:
 
 
 class _Layout:
-    """Samples of one layout of joint states that can be used, and what they have in common."""
+    """Usable samples of one layout of joint states, and their statistics."""
 
     def __init__(self, names: tuple[str, ...], known: Sequence[str]) -> None:
         self.joints = tuple(dict.fromkeys(name for name in known if name in names))
@@ -94,12 +94,12 @@ class _Layout:
         self._newest = np.iinfo(np.int64).min
         zero = np.zeros(len(self.joints))
         self.complete, self.moving = zero == 0.0, zero != 0.0
-        # Of positions and of what was measured.
+        # Of positions and measured values.
         self.least: FloatArray = np.array(np.inf)
         self.most: FloatArray = np.array(-np.inf)
 
     def usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
-        """Return those with an effort, finite positions and a later stamp than all before."""
+        """Return samples with an effort, finite positions and a stamp later than all before."""
         batch = batch.select(np.asarray(~np.isnan(batch.effort).all(axis=1)))
         batch = batch.select_joints([batch.names.index(name) for name in self.joints])
         self.heard += len(batch.stamps)
@@ -113,7 +113,7 @@ class _Layout:
         return SynchronizedBatch(self.joints, '', batch.stamps[used], q, qd, effort)
 
     def note(self, batch: SynchronizedBatch) -> None:
-        """Learn when samples were, and how far they went."""
+        """Record stamps and ranges of samples."""
         self.stamps.append(batch.stamps)
         self.complete &= np.isfinite(batch.velocity).all(axis=0)
         self.moving |= (batch.velocity != 0.0).any(axis=0)
@@ -124,9 +124,9 @@ class _Layout:
     def recorded(
         self, source: str, read: Callable[[], Iterator[SynchronizedBatch]]
     ) -> StreamedRecording:
-        """Return what is read again, without velocities of a joint that has none.
+        """Return a recording that is read again, without incomplete or missing velocities.
 
-        Nor of one whose velocities are all zero although it moves.
+        They also count as missing if all are zero although the joint moves.
         """
         joints, k = self.joints, len(self.joints)
         way = self.most - self.least
@@ -149,18 +149,18 @@ class _Layout:
 
 
 def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRecording:
-    """Go through the joint states that have most of the known joints, with a progress bar.
+    """Scan the joint states with the most known joints, with a progress bar.
 
     Parameters
     ----------
     recording : RecordingReader
     known : sequence of str
-        Joints of the robot description; others are left out.
+        Joints of the robot description; other joints are ignored.
 
     Raises
     ------
     RecordingError
-        If there is none that can be used.
+        If no joint state is usable.
     """
     path, dropped = recording.path, Counter[str]()
     reader = JointStateReader(dropped, recording.decoder(JOINT_STATE))
@@ -210,9 +210,9 @@ def read_base_wrenches(
     ----------
     recording : RecordingReader
     joints : sequence of str
-        Of the arm, in its order.
+        Joints of the arm, in its order.
     frame : str
-        Of the sensor; empty: as the messages say.
+        Frame of the sensor; empty: that of the messages.
     convention : str
         A key of `CONVENTIONS`; the load is the arm.
 
@@ -224,7 +224,7 @@ def read_base_wrenches(
     Raises
     ------
     RecordingError
-        If no sample could be used.
+        If no sample is usable.
     """
     path, dropped = recording.path, Counter[str]()
     heard: set[str] = set()
@@ -248,7 +248,7 @@ def read_base_wrenches(
         columns = [batch.names.index(name) for name in joints]
         q, qd = batch.position[:, columns], batch.velocity[:, columns]
         known = np.asarray(np.isfinite(np.hstack([q, batch.wrench])).all(axis=1))
-        # The sign turns it into what the load exerts on the sensor, which exerts the opposite.
+        # The sign gives the wrench of the load on the sensor; the sensor exerts the opposite.
         wrench = -CONVENTIONS[convention] * batch.wrench
         own = SynchronizedBatch(tuple(joints), '', batch.stamps, q, qd, wrench)
         return own.select(known) if known.any() else None

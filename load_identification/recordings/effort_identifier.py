@@ -26,7 +26,7 @@ from load_identification.recordings.reader import JOINT_STATE, Chunk, RecordingR
 
 
 class EffortIdentifier(Identifier):
-    """Joint or leg states with efforts, in place of a wrist sensor.
+    """Identify from joint or leg states with efforts, without a wrist sensor.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class EffortIdentifier(Identifier):
     parameters : Parameters
     stage : EffortFilter or HexapodFilter
     front : callable
-        From joint states to samples, by the stage.
+        Converts joint states to samples by the stage.
     joints : sequence of str
-        That must be in the recording.
+        Joints that must be in the recording.
     observer : Observer, optional
-        Told of everything that goes through.
+        Receives everything that passes.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class EffortIdentifier(Identifier):
         self._reader = JointStateReader(self._counted, recording.decoder(JOINT_STATE))
 
     def update(self, chunk: Chunk) -> None:
-        """Carry the messages of a chunk through all stages."""
+        """Process the messages of a chunk through all stages."""
         for batch in self._reader.read_efforts(chunk.joint_states):
             self._joints.update(batch.names)
             samples = self._front(batch)
@@ -65,16 +65,16 @@ class EffortIdentifier(Identifier):
 
     @property
     def dropped(self) -> Counter[str]:
-        """Samples that the front has dropped, by reason."""
+        """Samples dropped by the front, by reason."""
         return self._stage.dropped
 
     @property
     def needed(self) -> Sequence[str]:
-        """Joints without which nothing can be identified."""
+        """Joints required for identification."""
         return self._needed
 
     def lacking(self, dropped: Counter[str]) -> str:
-        """Return why no sample could be used, though all joints are there."""
+        """Return why no sample was usable although all joints are present."""
         return f'waiting for {self._stage.waiting_for}'
 
 

@@ -1,4 +1,4 @@
-"""The pipeline on a recording, as fast as it goes."""
+"""Run the pipeline on a recording, as fast as possible."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Identification:
-    """What came of a recording.
+    """Result of identifying the payload in a recording.
 
     Attributes
     ----------
     estimate : PayloadEstimate
     sign : float
-        From on_sensor to the convention of the raw wrench, in which the offset is given.
+        Converts on_sensor to the convention of the raw wrench, in which the offset is given.
     start : int
-        Stamp of the first sample; after a jump back, of the first since [ns].
+        Stamp of the first sample, or of the first one after a jump back [ns].
     used : int
-        Filtered samples used.
+        Number of filtered samples used.
     dropped : collections.Counter
         Samples dropped, by reason.
     absent_channels : tuple of str
-        Wrench channels that showed nothing.
+        Wrench channels without a signal.
     events : tuple of Event
-        What happened to the load or the sensor, as far as samples tell; the last ones.
+        The last detected changes of load or sensor.
     remarks : tuple of str
-        A delay between the streams, and what motion would have helped.
+        A delay between the streams, and advice on motion that would have helped.
     parameters : Parameters
-        As they hold behind what weighs.
+        Parameters valid for the kind of sensing used.
     """
 
     estimate: PayloadEstimate
@@ -81,7 +81,7 @@ class Identification:
 
     @property
     def offset_known(self) -> BoolArray:
-        """Which offsets anything is known of, (6,)."""
+        """Whether each offset is known, (6,)."""
         return self.offset_std < UNKNOWN_STD
 
     def estimate_file(self) -> str:
@@ -108,7 +108,7 @@ class Identifier(ABC):
     ----------
     parameters : Parameters
     observer : Observer, optional
-        Told of everything that goes through.
+        Receives everything that passes.
     """
 
     def __init__(self, parameters: Parameters, observer: Observer | None = None) -> None:
@@ -121,25 +121,25 @@ class Identifier(ABC):
 
     @abstractmethod
     def update(self, chunk: Chunk) -> None:
-        """Carry the messages of a chunk through all stages."""
+        """Process the messages of a chunk through all stages."""
 
     @property
     @abstractmethod
     def dropped(self) -> Counter[str]:
-        """Samples that the front has dropped, by reason."""
+        """Samples dropped by the front, by reason."""
 
     @abstractmethod
     def lacking(self, dropped: Counter[str]) -> str:
-        """Return why no sample could be used, though all joints are there."""
+        """Return why no sample was usable although all joints are present."""
 
     @property
     @abstractmethod
     def needed(self) -> Sequence[str]:
-        """Joints without which nothing can be identified."""
+        """Joints required for identification."""
 
     @property
     def absent_channels(self) -> tuple[str, ...]:
-        """Wrench channels that showed nothing."""
+        """Wrench channels without a signal."""
         return ()
 
     def _note_time(self, stamps: IntArray) -> None:
@@ -148,12 +148,12 @@ class Identifier(ABC):
         self._newest = int(stamps[-1])
 
     def result(self) -> Identification:
-        """Return what has been found.
+        """Return the result.
 
         Raises
         ------
         RecordingError
-            If no sample could be used.
+            If no sample was usable.
         """
         estimator = self._payload.estimator
         estimate = estimator.estimate()
@@ -187,14 +187,14 @@ class Identifier(ABC):
 
 
 class WristIdentifier(Identifier):
-    """An arm with a wrist sensor.
+    """Identify from an arm with a wrist sensor.
 
     Parameters
     ----------
     recording : RecordingReader
     parameters : Parameters
     observer : Observer, optional
-        Told of everything that goes through.
+        Receives everything that passes.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class WristIdentifier(Identifier):
     ) -> None:
         super().__init__(parameters, observer)
         self._description = parameters.robot_description or recording.description()
-        # On which a sensor frame may hang that is not in the description.
+        # They may attach a sensor frame that is not in the description.
         self._transforms: Sequence[Any] = recording.static_transforms()
         self._front = WristFront(
             settings.synchronizer(parameters), settings.motion_filter(parameters)
@@ -215,7 +215,7 @@ class WristIdentifier(Identifier):
             self._use_frame(parameters.sensor_frame)
 
     def update(self, chunk: Chunk) -> None:
-        """Carry the messages of a chunk through all stages."""
+        """Process the messages of a chunk through all stages."""
         joints = list(self._joint_reader.read(chunk.joint_states))
         wrenches = list(self._wrench_reader.read(chunk.wrenches))
         for batch in joints:
@@ -238,22 +238,22 @@ class WristIdentifier(Identifier):
 
     @property
     def dropped(self) -> Counter[str]:
-        """Samples that the front has dropped, by reason."""
+        """Samples dropped by the front, by reason."""
         return self._front.dropped
 
     @property
     def needed(self) -> Sequence[str]:
-        """Joints without which nothing can be identified."""
+        """Joints required for identification."""
         robot = self._front.motion_filter.robot
         return robot.joints if robot is not None else ()
 
     @property
     def absent_channels(self) -> tuple[str, ...]:
-        """Wrench channels that showed nothing."""
+        """Wrench channels without a signal."""
         return self._front.motion_filter.absent_channels
 
     def lacking(self, dropped: Counter[str]) -> str:
-        """Return why no sample could be used, though all joints are there."""
+        """Return why no sample was usable although all joints are present."""
         if dropped:
             return f'dropped {in_words(dropped)}; see docs/interface.md'
         window = 2 * self._front.motion_filter.delay
@@ -276,15 +276,15 @@ def identify(
     recording : RecordingReader
     parameters : Parameters
     chunk_length : float
-        How much of the recording goes through the stages at once [s].
+        Length of the recording processed at once [s].
     progress : function of an int
-        Called with the number of messages done since the last time.
+        Called with the number of messages processed since its last call.
     observer : Observer, optional
-        Told of everything that goes through.
+        Receives everything that passes.
     mechanism : pathlib.Path, optional
-        Geometry file of a parallel machine, in place of an arm with a wrist sensor.
+        Geometry file of a parallel machine, instead of an arm with a wrist sensor.
     arm_model : pathlib.Path, optional
-        File of an identified arm, which weighs with its joints.
+        File of an identified arm that weighs with its joints.
 
     Raises
     ------
@@ -295,7 +295,7 @@ def identify(
     if mechanism is None and arm_model is None:
         identifier = WristIdentifier(recording, parameters, observer)
     else:
-        # Not above: an arm with a wrist sensor needs nothing of it.
+        # Imported here because an arm with a wrist sensor does not need it.
         from load_identification.recordings import effort_identifier as efforts
 
         if mechanism is not None:

@@ -1,4 +1,4 @@
-"""A planned path as trajectory_msgs/JointTrajectory: as YAML, and as a rosbag2 recording."""
+"""Write a planned path as trajectory_msgs/JointTrajectory, in YAML or as a rosbag2 recording."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from load_identification.typing_aliases import FloatArray
 MESSAGE = 'trajectory_msgs/msg/JointTrajectory'
 
 POINT_RATE = 25.0
-"""Points per second: with position, velocity and acceleration the controller interpolates by
-polynomials of fifth order, which at 2 Hz is off by 3e-7 of the amplitude [Hz]."""
+"""Points per second. From position, velocity and acceleration the controller interpolates with
+quintic polynomials; at 2 Hz, their error is 3e-7 of the amplitude [Hz]."""
 
 
 def trajectory_fields(joints: tuple[str, ...], path: Piece, approach: float) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def trajectory_fields(joints: tuple[str, ...], path: Piece, approach: float) -> 
     joints : tuple of J str
     path : Piece
     approach : float
-        Time the controller has to come to the first point from wherever the arm stands [s].
+        Time for the controller to reach the first point from the arm's present pose [s].
     """
     times = np.linspace(0.0, path.duration, int(np.ceil(path.duration * POINT_RATE)) + 1)
     motion = path.sample(times)
@@ -46,13 +46,13 @@ def trajectory_fields(joints: tuple[str, ...], path: Piece, approach: float) -> 
                 'time_from_start': {'sec': sec, 'nanosec': nanosec},
             }
         )
-    # A stamp of zero: the controller begins when the message comes.
+    # A stamp of zero makes the controller begin on arrival of the message.
     header = {'stamp': {'sec': 0, 'nanosec': 0}, 'frame_id': ''}
     return {'header': header, 'joint_names': list(joints), 'points': points}
 
 
 def _numbers(values: FloatArray) -> list[float]:
-    """Return numbers to a billionth: what is smaller is rounding, and no -0."""
+    """Return numbers rounded to a billionth, without -0; smaller digits are rounding errors."""
     return [round(float(value), 9) + 0.0 for value in values]
 
 
@@ -71,18 +71,18 @@ def write_yaml(path: FilePath, fields: dict[str, Any]) -> None:
 
 
 def _flow(value: Any) -> str:
-    """Write a value as YAML in one line; PyYAML takes a hundred times as long."""
+    """Return a value as YAML on one line; PyYAML takes a hundred times as long."""
     if isinstance(value, dict):
         return '{' + ', '.join(f'{key}: {_flow(item)}' for key, item in value.items()) + '}'
     if isinstance(value, list):
         return '[' + ', '.join(map(_flow, value)) + ']'
     text = repr(value)
-    # YAML 1.1 takes 1e-05 for a string: a float has to have its point.
+    # YAML 1.1 reads 1e-05 as a string: a float needs its decimal point.
     return text.replace('e', '.0e') if 'e' in text and '.' not in text else text
 
 
 def _serialized(fields: dict[str, Any]) -> bytes:
-    """Return the message in CDR, little endian; rclpy's own has an undefined rest behind it."""
+    """Return the message in CDR, little endian; rclpy's version ends with undefined bytes."""
     out = bytearray()
 
     def put(kind: str, *values: float) -> None:
@@ -113,14 +113,14 @@ def _serialized(fields: dict[str, Any]) -> bytes:
 
 
 def write_bag(path: FilePath, fields: dict[str, Any], topic: str) -> None:
-    """Write the message as the only one of a rosbag2 recording (mcap).
+    """Write the message alone to a rosbag2 recording (mcap).
 
     Raises
     ------
     ParameterError
         If the folder exists or cannot be written.
     NoRecordingLibraryError
-        Where neither rosbag2_py nor rosbags is installed.
+        If neither rosbag2_py nor rosbags is installed.
     """
     library = find_library()
     if path.exists():

@@ -1,4 +1,4 @@
-"""What opens and writes a recording: rosbag2_py on a robot, rosbags on a machine without ROS."""
+"""Open and write recordings by rosbag2_py on a robot, by rosbags on a machine without ROS."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, NamedTuple, Protocol
 from load_identification.errors import NoRecordingLibraryError
 
 MCAP_MAGIC = b'\x89MCAP0\r\n'
-"""The last bytes of an mcap file whose writer has come to its end."""
+"""Last bytes of an mcap file that its writer has completed."""
 
 LOGGERS = ('cpp', 'storage', 'storage_mcap', 'compression', 'compression_zstd')
 
 
 @dataclass(frozen=True)
 class Stream:
-    """A topic of a recording, by the names that rosbags gives to a connection's fields."""
+    """A topic of a recording; the fields have the names of rosbags' connections."""
 
     topic: str
     msgtype: str
@@ -27,7 +27,7 @@ class Stream:
 
 
 class Opened(Protocol):
-    """An open recording: what is used of rosbags' AnyReader.
+    """An open recording: the used part of rosbags' AnyReader.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Opened(Protocol):
     def duration(self) -> int: ...
 
     def messages(self, connections: Sequence[Any], /) -> Iterable[tuple[Any, int, bytes]]:
-        """Yield stream, time of recording [ns] and bytes of each message, by that time."""
+        """Yield stream, recording time [ns] and bytes of each message, ordered by time."""
 
     def deserialize(self, data: bytes, message_type: str, /) -> Any:
         """Return a message from its bytes."""
@@ -64,7 +64,7 @@ class Rosbag2:
         import rosbag2_py
         from rclpy.logging import LoggingSeverity, set_logger_level
 
-        for name in LOGGERS:  # They say what is raised, in more lines.
+        for name in LOGGERS:  # They repeat the exceptions in more lines.
             set_logger_level(f'rosbag2_{name}', LoggingSeverity.FATAL)
         self._path = str(path)
         self._kind: Any = rosbag2_py.SequentialReader
@@ -109,11 +109,11 @@ class Rosbag2:
         return deserialize_message(data, getattr(import_module(f'{package}.msg'), name))
 
     def close(self) -> None:
-        """Do nothing: each reading closes its own file."""
+        """Do nothing: each read closes its own file."""
 
 
 def _check_file(path: Path) -> None:
-    """Refuse a file that is missing, or lacks its end, which rosbag2_py does not mind."""
+    """Refuse a missing or incomplete file; rosbag2_py accepts an incomplete one."""
     if not path.exists():
         raise RuntimeError(f'{path} is missing')
     with path.open('rb') as file:
@@ -127,7 +127,7 @@ def open_by_rosbags(path: Path) -> Opened:
     from rosbags.highlevel import AnyReader
     from rosbags.typesys import Stores, get_typestore
 
-    # Recordings of before ROS 2 Iron say the names of their types only.
+    # Recordings from before ROS 2 Iron contain only the names of their types.
     reader = AnyReader([path], default_typestore=get_typestore(Stores.ROS2_JAZZY))
     reader.open()
     return reader
@@ -160,7 +160,7 @@ def write_by_rosbags(path: Path, topic: str, message_type: str, data: bytes) -> 
 
 
 class Library(NamedTuple):
-    """What opens a recording, and what writes one."""
+    """Functions that open and write a recording."""
 
     open: Callable[[Path], Opened]
     write: Callable[[Path, str, str, bytes], None]

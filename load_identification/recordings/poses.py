@@ -1,4 +1,4 @@
-"""Poses written down: a line of CSV for each, how the sensor lay and the wrench it read there."""
+"""Read poses from CSV: each line has the orientation of the sensor and its wrench there."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from load_identification.interface.files import LARGEST, FileError, read_text
 from load_identification.typing_aliases import FloatArray, IntArray
 
 QUATERNION = ('qx', 'qy', 'qz', 'qw')
-"""Columns of the rotation from the sensor's axes to those of the base."""
+"""Columns of the quaternion from the sensor's axes to those of the base."""
 
 STD = tuple(f'{channel}.std' for channel in CHANNELS)
 """Columns of the standard errors of the wrench."""
 
 MOST_TURNED = 4.0 * math.pi
-"""A joint position beyond this is in degrees [rad]."""
+"""A joint position larger than this must be in degrees [rad]."""
 
 UNIT = 0.01
-"""By which the length of a quaternion may differ from 1 [-]."""
+"""Largest deviation of a quaternion's length from 1 [-]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,15 +35,15 @@ class Poses:
     Attributes
     ----------
     joints : tuple of str
-        The J columns of joint positions; none where rotations are given.
+        The J columns of joint positions; empty if rotations are given.
     position : (n, J) array
         [rad or m].
     rotation : (n, 3, 3) array
-        From S to the base; (0, 3, 3) where joint positions are given.
+        From S to the base; (0, 3, 3) if joint positions are given.
     wrench, std : (n, 6) arrays
-        As the file has them: readings and their standard errors; NaN where it has none [N, N m].
+        Readings and their standard errors as in the file; NaN if absent [N, N m].
     lines : (n,) int array
-        Where each stands in the file.
+        Line number of each pose in the file.
     """
 
     joints: tuple[str, ...]
@@ -57,14 +57,14 @@ class Poses:
 def read_poses(path: Path) -> Poses:
     """Read a file of poses.
 
-    Its first line names the columns: `fx,fy,fz,tx,ty,tz` (those that the sensor has), with or
-    without `fx.std` and so on, and either `qx,qy,qz,qw` or the names of joints. Empty lines and
-    such as begin with # do not count.
+    The first line names the columns: `fx,fy,fz,tx,ty,tz` (those that the sensor has), optionally
+    `fx.std` and so on, and either `qx,qy,qz,qw` or the names of joints. Empty lines and lines that
+    begin with # are ignored.
 
     Raises
     ------
     RecordingError
-        Where it cannot be used; with the line, the column and the value.
+        If the file is unusable; the text has the line, the column and the value.
     """
     try:
         text = read_text(path)
@@ -100,7 +100,7 @@ def read_poses(path: Path) -> Poses:
 
 
 def _check_names(path: Path, names: list[str]) -> None:
-    """Refuse columns that do not make poses."""
+    """Refuse columns that do not define poses."""
     where = f'{path}, column names'
     if len(names) == 1:
         raise RecordingError(f'{where}: {names[0]!r} has no comma; columns are parted by commas')
@@ -153,7 +153,7 @@ def _number(cell: str, name: str, where: str) -> float:
 
 
 def _rotations(path: Path, lines: IntArray, quaternions: FloatArray) -> FloatArray:
-    """Return the matrices (n, 3, 3) of quaternions x y z w (n, 4); none of none."""
+    """Return the rotation matrices (n, 3, 3) of quaternions x y z w (n, 4); empty if none."""
     if not quaternions.size:
         return np.empty((0, 3, 3))
     length = np.linalg.norm(quaternions, axis=1)

@@ -1,4 +1,4 @@
-"""Joint states, wrenches and the robot description out of a rosbag2 recording."""
+"""Read joint states, wrenches and the robot description from a rosbag2 recording."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DESCRIPTION = 'std_msgs/msg/String'
 TRANSFORMS = 'tf2_msgs/msg/TFMessage'
 
 SUFFIXES = ('.mcap', '.db3')
-"""Of files that are a recording by themselves."""
+"""Suffixes of files that are complete recordings."""
 
 CHUNK = 0.5
-"""Length of a chunk [s]: shorter than the synchronizer lets one input wait for the other."""
+"""Length of a chunk [s]: shorter than the time that the synchronizer waits for either input."""
 
 MOST_MESSAGES = 4096
-"""In a chunk, so that memory stays bounded whatever the times in a recording are."""
+"""Most messages per chunk: memory stays bounded for any times in a recording."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Topics:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Serialized messages of a short time, each list in the order of recording."""
+    """Serialized messages of a short time, in order of recording per topic."""
 
     joint_states: list[bytes] = field(default_factory=list)
     wrenches: list[bytes] = field(default_factory=list)
@@ -49,16 +49,16 @@ class Chunk:
 
 
 class RecordingReader:
-    """Reads the three topics of an open recording; see `open_recording`.
+    """Read the three topics of an open recording; see `open_recording`.
 
     Attributes
     ----------
     path : pathlib.Path
     topics : Topics
     joint_states, wrenches : int
-        Messages on these topics.
+        Numbers of messages on these topics.
     duration : float
-        From the first to the last message of any topic, by the time of recording [s].
+        From the first to the last message of any topic, by recording time [s].
     """
 
     def __init__(self, path: Path, topics: Topics, reader: Opened) -> None:
@@ -95,7 +95,7 @@ class RecordingReader:
         return str(texts.pop())
 
     def static_transforms(self) -> list[Any]:
-        """Return the transforms on /tf_static, none where the recording does not have it."""
+        """Return the transforms on /tf_static, none if the recording lacks that topic."""
         streams = [
             c
             for c in self._reader.connections
@@ -106,17 +106,17 @@ class RecordingReader:
         return [t for message in self._messages(streams) for t in message.transforms]
 
     def chunks(self, length: float = CHUNK) -> Iterator[Chunk]:
-        """Yield joint states and wrenches in the order of recording, a short time at once.
+        """Yield joint states and wrenches in order of recording, in chunks of a short time.
 
         Parameters
         ----------
         length : float
-            [s].
+            Length of a chunk [s].
 
         Raises
         ------
         RecordingError
-            Where the recording turns out to be damaged.
+            If the recording is damaged.
         """
         chunk, end, count = Chunk(), 0, 0
         wrench, span = self.topics.wrench, round(1e9 * length)
@@ -132,9 +132,9 @@ class RecordingReader:
             yield chunk
 
     def decoder(self, message_type: str) -> Callable[[bytes], Any]:
-        """Return what makes a message of a type from its bytes.
+        """Return a function that decodes the bytes of a message of one type.
 
-        It raises RecordingError where they are damaged.
+        It raises RecordingError if they are damaged.
         """
 
         def decode(data: bytes) -> Any:
@@ -144,13 +144,13 @@ class RecordingReader:
         return decode
 
     def _serialized(self, streams: list[Stream]) -> Iterator[tuple[str, int, bytes]]:
-        """Yield topic, time of recording [ns] and bytes of each message."""
+        """Yield topic, recording time [ns] and bytes of each message."""
         missing = sum(stream.msgcount for stream in streams)
         with _explained(self.path):
             for stream, time, data in self._reader.messages(streams):
                 missing -= 1
                 yield stream.topic, time, data
-            # What is damaged within is passed over by both libraries.
+            # Both libraries skip damaged parts silently.
             if missing > 0:
                 raise RuntimeError(f'{missing} messages are missing')
 
@@ -163,7 +163,7 @@ class RecordingReader:
         return sum(c.msgcount for c in self._reader.connections if c.topic == topic)
 
     def _connections(self, topic: str, message_type: str, option: str) -> list[Stream]:
-        """Return what carries a topic, having checked that it is there and of its type."""
+        """Return the streams of a topic; refuse one that is missing, empty or of a wrong type."""
         found = [c for c in self._reader.connections if c.topic == topic]
         wrong = [c.msgtype for c in found if c.msgtype != message_type]
         if found and not wrong:
@@ -192,7 +192,7 @@ def open_recording(path: Path, topics: Topics) -> Iterator[RecordingReader]:
     Raises
     ------
     RecordingError
-        If it is no recording, is damaged, or lacks a topic.
+        If it is not a recording, is damaged, or lacks a topic.
     """
     library = find_library()
     _check_path(path)
@@ -205,7 +205,7 @@ def open_recording(path: Path, topics: Topics) -> Iterator[RecordingReader]:
 
 
 def _check_path(path: Path) -> None:
-    """Refuse at once what cannot be a recording."""
+    """Refuse a path that cannot be a recording."""
     if not path.exists():
         raise RecordingError(f'recording {path} does not exist')
     if path.is_dir():
@@ -225,14 +225,14 @@ def _check_path(path: Path) -> None:
 
 @contextlib.contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turn whatever the library raises into one error of this package."""
+    """Convert every exception of the library to one error of this package."""
     try:
         yield
     except OSError as error:
         raise RecordingError(
             f'recording {path} cannot be read: {error.strerror or error}'
         ) from error
-    # A damaged file leads the library and the decoders below it into errors of any kind.
+    # A damaged file causes errors of any kind in the library and its decoders.
     except Exception as error:
         reason = textwrap.shorten(str(error) or type(error).__name__, 150)
         raise RecordingError(
@@ -241,7 +241,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _repair(path: Path) -> str:
-    """Return in words what saves the rest of a recording whose writer was killed."""
+    """Return in words how to recover a recording whose writer was killed."""
     files = sorted(f for f in path.iterdir() if f.suffix in SUFFIXES) if path.is_dir() else [path]
     mcap = [f for f in files if f.suffix == '.mcap']
     if mcap:

@@ -1,4 +1,4 @@
-"""The payload from poses at rest, minutes apart, a single average of the wrench in each."""
+"""Identify the payload from poses at rest, minutes apart, with one average wrench per pose."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ from load_identification.recordings.poses import Poses, read_poses
 from load_identification.typing_aliases import FloatArray
 
 APART_NS = 10_000_000_000
-"""From one pose to the next, for what is learned every ten seconds and fades in a hundred [ns]."""
+"""Time step between poses in the estimator, whose errors are learned every ten seconds and fade in
+a hundred [ns]."""
 
 APART = 120.0
-"""From one pose to the next: so long the offset may have wandered [s]."""
+"""Time between poses over which the offset may drift [s]."""
 
 NOISIER = (3.0, 9.0, 27.0)
-"""Than expected, averages of the wrench may be [-]."""
+"""Factors by which the wrench averages may be noisier than expected [-]."""
 
 IN_SECONDS = re.compile(r' in (\d+) s\b')
-"""In words of the estimator."""
+"""Matches durations in messages of the estimator."""
 
 STANDS_OUT = 5.0
-"""A pose that deviates by so many times what the others do is worth a word [-]."""
+"""Deviation at which a pose is reported, in units of the other poses' deviation [-]."""
 
 
 def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identification:
@@ -46,15 +47,14 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
     ----------
     path : pathlib.Path
     parameters : Parameters
-        `robot_description` and `sensor_frame` where the file has joint positions.
+        `robot_description` and `sensor_frame` are needed if the file has joint positions.
     in_base : bool
-        Whether the wrench is given in the axes of the base (about the sensor's origin in any
-        case).
+        Whether the wrench is in the axes of the base (about the sensor's origin in either case).
 
     Raises
     ------
     LoadIdentificationError
-        If file or description cannot be used.
+        If the file or the description is unusable.
     """
     poses = read_poses(path)
     motion, robot, position = _motion(path, poses, parameters)
@@ -85,7 +85,7 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
         joint_motion=np.stack([position, *np.zeros((2, *position.shape))], axis=1),
         robot=robot,
     )
-    # One arm, one load, one sensor: what is wrong with them stays.
+    # All poses have the same arm, load and sensor: their systematic errors are constant.
     lasting = settings.estimator_settings(parameters)
     longer = float(np.sqrt(APART / (1e-9 * APART_NS)))
     lasting = replace(
@@ -100,14 +100,14 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
 
 
 def _likeliest(settings: EstimatorSettings, batch: FilteredBatch) -> PayloadEstimator:
-    """Estimate with the drift and the noise under which the poses are likeliest.
+    """Estimate with the offset drift and the noise level that maximise the likelihood.
 
-    There are no samples by whose scatter to tell whether it is noise or the offset that wanders.
+    With one average per pose, no scatter of samples separates noise from offset drift.
     """
     steady = replace(settings, force_drift=0.0, torque_drift=0.0)
     best = _estimated(steady, batch)
     if best.misfit.suspicion:
-        # Nothing is claimed: what errors of the cell would make of it says most.
+        # Nothing is claimed: the estimate with the cell's errors is the most informative.
         return best
     best = _likelier(best, _estimated(settings, batch))
     for times in NOISIER:
@@ -133,7 +133,7 @@ def _estimated(settings: EstimatorSettings, batch: FilteredBatch) -> PayloadEsti
 def _motion(
     path: Path, poses: Poses, parameters: Parameters
 ) -> tuple[FrameMotion, Robot | None, FloatArray]:
-    """Return how the sensor lies in each pose, and the robot and its joints if they say it."""
+    """Return the sensor's motion in each pose, and robot and joint positions if given."""
     described = parameters.robot_description
     if poses.rotation.size:
         gravity, still = np.array(parameters.gravity), np.zeros((len(poses.lines), 3))
@@ -163,7 +163,7 @@ def _motion(
 
 
 def _whitening(poses: Poses, parameters: Parameters) -> FloatArray:
-    """Return the expected noise over the standard errors, (n, 6, 6); (n, 0, 0) without these."""
+    """Return expected noise over standard error, (n, 6, 6); (n, 0, 0) without standard errors."""
     if np.isnan(poses.std).all():
         return np.empty((len(poses.lines), 0, 0))
     expected = np.repeat([parameters.force_noise, parameters.torque_noise], 3)
@@ -195,11 +195,11 @@ def _result(
     found, turned = _cause(estimator, batch, gravity)
     cause = _in_poses(found)
     if turned:
-        # They are all round: what they leave is in the way.
+        # The poses cover all directions: the residuals are what prevents identification.
         off = f'the poses deviate by {residual_rms[0]:.2g} N from any payload; was it touched?'
         reasons = [words.replace(TURN, off) for words in reasons]
     if cause:
-        # What the errors of the cell make of it is not so, nor are its numbers.
+        # The estimate relies on the cell's errors, which do not explain the poses: withhold it.
         identified, reasons, warnings, calibration = np.zeros(10, dtype=bool), [cause], (), {}
     elif words := _outlier(left, poses):
         warnings += (words,)
@@ -222,7 +222,7 @@ def _result(
 
 
 def _in_poses(words: str) -> str:
-    """Return words of the estimator with poses in place of the seconds given to each."""
+    """Return words of the estimator with poses instead of the seconds assigned to each."""
     return IN_SECONDS.sub(
         lambda seconds: f' in {round(1e9 * float(seconds[1]) / APART_NS)} poses', words
     )
@@ -231,9 +231,9 @@ def _in_poses(words: str) -> str:
 def _cause(
     estimator: PayloadEstimator, batch: FilteredBatch, gravity: FloatArray
 ) -> tuple[str, bool]:
-    """Return in words why no payload explains the poses, and whether they are all round.
+    """Return in words why no payload explains the poses, and whether they cover all directions.
 
-    Empty where one does or nothing does.
+    The words are empty if a payload explains them or if no cause is found.
     """
     samples = complete(batch)
     if not len(samples.stamps):
@@ -246,7 +246,7 @@ def _cause(
 
 
 def _outlier(left: FloatArray, poses: Poses) -> str:
-    """Return in words which pose deviates most, where it is no more one of them."""
+    """Return in words which pose is an outlier, empty if none is."""
     size = np.linalg.norm(left[:, :3], axis=1)
     k = int(np.argmax(size))
     others = np.sqrt(np.mean(np.delete(size, k) ** 2)) if len(size) > 3 else np.inf

@@ -1,1 +1,1 @@
-"""Figures, tables and the page."""
+"""Figures, tables and the HTML page of a report."""

@@ -28,16 +28,16 @@ PREDICTION, PARAMETERS, SINGULAR_VALUES = (
 )
 
 HIGHEST = 12.0
-"""Of the figure of parameters [in]."""
+"""Largest height of the figure of parameters [in]."""
 
 
 def write_figures(folder: Path, estimate: ArmEstimate, prediction: Prediction) -> list[Path]:
-    """Draw all figures into a folder that exists, and return their paths.
+    """Draw all figures into an existing folder and return their paths.
 
     Raises
     ------
     ParameterError
-        If one cannot be written.
+        If a figure cannot be written.
     """
     try:
         draw_prediction(folder / PREDICTION, prediction)
@@ -49,7 +49,7 @@ def write_figures(folder: Path, estimate: ArmEstimate, prediction: Prediction) -
 
 
 def draw_prediction(path: Path, prediction: Prediction) -> None:
-    """Draw what was measured, what was predicted, and what is left, channel by channel."""
+    """Draw measured and predicted values and their difference, channel by channel."""
     count = len(prediction.channels)
     with new_figure(10.0, 1.0 + 1.35 * count) as figure:
         axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
@@ -78,7 +78,7 @@ def draw_prediction(path: Path, prediction: Prediction) -> None:
 
 
 def draw_parameters(path: Path, estimate: ArmEstimate) -> None:
-    """Draw the combinations with their 95 % intervals, one panel for each unit."""
+    """Draw the combinations with their 95 % intervals, one panel per unit."""
     kept = estimate.base.independent
     present = {estimate.model.units[i] for i in kept}
     units = [unit for unit in dict.fromkeys(estimate.model.units) if unit in present]
@@ -120,7 +120,7 @@ def _draw_panel(ax: Axes, estimate: ArmEstimate, panel: list[int]) -> None:
 
 
 def draw_singular_values(path: Path, estimate: ArmEstimate) -> None:
-    """Draw the singular values of the rows, as shares of the largest."""
+    """Draw the singular values of the rows as shares of the largest."""
     shares = estimate.singular_values / estimate.singular_values[0]
     with new_figure(7.0, 3.4) as figure:
         ax = figure.subplots()

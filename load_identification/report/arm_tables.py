@@ -1,4 +1,4 @@
-"""Tables of an identified arm for a person to read."""
+"""Printed tables of an identified arm."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from load_identification.arm.dynamics.rows import Model
 from load_identification.report.tables import decimals
 
 ROUNDING = 1e-9
-"""Nothing of an arm is as small [SI units]."""
+"""Smaller magnitudes are rounding errors, as no quantity of an arm is as small [SI units]."""
 
 
 def link_table(estimate: ArmEstimate) -> Table:
-    """Make the table of every link's ten parameters, in SI units."""
+    """Make the table of all links' ten parameters, in SI units."""
     table = _table('parameter', ('nominal', 'written', 'estimate', '± 95 %'))
     return _filled(table, estimate, range(10 * len(estimate.model.arm.joints)), 10, nominal=True)
 
 
 def other_table(estimate: ArmEstimate) -> Table:
-    """Make the table of all other parameters: friction and offsets, in SI units."""
+    """Make the table of all other parameters, friction and offsets, in SI units."""
     first, joints = 10 * len(estimate.model.arm.joints), len(estimate.model.arm.joints)
     others = range(first, len(estimate.names))
     table = _table('parameter', ('written', 'estimate', '± 95 %'))
@@ -35,7 +35,7 @@ def other_table(estimate: ArmEstimate) -> Table:
 def _filled(
     table: Table, estimate: ArmEstimate, parameters: Sequence[int], section: int, nominal: bool
 ) -> Table:
-    """Add a row for each of some parameters, with a line after every section."""
+    """Add a row per parameter and a line after every section."""
     table.add_column('unit', no_wrap=True)
     table.add_column('determined', min_width=len(IDENTIFIABLE))
     number = {row: str(k) for k, row in enumerate(estimate.combined, start=1)}
@@ -58,7 +58,7 @@ def _filled(
 
 
 def gain_table(model: Model, gains: DriveGains, excess: float) -> Table:
-    """Make the table of drive gains, their intervals widened as those of the arm model are."""
+    """Make the table of drive gains, their intervals widened as those of the arm model."""
     table = _table('joint', ('gain', '± 95 %', '%'))
     table.add_column('unit', no_wrap=True)
     half = NORMAL_95 * np.sqrt(excess) * gains.std
@@ -71,13 +71,13 @@ def gain_table(model: Model, gains: DriveGains, excess: float) -> Table:
 
 
 def center_of_load(gains: DriveGains, excess: float) -> str:
-    """Write the centre of mass of the load that showed the gains, each component ± 95 % [m]."""
+    """Return the centre of mass of the load that revealed the gains, components ± 95 % [m]."""
     mass, *moment = zip(gains.load[:4], np.sqrt(excess) * gains.load_std[:4], strict=True)
     return ', '.join(' ± '.join(filter(None, _value(c / mass[0], s / mass[0]))) for c, s in moment)
 
 
 def combination_table(estimate: ArmEstimate) -> Table:
-    """Make the table of the combinations that measurements tell, in SI units."""
+    """Make the table of the combinations that the data determine, in SI units."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column('no.', justify='right', no_wrap=True)
     table.add_column('combination')
@@ -136,7 +136,7 @@ def _three(value: float) -> str:
 
 
 def _value(value: float, std: float) -> list[str]:
-    """Return a value and half of its interval; of what is not determined, that."""
+    """Return a value and half of its interval, or the words for one that is not determined."""
     if not np.isfinite(std):
         return ['not determined', '']
     half = NORMAL_95 * std

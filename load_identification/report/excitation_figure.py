@@ -1,4 +1,4 @@
-"""The picture of a planned motion."""
+"""The figure of a planned motion."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ JOINT_COLOURS = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, BLACK, GREY)
 KIND_COLOURS = {INERTIAL: BLUE, CENTRIFUGAL: ORANGE, COUPLING: GREEN, GRAVITY: PURPLE}
 
 WIDTH, ROW, MARGIN = 11.0, 0.95, 1.2
-"""Of the figure, of a joint's row, and of what is above and below them [in]."""
+"""Width of the figure, height of a joint's row, and height above and below the rows [in]."""
 
 SCENE = 3.6
-"""Height of the poses [in]."""
+"""Height of the panels with poses [in]."""
 
 POSES, MOST_POSES = 10, 4000
-"""Drawn of the arm, and of the way of its end."""
+"""Numbers of drawn poses of the arm, and of drawn points on the path of its end."""
 
 MOST_POINTS = 6000
-"""Of a line: more are not seen."""
+"""Most points of a line: more would be invisible."""
 
 
 def excitation_figure(planned: Planned) -> Figure:
     """Draw poses of the arm, and position and velocity of each joint within its limits.
 
-    Experiments are coloured by what they excite.
+    The colour of an experiment shows what it excites.
     """
     times = np.linspace(0.0, planned.path.duration, len(planned.motion.position))
     step = max(1, len(times) // MOST_POINTS)
@@ -81,7 +81,7 @@ def excitation_figure(planned: Planned) -> Figure:
 
 
 def _draw_poses(figure: SubFigure, planned: Planned) -> None:
-    """Draw the arm at equal intervals, from the front and from above, over the floor."""
+    """Draw the arm at equal intervals, in front, side and top view, over the floor."""
     position = planned.motion.position
     lines = planned.arm.skeleton(position[:: 1 + len(position) // MOST_POSES])
     shown = np.linspace(0, len(lines) - 1, POSES).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What `plan_excitation` prints of a planned motion."""
+"""Tables that `plan_excitation` prints of a planned motion."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from load_identification.arm.planning.plan_file import ExperimentPlan, Planned
 from load_identification.motion.sines import Oscillation
 
 MOST_ROWS = 40
-"""Of experiments that are printed; all are in the file."""
+"""Most experiments that are printed; the file has all."""
 
 
 def summary(planned: Planned) -> str:
-    """Say in a few lines what was planned."""
+    """Return a summary of the plan in a few lines."""
     if planned.plan is None:
         what = 'Fourier motion of all joints'
         compared = 'best of those drawn'
@@ -33,7 +33,7 @@ def summary(planned: Planned) -> str:
 
 
 def joint_table(planned: Planned) -> Table:
-    """Make a table of what each joint does, and which part of its limits it uses."""
+    """Make a table of each joint's motion and the used share of its limits."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column('joint', overflow='fold')
     for heading in ('start', 'from', 'to', 'velocity', 'accel.', 'torque'):
@@ -64,7 +64,7 @@ def joint_table(planned: Planned) -> Table:
 
 
 def experiment_table(plan: ExperimentPlan) -> Table:
-    """Make a table of the experiments, in their order."""
+    """Make a table of the experiments in order."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ('begin', 'motion', 'driven', 'read at', 'amplitude', 'Hz', 's'):
         numeric = heading in ('begin', 'amplitude', 'Hz', 's')

@@ -1,4 +1,4 @@
-"""The report's figures of what the data tell: what was identified when, excitation, spectrum."""
+"""Figures of the information in the data: identification over time, excitation, spectrum."""
 
 from __future__ import annotations
 
@@ -34,16 +34,17 @@ from load_identification.report.style import (
 from load_identification.typing_aliases import FloatArray
 
 LENGTH = 0.1
-"""Length that makes first moments and inertias comparable with masses [m]."""
+"""Length scale that makes first moments and inertias comparable with masses [m]."""
 
 MAINS, MAINS_WIDTH = (50.0, 60.0), 0.6
-"""Frequencies of electric mains, and how near to a multiple of them a peak is theirs [Hz]."""
+"""Mains frequencies, and the largest distance of a mains peak from their multiples [Hz]."""
 
 UNKNOWN_DIRECTION = 1e3
-"""Of a direction, in units of 1 kg and `LENGTH`: as wide as the prior of a mass."""
+"""Standard deviation from which a direction counts as unknown, in units of 1 kg and `LENGTH`: as
+wide as the prior of a mass."""
 
 FREQUENCIES = [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
-"""Where the axis of frequencies has ticks [Hz]."""
+"""Ticks of the frequency axis [Hz]."""
 
 UNITS = np.array([1.0] + [LENGTH] * 3 + [LENGTH**2] * 6)
 PARAMETERS = (
@@ -65,14 +66,14 @@ ANOTHER_LOAD = tuple(
         EventKind.CLEAR_TOOL,
     )
 )
-"""Events after which what was identified before is no more."""
+"""Events that end earlier identifications."""
 
 LONGEST_PAUSE = 3.0
-"""What is claimed again within this time, and the same load, was not lost [s]."""
+"""A loss that ends within this time with the same load does not count [s]."""
 
 
 def identified_figure(recorder: Recorder, outcome: Outcome) -> Figure:
-    """Draw from when on each parameter was identified, and how its uncertainty shrank."""
+    """Draw since when each parameter has been identified, and its uncertainty over time."""
     seconds = seconds_of(recorder)
     with new_figure(11.0, 8.0) as figure:
         top, *rows = figure.subplots(4, 1, sharex=True, height_ratios=[1.7, 1.0, 1.0, 1.0])
@@ -117,17 +118,17 @@ def _draw_timeline(ax: Axes, recorder: Recorder) -> None:
 
 
 def _since(seconds: FloatArray, known: FloatArray, changes: Sequence[float] = ()) -> float:
-    """Return from when on a parameter was identified to the end; NaN where it was not.
+    """Return since when a parameter has been identified up to the end; NaN if it is not.
 
     Parameters
     ----------
     seconds : (n,) array
-        Of the estimates [s].
+        Times of the estimates [s].
     known : (n,) array
         Whether it was identified.
     changes : sequence of float
-        When the load changed, or was forgotten [s]. A loss of at most `LONGEST_PAUSE` without one
-        of them is that of a change that turned out to be none, or the offset's.
+        Times at which the load changed or was forgotten [s]. A loss of at most `LONGEST_PAUSE`
+        without one of them is due to an unconfirmed change or a change of the offset.
     """
     if not known[-1]:
         return np.nan
@@ -174,14 +175,15 @@ def _draw_uncertainty(
 
 
 def directions(snapshot: Snapshot) -> tuple[FloatArray, FloatArray]:
-    """Return the independent combinations of the ten parameters, the best known first.
+    """Return the independent combinations of the ten parameters, best determined first.
 
-    Eigenvectors of their covariance, offset unknown, in units of 1 kg and `LENGTH`.
+    They are the eigenvectors of their covariance with the offset unknown, in units of 1 kg and
+    `LENGTH`.
 
     Returns
     -------
     std : (10,) array
-        Standard deviation of each combination; NaN where the covariance is not known.
+        Standard deviation of each combination; NaN if the covariance is unknown.
     shares : (10, 10) array
         Row k: the share of each parameter in combination k; each row sums to one.
     """
@@ -193,17 +195,17 @@ def directions(snapshot: Snapshot) -> tuple[FloatArray, FloatArray]:
 
 
 def condition_number(snapshot: Snapshot) -> float:
-    """Return how many times worse the worst known direction is than the best.
+    """Return the ratio of standard deviations of the worst to the best determined direction.
 
-    That is the condition number of the weighted regressor in units of 1 kg and `LENGTH`. NaN
-    while nothing is known of some direction.
+    It is the condition number of the weighted regressor in units of 1 kg and `LENGTH`; NaN while
+    some direction is unknown.
     """
     std, _ = directions(snapshot)
     return float(std[-1] / std[0]) if 0.0 < std[-1] < UNKNOWN_DIRECTION else np.nan
 
 
 def excitation_figure(recorder: Recorder) -> Figure:
-    """Draw which directions carry information, what moved, and the condition number."""
+    """Draw the information per direction, the motion, and the condition number."""
     with new_figure(11.0, 8.6) as figure:
         parts: Any = figure.subfigures(2, 1, height_ratios=[1.5, 1.0])
         upper, lower = parts
@@ -268,7 +270,7 @@ def _draw_motion(axes: list[Axes], recorder: Recorder) -> None:
 
 
 def spectrum_figure(spectrum: Spectrum, cutoff: float | None) -> Figure:
-    """Draw the spectrum of the residuals of the raw wrench, its resonances marked."""
+    """Draw the spectrum of the raw wrench's residuals with its resonances marked."""
     with new_figure(11.0, 5.8) as figure:
         axes = figure.subplots(2, 1, sharex=True)
         for group, (ax, name, unit) in enumerate(
@@ -303,7 +305,7 @@ def _show_whole_decades(ax: Axes, density: FloatArray) -> None:
 
 
 def _kind(frequency: float) -> str:
-    """Tell what may vibrate at a frequency [Hz]."""
+    """Return in words a probable source of vibration at a frequency [Hz]."""
     off = min(abs(frequency - base * round(frequency / base)) for base in MAINS)
     return 'mains hum?' if frequency > MAINS[0] / 2 and off < MAINS_WIDTH else 'resonance'
 
@@ -312,7 +314,7 @@ def _label_lines(ax: Axes, spectrum: Spectrum, cutoff: float | None) -> None:
     lines = [(f, f'{_kind(f)} {f:.1f} Hz', VERMILLION) for f in spectrum.resonances]
     if cutoff is not None and cutoff < spectrum.frequency[-1]:
         lines.append((cutoff, f'cutoff {cutoff:g} Hz', GREY))
-    # One below the other, for they may stand close together.
+    # One below the other, because they may be close together.
     for k, (frequency, words, color) in enumerate(sorted(lines)):
         ax.annotate(
             words,

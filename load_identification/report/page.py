@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs no other file."""
+"""The report as a single self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Picture:
     ----------
     title, caption : str
     file : Path or None
-        None where there is nothing to draw; the caption says why.
+        None if there is nothing to draw; the caption says why.
     """
 
     title: str
@@ -67,12 +67,12 @@ class Picture:
 
 
 def check_folder(folder: Path) -> None:
-    """Make the folder of a report before the work is done rather than after.
+    """Make the folder of a report, before the work rather than after it.
 
     Raises
     ------
     ParameterError
-        If it cannot be written to.
+        If the folder cannot be written to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ def report_page(recorder: Recorder, outcome: Outcome, pictures: Sequence[Picture
 
 
 def _cards(payload: Payload) -> str:
-    """Return the three things asked first, each as one line."""
+    """Return the three main results, each as one line."""
     cards = []
     for (name, part), group in zip(STAGES.items(), PARAMETERS, strict=True):
         known = bool(payload.identified[part].all())
@@ -158,7 +158,7 @@ def _table(
     truth: FloatArray | None,
     first: int,
 ) -> str:
-    """Return values with 95 % intervals, and the truth from `first` on where it is known."""
+    """Return values with 95 % intervals; add the truth from index `first` on if known."""
     heads = ['', 'estimate', '± 95 %', 'unit'] + (
         ['truth', 'error [std]', 'inside'] if truth is not None else []
     )
@@ -196,7 +196,7 @@ def _table(
 
 
 def _minus(number: str) -> str:
-    """Write a number with the sign that is as wide as a plus."""
+    """Return a number with a minus sign as wide as a plus."""
     return number.replace('-', '−')
 
 
@@ -224,7 +224,7 @@ def _picture(picture: Picture) -> str:
 
 
 def _events(recorder: Recorder) -> str:
-    """Return what happened when."""
+    """Return the table of events."""
     happened = by_time(((e.stamp, e.words) for e in recorder.events), recorder.first)
     rows = ''.join(
         f'<tr><td class="number">{seconds:.2f}</td><td>{escape(words)}</td></tr>'
@@ -247,7 +247,7 @@ def _events(recorder: Recorder) -> str:
 
 
 def _commands(payload: Payload, outcome: Outcome) -> str:
-    """Return what to paste into descriptions and controllers."""
+    """Return the commands to paste into descriptions and controllers."""
     parts = [
         '<h2>To paste</h2>',
         '<p class="note">SI units, inertia about the centre of mass. The numbers are what hangs '

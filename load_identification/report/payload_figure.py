@@ -1,4 +1,4 @@
-"""The report's picture of the payload in three dimensions."""
+"""The three-dimensional figure of the payload."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from load_identification.report.style import (
 from load_identification.typing_aliases import FloatArray
 
 FACES = ((0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6), (0, 2, 6, 4), (1, 3, 7, 5))
-"""Corners of each face of a box, as `itertools.product` numbers them."""
+"""Corners of each face of a box, numbered as by `itertools.product`."""
 
 
 def payload_figure(snapshot: Snapshot, frame: str, truth: FloatArray | None) -> Figure:
@@ -34,7 +34,7 @@ def payload_figure(snapshot: Snapshot, frame: str, truth: FloatArray | None) -> 
     Parameters
     ----------
     snapshot : Snapshot
-        With an identified centre of mass.
+        Its centre of mass is identified.
     frame : str
         Name of S.
     truth : (16,) array or None
@@ -43,7 +43,7 @@ def payload_figure(snapshot: Snapshot, frame: str, truth: FloatArray | None) -> 
     shape = shape_of(body, snapshot.covariance[:10, :10])
     inertia = bool(snapshot.identified[4:].all())
     with new_figure(11.0, 5.8) as figure:
-        # Constrained layout leaves much room around three-dimensional axes.
+        # Constrained layout wastes space around three-dimensional axes.
         figure.set_layout_engine('none')
         left: Any = figure.add_axes((0.0, 0.02, 0.52, 0.86), projection='3d')
         right: Any = figure.add_axes((0.53, 0.06, 0.42, 0.80), projection='3d')
@@ -61,7 +61,7 @@ def payload_figure(snapshot: Snapshot, frame: str, truth: FloatArray | None) -> 
 
 
 def _draw_body(ax: Any, shape: Shape, inertia: bool) -> FloatArray:
-    """Draw sensor frame, centre of mass and, where identified, box and axes; return points."""
+    """Draw sensor frame, centre of mass and, if identified, box and axes; return the points."""
     center = 1e3 * shape.center
     points = [np.zeros(3), center]
     if inertia and shape.sides is not None:
@@ -70,7 +70,7 @@ def _draw_body(ax: Any, shape: Shape, inertia: bool) -> FloatArray:
         _draw_box(ax, corners)
         points += list(corners)
         for k in range(3):
-            # Out of the box, so that short axes are seen too.
+            # Beyond the box, so that short axes are visible.
             arm = 1e3 * (0.5 * shape.sides[k] + 0.2 * shape.sides.max()) * shape.axes[:, k]
             style = '-' if shape.cones[k].meaningful else ':'
             _draw_arrow(ax, center, arm, PURPLE, f'{k + 1}', style)
@@ -103,7 +103,7 @@ def _draw_arrow(
 
 
 def _draw_ellipsoid(ax: Any, shape: Shape, truth: FloatArray | None) -> None:
-    """Draw the 95 % ellipsoid of the centre of mass around it."""
+    """Draw the 95 % ellipsoid of the centre of mass."""
     radii = shape.uncertainty.semi_axes
     scale, unit = (1e6, 'µm') if radii.max() < 1e-4 else (1e3, 'mm')
     u, v = np.mgrid[0 : 2 * np.pi : 40j, 0 : np.pi : 20j]
@@ -123,7 +123,7 @@ def _draw_ellipsoid(ax: Any, shape: Shape, truth: FloatArray | None) -> None:
 
 
 def _frame_points(ax: Any, points: FloatArray, unit: str) -> None:
-    """Give all axes one scale, around some points, and their labels."""
+    """Give all axes labels and a common scale that fits the points."""
     low, high = points.min(axis=0), points.max(axis=0)
     half = 0.53 * float((high - low).max())
     for axis, middle in zip('xyz', 0.5 * (low + high), strict=True):
@@ -144,6 +144,6 @@ def _moments_in_words(shape: Shape) -> str:
 
 
 def _short(moment: float) -> str:
-    """Write a moment with three digits."""
+    """Return a moment with three digits."""
     mantissa, exponent = f'{moment:.2e}'.split('e')
     return f'{mantissa}·10$^{{{int(exponent)}}}$'

@@ -1,4 +1,4 @@
-"""What the identified payload would have made the sensor read, all along a recording."""
+"""Wrench predicted from the identified payload over a recording."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from load_identification.report.snapshot import Snapshot
 from load_identification.typing_aliases import FloatArray
 
 AS_GOOD_AS_AT_THE_END = 3.0
-"""An offset is used from when on its standard deviation is at most so many times the last one:
-before, it was not distinguished from the payload."""
+"""Largest standard deviation of a usable offset, as a multiple of the last one: before that, the
+offset is not distinguished from the payload."""
 
 
 def predict(samples: Samples, recorder: Recorder) -> FloatArray:
-    """Return the wrench that payload and offset explain, (n, 6) on the sensor [N, N m].
+    """Return the wrench explained by payload and offset, (n, 6) on the sensor [N, N m].
 
-    The payload is that of the last estimate of all; of the last before it was lost, where a
-    payload was identified and lost again. The offset is that of its time. NaN where nothing was
+    The payload is that of the last estimate; for a payload identified and lost again, that of the
+    last estimate before the loss. The offset is that of the time. NaN where nothing was
     identified.
     """
     predicted = np.full((len(samples.seconds), 6), np.nan)
@@ -33,7 +33,7 @@ def predict(samples: Samples, recorder: Recorder) -> FloatArray:
 
 
 def _payloads(recorder: Recorder) -> list[tuple[float, list[Snapshot]]]:
-    """Return, for each payload, when it ended [s] and the estimates of it."""
+    """Return for each payload its end [s] and its estimates."""
     lost = f'mass {LOST}'
     ends = [1e-9 * (e.stamp - recorder.first) for e in recorder.events if e.words == lost]
     payloads, begin = [], -np.inf
@@ -51,13 +51,13 @@ def _payloads(recorder: Recorder) -> list[tuple[float, list[Snapshot]]]:
 
 
 def _offset(seconds: FloatArray, held: list[Snapshot], first: int) -> FloatArray:
-    """Return the offset at some times, (n, 6), from the estimates of one payload."""
+    """Return the offset at given times, (n, 6), from the estimates of one payload."""
     times = np.array([1e-9 * (s.stamp - first) for s in held])
     offsets = np.array([s.offset for s in held])
     std = np.array([s.offset_std for s in held])
     columns = []
     for offset, its_std in zip(offsets.T, std.T, strict=True):
-        # A standard deviation that is not known keeps no estimate out.
+        # An unknown standard deviation excludes no estimate.
         good = ~(its_std > AS_GOOD_AS_AT_THE_END * its_std[-1])
         columns.append(np.interp(seconds, times[good], offset[good]))
     return np.column_stack(columns)

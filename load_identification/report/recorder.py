@@ -1,4 +1,4 @@
-"""What happened during an identification, in bounded memory, as the report needs it."""
+"""Record an identification for the report in bounded memory."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ SNAPSHOTS = 512
 """Most estimates kept."""
 
 FIRST_STEP = 0.1
-"""Least time between two estimates kept, doubled whenever there are `SNAPSHOTS` of them [s]."""
+"""Initial least time between kept estimates, doubled whenever there are `SNAPSHOTS` [s]."""
 
 MOST_EVENTS = 500
 
 GAP = 1.0
-"""Filtered samples farther apart than this have a gap between them [s]."""
+"""Interval between filtered samples above which it is a gap [s]."""
 
 FOUND, LOST = 'identified', 'no longer identified'
 
 _TIME, _WRENCH, _MATRIX = slice(0, 1), slice(1, 7), slice(7, 67)
 COLUMNS = 67
-"""Of a sample: time, wrench, regressor of eq. 12 row by row."""
+"""Columns of a sample: time, wrench, regressor of eq. 12 row by row."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened, at a stamp [ns], in words."""
+    """An event in words, with its stamp [ns]."""
 
     stamp: int
     words: str
@@ -45,12 +45,12 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Filtered samples, or averages of bins of them.
+    """Filtered samples, or averages of bins of samples.
 
     Attributes
     ----------
     seconds : (n,) array
-        [s], from time zero of the recorder.
+        Time since time zero of the recorder [s].
     wrench : (n, 6) array
         On the sensor [N, N m].
     low, high : (n, 6) arrays
@@ -67,7 +67,7 @@ class Samples:
 
 
 class Recorder:
-    """Keeps what the report draws, fed by the same loop as the identification.
+    """Record what the report draws, within the loop of the identification.
 
     Memory and time per sample do not grow with the length of the recording.
     """
@@ -75,22 +75,22 @@ class Recorder:
     def __init__(self) -> None:
         self.frame = ''
         self.first = 0
-        """Stamp of the first raw sample, filtered where there is none: time zero [ns]."""
+        """Time zero: stamp of the first raw sample, or else of the first filtered sample [ns]."""
         self._newest: int | None = None
         self._raw: tuple[int, int] | None = None  # first and newest raw stamp
         self._forget()
 
     def _forget(self) -> None:
-        """Forget what cannot be drawn on one axis with what comes."""
+        """Discard what cannot share a time axis with the following data."""
         self.events: list[Event] = []
         self.snapshots: list[Snapshot] = []
         self.squares = np.zeros((3, 3, 3))
-        """Sums of x x^T of gravity and what else accelerates, of angular velocity and of angular
+        """Sums of x x^T for linear acceleration minus gravity, angular velocity and angular
         acceleration."""
         self.gaps: list[float] = []
-        """Times without filtered samples [s]."""
+        """Durations without filtered samples [s]."""
         self.count = 0
-        """Filtered samples."""
+        """Number of filtered samples."""
         self._series, self._liveliest = BinnedSeries(COLUMNS), LiveliestWindow(COLUMNS)
         self._spectrum = SpectrumRecorder()
         self._latest: Snapshot | None = None
@@ -98,7 +98,7 @@ class Recorder:
         self._identified = dict.fromkeys(STAGES, False)
 
     def add_raw(self, stamps: IntArray, wrench: FloatArray) -> None:
-        """Take in raw wrenches (n, 6), of the sign of the filtered ones [ns, N, N m]."""
+        """Record raw wrenches (n, 6), with the sign of the filtered ones [ns, N, N m]."""
         if not len(stamps):
             return
         first, newest = int(stamps[0]), int(stamps[-1])
@@ -107,7 +107,7 @@ class Recorder:
         self._spectrum.add_raw(stamps, wrench)
 
     def add_samples(self, batch: FilteredBatch) -> None:
-        """Take in filtered samples."""
+        """Record filtered samples."""
         matrix = regressor(batch)
         usable: BoolArray = np.asarray(np.isfinite(matrix).all(axis=(1, 2)), dtype=bool)
         batch, matrix = batch.select(usable), matrix[usable]
@@ -130,7 +130,7 @@ class Recorder:
             self._spectrum.restart()
 
     def _look_at_time(self, first: int, frame: str) -> None:
-        """Begin anew as the estimator does, and note gaps."""
+        """Start again when the estimator does, and record gaps."""
         if self._newest is None:
             self.first = self._begin(first)
         elif first <= self._newest or frame != self.frame:
@@ -143,11 +143,11 @@ class Recorder:
             self._liveliest.close()
 
     def _begin(self, filtered: int) -> int:
-        """Return time zero, given the first filtered stamp [ns]."""
+        """Return time zero for the first filtered stamp [ns]."""
         return filtered if self._raw is None else min(filtered, self._raw[0])
 
     def pieces(self, batch: FilteredBatch) -> Iterator[FilteredBatch]:
-        """Cut a batch into pieces short enough for an estimate to be kept after each."""
+        """Cut a batch into pieces, so that an estimate can be kept after each."""
         ends = self._step * 1e9 * np.arange(1.0, 1.0 + np.ceil(self._span(batch)))
         edges = np.searchsorted(batch.stamps, batch.stamps[0] + ends)
         for first, last in itertools.pairwise([0, *edges, len(batch.stamps)]):
@@ -155,20 +155,20 @@ class Recorder:
                 yield batch.select(slice(first, last))
 
     def _span(self, batch: FilteredBatch) -> float:
-        """Return how many steps between estimates a batch lasts."""
+        """Return the duration of a batch in steps between estimates."""
         stamps = batch.stamps
         return float(stamps.max() - stamps[0]) / (self._step * 1e9) if len(stamps) else 0.0
 
     def wants_estimate(self, stamp: int) -> bool:
-        """Tell whether it is time for another estimate [ns]."""
+        """Return whether another estimate is due at a stamp [ns]."""
         return self._latest is None or stamp - self._latest.stamp >= self._step * 1e9
 
     def add_estimate(self, estimate: PayloadEstimate) -> None:
-        """Take in an estimate of the pipeline; the last one is always kept."""
+        """Record an estimate of the pipeline; the last one is always kept."""
         self.add_snapshot(snapshot_of(estimate))
 
     def add_snapshot(self, snapshot: Snapshot) -> None:
-        """Take in an estimate; the last one is always kept."""
+        """Record an estimate; the last one is always kept."""
         for part, columns in STAGES.items():
             identified = bool(snapshot.identified[columns].all())
             if identified != self._identified[part]:
@@ -177,18 +177,18 @@ class Recorder:
         self._latest = snapshot
         self.snapshots.append(snapshot)
         if len(self.snapshots) > SNAPSHOTS:
-            # Every other one goes; the first and the last stay.
+            # Drop every other one, except the first and the last.
             del self.snapshots[1:-1:2]
             self._step *= 2.0
 
     def add_event(self, stamp: int, words: str) -> None:
-        """Note that something happened at a stamp [ns]."""
+        """Record an event at a stamp [ns]."""
         if len(self.events) < MOST_EVENTS:
             self.events.append(Event(stamp, words))
 
     @property
     def samples(self) -> Samples:
-        """All samples, averaged in bins where there were too many."""
+        """All samples, averaged in bins if there are too many."""
         return _samples(*self._series.bins)
 
     @property
@@ -198,12 +198,12 @@ class Recorder:
 
     @property
     def liveliest(self) -> Samples:
-        """The stretch of most angular acceleration, every sample."""
+        """Every sample of the stretch with the most angular acceleration."""
         rows = self._liveliest.rows
         return _samples(rows, rows, rows)
 
     def spectrum(self) -> Spectrum | None:
-        """Return the spectrum of what was not explained."""
+        """Return the spectrum of the unexplained wrench."""
         return self._spectrum.spectrum()
 
 

@@ -1,4 +1,4 @@
-"""The report of an identification: an HTML page, and its pictures as PNG files."""
+"""Write the report of an identification: an HTML page and its figures as PNG files."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from load_identification.report.style import save
 
 
 def write_report(folder: Path, recorder: Recorder, outcome: Outcome) -> Path:
-    """Write page and pictures, and return the page's path.
+    """Write page and figures and return the page's path.
 
     Parameters
     ----------
     folder : Path
         Made by `check_folder`.
     recorder : Recorder
-        With one estimate at least.
+        With at least one estimate.
     outcome : Outcome
 
     Raises
@@ -59,7 +59,7 @@ def write_report(folder: Path, recorder: Recorder, outcome: Outcome) -> Path:
 def _write(folder: Path, name: str, figure: Figure | None, title: str, caption: str) -> Picture:
     path = folder / f'{name}.png'
     if figure is None:
-        # That of a former run would be taken for this one's.
+        # A figure of an earlier run must not remain.
         path.unlink(missing_ok=True)
         return Picture(title, caption, None)
     save(figure, path)
@@ -67,7 +67,7 @@ def _write(folder: Path, name: str, figure: Figure | None, title: str, caption: 
 
 
 def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | None, str, str]]:
-    """Return file name, figure, title and caption of each picture, in the order of the page."""
+    """Return file name, figure, title and caption of each figure, in the order of the page."""
     last = recorder.snapshots[-1]
     convention = 'on the sensor' if outcome.sign > 0 else 'on the load'
     detail = recorder.bin_width > 1
@@ -143,7 +143,7 @@ def _condition(number: float) -> str:
 
 
 def _drift(recorder: Recorder, outcome: Outcome) -> str:
-    """Say by how much the offset moved, where it is known at both ends."""
+    """Return in words how far the offset has drifted, if known at two times."""
     last = recorder.snapshots[-1]
     known = [s for s in recorder.snapshots if np.all(s.offset_std < 3.0 * last.offset_std)]
     if len(known) < 2 or not np.isfinite(last.offset_std).all():

@@ -1,4 +1,4 @@
-"""Series of any length in bounded memory: what the report draws against time."""
+"""Series of any length in bounded memory, for the report's plots over time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from load_identification.typing_aliases import FloatArray
 class BinnedSeries:
     """Averages and extremes of a series in bins of equal numbers of samples.
 
-    The bins hold one sample each until there are `capacity`; then each two neighbours become
-    one, and again whenever they are full. So a short series is kept as it came, and one of any
-    length takes the same memory.
+    Each bin holds one sample until there are `capacity` bins. Pairs of neighbours are then merged,
+    and again whenever the bins are full. A short series is thus stored unchanged, and a series of
+    any length takes the same memory.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class BinnedSeries:
 
 
 class LiveliestWindow:
-    """The stretch of a series that scores highest, every sample of it.
+    """Every sample of the stretch of a series with the highest score.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class LiveliestWindow:
         self._length = length
 
     def add(self, rows: FloatArray, score: FloatArray) -> None:
-        """Append samples (n, columns), each with its score (n,)."""
+        """Append samples (n, columns) with their scores (n,)."""
         current = np.concatenate([self._current, np.column_stack([rows, score])])
         while len(current) >= self._length:
             window, current = np.split(current, [self._length])
@@ -86,7 +86,7 @@ class LiveliestWindow:
         self._current = current
 
     def close(self) -> None:
-        """End the stretch begun: what follows does not join on."""
+        """End the present stretch, because the next samples do not continue it."""
         self._judge(self._current)
         self._current = self._current[:0]
 

@@ -1,4 +1,4 @@
-"""The report's figures against time: wrenches, estimates, offset."""
+"""The report's figures over time: wrenches, estimates, offset."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from load_identification.report.style import (
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 MARGIN = 0.15
-"""Room above and below what is drawn, as a share of it."""
+"""Space above and below the plotted values, as a share of their range."""
 
 SHOWN_WIDTH = 4.0
-"""A band is wholly in the picture where it is at most so many times as wide as at the end."""
+"""Largest width of a band that must be fully visible, as a multiple of its final width."""
 
 
 def wrench_figure(
@@ -60,10 +60,10 @@ def wrench_figure(
                 elif not np.isfinite(predicted[:, k]).any():
                     _say(ax, 'not identified: nothing to predict')
             _draw_residuals(axes[3, column], samples, wrench - predicted, column, unit)
-        # Above the panels, where no curve can run through it.
+        # Above the panels, where it covers no curve.
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc='outside upper right', ncols=3)
         figure.align_ylabels(axes)
-        # Late in a long recording the labels are long.
+        # Labels late in a long recording are long.
         axes[0, 0].xaxis.set_major_locator(MaxNLocator(6))
         if marks:
             mark_events([*axes[:, 0], *axes[:, 1]], recorder)
@@ -98,7 +98,7 @@ def _draw_residuals(
         limit = 1.2 * np.percentile(np.abs(mine[known]), 99.5)
         if limit > 0.0:
             ax.set_ylim(-limit, limit)
-        # Above the panel, where no curve can run through it.
+        # Above the panel, where it covers no curve.
         ax.legend(loc='lower right', bbox_to_anchor=(1.0, 1.0), ncols=3, borderaxespad=0.0)
     ax.set_ylabel(f'residual [{unit}]')
     ax.set_xlabel('time [s]')
@@ -111,14 +111,14 @@ PANELS = (
     (r'$I_{xy}$ [kg·m²]', r'$I_{xz}$ [kg·m²]', r'$I_{yz}$ [kg·m²]'),
 )
 PLACES = ((0,), (1, 2, 3), (4, 7, 9), (5, 6, 8))
-"""Of the panels' values in message order."""
+"""Index in message order of each panel's value."""
 
 SCALES = (1.0, 1e3, 1.0, 1.0)
-"""Of each row of panels, its unit per SI unit."""
+"""Units per SI unit in each row of panels."""
 
 
 def estimates_figure(recorder: Recorder, outcome: Outcome) -> Figure:
-    """Draw the ten parameters with their 95 % bands against time, and the truth where known."""
+    """Draw the ten parameters with their 95 % bands over time, and the truth if known."""
     inertia = any(s.identified[4:].any() for s in recorder.snapshots)
     rows = 4 if inertia else 2
     with new_figure(11.0, 2.2 * rows + 0.4) as figure:
@@ -157,7 +157,7 @@ def _draw_estimate(
 
 
 def offset_figure(recorder: Recorder, outcome: Outcome) -> Figure:
-    """Draw the sensor's offset with its 95 % band against time."""
+    """Draw the sensor's offset with its 95 % band over time."""
     seconds = seconds_of(recorder)
     values = outcome.sign * np.array([s.offset for s in recorder.snapshots])
     std = np.array([s.offset_std for s in recorder.snapshots])
@@ -184,7 +184,7 @@ def offset_figure(recorder: Recorder, outcome: Outcome) -> Figure:
 def _draw_band(
     ax: Axes, seconds: FloatArray, values: FloatArray, std: FloatArray, known: BoolArray
 ) -> None:
-    """Draw a value with its 95 % band, where it is known."""
+    """Draw a value with its 95 % band where it is known."""
     shown, half = np.where(known, values, np.nan), INTERVAL * std
     low, high = shown - half, shown + half
     finite = np.isfinite(low) & np.isfinite(high)
@@ -192,7 +192,7 @@ def _draw_band(
         _say(ax, 'not identified')
         ax.set_yticks([])
         return
-    # Much wider bands, of the beginning and after each change, may leave the picture.
+    # Much wider bands, at the beginning and after each change, may exceed the panel.
     ends = np.flatnonzero(finite & ~np.append(finite[1:], False))
     final = half[ends[np.minimum(np.searchsorted(ends, np.arange(len(half))), len(ends) - 1)]]
     near = finite & (half <= SHOWN_WIDTH * final)

@@ -1,4 +1,4 @@
-"""What the report knows of an estimate, and of an identification as a whole."""
+"""The report's data of an estimate and of a whole identification."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from load_identification.typing_aliases import BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """An estimate and its time.
+    """An estimate with its stamp.
 
     Attributes
     ----------
     stamp : int
         [ns]
     parameters : (10,) array
-        Of the payload, about the origin of S; NaN where unknown [kg, kg m, kg m²].
+        Of the payload, about the origin of S; NaN if unknown [kg, kg m, kg m²].
     total : (10,) array
-        Of all that hangs on the sensor, a stored tool included, for predictions.
+        Of the whole load on the sensor, including a stored tool, for predictions.
     offset : (6,) array
         Of the wrench that the load exerts on the sensor [N, N m].
     covariance : (16, 16) array
-        Of both; NaN where unknown.
+        Of payload parameters and offset; NaN if unknown.
     values, std, identified : (10,) arrays
         In message order.
     reasons : tuple of str
-        Why something is not identified.
+        Reasons why a parameter is not identified.
     """
 
     stamp: int
@@ -52,15 +52,15 @@ class Snapshot:
 
 
 def snapshot_of(estimate: PayloadEstimate) -> Snapshot:
-    """Return what the report keeps of an estimate."""
+    """Return the part of an estimate that the report keeps."""
     return Snapshot(**{field.name: getattr(estimate, field.name) for field in fields(Snapshot)})
 
 
 def believed_parameters(values: FloatArray) -> FloatArray:
     """Return parameters about the origin from published values, (10,).
 
-    An inertia of which an entry is not identified counts as that of a point mass, which is what
-    is believed then; NaN without mass and centre of mass.
+    If an entry of the inertia is not identified, a point mass is assumed; NaN without mass and
+    centre of mass.
 
     Parameters
     ----------
@@ -76,33 +76,33 @@ def believed_parameters(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of an identification besides what was recorded.
+    """Result of an identification, besides the recorded data.
 
     Attributes
     ----------
     source : str
-        What was identified from, for the title.
+        Source of the data, for the title.
     sign : float
-        From on_sensor to the convention of the raw wrench, in which the report shows wrenches.
+        Converts on_sensor to the convention of the raw wrench, in which the report shows wrenches.
     required_std : (3,) array
-        Largest standard deviation of an identified mass [kg], centre of mass [m], and inertia as
+        Largest standard deviations of an identified mass [kg], centre of mass [m], and inertia as
         a fraction of the largest moment.
     residual_rms : (2,) array
-        Force and torque [N, N m]; NaN where unknown.
+        Of force and torque [N, N m]; NaN if unknown.
     used : int
-        Filtered samples used.
+        Number of filtered samples used.
     dropped : collections.Counter
-        Samples dropped, by reason.
+        Number of samples dropped, by reason.
     absent_channels : tuple of str
-        Wrench channels that showed nothing.
+        Wrench channels without a signal.
     description : str or None
         URDF.
     cutoff : float or None
-        Of the filter, where known [Hz].
+        Cutoff of the filter, if known [Hz].
     truth : (16,) array or None
-        Ten parameters in message order, six offsets of the raw wrench.
+        Ten parameters in message order, then six offsets of the raw wrench.
     notes : tuple of str
-        What else is to be said: what is unreliable, what motion would help.
+        Further remarks: unreliable results, and motion that would help.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""The spectrum of what the estimate leaves unexplained, and the resonance in it, section 4.2.2."""
+"""Spectrum of the wrench residuals, and resonances in it, section 4.2.2."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ SEGMENT = 2.0
 """Length of the stretches whose spectra are averaged [s]."""
 
 PATIENCE = 10.0
-"""How long a raw wrench waits for what explains it [s]."""
+"""Longest time for which a raw wrench waits for its explained part [s]."""
 
 LEAST_SEGMENTS = 4
-"""Fewer stretches make a peak of every fluctuation."""
+"""Fewest stretches: with fewer, every fluctuation makes a peak."""
 
 UNEVEN = 0.05
-"""A stretch is left out where a step between its stamps differs from the usual by more than this
-share of the stretch: what is there belongs to no one frequency."""
+"""Largest deviation of a step between stamps from the usual step, as a share of the stretch. A
+stretch with a larger one is left out, because its frequencies are not defined."""
 
 BACKGROUND = 8.0
-"""A line is compared with the median within this many Hz to both sides."""
+"""Range to each side over which the median for a line is computed [Hz]."""
 
 MOST_RESONANCES = 2
 
 OVERLAP = 1.06
-"""Stretches under a Hann window that overlap by half are this many times as many as independent
-ones that would scatter as little: 1 + 2 / 36, Welch 1967."""
+"""Number of half-overlapping stretches under a Hann window per independent stretch of equal
+scatter: 1 + 2 / 36, Welch 1967."""
 
 FALSE_PEAK = 1e-4
-"""Chance that white noise shows a resonance."""
+"""Probability that white noise shows a resonance."""
 
 LEAST_RATIO = 4.0
-"""A power less than so many times that around it is no resonance, however certain it is."""
+"""Least power of a resonance, as a multiple of the power around it, at any significance."""
 
 SLOWEST = 5.0
-"""What lies below is motion and its errors, not a structure's vibration [Hz]."""
+"""Lowest frequency of a resonance; motion and its errors are below [Hz]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +54,9 @@ class Spectrum:
     density : (f, 6) array
         Amplitude spectral density [N/√Hz, N m/√Hz].
     segments : int
-        Stretches averaged.
+        Number of averaged stretches.
     resonances : tuple of float
-        Frequencies that stand out in force, torque or both, strongest first [Hz].
+        Frequencies with a peak in force, torque or both, strongest first [Hz].
     """
 
     frequency: FloatArray
@@ -66,11 +66,11 @@ class Spectrum:
 
 
 class SpectrumRecorder:
-    """Averages the spectra of the raw wrench less what the filtered samples explain.
+    """Average the spectra of the raw wrench less the part that filtered samples explain.
 
-    Fed with raw wrenches and with the explained ones at the filtered stamps; between those the
-    explained wrench is a cubic spline, for a chord would leave images of the motion around
-    multiples of the filter's rate. Keeps one stretch and a sum of powers.
+    Inputs are raw wrenches, and explained wrenches at the filtered stamps. A cubic spline
+    interpolates these, because a chord would leave images of the motion around multiples of the
+    filter's rate. Memory holds one stretch and a sum of powers.
     """
 
     def __init__(self) -> None:
@@ -84,15 +84,15 @@ class SpectrumRecorder:
         self._segments = 0
 
     def add_raw(self, stamps: IntArray, wrench: FloatArray) -> None:
-        """Take in raw wrenches (n, 6) of increasing stamps [ns, N, N m]."""
+        """Add raw wrenches (n, 6) with increasing stamps [ns, N, N m]."""
         self._raw_stamps.append(stamps)
         self._raw.append(wrench)
-        # Whatever waits for an explanation that long will not get one.
+        # An older raw wrench will not get an explained part any more.
         while stamps[-1] - self._raw_stamps[0][0] > PATIENCE * 1e9:
             del self._raw_stamps[0], self._raw[0]
 
     def add_explained(self, stamps: IntArray, wrench: FloatArray) -> None:
-        """Take in what is explained, with offset, at filtered stamps [ns, N, N m]."""
+        """Add explained wrenches, offset included, at filtered stamps [ns, N, N m]."""
         if self._stamps.size and stamps[0] <= self._stamps[-1]:
             self.restart()
         self._stamps = np.concatenate([self._stamps, stamps])
@@ -101,11 +101,11 @@ class SpectrumRecorder:
             self._average()
 
     def restart(self) -> None:
-        """Forget the stretch begun; raw wrenches may be of the next one."""
+        """Discard the present stretch; raw wrenches may belong to the next one."""
         self._stamps, self._explained = np.empty(0, dtype=np.int64), np.empty((0, 6))
 
     def _average(self) -> None:
-        """Add the spectrum of one stretch, and keep the second half of it for the next."""
+        """Add the spectrum of one stretch, and keep its second half for the next one."""
         first = self._stamps[0]
         last = first + round(1e9 * SEGMENT)
         stamps = np.concatenate(self._raw_stamps) if self._raw else np.empty(0, dtype=np.int64)
@@ -136,12 +136,12 @@ class SpectrumRecorder:
         self._segments += 1
 
     def spectrum(self) -> Spectrum | None:
-        """Return the average, or None where there are not enough stretches for one."""
+        """Return the average, or None if there are too few stretches."""
         if self._segments < LEAST_SEGMENTS:
             return None
         frequency: FloatArray = np.asarray(np.fft.rfftfreq(self._length, self._step), np.float64)
         power = self._power / self._segments
-        # The mean is taken out, and the window spreads that over the neighbour.
+        # The mean is removed, and the window spreads this to the neighbouring line.
         kept = slice(2, None)
         frequency, power = frequency[kept], power[kept]
         return Spectrum(
@@ -153,21 +153,21 @@ class SpectrumRecorder:
 
 
 def find_resonances(frequency: FloatArray, power: FloatArray, segments: int) -> tuple[float, ...]:
-    """Find the frequencies, `MOST_RESONANCES` at most, at which power stands out of others.
+    """Return the frequencies, at most `MOST_RESONANCES`, whose power exceeds that of others.
 
-    Three force or torque channels are averaged, each as a multiple of the level around, which
-    the median tells. Of white noise each is a gamma variate, of as many independent stretches as
-    `OVERLAP` leaves; a resonance must exceed both `LEAST_RATIO` and the level that noise exceeds
-    at any line with a chance of `FALSE_PEAK`.
+    The three channels of force or torque are averaged, each relative to its background, a running
+    median. For white noise, each is a gamma variate of as many independent stretches as `OVERLAP`
+    leaves. A resonance must exceed both `LEAST_RATIO` and the level that noise exceeds at any line
+    with the probability `FALSE_PEAK`.
 
     Parameters
     ----------
     frequency : (f,) array
         Evenly spaced [Hz].
     power : (f, 6) array
-        Power spectral density; a dead channel is NaN or zero.
+        Power spectral density; NaN or zero for a dead channel.
     segments : int
-        Stretches averaged.
+        Number of averaged stretches.
     """
     shape = segments / OVERLAP
     size = 2 * int(BACKGROUND / (frequency[1] - frequency[0])) + 1
@@ -189,7 +189,7 @@ def find_resonances(frequency: FloatArray, power: FloatArray, segments: int) -> 
 
 
 def _mean_of_known(values: FloatArray) -> FloatArray:
-    """Return the mean of each row over its finite entries, zero where there is none."""
+    """Return the mean of each row over its finite entries, zero if there is none."""
     known = np.isfinite(values)
     total = np.where(known, values, 0.0).sum(axis=1)
     return np.asarray(total / np.maximum(known.sum(axis=1), 1), dtype=float)

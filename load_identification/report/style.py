@@ -1,4 +1,4 @@
-"""How the report's figures look, in one place."""
+"""The common style of the report's figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from load_identification.typing_aliases import FloatArray
 BLACK, GREY, SILVER, LIGHT = '#222222', '#8a8a8a', '#bbbbbb', '#e2e2e2'
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE = '#0072B2', '#E69F00', '#009E73', '#D55E00', '#CC79A7'
 AXES = (BLUE, ORANGE, GREEN)
-"""x, y, z. All of the palette of Okabe and Ito, distinct with any colour vision."""
+"""Colours of x, y, z. All are of the palette of Okabe and Ito, distinct with any colour vision."""
 
 DPI = 100
 
@@ -30,7 +30,7 @@ LEVEL = 17
 """Step between the 16 levels of a colour channel."""
 
 FIRST_WORDS = tuple(f'{part} {FOUND}' for part in STAGES)
-"""Events at which a part became identified."""
+"""Events at which a group of parameters became identified."""
 
 STYLE: Any = {
     'font.size': 11,
@@ -54,7 +54,7 @@ STYLE: Any = {
 
 @contextlib.contextmanager
 def new_figure(width: float, height: float) -> Iterator[Figure]:
-    """Make a figure of a size [in] in the report's style."""
+    """Make a figure of a given size [in] in the report's style."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height), dpi=DPI)
         FigureCanvasAgg(figure)
@@ -68,13 +68,13 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(buffer, dpi=DPI, facecolor='white')
     picture = Image.open(buffer).convert('RGB')
     if not any(ax.name == '3d' or ax.images for ax in figure.axes):
-        # Lines want few colours, shades many; every channel alike, so that grey stays grey.
+        # Lines need few colours, shades many; equal levels in all channels keep grey grey.
         picture = picture.point(lambda value: LEVEL * round(value / LEVEL))
     picture.save(path, optimize=True)
 
 
 def broken(seconds: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Put a NaN wherever samples are missing, so that no line is drawn across a gap."""
+    """Insert NaN where samples are missing, so that no line crosses a gap."""
     if len(seconds) < 3:
         return seconds, values
     steps = np.diff(seconds)
@@ -83,18 +83,18 @@ def broken(seconds: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def seconds_of(recorder: Recorder) -> FloatArray:
-    """Return the times of the estimates, from the first sample on, (n,) [s]."""
+    """Return the times of the estimates since the first sample, (n,) [s]."""
     return np.array([1e-9 * (s.stamp - recorder.first) for s in recorder.snapshots])
 
 
 def show_whole_time(ax: Axes, recorder: Recorder) -> None:
-    """Let an axis of time reach from the first sample to the last, as in every other figure."""
+    """Make a time axis reach from the first to the last sample, as in every other figure."""
     last = recorder.samples.seconds[-1] if recorder.count else 0.0
     ax.set_xlim(0.0, max(float(last), 1e-3))
 
 
 def mark_changes(axes: Sequence[Axes], recorder: Recorder) -> None:
-    """Draw a line where something changed, whatever was identified or lost at the time."""
+    """Draw a line at each change; events of identification or its loss are no changes."""
     for event in recorder.events:
         if not event.words.endswith((FOUND, LOST)):
             for ax in axes:
@@ -103,7 +103,7 @@ def mark_changes(axes: Sequence[Axes], recorder: Recorder) -> None:
 
 
 def mark_events(axes: Sequence[Axes], recorder: Recorder) -> None:
-    """Draw a line at every event, and say above the first of the axes what was identified when."""
+    """Draw a line at each event, and write above the first axes what was identified when."""
     mark_changes(axes, recorder)
     found = []
     for event in recorder.events:

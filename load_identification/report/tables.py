@@ -1,4 +1,4 @@
-"""Tables of an estimate for a person to read, in units of a convenient size."""
+"""Printed tables of an estimate, in convenient units."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from load_identification.typing_aliases import BoolArray, FloatArray
 
 @dataclass(frozen=True)
 class Group:
-    """Values that share unit and number of decimals.
+    """Values with a common unit and number of decimals.
 
     Attributes
     ----------
     names : tuple of str
-        One for each value.
+        One per value.
     unit : str
     scale : float
-        This many units are one SI unit.
+        Number of these units in one SI unit.
     """
 
     names: tuple[str, ...]
@@ -59,15 +59,15 @@ def interval_table(
     Parameters
     ----------
     groups : sequence of Group
-        What the k values are.
+        Groups of the k values.
     values, std : (k,) arrays
         [SI units].
     known : (k,) bool array
-        Which of them to show.
+        Values to show.
     unknown : str
-        What to write in place of the others.
+        Text for the other values.
     truth : (k,) array, optional
-        Adds columns with the truth, and whether it lies in the interval [SI units].
+        Adds columns with the truth and whether it lies in the interval [SI units].
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column('')
@@ -97,7 +97,7 @@ def interval_table(
 
 
 def by_time(events: Iterable[tuple[int, str]], start: int) -> list[tuple[float, str]]:
-    """Return events in the order of time: seconds since `start`, and all that is of that stamp.
+    """Return events ordered by time: seconds since `start`, and all words of that stamp.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def by_time(events: Iterable[tuple[int, str]], start: int) -> list[tuple[float, 
 
 
 def decimals(half_width: float) -> int:
-    """Return how many decimals show two significant digits of half an interval."""
+    """Return the number of decimals for two significant digits of half an interval."""
     if not 0.0 < half_width < math.inf:
         return 6
     return max(0, 1 - math.floor(math.log10(half_width)))

@@ -1,4 +1,4 @@
-"""Bodies, thin ones among them, with estimates of them that no body can have."""
+"""Random bodies, also thin ones, with estimates of them that are physically inconsistent."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ SHAPES = {
     'rod': (1.0, 0.0, 0.0),
     'point': (0.0, 0.0, 0.0),
 }
-"""Half sides; what is zero puts the pseudo-inertia on the boundary."""
+"""Relative half sides; a zero puts the pseudo-inertia on the boundary of the cone."""
 
 PRIOR_STD = 1e3
-"""As that of the estimator [kg, kg m, kg m²]."""
+"""Prior standard deviation, as in the estimator [kg, kg m, kg m²]."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A body and what was found of it.
+    """A body and an estimate of it.
 
     Attributes
     ----------
     truth, estimate : (10,) phi
-    root : (10, 10) R, the estimate's error being R^-1 times noise of unit variance.
+    root : (10, 10) R; the error of the estimate is R^-1 times noise of unit variance.
     covariance : (10, 10)
-    ellipsoid : around the body, or None.
+    ellipsoid : contains the body, or None.
     """
 
     truth: FloatArray
@@ -54,7 +54,7 @@ def rotation(rng: np.random.Generator) -> FloatArray:
 
 
 def body(rng: np.random.Generator) -> tuple[InertialParameters, FloatArray, float]:
-    """Draw an even box of 0.02 to 50 kg, thin in some ways; also its centre and its length [m]."""
+    """Draw an even box of 0.02 to 50 kg, possibly thin; also return its centre and length [m]."""
     mass = 10.0 ** rng.uniform(np.log10(0.02), np.log10(50.0))
     size = 0.03 * (mass / 0.3) ** (1.0 / 3.0) * 10.0 ** rng.uniform(-0.3, 0.3)
     half = size * np.array(SHAPES[rng.choice(list(SHAPES))])
@@ -66,7 +66,7 @@ def body(rng: np.random.Generator) -> tuple[InertialParameters, FloatArray, floa
 
 
 def information(rng: np.random.Generator) -> FloatArray:
-    """Draw R (10, 10) of a motion, from turning slowly to rich, and a sensor, good or poor."""
+    """Draw R (10, 10) of a motion, from slow turning to rich, and of a good or poor sensor."""
     samples, vigour = 60, 10.0 ** rng.uniform(-1.5, 1.0)
     gravity = rng.normal(size=(samples, 3))
     gravity *= 9.8 / np.linalg.norm(gravity, axis=1)[:, None]
@@ -81,7 +81,7 @@ def information(rng: np.random.Generator) -> FloatArray:
 
 
 def cases(seed: int, count: int, bounded: bool) -> Iterator[Case]:
-    """Draw cases whose estimate is not consistent, though the truth is."""
+    """Draw cases whose estimate is inconsistent although the truth is consistent."""
     rng = np.random.default_rng(seed)
     while count:
         truth, center, size = body(rng)

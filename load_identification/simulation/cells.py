@@ -1,4 +1,4 @@
-"""Recordings from cells with errors: the truth of one path, measured by what is wrong with it."""
+"""Recordings from cells with errors: the true motion of a path, measured with these errors."""
 
 from __future__ import annotations
 
@@ -32,44 +32,44 @@ from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel, lo
 from load_identification.typing_aliases import FloatArray, IntArray
 
 TIED = ('smooth', 'rough', 'path', 'hysteresis', 'cables', 'friction')
-"""Kinds of error that come back with the pose or the path."""
+"""Kinds of error that recur with the pose or the path."""
 
 DAMPING = 0.03
-"""Of a structural resonance [-]."""
+"""Damping ratio of a structural resonance [-]."""
 
 RUBBING, SLOW = 0.15, 0.01
-"""Friction of the last joint that a sensor behind it feels, as in a UR5e, and from what speed on
-[N m, rad/s]."""
+"""Friction of the last joint that a sensor behind it measures, as in a UR5e, and the speed from
+which it has its full size [N m, rad/s]."""
 
 SPIKE = np.repeat([30.0, 1.5], 3)
-"""[N, N m]."""
+"""Rms of a spike in each channel [N, N m]."""
 
 SWING_HZ, SWING_ARM = 1.3, 0.05
-"""Of a liquid or a hose that swings [Hz, m]."""
+"""Frequency and lever arm of a swinging liquid or hose [Hz, m]."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What is wrong beyond white noise.
+    """Errors of a cell beyond white noise.
 
     Attributes
     ----------
     errors : CellErrors
-        From which each cell is drawn.
+        Standard deviations from which each cell is drawn.
     tied : tuple of str
-        Of `TIED`.
+        Names in `TIED`.
     drift : float
-        Of the force over the whole motion, in the direction in S in which gravity turns in the
-        course of it; of the torque 0.02 m times as much [N].
+        Drift of the force over the whole motion, along the direction in S in which gravity turns
+        during it; the torque drifts by 0.02 m times as much [N].
     compliance : float
-        Structural resonance of every joint; 0: stiff [Hz].
+        Frequency of a structural resonance of every joint; 0: stiff [Hz].
     jitter : float
-        By how much stamps of the joint states are off at most, uniform; they come at least four
-        times as far apart [s].
+        Largest error of the joint states' stamps, uniform; the joint states come at intervals of
+        at least four times as much [s].
     spikes : float
-        Single samples of the wrench that are off, by 30 N and 1.5 N m rms; so often [1/s].
+        Rate of single wrench samples with errors of 30 N and 1.5 N m rms [1/s].
     swing : float
-        Amplitude of the force with which something swings, in each direction [N].
+        Amplitude of the force of a swinging mass, in each direction [N].
     sensors : SensorModel
     """
 
@@ -85,14 +85,14 @@ class Conditions:
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """A motion sampled: what the encoders see, and the true motion of S if nothing is wrong.
+    """A sampled motion: encoder positions, and the true motion of S without any errors.
 
     Attributes
     ----------
     mount : Mount
     motion : Motion
     robot : Robot
-        As described.
+        According to the description.
     stamps : (n,) int array
         [ns].
     joints : JointMotion
@@ -118,7 +118,7 @@ def sample(mount: Mount, motion: Motion, duration: float, rate: float) -> Path:
 def record(
     path: Path, load: InertialParameters, conditions: Conditions, seed: int, part: int = 0
 ) -> tuple[JointBatch, WrenchBatch]:
-    """Return what encoders and sensor publish along a path, with one load on; see `published`."""
+    """Return the published joint states and wrenches of a path with one load; see `published`."""
     return published(path, partial(load_wrench, load), conditions, seed, part)
 
 
@@ -130,19 +130,19 @@ def published(
     part: int = 0,
     zeroed: float = np.inf,
 ) -> tuple[JointBatch, WrenchBatch]:
-    """Return what encoders and sensor publish along a path.
+    """Return the published joint states and wrenches along a path.
 
-    Cell, fields and noise are drawn by the seed, each from a generator of its own, so that two
-    conditions have in common what they share.
+    The seed draws cell, fields and noise, each from its own generator, so that two conditions have
+    the same values in what they share.
 
     Parameters
     ----------
     exerted : function of the true motion of S
-        What acts on the sensor, (n, 6) [N, N m].
+        Wrench on the sensor, (n, 6) [N, N m].
     part : int
-        Of a long recording from one cell: with other noise.
+        Index of a part of a long recording from one cell; changes the noise only.
     zeroed : float
-        From when on the driver takes off what the sensor read then [s].
+        Time from which the driver subtracts the sensor's reading at that time [s].
     """
     drawn = np.random.SeedSequence(seed).spawn(4 + 2 * part)
     for_cell, for_field, for_noise, for_joints = map(
@@ -201,7 +201,7 @@ def published(
 def filtered(
     mount: Mount, joints: JointBatch, wrenches: WrenchBatch, parameters: Parameters
 ) -> tuple[FilteredBatch, float]:
-    """Return what the filter makes of all that is published, and its delay [s]."""
+    """Return the filter's output for everything published, and its delay [s]."""
     stage = settings.motion_filter(replace(parameters, gravity=mount.gravity))
     stage.set_description(mount.urdf, mount.sensor_frame)
     samples = settings.synchronizer(parameters).update([joints], [wrenches])
@@ -212,7 +212,7 @@ def filtered(
 
 
 def _jittered(joints: JointBatch, jitter: float, rng: np.random.Generator) -> JointBatch:
-    """Return joint states with stamps that are off."""
+    """Return joint states with errors in their stamps."""
     period = 1e-9 * float(joints.stamps[1] - joints.stamps[0])
     kept = slice(None, None, max(round(4.0 * jitter / period), 1))
     some = joints.select(kept)
@@ -244,7 +244,7 @@ def _tied(
 
 
 def _drift(frame: FrameMotion, size: float) -> FloatArray:
-    """Return a drift along the way that gravity turns, (n, 6) [N, N m]."""
+    """Return a drift along the direction in which gravity turns, (n, 6) [N, N m]."""
     part = np.linspace(0.0, 1.0, len(frame.gravity))[:, None]
     axis = np.mean((part - 0.5) * frame.gravity, axis=0)
     axis /= np.linalg.norm(axis)

@@ -1,4 +1,4 @@
-"""The Cramér-Rao bound: how well any unbiased estimate can know the payload after a motion."""
+"""The Cramér-Rao bound: the best accuracy of any unbiased payload estimate after a motion."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PARAMETERS, UNKNOWNS = 10, 16
 def cramer_rao_covariance(
     motions: Sequence[FrameMotion], noise: FloatArray, offset_std: FloatArray | None = None
 ) -> FloatArray:
-    """Return the least covariance that any unbiased estimate can have, (16, 16).
+    """Return the least covariance of any unbiased estimate, (16, 16).
 
-    That of the raw samples with the motion known exactly: ten inertial parameters about the
+    It is that of the raw samples with the motion known exactly: ten inertial parameters about the
     origin of S [kg, kg m, kg m²], then six offsets [N, N m].
 
     Parameters
@@ -29,7 +29,7 @@ def cramer_rao_covariance(
     noise : (6,) array
         Standard deviation of each wrench sample, white [N, N m].
     offset_std : (6,) array or None
-        To which the offset was known before; None: not at all [N, N m].
+        Prior standard deviation of the offset; None: unknown [N, N m].
     """
     known = np.zeros((6, UNKNOWNS))
     if offset_std is not None:
@@ -48,9 +48,10 @@ def cramer_rao_covariance(
 
 
 def message_bound(covariance: FloatArray, payload: InertialParameters) -> FloatArray:
-    """Return the standard deviations (16,) that a covariance (16, 16) means in message order.
+    """Return the standard deviations (16,) in message order for a covariance (16, 16).
 
-    Mass, centre of mass and inertia about it [kg, m, kg m²] of a payload, then the offsets.
+    They are of a payload's mass, centre of mass and inertia about it [kg, m, kg m²], then of the
+    offsets.
     """
     jacobian = np.eye(UNKNOWNS)
     jacobian[:PARAMETERS, :PARAMETERS] = message_jacobian(payload.to_vector())

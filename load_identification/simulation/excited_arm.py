@@ -1,6 +1,6 @@
 """A three-joint arm with friction that differs by direction, and recordings of it.
 
-All numbers are made up. The torques are Pinocchio's RNEA, so they owe nothing to the package.
+All numbers are made up. The torques are Pinocchio's RNEA and thus independent of the package.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ JOINTS = (
 
 
 def description(joints: int) -> str:
-    """Write the description of the first joints of the arm."""
+    """Return the description of the first joints of the arm."""
     parts = ''.join(LINKS[:joints] + JOINTS[:joints])
     return f'<robot name="arm"><link name="base"/>{parts}</robot>'
 
 
 COULOMB = np.array([[6.0, 4.0], [8.0, 5.0], [3.0, 1.8]])
 VISCOUS = np.array([[5.0, 3.0], [6.0, 3.5], [2.0, 1.2]])
-"""Of each joint, forward and backward [N m, N m s/rad]."""
+"""Coulomb and viscous friction of each joint, forward and backward [N m, N m s/rad]."""
 
 
 def friction(velocity: FloatArray) -> FloatArray:
@@ -99,7 +99,7 @@ def case(joints: int) -> Case:
 
 
 AT_ONCE = 4096
-"""Choices judged together."""
+"""Choices evaluated at once."""
 
 
 def planned(found: Case, size: int, periods: int = 6) -> ExperimentPlan:
@@ -126,7 +126,7 @@ def exhaustive(blocks: FloatArray, size: int) -> Design:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A motion as it was, what the encoders said, and the torque of inertia and gravity."""
+    """A true motion, its encoder readings, and the torque of inertia and gravity."""
 
     times: FloatArray
     motion: JointMotion
@@ -135,7 +135,7 @@ class Recording:
 
 
 def record(plan: ExperimentPlan, rate: float, lead: float = 0.0) -> Recording:
-    """Carry out a plan, after a rest of `lead` seconds; encoders have steps of 2e-5 rad."""
+    """Simulate a plan after a rest of `lead` seconds; encoders have steps of 2e-5 rad."""
     times = np.arange(0.0, lead + plan.path.duration + 1.0, 1.0 / rate)
     motion = plan.path.sample(times - lead)
     arm = PinocchioArm(description(len(plan.joints)), np.array([0.0, 0.0, -9.80665]))

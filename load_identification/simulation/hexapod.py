@@ -1,4 +1,4 @@
-"""The hexapod of config/hexapod.yaml: bodies on it, and what its sensors tell."""
+"""The hexapod of config/hexapod.yaml, with bodies on it and its sensor readings."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ LOAD = InertialParameters.from_center_of_mass(
 """A steel plate of 0.50 x 0.35 x 0.0162 m with the mass of Schulte and Gerland's load."""
 
 RATE = 500.0
-"""Leg states per second [Hz]."""
+"""Sampling rate of the leg states [Hz]."""
 
 AMPLITUDE, FREQUENCY = np.deg2rad([20.0, 16.0, 20.0]), np.array([0.82, 1.05, 0.64])
-"""Of roll, pitch and yaw [rad, Hz]."""
+"""Amplitude and frequency of roll, pitch and yaw [rad, Hz]."""
 
 COULOMB, HUMP, STRIBECK_SPEED, VISCOUS = 22.0, 22.0, 0.015, 60.0
-"""Friction of a leg [N, N, m/s, N s/m], the Coulomb level varying by 15 % within a minute."""
+"""Friction of a leg [N, N, m/s, N s/m]; the Coulomb level varies by 15 % within a minute."""
 
 FORCE_NOISE, LENGTH_NOISE, RATE_NOISE = 2.0, 5e-6, 5e-4
 """Standard deviations per sample [N, m, m/s]."""
@@ -52,7 +52,7 @@ def body_force(body: InertialParameters, pose: PlatformPose, motion: PlatformMot
     for k in range(len(wrench)):
         R = pose.rotation[k]
         v, w = R.T @ motion.linear_velocity[k], R.T @ motion.angular_velocity[k]
-        # Pinocchio's acceleration is spatial: that of the point less omega x v.
+        # Pinocchio's acceleration is spatial: that of the point minus omega x v.
         a = R.T @ motion.linear_acceleration[k] - np.cross(w, v)
         alpha = R.T @ motion.angular_acceleration[k]
         q = np.concatenate([pose.position[k], pinocchio.Quaternion(R).coeffs()])
@@ -65,9 +65,10 @@ def body_force(body: InertialParameters, pose: PlatformPose, motion: PlatformMot
 def leg_states(
     mechanism: Mechanism, body: InertialParameters, motion: OrientationSines, seed: int
 ) -> EffortBatch:
-    """Return what the sensors in the legs tell while a body follows a motion.
+    """Return the readings of the leg sensors while a body follows a motion.
 
-    Inverse dynamics, legs without mass, plus friction and noise; `REST` after the motion.
+    They are inverse dynamics with massless legs, plus friction and noise; `REST` follows the
+    motion.
     """
     rng = np.random.default_rng(seed)
     times = np.arange(int((motion.duration + REST) * RATE)) / RATE
@@ -87,7 +88,7 @@ def leg_states(
 def leg_run(
     mechanism: Mechanism, body: InertialParameters, motion: OrientationSines, times: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return lengths, rates and forces of legs that have no mass and no friction."""
+    """Return lengths, rates and forces of legs without mass and friction."""
     pose, moving = motion.sample(times)
     lengths, rates, _ = mechanism.leg_motion(pose, moving)
     wrench = body_force(body, pose, moving)

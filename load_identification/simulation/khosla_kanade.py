@@ -1,7 +1,7 @@
-"""The two arms of Khosla and Kanade 1987, from the Denavit-Hartenberg parameters they give.
+"""The two arms of Khosla and Kanade 1987, from the Denavit-Hartenberg parameters in the report.
 
-True parameters are those of their tables 2 and 3, made up by them for simulation. The report's
-figure with the lengths of the CMU DD Arm II is lost; lengths here are made up.
+The true parameters are those of its tables 2 and 3, which were made up for simulation. The figure
+with the lengths of the CMU DD Arm II is lost; the lengths here are made up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_DRIVES = DriveModel(coulomb='none', viscous='none')
 
 @dataclass(frozen=True)
 class Row:
-    """Denavit and Hartenberg's parameters of one joint: alpha [rad], a, d [m]."""
+    """Denavit-Hartenberg parameters of one joint: alpha [rad], a, d [m]."""
 
     prismatic: bool
     alpha: float
@@ -38,10 +38,10 @@ class PaperArm:
     Attributes
     ----------
     rows : its joints.
-    true : values of its tables; all other parameters are zero. About the paper's frames, at the
-        far end of each link.
+    true : values of the paper's tables, about its frames at the far end of each link; all other
+        parameters are zero.
     initial : the paper's nominal values.
-    considered : the parameters the paper reckons with, None for all.
+    considered : the parameters that the paper uses, None for all.
     """
 
     rows: tuple[Row, ...]
@@ -51,28 +51,28 @@ class PaperArm:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Parameters as `3.Izz`: link, then parameter about the paper's frame."""
+        """Parameters such as `3.Izz`: link, then parameter about the paper's frame."""
         return tuple(f'{k}.{p}' for k in range(1, len(self.rows) + 1) for p in PARAMETERS)
 
     def model(self) -> ArmModel:
-        """Build the arm, gravity along -z of its root, without drives."""
+        """Return the arm without drives, with gravity along -z of its root."""
         return ArmModel(Arm(urdf(self.rows)), NO_DRIVES)
 
     def vector(self, values: dict[str, float]) -> FloatArray:
-        """Lay values out in the order of `names`, zero where there is none."""
+        """Return values in the order of `names`, zero for missing ones."""
         return np.array([values.get(name, 0.0) for name in self.names])
 
     def from_paper_frames(self) -> FloatArray:
-        """Return the matrix that carries parameters about the paper's frames to the arm's."""
+        """Return the matrix that converts parameters from the paper's frames to the arm's."""
         return np.asarray(scipy.linalg.block_diag(*(_carried(row) for row in self.rows)))
 
 
 def urdf(rows: tuple[Row, ...]) -> str:
-    """Write a description whose link frames lie on the joints, as they must there."""
+    """Return a description whose link frames lie on the joints, as URDF requires."""
     text = '<robot name="paper"><link name="link_0"/>'
     before = Row(False, 0.0, 0.0, 0.0)
     for k, row in enumerate(rows, start=1):
-        # What does not move of the joint before: beyond a prismatic one, no d.
+        # Fixed part of the joint before: without d if that joint is prismatic.
         d = 0.0 if before.prismatic else before.d
         kind = 'prismatic' if row.prismatic else 'revolute'
         text += f"""
@@ -88,7 +88,7 @@ def urdf(rows: tuple[Row, ...]) -> str:
 
 
 def _carried(row: Row) -> FloatArray:
-    """Return the matrix (10, 10) from the paper's frame of a link to that on its joint."""
+    """Return the matrix (10, 10) from the paper's frame of a link to the frame on its joint."""
     c, s = np.cos(row.alpha), np.sin(row.alpha)
     rotation = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
     translation = (row.a, 0.0, 0.0 if row.prismatic else row.d)
@@ -100,14 +100,14 @@ def _carried(row: Row) -> FloatArray:
 
 
 def nearest(base: BaseParameters, values: FloatArray, near: FloatArray) -> FloatArray:
-    """Return the parameters (P,) of given combinations (b,) that lie nearest to others (P,)."""
+    """Return the parameters (P,) with given combinations (b,) that are nearest to others (P,)."""
     return np.asarray(near + np.linalg.pinv(base.matrix) @ (values - base.to_base(near)))
 
 
 def paper_motion(joints: int) -> JointMotion:
     """Return the paper's motion: a sine from rest to 90 degrees, 25 samples at 20 ms.
 
-    The paper does not say how the joints' motions differ; here each takes a little longer.
+    The paper does not say how the joints' motions differ; here each joint takes a little longer.
     """
     times = 0.02 * np.arange(25)[:, None]
     rate = np.pi / np.linspace(0.5, 0.8, joints)
@@ -121,7 +121,7 @@ def paper_motion(joints: int) -> JointMotion:
 
 CYLINDRICAL = PaperArm(
     rows=(Row(False, 0.0, 0.0, 0.0), Row(True, -0.5 * np.pi, 0.0, 0.0), Row(True, 0.0, 0.0, 0.0)),
-    # The paper gives the sum of the three inertias, 2.5; how it is shared out is made up.
+    # The paper gives the sum of the three inertias, 2.5; its distribution is made up.
     true={'3.mcz': 1.25, '3.m': 2.5, '2.m': 5.0, '1.Izz': 1.0, '2.Iyy': 0.7, '3.Iyy': 0.8},
     initial={'3.mcz': 0.27, '3.m': 0.9, '2.m': 2.1, '1.Izz': 2.0},
     # Diagonal inertias, and one coordinate of each centre of mass, section 2.4.

@@ -1,4 +1,4 @@
-"""Set-ups that are wrong: gravity, frames, axes, units, joints, drift, compliance."""
+"""Faulty set-ups: gravity, frames, axes, units, joints, drift, compliance."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from load_identification.typing_aliases import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Fault:
-    """What is wrong with a set-up.
+    """A fault of a set-up.
 
     Attributes
     ----------
     kind : Kind or None
-        What should be named.
+        The fault that should be named.
     gravity : function of the gravity that is set, (3,), and a generator
-        Returns the true one, in the root [m/s²].
+        Returns the true gravity in the root frame [m/s²].
     published : function of a path, a true wrench (n, 6) and a generator
-        Returns what the driver makes of it.
+        Returns the wrench that the driver publishes.
     weight : bool
-        Whether the wrench has the load's weight in it.
+        Whether the wrench includes the load's weight.
     external : function of a path, the true motion of S and a generator
-        Returns what acts on the sensor besides the load, (n, 6) [N, N m].
+        Returns the wrench on the sensor besides the load's, (n, 6) [N, N m].
     steady : bool
-        The load stays the same.
+        Whether the load stays the same.
     joints : function of joint states
-        Returns what the robot's driver makes of them.
+        Returns the joint states that the robot's driver publishes.
     cell : dict
-        What is other than in the conditions, by the names of their fields.
+        Values that differ from the conditions, by field name.
     """
 
     kind: Kind | None
@@ -62,7 +62,7 @@ def drawn_turn(angle: float, rng: np.random.Generator) -> FloatArray:
 
 
 def tilted(degrees: float) -> Fault:
-    """Turn gravity against what is set."""
+    """Turn gravity away from its set direction."""
 
     def turn(gravity: FloatArray, rng: np.random.Generator) -> FloatArray:
         aside = np.cross(gravity, rng.standard_normal(3))
@@ -73,7 +73,7 @@ def tilted(degrees: float) -> Fault:
 
 
 def in_the_world(degrees: float) -> Fault:
-    """Express the wrench in the root, turned about its vertical."""
+    """Express the wrench in the root frame, turned about its vertical."""
 
     def publish(path: Path, wrench: FloatArray, rng: np.random.Generator) -> FloatArray:
         gravity = np.array(path.mount.gravity)
@@ -87,7 +87,7 @@ def in_the_world(degrees: float) -> Fault:
 
 
 def rotated(degrees: float) -> Fault:
-    """Turn the sensor against its frame."""
+    """Turn the sensor relative to its frame."""
 
     def publish(path: Path, wrench: FloatArray, rng: np.random.Generator) -> FloatArray:
         turn = drawn_turn(np.deg2rad(degrees), rng)
@@ -105,7 +105,7 @@ def channels(*order: int, signs: str = '++++++') -> Fault:
 
 
 def dead(channel: int) -> Fault:
-    """Let a channel show noise alone."""
+    """Replace a channel by noise."""
 
     def publish(path: Path, wrench: FloatArray, rng: np.random.Generator) -> FloatArray:
         noise = (0.1 if channel < 3 else 0.005) * rng.standard_normal(len(wrench))
@@ -115,7 +115,7 @@ def dead(channel: int) -> Fault:
 
 
 def torque_times(factor: float) -> Fault:
-    """Give torques in another unit."""
+    """Publish torques in another unit."""
     factors = np.repeat([1.0, factor], 3)
     return Fault(Kind.UNITS, published=lambda path, wrench, rng: factors * wrench)
 
@@ -131,7 +131,7 @@ def joint_reversed(joint: int) -> Fault:
 
 
 def joints_exchanged(first: int, second: int) -> Fault:
-    """Exchange the names of two joints, as an alphabet does."""
+    """Exchange the names of two joints, as alphabetical sorting does."""
 
     def publish(joints: JointBatch) -> JointBatch:
         names = list(joints.names)
@@ -171,11 +171,11 @@ FAULTS: dict[str, Fault] = {
     **{f'drift of {n} N': Fault(Kind.DRIFT, cell={'drift': float(n)}) for n in (6, 10, 20)},
     **{f'sway at {f} Hz': Fault(Kind.COMPLIANT, cell={'compliance': f}) for f in (3.0, 4.0, 5.0)},
 }
-"""Each cause at three sizes, or as it comes."""
+"""Each fault at three sizes, or in its only form."""
 
 
 def pushed(seconds: float) -> Fault:
-    """Push with 20 N in one direction of the world, every five times as long."""
+    """Push with 20 N in one direction of the world, with a period of five times the duration."""
 
     def push(path: Path, frame: FrameMotion, rng: np.random.Generator) -> FloatArray:
         axes = orientation(frame.gravity, frame.gravity_by_tilt, np.array(path.mount.gravity))
@@ -188,7 +188,7 @@ def pushed(seconds: float) -> Fault:
 
 
 def handling(period: float) -> Fault:
-    """Pick up another load of 0.3 to 2 kg and put it down again, one after the other."""
+    """Pick up and put down different loads of 0.3 to 2 kg, one after the other."""
 
     def more(path: Path, frame: FrameMotion, rng: np.random.Generator) -> FloatArray:
         turn = (path.stamps * 1e-9 / period).astype(int)
@@ -208,7 +208,7 @@ SOUND: dict[str, Fault] = {
     'another load every 3 s': handling(3.0),
     'another load every 8 s': handling(8.0),
 }
-"""Set-ups with which nothing is wrong, in work."""
+"""Set-ups without a fault, at work."""
 
 
 def recorded(
@@ -220,7 +220,7 @@ def recorded(
     conditions: Conditions,
     seed: int,
 ) -> tuple[JointBatch, WrenchBatch]:
-    """Return what is published by a set-up with a fault, along a motion from its beginning."""
+    """Return the published data of a set-up with a fault, along a motion from its beginning."""
     rng = np.random.default_rng([seed, 9])
     true = fault.gravity(np.array(mount.gravity), rng)
     path = sample(replace(mount, gravity=tuple(true)), motion, seconds, 500.0)

@@ -1,4 +1,4 @@
-"""One simulated motion, many draws of the sensors' noise, through the whole pipeline."""
+"""Monte Carlo of the whole pipeline: one simulated motion, many draws of the sensor noise."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMES = ('mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', '
 PARAMETERS = len(NAMES)
 
 EXACT = Parameters(systematic_errors='none')
-"""The bound is that of noise alone, and so are the sensors."""
+"""Noise alone: the bound includes nothing else, and the sensors have no other errors."""
 
 HAND = InertialParameters.from_center_of_mass(
     3.0, np.array([0.005, 0.01, 0.06]), np.diag([0.008, 0.008, 0.004])
@@ -45,7 +45,7 @@ HAND = InertialParameters.from_center_of_mass(
 
 @dataclass(frozen=True)
 class Case:
-    """What is simulated.
+    """A simulated case.
 
     Attributes
     ----------
@@ -53,19 +53,19 @@ class Case:
         A key of `MOUNTS`.
     motion_seed : int
     highest_frequency : float
-        Of the motion [Hz].
+        Highest frequency of the motion [Hz].
     duration : float
-        [s]
+        Duration of the recording [s].
     rate : float
-        Of joint states and wrenches [Hz].
+        Sampling rate of joint states and wrenches [Hz].
     payload_scale : float
-        Times the aluminium block of 1.106 kg.
+        Factor of the aluminium block of 1.106 kg.
     sensors : SensorModel
     encoder_noise : float
-        Standard deviation per sample, white, besides the sensors' steps [rad].
+        Standard deviation per sample, white, in addition to the sensors' steps [rad].
     parameters : Parameters
     tool : InertialParameters or None
-        On the sensor along with the payload; identified and saved before, by another motion.
+        On the sensor with the payload; identified and saved before, with another motion.
     """
 
     mount: str = 'puma'
@@ -147,7 +147,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Study:
-    """The outcome of a Monte Carlo over one case.
+    """The result of a Monte Carlo over one case.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class Study:
         Message order, then offsets [kg, m, kg m², N, N m].
     identified : (runs, times, 10) bool array
     bound : (16,) array
-        Cramér-Rao bound of the standard deviation, of the whole recording.
+        Cramér-Rao bound of the standard deviation, for the whole recording.
     """
 
     error: FloatArray
@@ -177,12 +177,12 @@ class Study:
 
     @property
     def covered(self) -> BoolArray:
-        """Whether the 95 % interval holds the truth, (runs, times, 16)."""
+        """Whether the 95 % interval contains the truth, (runs, times, 16)."""
         return np.abs(self.error) <= INTERVAL * self.std
 
     @property
     def coverage(self) -> FloatArray:
-        """Share of runs whose last 95 % interval holds the truth, (16,)."""
+        """Share of runs whose last 95 % interval contains the truth, (16,)."""
         share: FloatArray = np.mean(self.covered[:, -1], axis=0)
         return share
 
@@ -193,9 +193,9 @@ def identify(
     times: Sequence[float] = (np.inf,),
     tool: PayloadEstimate | None = None,
 ) -> list[PayloadEstimate]:
-    """Run the whole pipeline over a recording; return the estimates at the times given [s].
+    """Run the whole pipeline over a recording; return the estimates at given times [s].
 
-    A tool is what was identified before, and is saved.
+    `tool` is an earlier estimate, saved as the tool.
     """
     mount = MOUNTS[case.mount]
     synchronizer = settings.synchronizer(case.parameters)
@@ -221,12 +221,12 @@ def identify(
 
 
 def study(case: Case, runs: int, times: Sequence[float] = (np.inf,)) -> Study:
-    """Identify the payload of a case as often as asked, each time with other noise."""
+    """Identify the payload of a case in a number of runs with different noise."""
     recording, of_tool = case.record(), case.record_tool()
     noise = np.repeat([case.sensors.force_noise, case.sensors.torque_noise], 3)
     bound = cramer_rao_covariance([recording.motion], noise)
     if of_tool is not None:
-        # The payload is what is left: the errors of both add up.
+        # The payload is a difference: the errors of both add up.
         body = slice(PARAMETERS)
         bound[body, body] += cramer_rao_covariance([of_tool.motion], noise)[body, body]
     error, std, identified = [], [], []

@@ -1,6 +1,6 @@
-"""Motions of ordinary work, drawn at random: rich, with pauses, pose by pose, tool down, creeping.
+"""Random motions of ordinary work: rich, with pauses, pose by pose, tool down, creeping.
 
-They differ in what they show of the load, and in how an error that is tied to the pose looks.
+They differ in the excitation of the load and in the appearance of errors tied to the pose.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ HOLD = 1.5
 """Rest in each of the poses of `poses` [s]."""
 
 SHORTEST_MOVE = 1.0
-"""[s]."""
+"""Shortest duration of a move [s]."""
 
 CREEPS = 25.0
 """Time in each pose of `creep` [s]."""
 
 LONGEST_POSE = 5.5
-"""A move and a rest of `poses` take less than this [s]."""
+"""Upper bound of the duration of a move and a rest of `poses` [s]."""
 
 PIECE = 60.0
-"""Longest piece of rich motion; then another begins [s]."""
+"""Longest piece of rich motion; another one follows [s]."""
 
 TOOL_DOWN = np.deg2rad(10.0)
 """Largest angle between gravity in S and its mean in tool-down work [rad]."""
@@ -42,13 +42,13 @@ QUINTIC_PEAK = 15.0 / 8.0
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """A motion, and the instants worth a look.
+    """A motion and its instants of interest.
 
     Attributes
     ----------
     trajectory : JointPath
     holds : tuple of float
-        Ends of the rests in poses, the rest before the first move included [s].
+        Ends of the rests in poses, including the rest before the first move [s].
     """
 
     trajectory: JointPath
@@ -61,11 +61,11 @@ def rich(mount: Mount, duration: float, rng: np.random.Generator, part: float = 
     Parameters
     ----------
     part : float
-        Of the joints' range that is used, about a centre that is drawn where there is room [-].
+        Share of the joints' range that is used, about a random centre that leaves room for it [-].
     """
     lower, upper, fastest = _limits(mount)
     half = part * (upper - lower) / 2.0
-    # Where all of the range is used, rounding may put one of them beyond the other.
+    # If the whole range is used, rounding may put one bound beyond the other.
     center = rng.uniform(np.minimum(lower + half, upper - half), upper - half)
     segments: list[Sines | Move] = []
     left = duration
@@ -80,12 +80,12 @@ def rich(mount: Mount, duration: float, rng: np.random.Generator, part: float = 
 
 
 def pauses(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
-    """Draw moves from pose to pose, swift as in handling, with pauses of 0.3 to 1 s."""
+    """Draw moves from pose to pose, as fast as in handling, with pauses of 0.3 to 1 s."""
     return _pose_by_pose(mount, None, (0.3, 1.0), duration, rng)
 
 
 def poses(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
-    """Draw poses all over the range, held for 1.5 s each: how sensors are calibrated."""
+    """Draw poses all over the range, held for 1.5 s each, as in the calibration of sensors."""
     return _pose_by_pose(mount, None, (HOLD, HOLD), duration, rng)
 
 
@@ -108,8 +108,8 @@ def trend(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
 def tool_down(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
     """Draw moves with pauses during which gravity in S turns by less than 20 degrees.
 
-    Poses are drawn about the one, of many, in which the sensor's z points most nearly along
-    gravity; a move is taken where its path keeps within `TOOL_DOWN` of that direction.
+    Poses are drawn about one pose, of many, in which the sensor's z is nearest to the direction of
+    gravity. A move is accepted if its path stays within `TOOL_DOWN` of that direction.
     """
     lower, upper, _ = _limits(mount)
     robot = Robot(mount.urdf, mount.sensor_frame, mount.gravity)
@@ -133,7 +133,7 @@ def tool_down(mount: Mount, duration: float, rng: np.random.Generator) -> Motion
 
 
 def creep(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
-    """Draw poses and let joints creep in each for 25 s, at 0.5 to 4 mrad/s."""
+    """Draw poses and let the joints creep for 25 s in each, at 0.5 to 4 mrad/s."""
     lower, upper, fastest = _limits(mount)
     rate = np.exp(rng.uniform(np.log(5e-4), np.log(4e-3)))
     pose = rng.uniform(lower, upper)
@@ -157,7 +157,7 @@ MOTIONS: dict[str, Callable[[Mount, float, np.random.Generator], Motion]] = {
     'tool-down': tool_down,
     'creep': creep,
 }
-"""What draws each kind, for a robot and a duration [s]."""
+"""Functions that draw each kind, for a robot and a duration [s]."""
 
 
 def _limits(mount: Mount) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -172,7 +172,7 @@ def _pose_by_pose(
     rng: np.random.Generator,
     start: FloatArray | None = None,
 ) -> Motion:
-    """Rest, move to the next pose, drawn or anywhere, and so on until a duration is full [s]."""
+    """Rest and move to the next pose, given or random, until a duration is reached [s]."""
     lower, upper, fastest = _limits(mount)
     pose = rng.uniform(lower, upper) if start is None else start
     segments: list[Sines | Move] = []

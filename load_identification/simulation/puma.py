@@ -1,4 +1,4 @@
-"""Motions of the PUMA 560 of config/puma.urdf: the paper's move, and a rich one."""
+"""Motions of the PUMA 560 of config/puma.urdf: the paper's move and a rich one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAPER_GOAL = np.deg2rad([90.0, -60.0, 90.0, 90.0, 90.0, 90.0])
 
 
 def puma_trajectory(velocity_limit: FloatArray, duration: float, seed: int) -> JointPath:
-    """Rest for 1 s, do the paper's move in 2 s, then move richly for the duration [s] given."""
+    """Rest for 1 s, do the paper's move in 2 s, then move richly for the given duration [s]."""
     limits = Limits(PUMA_LOWER, PUMA_UPPER, velocity_limit)
     rich = random_sines(PAPER_GOAL, limits, duration, seed)
     rest = Move(PAPER_START, PAPER_START, 1.0)

@@ -1,4 +1,4 @@
-"""A smooth motion at random, and Pinocchio as the oracle of an arm's dynamics."""
+"""A random smooth motion, and Pinocchio as the oracle of an arm's dynamics."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PinocchioArm:
         return np.array([self._rnea(*sample) for sample in zip(*motion, strict=True)])
 
     def base_wrench(self, motion: JointMotion) -> FloatArray:
-        """Return the wrench (n, 6) on the moving links at and in the root."""
+        """Return the wrench (n, 6) on the moving links, about and in the root."""
         out = []
         for q, qd, qdd in zip(*motion, strict=True):
             self._rnea(q, qd, qdd)

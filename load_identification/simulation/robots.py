@@ -1,4 +1,4 @@
-"""Arms of different shape, made up, and the machines that come with the package."""
+"""Made-up arms of different shape, and the machines that come with the package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shipped_file(name: str) -> Path:
     DescriptionError
         If it is in neither.
     """
-    # Every way of installing puts share/ beside the lib/ that this file is in.
+    # In every installation, share/ is beside the lib/ that contains this file.
     for folder in Path(__file__).resolve().parents:
         for path in (
             folder / 'config' / name,
@@ -39,7 +39,7 @@ def puma_description() -> str:
 
 @dataclass(frozen=True)
 class Arm:
-    """A robot description, its sensor frame, and the moving joints that lead there."""
+    """A robot description, its sensor frame, and the moving joints between root and sensor."""
 
     urdf: str
     sensor_frame: str
@@ -47,7 +47,7 @@ class Arm:
 
 
 def link(name: str) -> str:
-    """Write a link with some inertia: MuJoCo wants one on everything that moves."""
+    """Return a link with some inertia: MuJoCo requires one on everything that moves."""
     return f"""
   <link name="{name}">
     <inertial>
@@ -68,7 +68,7 @@ def joint(
     axis: str = '0 0 1',
     inside: str = '',
 ) -> str:
-    """Write a joint and its child link; a continuous joint gets no limit."""
+    """Return a joint and its child link; a continuous joint gets no limit."""
     limit = '<limit lower="-3" upper="3" effort="100" velocity="2.5"/>'
     return f"""
   <joint name="{name}" type="{kind}">
@@ -82,7 +82,7 @@ def joint(
 
 
 def robot(root: str, *parts: str) -> str:
-    """Write a description from its root link and joints."""
+    """Return a description from its root link and joints."""
     return f'<robot name="arm">{link(root)}{"".join(parts)}\n</robot>'
 
 
@@ -97,7 +97,7 @@ SIX_JOINTS = Arm(
         joint('wrist_3', 'revolute', 'link_5', 'link_6', '0 0 0.1', '1.2 -0.5 0', '1 0 0'),
         joint('flange', 'fixed', 'link_6', 'tool0', '0.05 0.1 0', '-1.57 0 -1.57'),
         joint('ft_mount', 'fixed', 'tool0', 'ft_sensor', '0.01 0 0.035', '0.2 0.3 0.785'),
-        # A gripper beyond the sensor, its fingers outside the chain.
+        # A gripper beyond the sensor, with fingers outside the chain.
         joint('gripper_mount', 'fixed', 'ft_sensor', 'gripper', '0 0 0.02'),
         joint('finger_a', 'prismatic', 'gripper', 'link_a', '0.02 0 0.1', axis='1 0 0'),
         joint(
@@ -114,8 +114,8 @@ SIX_JOINTS = Arm(
     ('shoulder_pan', 'shoulder_lift', 'elbow', 'wrist_1', 'wrist_2', 'wrist_3'),
 )
 
-# A SCARA with a tilting wrist: without it every rotation is about the vertical, and Ixx, Ixy, Iyy
-# of the load show in no wrench.
+# A SCARA with a tilting wrist: without it, every rotation is about the vertical, and no wrench
+# depends on Ixx, Ixy and Iyy of the load.
 SCARA = Arm(
     robot(
         'base',
@@ -156,7 +156,7 @@ ARMS = {'six_joints': SIX_JOINTS, 'scara': SCARA, 'seven_joints': SEVEN_JOINTS}
 
 @dataclass(frozen=True)
 class Mount:
-    """An arm with a sensor, and the range its joints move in.
+    """An arm with a sensor, and the range of its joints.
 
     Attributes
     ----------

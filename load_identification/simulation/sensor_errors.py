@@ -1,7 +1,7 @@
-"""Errors of ordinary cells, drawn at random: of the sensor, its mounting, the base, the encoders.
+"""Random errors of ordinary cells: of the sensor, its mounting, the base and the encoders.
 
-Those that stay for hours (`CellErrors`) and those that a pose brings back (fields) or nearly so
-(hysteresis, cables). What the estimator believes of them plays no part here.
+Some last for hours (`CellErrors`), some recur with a pose (fields) or nearly so (hysteresis,
+cables). The estimator's assumptions about them play no part here.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from scipy.spatial.transform import Rotation
 from load_identification.typing_aliases import FloatArray
 
 FIELD_RMS = np.array([0.1] * 3 + [0.004] * 3)
-"""Of errors tied to the pose, in each channel [N, N m]."""
+"""Rms of errors tied to the pose, in each channel [N, N m]."""
 
 ROUGH = np.deg2rad(20.0)
-"""Over which a rough field is correlated [rad]."""
+"""Correlation length of a rough field [rad]."""
 
 CABLE = 0.7
-"""Over which the pull of a cable is correlated, in the angles of the joints [rad]."""
+"""Correlation length of a cable's pull, in joint angles [rad]."""
 
 MEMORY = np.deg2rad(30.0)
-"""Angle travelled in which a path is forgotten [rad]."""
+"""Travelled angle over which a path is forgotten [rad]."""
 
 PLAY = np.array([4.0] * 3 + [0.2] * 3)
-"""Change of wrench over which hysteresis turns from one side to the other [N, N m]."""
+"""Change of wrench over which hysteresis goes from one side to the other [N, N m]."""
 
 WAVES = 60
 """Plane waves of a random field."""
@@ -34,24 +34,24 @@ WAVES = 60
 
 @dataclass(frozen=True)
 class CellErrors:
-    """Standard deviations of what is wrong with a cell; the defaults are those of an ordinary one.
+    """Standard deviations of a cell's errors; the defaults are those of an ordinary cell.
 
     Attributes
     ----------
     common_gain, gain : float
-        Of all channels together, and of each one [-].
+        Of all channels together, and of each channel [-].
     cross_talk : float
-        Of force by other forces, and of torque by other torques [-].
+        Between forces, and between torques [-].
     moment_arm : float
-        Torque by force [m]; force by torque is as large at 0.1 m of lever.
+        Torque by force [m]; force by torque is as large at a lever arm of 0.1 m.
     mounting : float
-        Of the sensor against its frame, about each axis [rad].
+        Rotation of the sensor relative to its frame, about each axis [rad].
     tilt : float
-        Of the base, about each horizontal axis [rad].
+        Tilt of the base about each horizontal axis [rad].
     zeros : float
-        Of each joint [rad].
+        Zero of each joint [rad].
     lag : float
-        By how much the wrench is older than its stamp says [s].
+        Delay of the wrench beyond its stamp [s].
     """
 
     common_gain: float = 0.005
@@ -64,11 +64,11 @@ class CellErrors:
     lag: float = 0.002
 
     def times(self, factor: float) -> CellErrors:
-        """Return all of them larger by a factor."""
+        """Return all of them multiplied by a factor."""
         return CellErrors(**{f.name: factor * getattr(self, f.name) for f in fields(self)})
 
     def only(self, *names: str) -> CellErrors:
-        """Return those of the names given, the others zero."""
+        """Return the named ones, with the others zero."""
         return replace(NO_ERRORS, **{name: getattr(self, name) for name in names})
 
 
@@ -77,18 +77,18 @@ NO_ERRORS = CellErrors().times(0.0)
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """What is wrong with one cell.
+    """Errors of one cell.
 
     Attributes
     ----------
     response : (6, 6) array
         From true to measured wrench, in S [-, N/(N m), m].
     gravity : (3,) array
-        The true one, in the root frame [m/s²].
+        True gravity in the root frame [m/s²].
     zeros : (J,) array
-        True less published joint positions [rad].
+        True minus published joint positions [rad].
     lag : float
-        [s].
+        Delay of the wrench beyond its stamp [s].
     """
 
     response: FloatArray
@@ -100,12 +100,12 @@ class Cell:
 def draw_cell(
     errors: CellErrors, gravity: FloatArray, joints: int, rng: np.random.Generator
 ) -> Cell:
-    """Draw a cell; whatever is switched off, the rest stays the same for the same generator.
+    """Draw a cell; switching errors off leaves the others the same for the same generator.
 
     Parameters
     ----------
     gravity : (3,) array
-        That the description is used with, in the root frame [m/s²].
+        Gravity used with the description, in the root frame [m/s²].
     joints : int
     """
     common, gains = rng.standard_normal(), rng.standard_normal(6)
@@ -134,7 +134,7 @@ def smooth_field(direction: FloatArray, rng: np.random.Generator) -> FloatArray:
     Parameters
     ----------
     direction : (n, 3) array
-        Of gravity in S, unit vectors.
+        Direction of gravity in S, unit vectors.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def smooth_field(direction: FloatArray, rng: np.random.Generator) -> FloatArray:
         [N, N m].
     """
     x, y, z = direction.T
-    # Each of mean square 1 over the sphere.
+    # Each has mean square 1 over the sphere.
     second = np.sqrt(15.0) * np.array(
         [x * y, y * z, x * z, (x**2 - y**2) / 2.0, (3.0 * z**2 - 1.0) / np.sqrt(12.0)]
     )
@@ -183,14 +183,14 @@ def random_field(points: FloatArray, length: float, rng: np.random.Generator) ->
 
 
 def path_memory(angle: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw what depends on the path: six processes that forget with the angle travelled.
+    """Draw errors that depend on the path: six processes that forget with the travelled angle.
 
     b' = a b + w, a = exp(-step / MEMORY), stationary standard deviation 0.6 `FIELD_RMS`
 
     Parameters
     ----------
     angle : (n,) array
-        Travelled, increasing [rad].
+        Travelled angle, increasing [rad].
 
     Returns
     -------
@@ -210,7 +210,7 @@ def path_memory(angle: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 def hysteresis(wrench: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return the error of a play in each channel, of half `FIELD_RMS` at either stop.
+    """Return the error of play in each channel, half of `FIELD_RMS` at either stop.
 
     z' = clip(z + 2 dw / PLAY, -1, 1): it lags behind the wrench (n, 6) [N, N m]
     """
@@ -232,9 +232,9 @@ def sway(acceleration: FloatArray, frequency: float, damping: float, step: float
     Parameters
     ----------
     acceleration : (n, J) array
-        Of the encoders [rad/s²].
+        Accelerations of the encoders [rad/s²].
     frequency, damping, step : float
-        Of the resonance [Hz], [-]; between samples [s].
+        Resonance [Hz], damping ratio [-], and interval between samples [s].
 
     Returns
     -------

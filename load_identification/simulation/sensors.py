@@ -1,4 +1,4 @@
-"""The simulated arm: the load's wrench along a trajectory, and what real sensors make of both.
+"""The simulated arm: the load's wrench along a trajectory, and realistic measurements of both.
 
 The truth does not use the regressor of the estimator: the wrench is that of Pinocchio's spatial
 inertia, f = I a + v x* (I v).
@@ -23,16 +23,16 @@ PUMA_ENCODER_RESOLUTION = tuple(
 )
 """One count of a PUMA 560 joint encoder [rad].
 
-Counts per degree: S. Graves, comp.robotics, October 1990; they are 1000 (joint 2: 800, joint 6:
-500) counts per turn of the motor times the gear ratios of Corke and Armstrong-Hélouvry 1994.
+Counts per degree: S. Graves, comp.robotics, October 1990. They are 1000 counts per turn of the
+motor (joint 2: 800, joint 6: 500) times the gear ratios of Corke and Armstrong-Hélouvry 1994.
 """
 
 
 def aluminium_block() -> InertialParameters:
     """Return the block of table 1, 2 x 2 x 6 in and 1.106 kg, held off-centre and turned.
 
-    The centre of mass is that of one row of the table (cx 1 mm, cy 37 mm, cz 47 mm), but for
-    cx; the turn is chosen. All ten parameters differ from zero.
+    The centre of mass is that of one row of the table (cx 1 mm, cy 37 mm, cz 47 mm), except for
+    cx; the rotation is chosen. All ten parameters differ from zero.
     """
     mass, sides = 1.106, 0.0254 * np.array([2.0, 2.0, 6.0])
     moments = mass * (np.sum(sides**2) - sides**2) / 12.0
@@ -42,7 +42,7 @@ def aluminium_block() -> InertialParameters:
 
 
 def dumbbell() -> InertialParameters:
-    """Return the load of table 2; its mass and place are chosen, the paper gives none."""
+    """Return the load of table 2; its mass and place are chosen, as the paper gives none."""
     inertia = np.diag([0.0244, 0.0007, 0.0242])
     return InertialParameters.from_center_of_mass(2.0, np.array([0.0, 0.0, 0.06]), inertia)
 
@@ -50,13 +50,13 @@ def dumbbell() -> InertialParameters:
 def load_wrench(payload: InertialParameters, motion: FrameMotion) -> FloatArray:
     """Return the wrench (n, 6) that the load exerts on the sensor, in S about its origin [N, N m].
 
-    -(I a + v x* (I v)), a the spatial acceleration of S less gravity
+    -(I a + v x* (I v)), with a the spatial acceleration of S minus gravity
     """
     inertia = pinocchio.Inertia(
         payload.mass, payload.center_of_mass, payload.inertia_about_center_of_mass
     ).matrix()
     v, omega = motion.linear_velocity, motion.angular_velocity
-    # A spatial acceleration is that of the point of the body passing the origin: p.. - omega x v.
+    # A spatial acceleration is that of the body point passing the origin: p.. - omega x v.
     linear = motion.linear_acceleration - np.cross(omega, v)
     rate = np.hstack([linear, motion.angular_acceleration]) @ inertia
     momentum = np.hstack([v, omega]) @ inertia
@@ -67,12 +67,12 @@ def load_wrench(payload: InertialParameters, motion: FrameMotion) -> FloatArray:
 
 @dataclass(frozen=True)
 class SensorModel:
-    """What the sensors add to the truth; the defaults are like a PUMA 560 and a wrist sensor.
+    """Errors that the sensors add; the defaults resemble a PUMA 560 and a wrist sensor.
 
     Attributes
     ----------
     encoder_resolution : float or tuple of J floats
-        Step of the joint positions, 0 for none [rad].
+        Step of the joint positions, 0: none [rad].
     velocity_noise : float or None
         Standard deviation per sample of the joint velocities; None: not published [rad/s].
     force_noise, torque_noise : float
@@ -80,7 +80,7 @@ class SensorModel:
     offset : tuple of six floats
         Added to every wrench [N, N m].
     force_step, torque_step : float
-        Quantisation of the wrench, 0 for none [N, N m].
+        Quantisation of the wrench, 0: none [N, N m].
     """
 
     encoder_resolution: float | tuple[float, ...] = PUMA_ENCODER_RESOLUTION
@@ -98,18 +98,18 @@ WRIST_SENSOR = SensorModel(encoder_resolution=1e-5, force_step=0.0, torque_step=
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A simulated recording and the truth behind it.
+    """A simulated recording and its true values.
 
     Attributes
     ----------
     names : tuple of str
-        The J joints, in the order of the columns.
+        Names of the J joints, in the order of the columns.
     frame : str
         Sensor frame S.
     stamps : (n,) int array
         [ns]
     position, velocity : (n, J) arrays
-        As published [rad, rad/s]; velocity NaN where it is not.
+        As published [rad, rad/s]; NaN for velocities that are not published.
     wrench : (n, 6) array
         As published, raw: on the sensor, with offset [N, N m].
     exact : JointMotion
@@ -140,20 +140,20 @@ class Recording:
 
 
 def rounded(values: FloatArray, step: FloatArray) -> FloatArray:
-    """Round to multiples of the steps, one per column; a step of 0 rounds nothing."""
+    """Round to multiples of the steps, one per column; a step of 0 leaves values unchanged."""
     safe = np.where(step > 0.0, step, 1.0)
     return np.asarray(np.where(step > 0.0, np.round(values / safe) * safe, values))
 
 
 def measure(recording: Recording, sensors: SensorModel, seed: int) -> Recording:
-    """Return the same truth as published by the sensors given, with the noise of this seed."""
+    """Return the recording as published by given sensors, with the noise of a seed."""
     q, qd, _ = recording.exact
     resolution = np.atleast_1d(np.asarray(sensors.encoder_resolution, dtype=np.float64))
     if len(resolution) not in (1, q.shape[1]):
         raise ParameterError(
             f'encoder_resolution has {len(resolution)} values; it must have 1 or {q.shape[1]}'
         )
-    # Two streams: publishing velocities or not leaves the noise of the wrench as it is.
+    # Two streams, so that publishing velocities does not change the noise of the wrench.
     for_wrench, for_velocity = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     noise = np.repeat([sensors.force_noise, sensors.torque_noise], 3)
     wrench = recording.exact_wrench + np.array(sensors.offset)
@@ -179,14 +179,14 @@ def simulate(
 ) -> Recording:
     """Move the robot with the payload on its sensor along the whole trajectory.
 
-    For many recordings of one motion, `measure` one of them again with other seeds.
+    For many recordings of one motion, call `measure` on one of them with other seeds.
 
     Parameters
     ----------
     rate : float
-        Samples per second, joint states and wrenches at the same stamps, which begin at 0 [Hz].
+        Samples per second; joint states and wrenches share stamps that begin at 0 [Hz].
     seed : int
-        Of all noise.
+        Seed of all noise.
     """
     if not rate > 0.0:
         raise ParameterError(f'rate is {rate} Hz; it must be > 0')

@@ -1,6 +1,6 @@
 """A simulated seven-joint arm that weighs with its joints: recordings with and without a load.
 
-Torques of links and load are Pinocchio's RNEA, so they owe nothing to the package. All numbers are
+Torques of links and load are Pinocchio's RNEA and thus independent of the package. All numbers are
 made up.
 """
 
@@ -37,19 +37,19 @@ PAYLOAD = InertialParameters.from_center_of_mass(
     np.array([[0.012, 0.001, -0.002], [0.001, 0.014, 0.0015], [-0.002, 0.0015, 0.008]]),
 )
 WRIST = Transmission(JOINTS[5:], np.array([[1.0, 1.0], [1.0, -1.0]]), 'motors')
-"""A differential: both motors of the last two joints turn either."""
+"""A differential: both motors of the last two joints turn either joint."""
 NOISE = 0.1
 """Standard deviation of each torque sample [N m]."""
 ENCODER_STEP = 1e-5
-"""[rad]."""
+"""Step of the encoders [rad]."""
 COULOMB = np.array(
     [[2.1, 1.7], [2.4, 2.0], [1.6, 1.3], [1.5, 1.8], [0.9, 0.7], [0.7, 0.8], [0.5, 0.4]]
 )
 VISCOUS = np.array([3.0, 3.5, 2.0, 2.2, 1.0, 0.9, 0.6])
-"""Of each joint, forward and backward [N m]; [N m s/rad]."""
+"""Coulomb friction of each joint, forward and backward [N m]; viscous friction [N m s/rad]."""
 CUTOFF, OUTPUT_RATE, MAX_GAP = 20.0, 50.0, 0.1
 RATE = 250.0
-"""Of the joint states [Hz]."""
+"""Sampling rate of the joint states [Hz]."""
 CENTER = np.array([0.0, 0.5, 0.0, 1.4, 0.0, 1.4, 0.0])
 """Elbow and wrist bent: far from a singularity [rad]."""
 NS = 1_000_000_000
@@ -65,7 +65,7 @@ class Run:
     torque: FloatArray
 
     def measured(self, seed: int, noise: float = NOISE, begin: float = 0.0) -> EffortBatch:
-        """Return joint states with the noise of a seed, from a time on [s]."""
+        """Return joint states with the noise of a seed, from a given time on [s]."""
         torque = self.torque + noise * np.random.default_rng(seed).standard_normal(
             self.torque.shape
         )
@@ -75,7 +75,7 @@ class Run:
 
 
 def friction(velocity: FloatArray) -> FloatArray:
-    """Return the torque that friction takes (n, 7), of another height in each direction."""
+    """Return the friction torque (n, 7), which differs by direction."""
     level = np.where(velocity > 0.0, COULOMB[:, 0], -COULOMB[:, 1])
     torque: FloatArray = level * (velocity != 0.0) + VISCOUS * velocity
     return torque
@@ -91,7 +91,7 @@ def run(
 ) -> Run:
     """Move richly from rest to rest, with a share of the usual friction.
 
-    Where joints are coupled, friction and the torques returned are those of the motors.
+    If joints are coupled, friction and the returned torques are those of the motors.
     """
     times = np.arange(round(duration * rate) + 1) / rate + 100.0
     reach = np.array([2.2, 1.2, 1.5, 1.1, 2.2, 1.2, 2.8])
@@ -121,7 +121,7 @@ def link_torque(
 
 
 def differentiator(cutoff: float = CUTOFF) -> Differentiator:
-    """Return the filter that everything here goes through."""
+    """Return the filter used for all data here."""
     return Differentiator(cutoff, OUTPUT_RATE, MAX_GAP)
 
 
@@ -135,9 +135,9 @@ def filtered(batch: EffortBatch) -> DifferentiatedBatch:
 
 
 class Identifier:
-    """Identifies the arm from one motion without a load, with noise of any seed.
+    """Identify the arm from one motion without a load, with noise of any seed.
 
-    The motion is the same each time; so is the transition velocity, chosen once.
+    The motion is always the same, and so is the transition velocity, chosen once.
     """
 
     def __init__(self, unloaded: Run, seed: int = 0) -> None:
@@ -146,7 +146,7 @@ class Identifier:
         self._model = identify_motion(model, self._log(seed), Settings()).model
 
     def arm(self, seed: int) -> IdentifiedArm:
-        """Return what the recording with the noise of a seed shows."""
+        """Return the arm identified from the recording with the noise of a seed."""
         settings = Settings(transition_velocities=())
         return identified_arm(identify_motion(self._model, self._log(seed), settings), CUTOFF)
 
@@ -159,7 +159,7 @@ DRIVE = DriveModel('symmetric', 'symmetric', offset=True)
 
 
 def exact_arm() -> IdentifiedArm:
-    """Return the arm as it is in truth, without uncertainty."""
+    """Return the true arm without uncertainty."""
     arm = Arm(SEVEN_JOINTS.urdf, joints=JOINTS)
     drives = np.column_stack([COULOMB.mean(axis=1), VISCOUS, (COULOMB @ [0.5, -0.5])])
     noise = NOISE * np.sqrt(4.785 / (RATE * 1.16 / CUTOFF))

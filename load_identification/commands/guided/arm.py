@@ -19,10 +19,10 @@ from load_identification.typing_aliases import FloatArray, IntArray
 
 
 class GuidedArm(InputPublisher):
-    """Publishes joint states and wrenches, and moves as a joint trajectory controller does.
+    """Publish joint states and wrenches, and move as a joint trajectory controller does.
 
-    A trajectory takes the place of the one before from its stamp on; its points, and where it is
-    then if the first comes later, are joined by polynomials of fifth order. Encoders are exact.
+    A trajectory replaces the previous one from its stamp on. Quintic polynomials connect its
+    points; if the first point is later, they begin at the arm's position. Encoders are exact.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ class GuidedArm(InputPublisher):
         URDF.
     sensor_frame : str
     position : (J,) array
-        Where it stands at first [rad, m].
+        Initial position [rad, m].
     payload : InertialParameters
     topic : str
-        Of the trajectories.
+        Topic of the trajectories.
     rate : float
-        Samples per second [Hz].
+        Sampling rate [Hz].
     seed : int
-        Of the sensor's noise.
+        Seed of the sensor noise.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class GuidedArm(InputPublisher):
         self.robot = Robot(description, sensor_frame)
         super().__init__(node, self.robot.joints, sensor_frame)
         self.position = position
-        """Where it is by now (J,) [rad, m]."""
+        """Present position (J,) [rad, m]."""
         self.external: FloatArray = np.zeros(6)
         """Wrench of a contact on the sensor, in S [N, N m]."""
         self._urdf, self._payload = description, payload
@@ -72,7 +72,7 @@ class GuidedArm(InputPublisher):
         self._next = time.time_ns()
 
     def publish_due(self) -> None:
-        """Take in trajectories, and publish the samples that are due."""
+        """Read trajectories and publish the samples that are due."""
         for message in self._trajectories.take():
             self._take(message)
         stamps = np.arange(self._next, time.time_ns(), self._period)
@@ -88,7 +88,7 @@ class GuidedArm(InputPublisher):
             self.publish(stamp, position, raw)
 
     def load(self, motion: FrameMotion) -> FloatArray:
-        """Return what the sensor feels in a motion of its frame, (n, 6) [N, N m]."""
+        """Return the wrench on the sensor for a motion of its frame, (n, 6) [N, N m]."""
         return load_wrench(self._payload, motion) + self.external
 
     def _take(self, message: JointTrajectory) -> None:
@@ -109,7 +109,7 @@ class GuidedArm(InputPublisher):
         self._paths = [self._paths[-1], (stamp, Sampled(np.array(times), points))]
 
     def _motion(self, stamps: IntArray) -> JointMotion:
-        """Return the motion at stamps (n,) [ns]: of the newest trajectory that has begun."""
+        """Return the motion at stamps (n,) [ns], by the newest trajectory that has begun."""
         parts = [path.sample((stamps - begin) / NS) for begin, path in self._paths]
         begun = (stamps >= self._paths[-1][0])[:, None]
         return JointMotion(*(np.where(begun, parts[-1][k], parts[0][k]) for k in range(3)))

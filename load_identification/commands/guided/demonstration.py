@@ -1,4 +1,4 @@
-"""What `load_demo --guided` does: `identify_payload` moves a simulated arm."""
+"""Run `load_demo --guided`: `identify_payload` moves a simulated arm."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import SensorModel, aluminium_block
 
 POSE = np.deg2rad([0.0, -45.0, 135.0, 0.0, -60.0, 0.0])
-"""Elbow up, the hand in front of the arm [rad]."""
+"""Pose with the elbow up and the hand in front of the arm [rad]."""
 
 PROGRAM = ('identify_payload', '--execute', '--yes', '--need', 'mass', 'com', 'inertia')
 
 BACK = np.deg2rad(0.1)
-"""The arm is back in its pose where no joint is farther from it [rad]."""
+"""Largest deviation of any joint for the arm to be back in its pose [rad]."""
 
 
 def demonstrate(node: Node, seed: int, own_pipeline: bool, console: Console) -> bool:
-    """Run `identify_payload` beside a simulated arm; tell whether what it leaves is right.
+    """Run `identify_payload` beside a simulated arm; return whether its result is right.
 
     Parameters
     ----------
     node : Node
     seed : int
-        Of the sensor's noise.
+        Seed of the sensor noise.
     own_pipeline : bool
-        Start one, rather than feed that of somebody else.
+        Whether to start a pipeline, instead of feeding one that already runs.
     console : rich.console.Console
 
     Raises
@@ -102,7 +102,7 @@ def _moved(node: Node, arm: GuidedArm, monitor: Monitor) -> int:
             monitor.update(0.0)
             time.sleep(PERIOD)
         except KeyboardInterrupt:
-            # Of a whole terminal: the program stops the arm, which has to be there until then.
+            # Ctrl-C also reaches the program, which stops the arm: keep the arm alive until then.
             interrupted = True
     if interrupted:
         raise KeyboardInterrupt

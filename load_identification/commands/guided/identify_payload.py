@@ -1,4 +1,4 @@
-"""The command `identify_payload`: a small motion about the present pose that shows the payload."""
+"""The command `identify_payload`: identify a payload by a small motion about the present pose."""
 
 from __future__ import annotations
 

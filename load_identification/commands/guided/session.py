@@ -1,4 +1,4 @@
-"""What `identify_payload` does: plans about the present pose, shows, asks, moves, prints."""
+"""Run `identify_payload`: plan about the present pose, show, ask, move, print."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ from load_identification.report.tables import PARAMETERS, decimals, interval_tab
 from load_identification.typing_aliases import FloatArray
 
 PATIENCE = 10.0
-"""Given to inputs, controller and pipeline to be there [s]."""
+"""Longest wait for inputs, controller and pipeline [s]."""
 
 SEEN = 3.0
-"""Given to a pipeline to be discovered, where there need not be one [s]."""
+"""Longest time to discover a pipeline where none is required [s]."""
 
 SILENT = 3.0
-"""The status comes at least so often [s]."""
+"""Longest interval between messages of the status [s]."""
 
 STILL, STILL_TIME = np.deg2rad(0.2), 0.3
-"""An arm at rest turns no joint by more in such a time [rad, m; s]."""
+"""Largest turn of any joint at rest, within this time [rad, m; s]."""
 
 AT_REST = 1.0
-"""From the reset to the motion, for changes that the sensor shows at once [s]."""
+"""Wait between reset and motion, for changes that the sensor shows immediately [s]."""
 
 STOPPING = (EventKind.CHANGE_DETECTED, EventKind.CONTACT)
-"""Events that stop the arm: none of them belongs to free motion."""
+"""Events that stop the arm, because free motion does not cause them."""
 
 
 class NotReadyError(LoadIdentificationError):
-    """Something that is needed does not come."""
+    """A required input does not arrive."""
 
 
 class Session:
-    """One call of the program.
+    """One run of the program.
 
     Parameters
     ----------
@@ -67,19 +67,19 @@ class Session:
 
     def __init__(self, node: Node, console: Console) -> None:
         self.signalled = 0
-        """Exit status of the signal that has stopped the arm; 0 where none has."""
+        """Exit status for the signal that stopped the arm; 0: none."""
         self._node, self._console = node, console
         self._arm = ArmListener(node)
         self._description = DrainedSubscription(node, String, ROBOT_DESCRIPTION, LATCHED_QOS)
         self._link = Link(node, node.get_namespace(), PATIENCE)
 
     def plan(self, request: GuidedRequest) -> GuidedMotion:
-        """Plan a motion about the present pose, and show it.
+        """Plan a motion about the present pose and print it.
 
         Raises
         ------
         LoadIdentificationError
-            Where an input is missing, the arm moves, or the motion is refused.
+            If an input is missing, the arm moves, or the motion is refused.
         """
         with self._console.status('reading description and pose'):
             description = self._read_description()
@@ -92,7 +92,7 @@ class Session:
         return motion
 
     def look_for(self, sender: Sender) -> None:
-        """Wait until controller and pipeline are there; raise NotReadyError where they are not."""
+        """Wait for controller and pipeline; raise NotReadyError if one is missing."""
         self._wait(lambda: not sender.unheard(), sender.unheard)
         self._wait(
             lambda: self._node.count_publishers('status'),
@@ -112,17 +112,17 @@ class Session:
         return yes
 
     def move(self, motion: GuidedMotion, sender: Sender, need: Collection[str]) -> bool:
-        """Move until all that is needed is identified, and back; tell whether it is.
+        """Move until everything required is identified, and back; return whether it is.
 
         Raises
         ------
         StoppedError
-            Where the arm was stopped on the way.
+            If the arm was stopped on the way.
         """
         answer = self._link.ask(Trigger, 'reset', Trigger.Request())
         if not answer.success:
             raise NotReadyError(Answer.read('reset', False, answer.message).reason)
-        # Only what is said after it counts; what is noticed at rest is no contact on the way.
+        # Only status after the reset counts; changes detected at rest are no contact in motion.
         time.sleep(AT_REST)
         self._link.status_when(lambda _: True, PATIENCE)
         robot, path = motion.robot, motion.path
@@ -157,7 +157,7 @@ class Session:
                 return self._wrong(begin)
 
             rest = follower.follow(path, lambda: wanted <= self._identified(), wrong, show)
-            # What has come since it was last looked at.
+            # Status received since the last look.
             show(progress.tasks[task].completed)
             identified = wanted <= known
             what = 'all that is needed is identified' if identified else 'the motion is at its end'
@@ -167,7 +167,7 @@ class Session:
         return identified
 
     def show_rest(self, motion: GuidedMotion) -> None:
-        """Say where the arm stands."""
+        """Print where the arm stands."""
         self._arm.update()
         found = self._arm.position(motion.robot.joints)
         assert found is not None
@@ -194,7 +194,7 @@ class Session:
             self._console.print(f'Status  {words}')
 
     def _wait(self, there: Callable[[], object], lacking: Callable[[], str]) -> None:
-        """Wait until something is there; raise NotReadyError where it does not come."""
+        """Wait until a condition holds; raise NotReadyError if it does not."""
         end = time.monotonic() + PATIENCE
         while not there():
             if time.monotonic() > end:
@@ -216,7 +216,7 @@ class Session:
         return str(found[-1].data)
 
     def _sensor_frame(self) -> str:
-        """Return the pipeline's sensor frame, that of the wrench where it has none or is not."""
+        """Return the pipeline's sensor frame; without one, or without a pipeline, the wrench's."""
         end = time.monotonic() + SEEN
         while not self._node.count_publishers('status') and time.monotonic() < end:
             time.sleep(0.02)
@@ -228,7 +228,7 @@ class Session:
         return self._arm.wrench_frame
 
     def _read_position(self, robot: Robot) -> FloatArray:
-        """Return where the joints stand (J,), once they have for a while [rad, m]."""
+        """Return the joint positions (J,) once they are constant for a while [rad, m]."""
         self._wait(
             lambda: self._arm.position(robot.joints),
             lambda: f'no positions of all of {", ".join(robot.joints)} on {JOINT_STATES}',
@@ -292,7 +292,7 @@ class Session:
         return set(Body.of_status(*self._link.newest[:2]).identified)
 
     def _in_words(self, stage: str) -> str:
-        """Return what is identified of a stage: its values, unless they are many, and its ±."""
+        """Return a stage's values, unless there are many, and its ± in words."""
         values = self._link.newest[0]
         group = dict(zip(STAGES, PARAMETERS, strict=True))[stage]
         keys = PARAMETER_KEYS[STAGES[stage]]
@@ -303,7 +303,7 @@ class Session:
         return f'{stage} {shown}± {half:.{digits}f} {group.unit}'
 
     def _wrong(self, begin: Event) -> str:
-        """Return in words why the pipeline says that the arm has to stop."""
+        """Return in words why the arm has to stop, by the pipeline's status."""
         values, words, when = self._link.newest
         if time.monotonic() - when > SILENT:
             return f'no status of the pipeline for {SILENT:g} s'
@@ -317,7 +317,7 @@ class Session:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Note signals that would end the program: first the arm has to come to rest."""
+    """Record signals that would end the program: first the arm has to come to rest."""
     noted: list[int] = []
     before = {
         number: signal.signal(number, lambda number, _: noted.append(number))

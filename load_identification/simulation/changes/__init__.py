@@ -1,1 +1,1 @@
-"""Simulated runs in which a load changes, a sensor is re-zeroed, or something pushes."""
+"""Simulated runs in which a load changes, a sensor is re-zeroed, or an external force pushes."""

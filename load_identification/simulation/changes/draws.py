@@ -1,4 +1,4 @@
-"""What may happen to a load or a sensor, drawn at random."""
+"""Random changes of a load or a sensor."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from load_identification.simulation.sensors import WRIST_SENSOR
 from load_identification.typing_aliases import FloatArray
 
 OFFSET = np.array(WRIST_SENSOR.offset)
-"""Of the sensor before anything happens to it [N, N m]."""
+"""Offset of the sensor before any change [N, N m]."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What happens in a run.
+    """A change in a run.
 
     Attributes
     ----------
     load : tuple of two InertialParameters
-        Before and after.
+        Loads before and after.
     offset : tuple of two (6,) arrays
-        Before and after [N, N m].
+        Offsets before and after [N, N m].
     truth : EventKind
         What has changed.
     push : (n, 6) array function of motion, or None
-        External wrench on the sensor while it lasts [N, N m].
+        External wrench on the sensor during the push [N, N m].
     lasts : float
-        Of the push [s].
+        Duration of the push [s].
     takes : float
-        From before to after, steadily [s].
+        Duration of a steady transition from before to after [s].
     zeroed : bool
-        The driver takes off what the sensor reads as it happens.
+        Whether the driver subtracts the sensor's reading at the change.
     """
 
     load: tuple[InertialParameters, InertialParameters]
@@ -50,7 +50,7 @@ class Change:
 
 
 def drawn_load(rng: np.random.Generator, mass: float) -> InertialParameters:
-    """Draw a box of a mass, held off-centre and turned."""
+    """Draw a box of a given mass, held off-centre and turned."""
     sides = rng.uniform(0.04, 0.16, 3) * mass ** (1 / 3)
     turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     moments = mass * (np.sum(sides**2) - sides**2) / 12.0
@@ -65,7 +65,7 @@ def unit(rng: np.random.Generator) -> FloatArray:
 
 
 def grasp(rng: np.random.Generator, mass: float | None = None) -> Change:
-    """Pick something up: the load grows by 0.1 to 2 kg, or by so much."""
+    """Pick up an object: the load grows by 0.1 to 2 kg, or by `mass`."""
     held = drawn_load(rng, rng.uniform(0.5, 1.5))
     more = held + drawn_load(rng, rng.uniform(0.1, 2.0) if mass is None else mass)
     return Change((held, more), (OFFSET, OFFSET), EventKind.LOAD_CHANGED)
@@ -93,7 +93,7 @@ def rezero(rng: np.random.Generator) -> Change:
 
 
 def slowly(draw: Callable[[np.random.Generator], Change]) -> Callable[..., Change]:
-    """Let a change take half a second: a gripper that closes slowly, a driver's slow zeroing."""
+    """Make a change take half a second: a slowly closing gripper, a driver's slow zeroing."""
     return lambda rng: replace(draw(rng), takes=0.5)
 
 
@@ -103,7 +103,7 @@ def push_in_world(rng: np.random.Generator) -> Change:
     direction, point = 20.0 * unit(rng), rng.uniform(-0.1, 0.1, 3)
 
     def push(motion: FrameMotion) -> FloatArray:
-        # Gravity in S tells how S stands but for the turn about the vertical, which is drawn.
+        # Gravity in S gives the orientation of S up to a turn about the vertical, which is drawn.
         down = motion.gravity / np.linalg.norm(motion.gravity, axis=1, keepdims=True)
         side = np.cross(down, np.array([0.3, 0.5, 0.8]))
         side /= np.linalg.norm(side, axis=1, keepdims=True)
@@ -114,19 +114,19 @@ def push_in_world(rng: np.random.Generator) -> Change:
 
 
 def push_on_tool(rng: np.random.Generator) -> Change:
-    """Push with 20 N for 2 s in one direction of the sensor: as an offset, until it ends."""
+    """Push with 20 N for 2 s in one direction of the sensor: like an offset until it ends."""
     change = push_in_world(rng)
     wrench = np.concatenate([20.0 * unit(rng), 2.0 * unit(rng)])
     return replace(change, push=lambda motion: np.broadcast_to(wrench, (len(motion.gravity), 6)))
 
 
 def grasp_of(mass: float) -> Callable[[np.random.Generator], Change]:
-    """Pick up so much [kg]."""
+    """Pick up a given mass [kg]."""
     return partial(grasp, mass=mass)
 
 
 def slip(distance: float) -> Callable[[np.random.Generator], Change]:
-    """Let 1 kg slip in the gripper by so much, in any direction [m]."""
+    """Let 1 kg slip in the gripper by a distance [m], in any direction."""
 
     def draw(rng: np.random.Generator) -> Change:
         held = drawn_load(rng, 1.0)
@@ -139,7 +139,7 @@ def slip(distance: float) -> Callable[[np.random.Generator], Change]:
 
 
 def rezero_to_zero(rng: np.random.Generator) -> Change:
-    """Zero the sensor under load: it reads nothing from then on, in this pose."""
+    """Zero the sensor under load: from then on it reads zero in this pose."""
     held = drawn_load(rng, rng.uniform(0.5, 2.0))
     return Change((held, held), (OFFSET, OFFSET), EventKind.OFFSET_CHANGED, zeroed=True)
 
@@ -156,7 +156,7 @@ def long_push(rng: np.random.Generator) -> Change:
 
 
 def vertical_push(rng: np.random.Generator) -> Change:
-    """Push down or lift with 5 to 20 N for 5 s, at a point of the tool: as a weight there."""
+    """Push down or lift with 5 to 20 N for 5 s at a point of the tool, like a weight there."""
     held = drawn_load(rng, rng.uniform(0.5, 2.0))
     size = rng.uniform(5.0, 20.0) * rng.choice([-1.0, 1.0]) / 9.80665
     point = rng.uniform(-0.1, 0.1, 3)

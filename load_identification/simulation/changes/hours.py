@@ -1,4 +1,4 @@
-"""Long runs in which nothing happens, or the offset drifts."""
+"""Long runs without changes, or with a drift of the offset."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from load_identification.simulation.sensors import WRIST_SENSOR, simulate
 from load_identification.typing_aliases import FloatArray
 
 DRIFT = 4.0 / 300.0
-"""Of the force offset [N/s]."""
+"""Drift of the force offset [N/s]."""
 
 
 def nominal(minutes: int) -> tuple[list[str], float]:
-    """Return the events in so many minutes of ordinary motion, and the error of the mass [kg].
+    """Return the events in given minutes of ordinary motion, and the error of the mass [kg].
 
-    Every minute another motion: half of them smooth and fast, half moves from pose to pose with
-    rests between.
+    The motion differs every minute: half of the motions are smooth and fast, half are moves from
+    pose to pose with rests between.
     """
     stage = settings.payload_estimator(Parameters())
     robot, load = Robot(URDF, FRAME), drawn_load(np.random.default_rng(0), 1.2)
@@ -63,10 +63,10 @@ def nominal(minutes: int) -> tuple[list[str], float]:
 
 
 def drifting(minutes: int) -> FloatArray:
-    """Return the mass in so many minutes of drift, as a part of the truth, each half second.
+    """Return the mass in given minutes of drift, as a share of the truth, each half second.
 
-    The force offset drifts steadily, in a direction of the sensor, and the torque offset by 0.02 m
-    times as much; once a minute the arm moves slowly to another pose and back.
+    The force offset drifts steadily in a direction of the sensor, the torque offset by 0.02 m
+    times as much. Once a minute, the arm moves slowly to another pose and back.
     """
     stage = settings.payload_estimator(Parameters())
     rng, robot = np.random.default_rng(0), Robot(URDF, FRAME)

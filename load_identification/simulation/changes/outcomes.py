@@ -1,4 +1,4 @@
-"""What the estimator makes of a run: noticed, named, believed."""
+"""The estimator's result in a run: detection, classification, intervals."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from load_identification.pipeline import settings
 from load_identification.simulation.changes.runs import STEP, Run, pieces
 
 OUTPUT_NS = 20_000_000
-"""Between two filtered samples [ns]."""
+"""Interval between filtered samples [ns]."""
 
 DUE = {'moving': 0.3, 'resting': 0.6}
-"""When a change should have been noticed [s]."""
+"""Time within which a change should be detected [s]."""
 
 
 CLAIMS = (EventKind.LOAD_CHANGED, EventKind.OFFSET_CHANGED)
-"""Events that name one cause."""
+"""Events that name a single cause."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run.
+    """Result of a run.
 
     Attributes
     ----------
     noticed : float
-        From the change to its notice [s]; NaN: never.
+        Time from the change to its detection [s]; NaN: never.
     named : float
-        From the motion after the change to the right answer [s]; NaN: never.
+        Time from the motion after the change to the right classification [s]; NaN: never.
     wrong : bool
-        Another answer was given before.
+        Whether a wrong classification came first.
     early : bool
-        Something was noticed before the change.
+        Whether something was detected before the change.
     held, claimed : int
-        Parameters identified 3 s after motion began, whose interval holds the truth, and all.
+        Parameters identified 3 s after motion began: with the truth in the interval, and all.
     held_since, claimed_since : int
-        The same of every look at the estimate since the change was due to be noticed.
+        The same for all looks at the estimate since the change should have been detected.
     mass_error, mass_std : float
-        3 s after [kg].
+        Error and standard deviation 3 s after motion began [kg].
     """
 
     noticed: float
@@ -60,7 +60,7 @@ class Outcome:
 
 
 def judged(estimate: PayloadEstimate, load: InertialParameters) -> tuple[int, int]:
-    """Return how many identified parameters' intervals hold the truth, and how many there are."""
+    """Return the numbers of identified parameters with the truth in the interval, and of all."""
     truth = to_message_order(load.to_vector())
     known = estimate.identified
     inside = np.abs(estimate.values - truth)[known] <= INTERVAL * estimate.std[known]
@@ -68,7 +68,7 @@ def judged(estimate: PayloadEstimate, load: InertialParameters) -> tuple[int, in
 
 
 def outcome(run: Run) -> Outcome:
-    """Carry a run through the estimator and look at it every `STEP`."""
+    """Process a run in the estimator and look at it every `STEP`."""
     stage = settings.payload_estimator(Parameters())
     noticed = named = np.nan
     wrong = early = False

@@ -1,4 +1,4 @@
-"""Recordings of a PUMA in the course of which something changes."""
+"""Recordings of a PUMA with a change in them."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ RATE = 500.0
 LOWER, UPPER, FASTEST = map(np.array, (PUMA.lower, PUMA.upper, PUMA.velocity_limit))
 
 MOVING = 12.0
-"""Duration of the motion in the course of which something happens [s]; it fades in and out."""
+"""Duration of the motion during which the change comes [s]; it fades in and out."""
 
 MOVE = 2.0
 """Duration of a move from pose to pose [s]."""
 
 REST = 2.0
-"""Rest in the middle of which something happens [s]."""
+"""Duration of the rest in the middle of which the change comes [s]."""
 
 STEP = 0.1
-"""Between two looks at the estimate [s]."""
+"""Interval between looks at the estimate [s]."""
 
 SCENARIOS: dict[str, tuple[Callable[[np.random.Generator], Change], str]] = {
     'grasp, moving': (grasp, 'moving'),
@@ -83,7 +83,7 @@ def moves(seed: int) -> list[FloatArray]:
 
 
 def motion_of(kind: str, seed: int) -> tuple[JointPath, float, float]:
-    """Return motion, when the change may come at the earliest, and when motion goes on [s]."""
+    """Return the motion, the earliest time of the change, and when motion continues [s]."""
     if kind == 'moving':
         start = np.random.default_rng(seed).uniform(-0.5, 0.5, 6)
         motion = random_sines(start, Limits(LOWER, UPPER, FASTEST), MOVING, seed)
@@ -102,14 +102,14 @@ class Run:
     Attributes
     ----------
     batch : FilteredBatch
-        All of it, filtered.
+        The whole recording, filtered.
     delay : float
-        Of the filter [s].
+        Delay of the filter [s].
     changed, moved : float
-        When the change began, and when it had come and the arm moved [s].
+        Time of the change, and time at which it is complete and the arm moves [s].
     change : Change
     kind : str
-        moving or resting.
+        'moving' or 'resting'.
     """
 
     batch: FilteredBatch
@@ -121,7 +121,7 @@ class Run:
 
 
 def filtered(recording: Recording) -> tuple[FilteredBatch, float]:
-    """Return what the filter makes of a recording, and its delay [s]."""
+    """Return the filter's output for a recording, and its delay [s]."""
     return cells.filtered(PUMA, recording.joints(), recording.wrenches(), Parameters())
 
 

@@ -1,4 +1,4 @@
-"""Changes in work of every kind, on robots of different shape."""
+"""Changes during all kinds of work, on robots of different shape."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ from load_identification.simulation.sensors import load_wrench
 from load_identification.typing_aliases import FloatArray
 
 ROBOTS = ('puma', 'scara', 'seven_joints')
-"""In turn."""
+"""Robots, used in turn."""
 
 RATE = 500.0
-"""Of joint states and wrenches [Hz]."""
+"""Sampling rate of joint states and wrenches [Hz]."""
 
 EARLIEST = 8.0
-"""Before this nothing happens [s]."""
+"""Earliest time of a change [s]."""
 
 AFTER = 8.0
-"""So long after motion goes on, or a push ends, outcomes are judged [s]."""
+"""Time of judgement after motion continues or a push ends [s]."""
 
 NOTICED = 1.0
-"""Within which a change is to be noticed, after it or after motion goes on [s]."""
+"""Time for detection of a change, after it or after motion continues [s]."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A change in some kind of work.
+    """A change during some kind of work.
 
     Attributes
     ----------
     draw : function of a generator
     motion : str
-        Of `MOTIONS`. Where it pauses the change comes in a pause.
+        A key of `MOTIONS`. If it has pauses, the change comes in a pause.
     limit : float
-        Within which it is to be named, after motion goes on or a push ends [s].
+        Time for classification after motion continues or a push ends [s].
     """
 
     draw: Callable[[np.random.Generator], Change]
@@ -85,25 +85,25 @@ SCENARIOS = {
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a run.
+    """Result of a run.
 
     Attributes
     ----------
     noticed : float
-        From the change, or from when motion goes on, to its notice, the first of these that is
-        positive [s]; NaN: never.
+        Time to the detection, from the change or from when motion continues: the first of these
+        that is positive [s]; NaN: never.
     named : float
-        From motion after it, or from the end of the push, to the right name [s]; NaN: never.
+        Time from motion after it, or from the end of the push, to the right name [s]; NaN: never.
     false_load, false_offset : bool
-        That was named, and is not so.
+        Whether this change was named although it did not happen.
     early : bool
-        Something was named or noticed before.
+        Whether something was named or detected before the change.
     z : (k,) array
-        Errors of all that was claimed since it was to be noticed, over their std [-].
+        Errors of everything claimed since detection was due, over their std [-].
     last : bool
-        Whether the mass is claimed in the end.
+        Whether the mass is claimed at the end.
     words : str
-        Of the last event.
+        Words of the last event.
     """
 
     noticed: float
@@ -117,7 +117,7 @@ class Result:
 
 
 def timing(path: Path, change: Change, rng: np.random.Generator) -> tuple[float, float]:
-    """Return when the change comes, and from when on it can be identified [s]."""
+    """Return the time of the change, and from when it can be identified [s]."""
     holds, begins = path.motion.holds, path.motion.trajectory.begins
     if not holds:
         changed = EARLIEST + rng.uniform(0.0, 0.3)
@@ -129,7 +129,7 @@ def timing(path: Path, change: Change, rng: np.random.Generator) -> tuple[float,
 
 
 def run(scenario: Scenario, seed: int, conditions: Conditions | None = None) -> Result:
-    """Simulate a run and carry it through the stages, with looks at the estimate every `STEP`."""
+    """Simulate a run through all stages, with looks at the estimate every `STEP`."""
     rng = np.random.default_rng([seed, 2])
     change = scenario.draw(rng)
     mount = MOUNTS[ROBOTS[seed % len(ROBOTS)]]
@@ -161,7 +161,7 @@ def run(scenario: Scenario, seed: int, conditions: Conditions | None = None) -> 
 def _judged(
     batch: FilteredBatch, delay: float, change: Change, changed: float, goes_on: float
 ) -> Result:
-    """Carry a run through the estimator."""
+    """Process a run in the estimator and judge it."""
     stage = settings.payload_estimator(Parameters())
     truth = to_message_order(change.load[1].to_vector())
     noticed = named = np.nan

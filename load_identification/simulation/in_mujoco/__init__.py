@@ -1,1 +1,1 @@
-"""Machines in MuJoCo, which only the extra `test` brings: for tests and benchmarks alone."""
+"""Machines in MuJoCo, which only the extra `test` installs: for tests and benchmarks only."""

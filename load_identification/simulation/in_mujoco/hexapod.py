@@ -18,11 +18,11 @@ RATE_DIVISOR = 2
 """Every second step is a sample: 1 kHz."""
 
 STIFFNESS, DAMPING = 1e5, 2e3
-"""Of the leg servos [N/m, N s/m]."""
+"""Stiffness and damping of the leg servos [N/m, N s/m]."""
 
 MASS, DENSITY = 22.26, 7850.0
-"""Of the calibrated load of Schulte and Gerland [kg]; that it is a steel plate is an assumption
-[kg/m³]."""
+"""Mass of the calibrated load of Schulte and Gerland [kg], and its density, assumed to be that of
+a steel plate [kg/m³]."""
 
 
 def steel_plate(length: float, width: float, x: float, y: float, yaw: float) -> InertialParameters:
@@ -31,9 +31,9 @@ def steel_plate(length: float, width: float, x: float, y: float, yaw: float) -> 
     Parameters
     ----------
     length, width : float
-        Of its sides [m].
+        Sides of the plate [m].
     x, y, yaw : float
-        Where its middle is and how it is turned, in S [m, m, rad].
+        Centre and rotation of the plate in S [m, m, rad].
     """
     height = MASS / (DENSITY * length * width)
     sides = np.array([length, width, height])
@@ -48,7 +48,7 @@ LOAD = steel_plate(0.50, 0.35, 0.030, -0.020, np.deg2rad(20.0))
 
 
 def draw_load(rng: np.random.Generator) -> InertialParameters:
-    """Draw a plate of the paper's mass and where it lies."""
+    """Draw a plate of the paper's mass and its place."""
     length, width = rng.uniform(0.45, 0.55), rng.uniform(0.32, 0.38)
     x, y = rng.uniform(-0.04, 0.04, 2)
     return steel_plate(length, width, x, y, rng.uniform(-np.pi, np.pi))
@@ -56,10 +56,10 @@ def draw_load(rng: np.random.Generator) -> InertialParameters:
 
 @dataclass(frozen=True)
 class LegFriction:
-    """Friction in the legs: Coulomb, viscous, and what exceeds them at low speed.
+    """Friction in the legs: Coulomb, viscous, and the excess at low speed.
 
-    Dry friction of up to coulomb(t) + excess exp(-(v / stribeck_speed)²), which holds a leg that
-    stands, and viscous v, with coulomb(t) = level (1 + swing sin(2 π t / period + phase)).
+    Dry friction is at most coulomb(t) + excess exp(-(v / stribeck_speed)²). It holds a leg at
+    rest. Viscous friction: viscous v. coulomb(t) = level (1 + swing sin(2 π t / period + phase)).
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class LegFriction:
 
 
 def draw_friction(rng: np.random.Generator) -> LegFriction:
-    """Draw the friction of six pneumatic legs: no two alike."""
+    """Draw the friction of six pneumatic legs, different in each leg."""
     return LegFriction(
         level=rng.uniform(16.0, 28.0, 6),
         excess=rng.uniform(16.0, 28.0, 6),
@@ -102,16 +102,16 @@ def draw_friction(rng: np.random.Generator) -> LegFriction:
 
 @dataclass(frozen=True)
 class Run:
-    """What the legs did, without noise.
+    """Motion and forces of the legs, without noise.
 
     Attributes
     ----------
     stamps : (n,) int array
         [ns].
     length, rate, force : (n, 6) arrays
-        Distance of the joints, its rate, and what the actuators push with [m, m/s, N].
+        Distance between the joints, its rate, and the pushing force of the actuators [m, m/s, N].
     closure : float
-        Largest distance by which the legs and the platform came apart [m].
+        Largest distance between a leg's end and its point on the platform [m].
     """
 
     stamps: IntArray
@@ -129,7 +129,7 @@ class Sensors:
     ----------
     length, rate, force : float
         Standard deviations [m, m/s, N]. A pressure sensor of 0.1 % of 10 bar on a piston of
-        40 mm is 1.3 N; there are two of them in a leg.
+        40 mm has 1.3 N; a leg has two of them.
     """
 
     length: float = 5e-6
@@ -138,7 +138,7 @@ class Sensors:
 
 
 def leg_batch(mechanism: Mechanism, run: Run, sensors: Sensors, seed: int) -> EffortBatch:
-    """Return what the sensors make of a run."""
+    """Return the sensor readings of a run."""
     rng = np.random.default_rng(seed)
     parts = [
         clean + deviation * rng.standard_normal(clean.shape)
@@ -154,7 +154,7 @@ def leg_batch(mechanism: Mechanism, run: Run, sensors: Sensors, seed: int) -> Ef
 def simulate(
     mechanism: Mechanism, body: InertialParameters, motion: OrientationSines, friction: LegFriction
 ) -> Run:
-    """Have the servos follow a motion, with friction in the loop."""
+    """Let the servos follow a motion, with friction in the loop."""
     model = mujoco.MjModel.from_xml_string(model_xml(mechanism, body))
     data = mujoco.MjData(model)
     steps = int(motion.duration / STEP)
@@ -173,7 +173,7 @@ def simulate(
         # Positions and velocities are those before the step, forces those during it.
         length[k], rate[k] = start + data.qpos[slides], speed
         mujoco.mj_step(model, data)
-        # The integrator is implicit in the servo's damping, so it acts on the speed to come.
+        # The integrator is implicit in the servo's damping, which thus acts on the new speed.
         force[k] = data.qfrc_actuator[dofs] - DAMPING * (data.qvel[dofs] - speed)
         closure = max(closure, float(np.abs(data.efc_pos[: data.ne]).max()))
     every = slice(0, None, RATE_DIVISOR)
@@ -182,7 +182,7 @@ def simulate(
 
 
 def model_xml(mechanism: Mechanism, body: InertialParameters) -> str:
-    """Return the machine at home as MJCF, the body that rides on the legs in S."""
+    """Return the machine at home as MJCF, with the body, given in S, as its platform."""
     geometry = mechanism.geometry
     center, inertia = body.center_of_mass, body.inertia_about_center_of_mass
     full = [inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]

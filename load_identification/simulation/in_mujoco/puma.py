@@ -1,4 +1,4 @@
-"""An arm on a sensor, with friction, rotors and lag that nobody models."""
+"""An arm on a sensor, with unmodelled friction, rotors and lag."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from load_identification.typing_aliases import FloatArray
 
 SAMPLING_NS = 8_000_000
 STEPS_PER_SAMPLE = 16
-"""Of the simulation: 0.5 ms each."""
+"""Steps of the simulation per sample: 0.5 ms each."""
 
 BODIES = {
     'base_link': (30.0, (0.0, 0.0, 0.25), (0.9, 0.9, 0.3)),
@@ -34,32 +34,32 @@ BODIES = {
 }
 """Mass, centre of mass and moments about it [kg, m, kg m²].
 
-The masses of links 2 to 6 are those that Armstrong, Khatib and Burdick 1986 weighed; all else is
-chosen, of the size they found.
+The masses of links 2 to 6 are those weighed by Armstrong, Khatib and Burdick 1986. All other
+values are chosen, of the size that they found.
 """
 
 ROTORS = (0.8, 2.3, 0.6, 0.18, 0.16, 0.18)
 COULOMB = (6.0, 9.0, 4.0, 1.2, 1.0, 1.0)
 VISCOUS = (4.0, 7.0, 3.0, 0.5, 0.5, 0.5)
-"""Of the joints, chosen [kg m², N m, N m s/rad]."""
+"""Rotor inertia, Coulomb and viscous friction of the joints, chosen [kg m², N m, N m s/rad]."""
 
 DRIVE_LAG = 0.02
 """Time constant with which torque follows its command [s]."""
 
 FORCE_NOISE, TORQUE_NOISE = 0.5, 0.1
-"""Standard deviation per sample, white [N, N m]."""
+"""Standard deviations per sample, white [N, N m]."""
 
 OFFSET = (12.0, -7.0, 25.0, 1.5, -2.5, 0.8)
-"""Of the sensor [N, N m]."""
+"""Offset of the sensor [N, N m]."""
 
 HELD = np.array([1.0, 0.3, -0.2, 0.0])
-"""Joints 3 to 6 [rad]."""
+"""Positions of joints 3 to 6 [rad]."""
 
 PLACEMENT: Placement = (
     np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]]),
     np.array([0.03, -0.02, -0.06]),
 )
-"""Of the sensor under the arm."""
+"""Placement of the sensor under the arm."""
 
 
 def puma_with_inertials() -> str:
@@ -76,17 +76,17 @@ def puma_with_inertials() -> str:
 
 
 def unknown_arm() -> Arm:
-    """Return the arm with nothing known of its bodies."""
+    """Return the arm with unknown bodies."""
     return Arm(puma_description())
 
 
 def two_joints(first: Sequence[float], second: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-    """Return both postures of all six joints, of the first two at two places."""
+    """Return two postures of all six joints, from two positions of the first two joints."""
     return np.concatenate([first, HELD]), np.concatenate([second, HELD])
 
 
 def identification_motion() -> JointPath:
-    """Move joints 1 and 2 richly for 8 s, the others not at all."""
+    """Move joints 1 and 2 richly for 8 s, and the others not at all."""
     lower, upper = two_joints((-1.2, -1.7), (1.2, -0.1))
     start = 0.5 * (lower + upper)
     limit = np.array([1.8, 1.4, 1.0, 1.0, 1.0, 1.0])
@@ -94,7 +94,7 @@ def identification_motion() -> JointPath:
 
 
 def verification_motion() -> JointPath:
-    """Move both joints from place to place, beyond where they were identified."""
+    """Move both joints from place to place, beyond the range of the identification."""
     places = [(0.4, -1.2), (-1.0, 0.1), (1.5, -1.9), (0.2, -0.4), (0.9, -1.4)]
     postures = [np.concatenate([place, HELD]) for place in places]
     moves = zip(postures[:-1], postures[1:], (1.5, 2.2, 1.6, 1.1), strict=True)
@@ -103,18 +103,18 @@ def verification_motion() -> JointPath:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What happened in a simulation, every 8 ms, without noise.
+    """True values of a simulation every 8 ms, without noise.
 
     Attributes
     ----------
     q, qd, qdd : (n, 6) arrays
         [rad, rad/s, rad/s²].
     torque : (n, 6) array
-        Of the drives [N m].
+        Torques of the drives [N m].
     wrench : (n, 6) array
-        Of the sensor on the arm, without offset [N, N m].
+        Wrench of the sensor on the arm, without offset [N, N m].
     rest : (n, 6) array
-        The same, standing still at q.
+        The same wrench at rest at q.
     """
 
     q: FloatArray
@@ -130,7 +130,7 @@ def _model() -> mujoco.MjModel:
     spec = mujoco.MjSpec.from_string(puma_with_inertials().replace('</robot>', options))
     spec.option.timestep = SAMPLING_NS * 1e-9 / STEPS_PER_SAMPLE
     spec.option.gravity = (0.0, 0.0, -9.80665)
-    # Shapes touch where links meet; and damping by an implicit step would alter accelerations.
+    # Contact off, as shapes touch where links meet; implicit damping would alter accelerations.
     spec.option.disableflags = (
         mujoco.mjtDisableBit.mjDSBL_CONTACT
         | mujoco.mjtDisableBit.mjDSBL_LIMIT
@@ -152,7 +152,7 @@ def _model() -> mujoco.MjModel:
 
 @cache
 def simulate(name: str) -> Run:
-    """Let the arm follow the motion of this name."""
+    """Let the arm follow the motion with this name."""
     trajectory = {'identification': identification_motion, 'verification': verification_motion}
     return follow(trajectory[name]())
 
@@ -192,7 +192,7 @@ def follow(motion: Piece) -> Run:
 def record(run: Run, seed: int) -> tuple[ArmRecording, ArmRecording]:
     """Read encoders and sensor, in motion and in a static replay that stops at every fifth place.
 
-    At each stop 50 readings are averaged.
+    Each stop averages 50 readings.
     """
     rng = np.random.default_rng(seed)
     noise = np.repeat([FORCE_NOISE, TORQUE_NOISE], 3)
