@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _seed(text: str) -> int:
-    """Read a seed; argparse converts the ValueError to its message."""
+    """Read a seed; argparse prints the ArgumentTypeError."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f'{text!r} is not a whole number >= 0')
     return int(text)

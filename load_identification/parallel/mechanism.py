@@ -115,7 +115,7 @@ class Mechanism:
     ) -> PlatformPose:
         """Find the poses for given leg lengths, by Newton's method on SE(3).
 
-        Every sample starts from the last pose found at least a chunk before it. One that does not
+        Every sample of a chunk starts from the last pose found before the chunk. One that does not
         converge starts again from home.
 
         Parameters

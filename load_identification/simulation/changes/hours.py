@@ -63,7 +63,7 @@ def nominal(minutes: int) -> tuple[list[str], float]:
 
 
 def drifting(minutes: int) -> FloatArray:
-    """Return the mass in given minutes of drift, as a share of the truth, each half second.
+    """Return the mass in given minutes of drift, as a share of the truth, each 0.1 s.
 
     The force offset drifts steadily in a direction of the sensor, the torque offset by 0.02 m
     times as much. Once a minute, the arm moves slowly to another pose and back.
