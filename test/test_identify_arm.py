@@ -219,7 +219,7 @@ def test_a_joint_without_efforts_that_change_is_taken_for_locked(
     effort[:, 2] = 0.0
     path = write(folder / 'locked', [description(NOMINAL), *efforts(times, q, qd, effort)])
     _, out, _ = command(path, '--model', tmp_path / 'arm.yaml')
-    assert 'taken for locked at zero: joint_3' in out
+    assert 'assumed locked at zero: joint_3' in out
     assert 'elsewhere' not in out
     q[:, 2] = 0.3
     path = write(folder / 'away', [description(NOMINAL), *efforts(times, q, qd, effort)])

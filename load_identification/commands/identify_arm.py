@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     option(parser, '--plan', metavar='YAML', type=Path)('experiments.yaml of plan_excitation')
     option(parser, '--loaded', metavar='RECORDING', type=Path)(
         'the arm again with a load on its last link, for efforts in units of the drives, '
-        'such as amperes: tells what multiplies each'
+        'such as amperes: identifies the gain of each'
     )
     option(parser, '--load-mass', metavar='KG', type=float)(
         'of that load; nothing else need be known'
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_details(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('details')
     option(group, '--joints', metavar='NAME', nargs='+')(
-        'those that move; others are taken for locked at zero (default: all recorded)'
+        'joints that move; the others are assumed locked at zero (default: all recorded)'
     )
     option(
         group,

@@ -227,7 +227,7 @@ def _joints(
             f'there is no joint {", ".join(strange)} in the description; it has {", ".join(known)}'
         )
     locked = [name for name in known if name not in joints]
-    words = [f'taken for locked at zero: {", ".join(locked)}'] if locked else []
+    words = [f'assumed locked at zero: {", ".join(locked)}'] if locked else []
     away = [
         name for name in locked if any(log.farthest.get(name, 0.0) > FROM_ZERO for log in logs)
     ]

@@ -141,7 +141,7 @@ class Parameters:
         'Rms of torque errors tied to the orientation; 0: none'
     )
     error_time: float = _parameter(100.0, 's', (1.0, 1e6))(
-        'Time in which these errors may become others'
+        'Time constant in which these errors may change'
     )
     bounding_ellipsoid: tuple[float, ...] = _parameter((0.0,) * 6, 'm', (-10.0, 10.0))(
         'Centre and semi-axes, in the sensor frame, of an ellipsoid around the payload; 0: none'
@@ -162,29 +162,29 @@ class Parameters:
         'By how much the centre of mass may differ; 0: it is not compared'
     )
     catalogue: str = _parameter('')(
-        'File of known objects that check_mass tells apart; empty: none'
+        'File of known objects that check_mass distinguishes; empty: none'
     )
     payload_driver: str = _parameter('none', choices=('ur', 'franka', 'none'))(
-        'Driver that apply_payload hands the payload to: ur, franka or none'
+        'Driver to which apply_payload sends the payload: ur, franka or none'
     )
     payload_dry_run: bool = _parameter(False, settable=True)(
         'apply_payload and clear_payload answer what they would send, and send nothing'
     )
     driver_payload_mass: float = _parameter(0.0, 'kg', (0.0, 1000.0))(
-        'Mass that the driver takes off the wrench at first, where none is stored'
+        'Mass that the driver subtracts from the wrench at first, unless one is stored'
     )
     driver_payload_center_of_mass: tuple[float, ...] = _parameter((0.0,) * 3, 'm', (-10.0, 10.0))(
         'Its centre of mass in the sensor frame'
     )
     compensate_inertia: bool = _parameter(False, used_by=(COMPENSATION,))(
-        'wrench_compensated is less inertial forces too'
+        'Subtract inertial forces from wrench_compensated too'
     )
     compensated_frame: str = _parameter('', used_by=(COMPENSATION,))(
-        'Link in whose frame wrench_compensated is given; empty: the sensor'
+        'Link in whose frame wrench_compensated is published; empty: the sensor'
     )
     mechanism: str = _parameter('', used_by=(HEXAPOD,))('Geometry file of a parallel machine')
     with_estimator: bool = _parameter(False, used_by=(HEXAPOD,))(
-        'hexapod_node runs the estimator too: it knows the noise of each axis'
+        'hexapod_node runs the estimator too, with the noise of each axis'
     )
     arm_model: str = _parameter('', used_by=(ARM,))('Model of an arm that weighs with its joints')
     poll_rate: float = _parameter(100.0, 'Hz', (1.0, 1000.0), ALL)(
