@@ -438,3 +438,37 @@ def test_an_interface_that_is_missing_is_named(
         r"Install it \(apt install ros-.*\), or set payload_driver to 'none'",
         said,
     ), said
+
+
+UNBUILT = """
+from rosidl_generator_py.import_type_support_impl import UnsupportedTypeSupport
+
+class Meta(type):
+    _TYPE_SUPPORT = None
+
+    @classmethod
+    def __import_type_support__(cls):
+        raise UnsupportedTypeSupport('ur_msgs')
+
+class SetPayload(metaclass=Meta):
+    class Request:
+        get_fields_and_field_types = staticmethod(
+            lambda: {'mass': 'float', 'center_of_gravity': 'geometry_msgs/Vector3'}
+        )
+"""
+"""The module of an interface whose libraries are those of another Python."""
+
+
+def test_an_interface_of_another_python_is_named(
+    group: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / 'ur_msgs').mkdir()
+    (tmp_path / 'ur_msgs' / '__init__.py').touch()
+    (tmp_path / 'ur_msgs' / 'srv.py').write_text(UNBUILT)
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    process = group.start('load_identification', {'payload_driver': 'ur'})
+    assert process.wait() == 2
+    assert (
+        "parameter payload_driver is 'ur', whose ur_msgs/srv/SetPayload cannot be used: "
+        "Could not import 'rosidl_typesupport_c' for package 'ur_msgs'"
+    ) in process.output

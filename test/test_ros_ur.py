@@ -16,6 +16,7 @@ from ros_messages import FRAME, NAMESPACE, PAYLOAD
 from ros_watched_arm import TRIES, WatchedArm
 
 from load_identification.commands.guided.identify_payload import DONE
+from load_identification.model.driver_request import takes_inertia
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import gravity_wrench
 from load_identification.model.robot import FrameMotion
@@ -63,10 +64,11 @@ class UrArm(WatchedArm):
         return super().load(motion) - gravity_wrench(motion.gravity, held)
 
 
-def identified(group: Group) -> None:
-    """Have the arm moved until mass and centre of mass are identified."""
+def identified(group: Group, *need: str) -> None:
+    """Have the arm moved until what is needed is identified."""
     remapped = ('--ros-args', '-r', ':='.join(WRENCH))
-    arguments = ('--execute', '--yes', '--topic', TRAJECTORIES, *remapped)
+    wanted = ('--need', *need, '--topic', TRAJECTORIES)
+    arguments = ('--execute', '--yes', *wanted, *remapped)
     for _ in range(TRIES):
         run = Program(group, 'guided.identify_payload', *arguments)
         status, output = run.wait(), run.output
@@ -78,6 +80,8 @@ def identified(group: Group) -> None:
 
 def test_two_calls_after_two_motions_end_with_the_right_payload(tmp_path: Path) -> None:
     with offered(tmp_path, *UR) as service_type, Group() as group:
+        inertia = takes_inertia(service_type.Request.get_fields_and_field_types())
+        need = ('mass', 'com', 'inertia') if inertia else ('mass', 'com')
         parameters = {'sensor_frame': FRAME, 'payload_driver': 'ur'}
         group.start(parameters=parameters, remaps=dict([WRENCH]))
         with (
@@ -86,7 +90,7 @@ def test_two_calls_after_two_motions_end_with_the_right_payload(tmp_path: Path) 
         ):
             group.wait_for(lambda: not arm.unheard, 'the pipeline')
             for _ in range(2):
-                identified(group)
+                identified(group, *need)
                 # The pipeline looks back by the filter's delay: it still sees the arm stop.
                 time.sleep(0.3)
                 answer = hand.apply_payload()

@@ -327,6 +327,7 @@ POSE = '0,0,0,1,1,2,3,0.1,0.2,0.3'
         ('qx,qy,qz,joint_1,fx,fy,fz\n0,0,0,1,1,2,3', 'either joints or qx, qy, qz, qw'),
         (f'{HEADER},fx.std\n{POSE},0.1', 'standard errors of fx, but the wrench has'),
         (f'{HEADER}\n{POSE}\n# a remark\n\n{POSE},7', 'line 5: 11 values for 10 columns'),
+        (f'{HEADER}\n{POSE.replace(".", ",")}', 'numbers have a decimal point, not a comma'),
         (f'{HEADER}\n{POSE.replace("3,0.1", "x,0.1")}', "line 2: fz is 'x'; it must be a finite"),
         (f'{HEADER}\n{POSE.replace("3,0.1", "nan,0.1")}', "line 2: fz is 'nan'"),
         (f'{HEADER}\n{POSE.replace("3,0.1", ",0.1")}', "line 2: fz is ''"),

@@ -129,7 +129,10 @@ def _check_names(path: Path, names: list[str]) -> None:
 
 def _numbers(path: Path, line: int, names: list[str], cells: list[str]) -> list[float]:
     if len(cells) != len(names):
-        raise RecordingError(f'{path}, line {line}: {len(cells)} values for {len(names)} columns')
+        raise RecordingError(
+            f'{path}, line {line}: {len(cells)} values for {len(names)} columns; numbers have a '
+            'decimal point, not a comma'
+        )
     return [
         _number(cell, name, f'{path}, line {line}')
         for name, cell in zip(names, cells, strict=True)

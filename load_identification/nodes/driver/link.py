@@ -38,12 +38,13 @@ class DriverLink:
         """Whether it is told of the inertia."""
         try:
             self.request(None)
-        except ParameterError as error:
+            self._client = node.create_client(self._type, driver.service)
+        # Of another form, or with libraries of another Python, whatever that raises.
+        except Exception as error:
             interface = f'{driver.package}/srv/{driver.service_type}'
             raise ParameterError(
                 f"parameter payload_driver is '{name}', whose {interface} cannot be used: {error}"
             ) from error
-        self._client = node.create_client(self._type, driver.service)
         self.service: str = self._client.srv_name
         """Full name of the driver's service, remapped or not."""
 
