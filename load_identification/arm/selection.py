@@ -14,6 +14,7 @@ from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.filtering import FilteredRecording, filtered_by, without_reversals
 from load_identification.arm.recording import Recording
 from load_identification.numerics.nearest_links import FOLDS, nearest_links
+from load_identification.numerics.products import fitted, left_rms
 from load_identification.numerics.square_root import triangle
 from load_identification.numerics.weighted_solution import BLOCKS
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -33,18 +34,12 @@ CLEAR = 3.0
 MOST = 6000
 """Samples are thinned to as many."""
 
-RIDGE = 1e-8
-"""Pull to the description, as a share of each column's square: it holds what no row shows."""
-
 LEAST_TILT, MOST_TILT = 0.01, 0.1
 """Share of gravity across that given: below half a degree an arm stands plumb, beyond six another
 gravity was given than there is [-]."""
 
 TILT_STD = 0.35
 """Of gravity in each direction across that given: two degrees [m/s^2]."""
-
-REWEIGHTINGS = 3
-"""By the residuals of each channel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,9 +149,9 @@ class _Trial:
             left = np.zeros(BLOCKS, dtype=bool)
             left[fold::FOLDS] = True
             products, counts = (each[~left].sum(axis=0) for each in fit)
-            x = _fitted(products, counts, self._positive(choice))
+            x = fitted(products, counts, self._positive(choice))
             squares, count = test[0][left].sum(axis=0), test[1][left].sum(axis=0)
-            rms = _rms(squares, count, x)
+            rms = left_rms(squares, count, x)
             out.append((np.sum(np.log(rms)), np.sum(rms**2)))
         return np.array(out).T
 
@@ -185,7 +180,7 @@ class _Trial:
         """Return a choice under the gravity that explains the data best, with links as well."""
         model, none = choice.model, np.empty(0, dtype=np.int64)
         products, counts = (each.sum(axis=0) for each in self._products(choice))
-        noise = _rms(products, counts, _fitted(products, counts, none))
+        noise = left_rms(products, counts, fitted(products, counts, none))
         log = self._filtered(choice.cutoff, choice.velocities).log
         measured = model.measured(log.motion, log.measured)
         known = np.isfinite(measured)
@@ -259,34 +254,3 @@ def _across(gravity: FloatArray) -> FloatArray:
     """Return two directions (2, 3) across gravity."""
     _, _, axes = np.linalg.svd(gravity[None])
     return np.asarray(axes[1:])
-
-
-def _fitted(products: FloatArray, counts: FloatArray, positive: IntArray) -> FloatArray:
-    """Return the unknowns (c,) of sums of products (k, c + 1, c + 1), channels by their noise."""
-    level = _rms(products, counts, np.zeros(products.shape[1] - 1))
-    x = np.zeros(products.shape[1] - 1)
-    for _ in range(REWEIGHTINGS):
-        total = np.sum(products / level[:, None, None] ** 2, axis=0)
-        length = np.sqrt(np.diag(total)[:-1])
-        length[length == 0.0] = 1.0
-        matrix = total[:-1, :-1] / np.outer(length, length) + RIDGE * np.eye(len(length))
-        right, free = total[:-1, -1] / length, np.ones(len(length), dtype=bool)
-        while True:
-            x = np.zeros(len(length))
-            x[free] = np.linalg.solve(matrix[np.ix_(free, free)], right[free])
-            x /= length
-            below = positive[x[positive] < 0.0]
-            if not below.size:
-                break
-            free[below] = False
-        level = _rms(products, counts, x)
-    return x
-
-
-def _rms(products: FloatArray, counts: FloatArray, x: FloatArray) -> FloatArray:
-    """Return the root mean square of what unknowns leave in each channel (k,)."""
-    signed = np.append(x, -1.0)
-    squares = np.einsum('kij,i,j->k', products, signed, signed)
-    # Rounding of simulated data without noise.
-    least = 1e-12 * products[:, -1, -1] + np.finfo(float).tiny
-    return np.asarray(np.sqrt(np.maximum(squares, least) / np.maximum(counts, 1)))
