@@ -23,6 +23,7 @@ from rich.progress import track
 from rich.table import Table
 from scipy import signal
 
+from load_identification.estimation.belief.tool import Tool
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
@@ -135,7 +136,7 @@ class SimulatedArm:
             known = np.zeros(10)
             known[:4] = (TOOL + std * self.rng.standard_normal()) * np.array([1.0, *CENTER])
             covariance = np.diag([std**2, *[1e-10] * 9])
-            self.scales.set_tool(known, covariance)
+            self.scales.set_tool(Tool(known, covariance))
         begin = self.hold(self.direction(), mass, 1.0)
         rest = self.scales.monitor.pose(begin, self.scales.noise)
         gravity = self.scales.gravity(rest.start, rest.end)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from load_identification.estimation.belief.tool import Tool
 from load_identification.estimation.payload_estimate import (
     EstimatorSettings,
     PayloadEstimate,
@@ -430,7 +431,7 @@ def test_the_budget_adds_up_to_the_variance_and_queries_change_nothing() -> None
     estimator, asked = PayloadEstimator(settings), PayloadEstimator(settings)
     batch = samples(PUMA, rich_motion(PUMA, 6.0), noise_seed=1)
     for each in (estimator, asked):
-        each.set_tool(0.2 * BLOCK.to_vector(), 1e-6 * np.eye(10))
+        each.set_tool(Tool(0.2 * BLOCK.to_vector(), 1e-6 * np.eye(10)))
     for k in range(0, len(batch.stamps), 5):
         piece = batch.select(slice(k, k + 5))
         estimator.update(piece)

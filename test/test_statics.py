@@ -11,6 +11,7 @@ import pinocchio
 import pytest
 from scipy import signal, stats
 
+from load_identification.estimation.belief.tool import Tool
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.sensor_offset import OffsetPrior
@@ -444,7 +445,7 @@ def test_calibration_with_a_tool_finds_the_offset_of_the_bare_sensor() -> None:
     arm = Arm()
     d = directions(1)[0]
     tool = np.concatenate([[MASS], MASS * CENTER, np.zeros(6)])
-    arm.scales.set_tool(tool, 1e-12 * np.eye(10))
+    arm.scales.set_tool(Tool(tool, 1e-12 * np.eye(10)))
     begin = arm.hold(d, MASS)
     rest = arm.scales.monitor.pose(begin, NOISE)
     offset = arm.scales.offset_from(rest, arm.scales.gravity(rest.start, rest.end))
@@ -462,7 +463,7 @@ def test_weighing_beyond_a_calibration_with_an_uncertain_tool_stays_honest() -> 
         true_tool = 3.0
         covariance = np.diag([std**2] + [1e-8] * 3 + [1.0] * 6)
         saved = np.concatenate([[true_tool + std * rng.standard_normal()], true_tool * CENTER])
-        arm.scales.set_tool(np.concatenate([saved, np.zeros(6)]), covariance)
+        arm.scales.set_tool(Tool(np.concatenate([saved, np.zeros(6)]), covariance))
         begin = arm.hold(DOWN, true_tool)
         rest = arm.scales.monitor.pose(begin, NOISE)
         arm.scales.set_calibrated(arm.scales.offset_from(rest, G * DOWN))

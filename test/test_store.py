@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import load_identification
+from load_identification.estimation.belief.tool import Shared
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.nodes.store import (
     DriverState,
@@ -26,6 +27,8 @@ from load_identification.nodes.store import (
 )
 from load_identification.typing_aliases import FloatArray
 
+Kept = Gaussian | OffsetPrior | Shared | DriverState | None
+
 
 def quantity(size: int, seed: int) -> tuple[FloatArray, FloatArray, int]:
     """Return value, full covariance and stamp."""
@@ -35,16 +38,27 @@ def quantity(size: int, seed: int) -> tuple[FloatArray, FloatArray, int]:
     return value, covariance, 1_700_000_000_123_456_789
 
 
-STORED = Stored(OffsetPrior(*quantity(6, 1), np.array([0.03, 0.002])), Gaussian(*quantity(10, 2)))
+SHARED = Shared(
+    ('gain.fx', 'cross_talk.fx.ty'),
+    np.array([0.004, -0.001]),
+    np.random.default_rng(3).standard_normal((10, 2)),
+    quantity(10, 4)[1],
+)
+STORED = Stored(
+    OffsetPrior(*quantity(6, 1), np.array([0.03, 0.002])), Gaussian(*quantity(10, 2), SHARED)
+)
 
 
-def assert_equal(one: Gaussian | OffsetPrior | None, other: Gaussian | OffsetPrior | None) -> None:
+def assert_equal(one: Kept, other: Kept) -> None:
     """Check that two quantities are the same to the last bit."""
     assert one is not None
     assert other is not None
     assert vars(one).keys() == vars(other).keys()
     for name, value in vars(one).items():
-        np.testing.assert_array_equal(value, getattr(other, name))
+        if isinstance(value, Shared):
+            assert_equal(value, getattr(other, name))
+        else:
+            np.testing.assert_array_equal(value, getattr(other, name))
 
 
 def test_what_was_saved_is_loaded_to_the_last_bit(tmp_path: Path) -> None:
@@ -79,6 +93,17 @@ def test_a_file_of_before_there_were_drivers_is_read(tmp_path: Path) -> None:
     assert 'driver:' not in path.read_text()
     assert load(path).driver is None
     assert_equal(load(path).tool, STORED.tool)
+
+
+def test_a_tool_saved_before_its_errors_were_is_read(tmp_path: Path) -> None:
+    path = tmp_path / 'a.yaml'
+    save(path, STORED)
+    document = yaml.safe_load(path.read_text())
+    del document['tool']['errors'], document['tool']['alone']
+    path.write_text(yaml.safe_dump(document))
+    tool = load(path).tool
+    assert tool is not None
+    assert tool.shared is None
 
 
 def test_the_file_can_be_read_by_a_person(tmp_path: Path) -> None:
@@ -117,6 +142,9 @@ def damaged() -> dict[str, bytes]:
             },
             'tool': None,
         }
+        if section == 'tool':
+            tool = {'stamp': 1, 'value': [0.0] * 10, 'covariance': np.eye(10).tolist()}
+            document['tool'] = tool | {'errors': {}, 'alone': np.eye(10).tolist()}
         if section:
             document[section][key] = value  # type: ignore[index]
         else:
@@ -142,6 +170,9 @@ def damaged() -> dict[str, bytes]:
         'not positive': changed('offset', 'covariance', (np.eye(6) * 3 - 1).tolist()),
         'not symmetric': changed('offset', 'covariance', lopsided.tolist()),
         'no noise': changed('offset', 'noise', [0.0, 0.1]),
+        'no list of errors': changed('tool', 'errors', [1.0]),
+        'half an error': changed('tool', 'errors', {'gain.fx': [0.0] * 10}),
+        'alone negative': changed('tool', 'alone', (-np.eye(10)).tolist()),
         'no driver': changed('', 'driver', [1]),
         'half a driver': changed('', 'driver', {'stamp': 1, 'held': [0.0] * 10}),
     }

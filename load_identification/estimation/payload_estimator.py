@@ -14,6 +14,7 @@ from load_identification.estimation.belief.claim import Claim, explained, warnin
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import robust_block
+from load_identification.estimation.belief.tool import NO_TOOL, Shared, Tool
 from load_identification.estimation.calibration_check import CalibrationCheck
 from load_identification.estimation.changes.detection import ChangeDetection, State
 from load_identification.estimation.events import EventKind, EventQueue
@@ -69,8 +70,8 @@ class PayloadEstimator:
         self.newest = 0
         """Stamp of the newest sample used [ns]."""
         self.dropped: Counter[str] = Counter()
-        self._tool = np.zeros(PARAMETERS)
-        self._tool_covariance = np.zeros((PARAMETERS, PARAMETERS))
+        self.tool = NO_TOOL
+        """What is taken off, see `set_tool`."""
         walk = np.array([settings.force_drift, settings.torque_drift])
         self.sensor_offset = SensorOffset(np.repeat(walk, 3))
         """The calibrated offset, and whether it still holds."""
@@ -139,16 +140,14 @@ class PayloadEstimator:
         self._steps = np.minimum(steps, COARSEST * self.settings.noise)
         self._belief = self._belief.in_steps(self._steps)
 
-    def set_tool(self, parameters: FloatArray, covariance: FloatArray) -> None:
-        """Take a body, (10,) with (10, 10) covariance, off the payload from now on."""
-        self._tool = np.array(parameters, dtype=float)
-        self._tool_covariance = np.array(covariance, dtype=float)
-        self._known = None
+    def set_tool(self, tool: Tool) -> None:
+        """Take a body off the payload from now on."""
+        self.tool, self._known = tool, None
 
     @property
-    def tool(self) -> tuple[FloatArray, FloatArray]:
-        """Parameters (10,) and covariance (10, 10) of the tool; zeros: none."""
-        return self._tool, self._tool_covariance
+    def shared(self) -> Shared:
+        """How all that is carried depends on the errors of the sensor."""
+        return Shared.of(self._belief.knowledge, self._belief.model.systematic.names)
 
     def set_offset(self, calibrated: OffsetPrior) -> None:
         """Begin anew with a calibrated offset; the payload is forgotten."""
@@ -275,7 +274,7 @@ class PayloadEstimator:
         suspected = withheld is Withheld.SUSPECTED
         return nothing_claimed(
             belief.knowledge,
-            self._tool,
+            self.tool.parameters,
             belief.noise.overall,
             why,
             self.newest,
@@ -287,9 +286,8 @@ class PayloadEstimator:
     def _claim(self, belief: Belief) -> Claim:
         return Claim(
             belief,
-            self._tool,
-            self._tool_covariance,
-            self._excitation.excitation(belief.knowledge.body, self._tool),
+            self.tool,
+            self._excitation.excitation(belief.knowledge.body, self.tool.parameters),
             self.settings,
         )
 
@@ -337,7 +335,7 @@ class PayloadEstimator:
             claim.judgement,
             self.settings.requirements,
             axes,
-            self._tool_covariance,
+            claim.tool_part,
             belief.model.pose.variance,
         )
         return advice.text if advice is not None else ''

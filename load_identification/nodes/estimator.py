@@ -129,7 +129,7 @@ class EstimatorNode(PipelineNode):
         estimator = self._payload.estimator
         estimate = estimator.estimate()
         self._requests.require.note(estimate)
-        self.load.update(estimate, estimator.tool[0])
+        self.load.update(estimate, estimator.tool.parameters)
         self.load.by_driver = self._payload.driver.taken_off
         self._log_events()
         streaming = now - self._last_sample <= SILENCE
@@ -155,7 +155,8 @@ class EstimatorNode(PipelineNode):
         warnings = (
             '' if waiting else upstream.warning,
             tool_taken_off(
-                estimate is not None and estimate.reversed_sign, float(estimator.tool[0][0])
+                estimate is not None and estimate.reversed_sign,
+                float(estimator.tool.parameters[0]),
             ),
             self._units.words,
             delay_warning(estimator.delay, self._wrench_delay),

@@ -17,9 +17,9 @@ import numpy as np
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
+from load_identification.estimation.belief.tool import NO_TOOL, Tool
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.identifiability import TURN, center_words, mass_words
-from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimate import in_message_order
 from load_identification.interface.names import INTERVAL
 from load_identification.interface.parameters import Parameters, check
@@ -107,7 +107,8 @@ class Services:
     def _use_stored(self) -> None:
         stored = self.persistence.stored
         if stored.tool is not None:
-            self._weigher.set_tool(stored.tool.value, stored.tool.covariance)
+            its = stored.tool
+            self._weigher.set_tool(Tool(its.value, its.covariance, its.shared))
         if stored.offset is not None:
             self._weigher.set_calibrated(stored.offset)
         if stored.driver is not None:
@@ -297,15 +298,16 @@ class Services:
         lacking = center_words(std[1:4], required.center_of_mass)
         if lacking:
             raise Refusal(f'{"; ".join(lacking)}: turn the sensor')
-        self._weigher.set_tool(estimate.total, estimate.total_covariance)
+        shared = self._estimator.shared
+        self._weigher.set_tool(Tool(estimate.total, estimate.total_covariance, shared))
         self._estimator.events.add(EventKind.SAVE_TOOL, self._estimator.newest)
-        tool = Gaussian(estimate.total, estimate.total_covariance, estimate.stamp)
+        tool = Gaussian(estimate.total, estimate.total_covariance, estimate.stamp, shared)
         yield from self._save(replace(self.persistence.stored, tool=tool))
         yield answers.tool(values, std)
 
     def _clear_tool(self) -> Job:
         had = self.persistence.stored.tool
-        self._weigher.set_tool(np.zeros(PARAMETERS), np.zeros((PARAMETERS, PARAMETERS)))
+        self._weigher.set_tool(NO_TOOL)
         self._estimator.events.add(EventKind.CLEAR_TOOL, self._estimator.newest)
         yield from self._save(replace(self.persistence.stored, tool=None))
         yield {'cleared': None if had is None else had.value[0]}

@@ -15,6 +15,7 @@ import yaml
 from rclpy.node import Node
 
 from load_identification.errors import LoadIdentificationError, ParameterError
+from load_identification.estimation.belief.tool import Shared
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.files import FileError, field, read_yaml, vector, write_whole
 from load_identification.typing_aliases import FloatArray
@@ -34,8 +35,10 @@ HEADER = (
     '# clear_payload. SI units, axes\n'
     '# of the sensor. Offset: of the wrench that the load exerts on the sensor, fx fy fz tx ty\n'
     '# tz; noise: of filtered force and torque when it was measured. Tool: m, m*c, then\n'
-    '# Ixx Ixy Ixz Iyy Iyz Izz about the origin of the sensor. Driver: what it holds as payload,\n'
-    '# and what the wrench comes without, both in the order of the tool. Stamps in ns.\n'
+    '# Ixx Ixy Ixz Iyy Iyz Izz about the origin of the sensor; errors: of the sensor, what each\n'
+    '# was taken for and by how much the tool moves with it; alone: covariance were they known.\n'
+    '# Driver: what it holds as payload, and what the wrench comes without, both in the order of\n'
+    '# the tool. Stamps in ns.\n'
 )
 
 
@@ -53,11 +56,14 @@ class Gaussian:
     covariance : (n, n) array
     stamp : int
         When it was measured [ns].
+    shared : Shared or None
+        How it depends on the errors of the sensor; None: not known.
     """
 
     value: FloatArray
     covariance: FloatArray
     stamp: int
+    shared: Shared | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +139,7 @@ def _stored(document: Any) -> Stored:
         offset = OffsetPrior(*_quantity(section, 'offset', 6), noise)
     section = field(document, 'tool')
     if section is not None:
-        tool = Gaussian(*_quantity(section, 'tool', 10))
+        tool = Gaussian(*_quantity(section, 'tool', 10), _shared(section))
     # Files of before do not have it.
     section = document.get('driver')
     if section is not None:
@@ -173,6 +179,15 @@ def save(path: Path, stored: Stored) -> None:
     if stored.tool is not None:
         tool = stored.tool
         document['tool'] = _plain(tool.stamp, tool.value, tool.covariance)
+        if tool.shared is not None:
+            its = tool.shared
+            document['tool']['errors'] = {
+                name: [value, *by.tolist()]
+                for name, value, by in zip(
+                    its.names, its.errors.tolist(), its.by_errors.T, strict=True
+                )
+            }
+            document['tool']['alone'] = its.alone.tolist()
     if stored.driver is not None:
         driver = stored.driver
         document['driver'] = {
@@ -196,13 +211,7 @@ def _plain(stamp: int, value: FloatArray, covariance: FloatArray) -> dict[str, A
 def _quantity(section: Any, where: str, size: int) -> tuple[FloatArray, FloatArray, int]:
     """Return value, covariance and stamp of a section that holds `size` numbers."""
     prefix = f'{where}.'
-    rows = field(section, 'covariance', prefix)
-    if not isinstance(rows, list) or len(rows) != size:
-        raise ParameterError(f'{where}.covariance must be a list of {size} rows')
-    names = (f'{where}.covariance[{i}]' for i in range(size))
-    pairs, most = zip(rows, names, strict=True), LARGEST**2
-    covariance = np.array([vector(row, name, size, -most, most) for row, name in pairs])
-    _check_covariance(covariance, f'{where}.covariance')
+    covariance = _covariance(field(section, 'covariance', prefix), f'{where}.covariance', size)
     value = vector(field(section, 'value', prefix), f'{where}.value', size, -LARGEST, LARGEST)
     return value, covariance, _stamp(section, where)
 
@@ -214,7 +223,26 @@ def _stamp(section: Any, where: str) -> int:
     return stamp
 
 
-def _check_covariance(covariance: FloatArray, where: str) -> None:
+def _shared(section: Any) -> Shared | None:
+    """Return how a tool depends on the errors of the sensor; files of before do not say it."""
+    errors = section.get('errors')
+    if errors is None:
+        return None
+    if not isinstance(errors, dict):
+        raise ParameterError('tool.errors must have a list of numbers for each error')
+    numbers = np.array(
+        [vector(each, f'tool.errors.{n}', 11, -LARGEST, LARGEST) for n, each in errors.items()]
+    ).reshape(-1, 11)
+    alone = _covariance(field(section, 'alone', 'tool.'), 'tool.alone', 10)
+    return Shared(tuple(map(str, errors)), numbers[:, 0], numbers[:, 1:].T, alone)
+
+
+def _covariance(rows: Any, where: str, size: int) -> FloatArray:
+    if not isinstance(rows, list) or len(rows) != size:
+        raise ParameterError(f'{where} must be a list of {size} rows')
+    names = (f'{where}[{i}]' for i in range(size))
+    pairs, most = zip(rows, names, strict=True), LARGEST**2
+    covariance = np.array([vector(row, name, size, -most, most) for row, name in pairs])
     variance = np.diag(covariance)
     if not (variance >= LEAST_STD**2).all():
         raise ParameterError(f'{where} has variances that are not above 0')
@@ -224,6 +252,7 @@ def _check_covariance(covariance: FloatArray, where: str) -> None:
     least = float(np.linalg.eigvalsh(correlation)[0])
     if least < -1e-9:
         raise ParameterError(f'{where} has the eigenvalue {least:.2g}; none may be negative')
+    return covariance
 
 
 class Persistence:

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from load_identification.estimation.belief.tool import Tool
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.names import INTERVAL
@@ -203,7 +204,7 @@ def identify(
     motion_filter.set_description(mount.urdf, mount.sensor_frame)
     estimator = settings.payload_estimator(case.parameters)
     if tool is not None:
-        estimator.set_tool(tool.total, tool.total_covariance)
+        estimator.set_tool(Tool(tool.total, tool.total_covariance))
     joints, wrenches = recording.joints(), recording.wrenches()
     ends = np.searchsorted(recording.stamps * 1e-9, times, side='right')
     estimates = []

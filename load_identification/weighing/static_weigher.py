@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from load_identification.estimation.belief.tool import Tool
 from load_identification.estimation.identifiability import Requirements
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.sensor_offset import DIFFERENT, OffsetPrior, SensorOffset
@@ -175,9 +176,9 @@ class StaticWeigher:
         self._handled = self._estimator.events.newest.number
         self.forget()
 
-    def set_tool(self, parameters: FloatArray, covariance: FloatArray) -> None:
+    def set_tool(self, tool: Tool) -> None:
         """Take a body off whatever is weighed and estimated from now on; zeros: none."""
-        self._estimator.set_tool(parameters, covariance)
+        self._estimator.set_tool(tool)
 
     @property
     def disturbed(self) -> bool:
@@ -277,9 +278,9 @@ class StaticWeigher:
             fitted = replace(estimate, covariance=estimate.covariance * max(1.0, ratio))
             choices.append((fitted, count + 1, ratio < NO_LOAD))
         estimate, used, fits = min(choices, key=lambda choice: choice[0].mass_std)
-        tool, tool_covariance = self._estimator.tool
+        tool = self._estimator.tool
         return Weight(
-            estimate.without(tool[:4], tool_covariance[:4, :4]),
+            estimate.without(tool.parameters[:4], tool.covariance[:4, :4]),
             used,
             here,
             fits,
@@ -288,7 +289,7 @@ class StaticWeigher:
                 here.gravity,
                 here.offset_covariance,
                 (here.rest.end - here.rest.start) * 1e-9,
-                float(tool_covariance[0, 0]),
+                float(tool.covariance[0, 0]),
             ),
         )
 
@@ -312,14 +313,14 @@ class StaticWeigher:
         """
         value = self._sign * rest.mean
         covariance = np.diag(rest.standard_error**2)
-        tool, tool_covariance = self._estimator.tool
-        if gravity is None and (tool.any() or self._driver.taken_off.any()):
+        tool = self._estimator.tool
+        if gravity is None and (tool.parameters.any() or self._driver.taken_off.any()):
             raise NotAtRestError('gravity unknown, so the tool cannot be taken off')
         if gravity is not None:
             value = value + self._given_back(gravity)
             rows = gravity_rows(gravity[None])[0]
-            value = value - rows @ tool[:4]
-            covariance = covariance + 3.0 * rows @ tool_covariance[:4, :4] @ rows.T
+            value = value - rows @ tool.parameters[:4]
+            covariance = covariance + 3.0 * rows @ tool.covariance[:4, :4] @ rows.T
         absent = ~np.isfinite(value)
         covariance[absent] = covariance[:, absent] = 0.0
         covariance[absent, absent] = ABSENT_STD[absent] ** 2

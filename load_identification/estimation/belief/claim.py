@@ -11,6 +11,7 @@ import numpy as np
 from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.error_budget import budget, interval_factor
+from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.excitation import Excitation
 from load_identification.estimation.identifiability import Identifiability, judge
 from load_identification.estimation.measurement import (
@@ -34,8 +35,6 @@ from load_identification.typing_aliases import FloatArray
 
 INERTIA = range(4, PARAMETERS)
 
-BODY = slice(PARAMETERS)
-
 SHOWN = 0.5
 """Posterior over prior standard deviation of an error below which motion shows it [-]."""
 
@@ -47,31 +46,36 @@ class Claim:
     Attributes
     ----------
     belief : Belief
-    tool, tool_covariance : (10,) and (10, 10) arrays
-        Zeros: none.
+    tool : Tool
     excitation : Excitation
         By the load with the tool.
     settings : EstimatorSettings
     """
 
     belief: Belief
-    tool: FloatArray
-    tool_covariance: FloatArray
+    tool: Tool
     excitation: Excitation
     settings: EstimatorSettings
+
+    @cached_property
+    def _without_tool(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self.tool.taken_off(self.belief.knowledge, self.belief.model.systematic.names)
 
     @property
     def parameters(self) -> FloatArray:
         """Of the payload, (10,)."""
-        return self.belief.knowledge.body - self.tool
+        return self._without_tool[0]
+
+    @property
+    def tool_part(self) -> FloatArray:
+        """What of their covariance comes from the tool alone, (10, 10)."""
+        return self._without_tool[2]
 
     @cached_property
     def covariance(self) -> FloatArray:
         """Of parameters and offset, (16, 16), as the linear problem has it."""
-        # Errors of tool and total are taken for independent.
-        covariance = self.belief.knowledge.covariance.copy()
-        covariance[BODY, BODY] += self.tool_covariance
-        if not self.tool.any():
+        covariance = self._without_tool[1].copy()
+        if not self.tool.parameters.any():
             # A tool found by this sensor was pulled at as well: the difference is the load's.
             covariance[BODY, BODY] += np.diag(self.belief.model.pose.like_a_load)
         return covariance
@@ -80,7 +84,7 @@ class Claim:
     def in_message_order(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Values (10,), std (10,) and its budget (4, 10), intervals of 95 % at 1.96 std."""
         found = self.belief.knowledge
-        parts = [self.covariance[BODY, BODY], found.noise, found.drift, self.tool_covariance]
+        parts = [self.covariance[BODY, BODY], found.noise, found.drift, self.tool_part]
         values, deviations = in_message_order(self.parameters, np.array(parts))
         split = budget(*(deviations**2))
         factor = interval_factor(split, float(found.freedom.min()))

@@ -49,8 +49,10 @@ class Knowledge:
         Of both.
     noise, drift : (10, 10) arrays
         Parts of the covariance of `body`; what is left comes from the errors of the cell.
-    errors, errors_std : (N,) arrays
+    errors, errors_covariance : (N,) and (N, N) arrays
         Systematic errors.
+    with_errors : (16, N) array
+        Covariance of body and offset with them.
     freedom : (2,) array
         Numbers behind the noise of force and torque.
     """
@@ -61,8 +63,14 @@ class Knowledge:
     noise: FloatArray
     drift: FloatArray
     errors: FloatArray
-    errors_std: FloatArray
+    errors_covariance: FloatArray
+    with_errors: FloatArray
     freedom: FloatArray
+
+    @property
+    def errors_std(self) -> FloatArray:
+        """Of the systematic errors, (N,)."""
+        return np.asarray(np.sqrt(np.diag(self.errors_covariance)))
 
 
 def known(belief: Belief) -> Knowledge:
@@ -116,7 +124,8 @@ def known(belief: Belief) -> Knowledge:
         noise=conditional[steady] + hidden,
         drift=wandering,
         errors=errors,
-        errors_std=np.sqrt(np.diag(of_best)[len(places) :]),
+        errors_covariance=of_best[len(places) :, len(places) :],
+        with_errors=of_best[: len(places), len(places) :],
         freedom=belief.noise.freedom,
     )
 

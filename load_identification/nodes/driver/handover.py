@@ -137,7 +137,7 @@ class Handover:
         self._require.nothing_in_doubt('apply_payload')
         if estimate.reversed_sign:
             raise Refusal(estimate.reasons[0])
-        tool = self._payload.estimator.tool[0]
+        tool = self._payload.estimator.tool.parameters
         together = link.driver.total and bool(tool.any())
         inertia = link.takes_inertia and not together
         needed = estimate.identified if inertia else estimate.identified[:4]
@@ -170,7 +170,7 @@ class Handover:
 
     def _body(self, estimate: PayloadEstimate, link: DriverLink) -> InertialParameters:
         """Return what the driver is to be told of, about the origin of S."""
-        values, tool = estimate.values.copy(), self._payload.estimator.tool[0]
+        values, tool = estimate.values.copy(), self._payload.estimator.tool.parameters
         body = InertialParameters.from_vector(tool)
         if not link.driver.total:
             body = InertialParameters.from_vector(np.zeros(PARAMETERS))
