@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from enum import Enum
-from functools import reduce
 
 import numpy as np
 from scipy.special import chdtrc
 
 from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.changes.gate import over_gate
+from load_identification.estimation.changes.gate import newest_over_gate, over_gate
 from load_identification.estimation.changes.hypotheses import (
     AS_WELL,
     EVENTS,
@@ -32,7 +31,7 @@ from load_identification.estimation.changes.hypotheses import (
 )
 from load_identification.estimation.changes.recovery import MARGIN, PLAUSIBLE, Recovery
 from load_identification.estimation.events import EventKind, EventQueue
-from load_identification.estimation.measurement import PARAMETERS, Block, angle_between, merged
+from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
 from load_identification.typing_aliases import FloatArray
 
 WINDOWS = (1, 3, 6)
@@ -41,9 +40,6 @@ quick answer, the longest for a small change."""
 
 HELD = max(WINDOWS)
 """Beliefs remembered: a change noticed late has not entered the oldest."""
-
-LIKELY = 0.01
-"""A change must not fit any member of the bank that has such a weight [-]."""
 
 USUAL = 3.0
 """By so much must a deviation exceed the largest of late that was no change [-]: what a real
@@ -187,7 +183,8 @@ class ChangeDetection:
         for window in (WINDOWS[0], WINDOWS[1 + self._turn]):
             if window > len(self._history) + 1:
                 break
-            self.nis = max(self.nis, self._over_gate(belief, block, window))
+            past = list(self._history)[len(self._history) + 1 - window :]
+            self.nis = max(self.nis, newest_over_gate(past, belief, block))
         self._usual *= float(np.exp(-block.elapsed / MEMORY))
         if len(self._late) == LATE:
             self._usual = max(self._usual, self._late.popleft())
@@ -195,21 +192,6 @@ class ChangeDetection:
             return True
         self._late.append(self.nis)
         return False
-
-    def _over_gate(self, belief: Belief, block: Block, window: int) -> float:
-        """Return the least that the newest blocks are over the gate, of the likely members."""
-        past = list(self._history)[len(self._history) + 1 - window :]
-        start = past[0][0] if past else belief
-        newest = [*(each for _, each in past), block]
-        mean = reduce(merged, newest)
-        elapsed = sum(each.elapsed for each in newest[1:])
-        angle = sum(each.angle for each in newest[1:])
-        least = np.inf
-        for place in np.argsort(-start.weight).tolist():
-            if start.weight[place] < LIKELY or least < 1.0:
-                break
-            least = min(least, over_gate(start, mean, elapsed, angle, place))
-        return least
 
     def _begin(self, belief: Belief, block: Block) -> Belief:
         """Set aside what was believed before the newest blocks: a change has been noticed."""

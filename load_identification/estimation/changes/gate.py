@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, reduce
 
 import numpy as np
 from scipy.special import chdtri
 
 from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.measurement import GROUPS, TORQUE, Block
+from load_identification.estimation.measurement import GROUPS, TORQUE, Block, merged
 
 FALSE_ALARM = 1e-9
 """Chance that a window exceeds its gate though nothing has changed: three windows ten times a
@@ -21,6 +22,33 @@ SMALLEST = 2.5
 NOISE_MARGIN = 1.5
 """Times its level, noise is allowed to be by the gate: it is not normal, nor the same all the time
 [-]."""
+
+
+LIKELY = 0.01
+"""A change must not fit any member of the bank that has such a weight [-]."""
+
+
+def newest_over_gate(past: Sequence[tuple[Belief, Block]], belief: Belief, block: Block) -> float:
+    """Return the least that the mean of some blocks is over the gate, of the likely members.
+
+    Parameters
+    ----------
+    past : sequence of Belief and Block
+        Each block with what was believed before it.
+    belief, block : Belief and Block
+        The newest.
+    """
+    start = past[0][0] if past else belief
+    newest = [*(each for _, each in past), block]
+    mean = reduce(merged, newest)
+    elapsed = sum(each.elapsed for each in newest[1:])
+    angle = sum(each.angle for each in newest[1:])
+    least = np.inf
+    for place in np.argsort(-start.weight).tolist():
+        if start.weight[place] < LIKELY or least < 1.0:
+            break
+        least = min(least, over_gate(start, mean, elapsed, angle, place))
+    return least
 
 
 def over_gate(
