@@ -243,7 +243,10 @@ FAULTS: dict[str, Fault] = {
         now_and_then_nan(JOINTS, *(put_item('position', k, np.nan) for k in range(6))),
         'NaN.*robot driver',
     ),
-    'position too short': Fault(on(JOINTS, resized('position', 5)), JOINTS),
+    'position too short': Fault(on(JOINTS, resized('position', 5)), 'of different lengths'),
+    'a joint named twice': Fault(
+        on(JOINTS, with_names(*recording().names[:5], recording().names[0])), 'named twice'
+    ),
     'a joint renamed': Fault(
         on(JOINTS, with_names('a', *recording().names[1:])), str(recording().names[0])
     ),
