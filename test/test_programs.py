@@ -75,6 +75,25 @@ def test_help_is_there_before_anything_that_takes_long_is_imported(program: str)
     assert ended.stderr == '[]\n'
 
 
+@pytest.mark.parametrize(
+    'words', [('--nonsense',), ('--params-file', '/nowhere.yaml')], ids=['unknown', 'no file']
+)
+@pytest.mark.parametrize(
+    'program', ['load_identification', 'load_monitor', 'load_demo', 'hexapod_demo']
+)
+def test_ros_arguments_that_cannot_be_read_are_named(program: str, words: tuple[str, ...]) -> None:
+    ended = subprocess.run(
+        command(program, '--ros-args', *words),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert words[-1] in ended.stderr.splitlines()[-1]
+    assert 'Traceback' not in ended.stderr
+
+
 def command_line(process: subprocess.Popen[str]) -> str:
     """Return what a process runs now."""
     return Path(f'/proc/{process.pid}/cmdline').read_text(encoding='utf-8')

@@ -67,6 +67,20 @@ def spikes(seed: int) -> Change:
     return change
 
 
+def zeros(parts: int) -> Change:
+    """Return a change by which the wrench, or each channel by itself, is zero three of ten times.
+
+    In bursts of no more than three samples.
+    """
+
+    def change(recording: Recording, during: BoolArray) -> Recording:
+        fallen = np.random.default_rng(4).random((len(during), parts)) < 0.12
+        fallen[2:] |= fallen[1:-1] | fallen[:-2]
+        return replace(recording, wrench=np.where(during[:, None] & fallen, 0.0, recording.wrench))
+
+    return change
+
+
 def dying(recording: Recording, during: BoolArray) -> Recording:
     """Let a force go to another value within 1.5 s, and stay there."""
     alive = np.clip(1.0 - (seconds(recording) - BEGIN) / 1.5, 0.0, 1.0)
@@ -98,6 +112,7 @@ def claims(recording: Recording, warned: bool = True) -> Iterator[tuple[float, f
 
 
 CHANGES = [noisy_joints, frozen_joints, old_wrenches, old_values, dying, spikes(2), spikes(3)]
+CHANGES += [zeros(1), zeros(6)]
 
 
 @pytest.mark.parametrize('change', CHANGES)
@@ -188,3 +203,35 @@ def test_old_values_under_fresh_stamps_are_named_and_left_out(parts: int) -> Non
         assert bool(stage.words) == bool(words)
     again = np.sum((np.diff(r.wrench, axis=0) == 0.0).any(axis=1))
     assert 0.8 * again < stage.dropped['wrench_repeated'] <= again
+
+
+@pytest.mark.parametrize(('parts', 'share'), [(1, 0.05), (1, 0.1), (1, 0.3), (6, 0.05), (6, 0.1)])
+def test_zeros_in_place_of_values_spoil_nothing_from_the_start_either(
+    parts: int, share: float
+) -> None:
+    r = recording()
+    fallen = np.random.default_rng(5).random((len(r.stamps), parts)) < share
+    known = list(claims(replace(r, wrench=np.where(fallen, 0.0, r.wrench))))
+    assert known[-1][0] > 7.5
+    assert max(error for _, error in known) < 4.0
+
+
+def test_zeros_in_place_of_values_are_named_and_left_out() -> None:
+    stage = settings.motion_filter(Parameters())
+    stage.set_description(PUMA)
+    t = seconds(recording())
+    during = (t >= BEGIN) & (t < END)
+    fallen = during & (np.random.default_rng(4).random(len(t)) < 0.3)
+    r = recording()
+    wrench = r.wrench.copy()
+    wrench[fallen, 2] = 0.0
+    batch = SynchronizedBatch(r.names, FRAME, r.stamps, r.position, r.velocity, wrench)
+    for first, last, words in (
+        (0.0, BEGIN, ''),
+        (BEGIN, BEGIN + 0.5, 'fz fall to zero now and then'),
+        (BEGIN + 0.5, END + 0.5, ''),
+    ):
+        stage.update(batch.select((t >= first) & (t < last)))
+        assert words in stage.words
+        assert bool(stage.words) == bool(words)
+    assert stage.dropped['wrench_zero'] == fallen.sum()

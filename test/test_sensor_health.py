@@ -331,7 +331,7 @@ def judged(
     stamps = (1 + np.arange(len(wrench))) * (1_000_000_000 // RATE)
     parts = [slice(k, k + size) for k in range(0, len(wrench), size)]
     return health, np.concatenate(
-        [health.update(stamps[p], position[p], wrench[p], down) for p in parts]
+        [health.update(stamps[p], position[p], wrench[p], down)[0] for p in parts]
     )
 
 

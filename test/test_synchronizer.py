@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -629,3 +630,19 @@ def test_nothing_in_gives_nothing_out() -> None:
     assert synchronizer.update([joints(none, ('a',))], [wrenches(none)]) is None
     assert synchronizer.update([joints(none, ('a',)), joints(none, ('b', 'a'))] * 2, []) is None
     assert not synchronizer.dropped
+
+
+@pytest.mark.parametrize(
+    ('reason', 'words'),
+    [
+        ('joint_state_names', 'all of /joint_states dropped: a joint named twice'),
+        ('joint_state_length', 'all of /joint_states dropped: arrays of different lengths'),
+        ('joint_state_malformed', 'all of /joint_states dropped: another definition'),
+        ('wrench_malformed', 'all of /wrench dropped: another definition'),
+    ],
+)
+def test_messages_of_no_use_are_not_put_down_to_clocks(reason: str, words: str) -> None:
+    synchronizer = Synchronizer(0.0, MAX_GAP)
+    assert synchronizer.why_nothing(Counter({'joint_state_missing': 300, reason: 100})).startswith(
+        words
+    )

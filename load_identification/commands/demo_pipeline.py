@@ -13,12 +13,12 @@ from typing import Protocol
 
 import rclpy
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
 from load_identification.errors import LoadIdentificationError
 from load_identification.interface.program import NAMESPACE
 from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.publishers import JOINT_STATES, WRENCH
+from load_identification.nodes.transport.runtime import initialize
 
 DISCOVERY = 1.5
 """Time to discover other publishers before anything is started [s]."""
@@ -34,7 +34,7 @@ class DemoError(LoadIdentificationError):
 @contextmanager
 def demo_node(name: str, argv: Sequence[str]) -> Iterator[Node]:
     """Make the node of a demonstration from the ROS arguments of its command line."""
-    rclpy.init(args=list(argv), signal_handler_options=SignalHandlerOptions.NO)
+    initialize(list(argv))
     node = Node(name, namespace=NAMESPACE, start_parameter_services=False)
     try:
         yield node

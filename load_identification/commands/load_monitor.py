@@ -7,6 +7,7 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
+from load_identification.errors import LoadIdentificationError
 from load_identification.interface.program import (
     NAMESPACE,
     begin,
@@ -46,19 +47,23 @@ def main(args: list[str] | None = None) -> int:
     with contextlib.suppress(KeyboardInterrupt):
         begin(terminated=0)
         argv = sys.argv[1:] if args is None else args
-        _run(argv, _parser().parse_args(without_ros_arguments(argv)).namespace)
+        parser = _parser()
+        try:
+            _run(argv, parser.parse_args(without_ros_arguments(argv)).namespace)
+        except LoadIdentificationError as error:
+            parser.error(str(error))
     return 0
 
 
 def _run(argv: Sequence[str], namespace: str) -> None:
     import rclpy
     from rclpy.node import Node
-    from rclpy.signals import SignalHandlerOptions
     from rich.console import Console
 
     from load_identification.commands.load_monitor_view import watch
+    from load_identification.nodes.transport.runtime import initialize
 
-    rclpy.init(args=list(argv), signal_handler_options=SignalHandlerOptions.NO)
+    initialize(list(argv))
     try:
         node = Node(
             'load_monitor',

@@ -34,6 +34,9 @@ NEAR = 20
 MORE = 2.0
 """Repeats so many times as common as at first are none that the driver has always made [-]."""
 
+ZERO, AT_ONCE = 24, 8
+"""So many samples without a zero outweigh one with; so many zeros at once are named."""
+
 STEP = 2e-3
 """Way of a joint over which repeats count as one [rad or m]: at rest they count for nothing."""
 
@@ -250,3 +253,45 @@ class StaleMonitor:
         self._lately, self._repeats = all_of_them[-LATELY:], ever[-1]
         self._samples = int(samples[-1, 0])
         return np.asarray((stale & repeat).any(axis=1))
+
+
+class ZeroMonitor:
+    """Marks zeros in place of values, as of a loose cable or a driver that has nothing to send.
+
+    Noise far larger than the quantiser's step hits zero hardly ever, and then from nearby as
+    often as from far away. One in twenty is named, by a cumulative sum.
+    """
+
+    def __init__(self) -> None:
+        # Last value that was none, the least change of those, and the sum.
+        self._last, self._least = np.zeros(6), np.full(6, np.inf)
+        self._sum: IntArray = np.zeros(6, dtype=np.int64)
+
+    @property
+    def words(self) -> str:
+        """Which channels fall to zero, in words; empty: none."""
+        often = self._sum >= AT_ONCE * ZERO
+        names = [name for name, each in zip(CHANNELS, often, strict=True) if each]
+        who = 'the wrench falls' if len(names) == 6 else f'{", ".join(names)} fall'
+        return f'{who} to zero now and then: cable or driver?' if names else ''
+
+    def update(self, wrench: FloatArray, noisy: BoolArray) -> BoolArray:
+        """Return which values of a batch (n, 6), n at least 1, are such zeros [N, N m].
+
+        Parameters
+        ----------
+        wrench : (n, 6) array
+        noisy : (6,) bool array
+            Channels with noise; in others there are none.
+        """
+        values = np.concatenate([self._last[None], wrench])
+        row = np.arange(len(values))[:, None]
+        given = np.maximum.accumulate(np.where(np.nan_to_num(values) != 0.0, row, 0))
+        values = np.take_along_axis(values, given, axis=0)
+        step = np.abs(np.diff(values, axis=0))
+        least = np.minimum(self._least, np.where(step > 0.0, step, np.inf).min(axis=0))
+        zero = (wrench == 0.0) & (np.abs(values[1:]) > NEAR * least) & noisy
+        self._last, self._least = values[-1], least
+        change = np.sum(np.where(zero, ZERO, -1), axis=0)
+        self._sum = np.clip(self._sum + change, 0, (AT_ONCE + 2) * ZERO)
+        return np.asarray(zero)

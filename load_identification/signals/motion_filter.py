@@ -18,7 +18,6 @@ from load_identification.interface.batches import (
 from load_identification.interface.parameters import CONVENTIONS
 from load_identification.model.joint_friction import friction_felt
 from load_identification.model.robot import Robot
-from load_identification.signals.channel_monitor import StaleMonitor
 from load_identification.signals.described_robot import DescribedRobot
 from load_identification.signals.differentiator import (
     SLOW,
@@ -62,7 +61,6 @@ class MotionFilter:
         self._differentiator = differentiator
         self.health = SensorHealth(self.dropped)
         """What the channels of the wrench are worth."""
-        self._stale = StaleMonitor()
         self._rest = RestDetector()
         self._contradictions: IntArray = np.zeros(0, dtype=np.int64)
         self._jumps = JumpGate(0, differentiator.max_gap, self.dropped)
@@ -100,7 +98,7 @@ class MotionFilter:
     @property
     def words(self) -> str:
         """What is wrong though samples go on, in words; empty where nothing is."""
-        parts = self.health.words, self._stale.words, self.implausible, self._wrong_velocity
+        parts = self.health.words, self.implausible, self._wrong_velocity
         return '; '.join(filter(None, parts))
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
@@ -119,7 +117,6 @@ class MotionFilter:
         """Forget every sample."""
         self._forget_motion()
         self.health.reset()
-        self._stale = StaleMonitor()
         self._jumps.reset()
         self._newest = None
 
@@ -184,12 +181,10 @@ class MotionFilter:
         )
 
     def _filter(self, batch: SynchronizedBatch, robot: Robot) -> FilteredBatch | None:
-        stuck = self.health.update(batch.stamps, batch.position, batch.wrench, robot.down)
-        old = self._stale.update(batch.wrench)
+        stuck, old = self.health.update(batch.stamps, batch.position, batch.wrench, robot.down)
         if stuck.any():
             batch = replace(batch, wrench=np.where(stuck, np.nan, batch.wrench))
         if old.any():
-            self.dropped['wrench_repeated'] += int(old.sum())
             batch = batch.select(~old)
         out = self._differentiate(batch, robot)
         if out is None:

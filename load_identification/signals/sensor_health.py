@@ -15,6 +15,8 @@ from load_identification.signals.channel_monitor import (
     SELDOM,
     ChannelMonitor,
     RangeMonitor,
+    StaleMonitor,
+    ZeroMonitor,
 )
 from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
@@ -77,7 +79,7 @@ class SensorHealth:
     def reset(self) -> None:
         """Forget what is known of every channel."""
         self._monitor.reset()
-        self._range = RangeMonitor()
+        self._range, self._stale, self._zeros = RangeMonitor(), StaleMonitor(), ZeroMonitor()
         self._last: FloatArray | None = None
         self._newest = 0
         # Since when each channel, and all of them together, show the same value.
@@ -137,7 +139,7 @@ class SensorHealth:
             parts.append(f'{CHANNELS[k]} {does} {value} since {duration:.1f} s: {why}?')
         if absent:
             parts.append(f'{", ".join(absent)} absent: no value but zero or NaN')
-        return '; '.join(parts)
+        return '; '.join(filter(None, [*parts, self._stale.words, self._zeros.words]))
 
     def update(
         self,
@@ -145,8 +147,8 @@ class SensorHealth:
         position: FloatArray,
         wrench: FloatArray,
         down: Down,
-    ) -> BoolArray:
-        """Return which values of a batch say nothing.
+    ) -> tuple[BoolArray, BoolArray]:
+        """Return which values of a batch say nothing, and which samples hold an old or filled one.
 
         Judged piece by piece, however many samples a busy machine has let wait: a verdict holds
         from the next piece on.
@@ -164,21 +166,31 @@ class SensorHealth:
         Returns
         -------
         (n, 6) bool array
+            Values of channels that are not alive.
+        (n,) bool array
+            Samples that are none of the sensor.
         """
         # Counted from the first: where a batch is no longer, it is judged once.
         ends = np.flatnonzero(np.diff((stamps - stamps[0]) // JUDGED_NS)) + 1
-        found = []
-        for piece in np.split(np.arange(len(stamps)), ends):
-            absent = self._monitor.absent
-            stuck = self._update(stamps[piece], position[piece], wrench[piece], down)
-            if stuck.any():
-                self._dropped['wrench_channel_stuck'] += int(stuck[:, ~absent].any(axis=1).sum())
-            found.append(stuck)
-        return np.concatenate(found)
+        pieces = np.split(np.arange(len(stamps)), ends)
+        judged = [self._update(stamps[p], position[p], wrench[p], down) for p in pieces]
+        stuck, zero = (np.concatenate(parts) for parts in zip(*judged, strict=True))
+        old = self._stale.update(np.where(zero, np.nan, wrench))
+        filled = np.any(zero & ~stuck, axis=1) & ~old
+        self._count('wrench_repeated', old)
+        self._count('wrench_zero', filled)
+        return stuck, old | filled
+
+    def _count(self, reason: str, dropped: BoolArray) -> None:
+        if dropped.any():
+            self._dropped[reason] += int(dropped.sum())
 
     def _update(
         self, stamps: IntArray, position: FloatArray, wrench: FloatArray, down: Down
-    ) -> BoolArray:
+    ) -> tuple[BoolArray, BoolArray]:
+        """Return which values of a piece are of channels not alive, and which are filled in."""
+        present = ~self._monitor.absent
+        zero = self._zeros.update(wrench, self._scatters)
         stuck = self._monitor.update(position, wrench)
         if self._last is None:
             self._last = wrench[0]
@@ -192,8 +204,10 @@ class SensorHealth:
         self._since = np.where(last < 0, self._since, stamps[last])
         any_change: BoolArray = np.any(change, axis=1)
         frozen = self._find_frozen(stamps, any_change)
+        shown = any_change & ~zero.any(axis=1)
+        if shown.any():
+            self._learn(wrench[shown], np.where(change & ~stuck, before, np.nan))
         if any_change.any():
-            self._learn(wrench[any_change], np.where(change & ~stuck, before, np.nan))
             self._all_start, self._turned = position[np.flatnonzero(any_change)[-1]], False
         if not (self._turned or self._has_scattered):
             start, now = down(np.array([self._all_start, position[-1]]))
@@ -204,7 +218,10 @@ class SensorHealth:
         self._last, self._newest = wrench[-1], int(stamps[-1])
         self._frozen, self._stuck = bool(frozen[-1]), stuck[-1]
         self.states = self._judged(self._last)
-        return stuck | (self._range.update(wrench) & self._has_scattered)
+        at_limit = self._range.update(np.where(zero, np.nan, wrench))
+        stuck |= at_limit & self._has_scattered
+        self._count('wrench_channel_stuck', np.any(stuck[:, present], axis=1))
+        return stuck, zero
 
     def _find_frozen(self, stamps: IntArray, any_change: BoolArray) -> BoolArray:
         """Return which samples end a run of repeats of the whole wrench that noise excludes."""

@@ -23,6 +23,15 @@ MOST_FOREIGN, FOREIGN_NS = 200, 500_000_000
 GIVEN_UP = 500
 """After so many wrenches in a row without a finite value, the sensor has lost a channel."""
 
+REFUSED = {
+    'joint_state_names': '/joint_states dropped: a joint named twice, or none: robot driver?',
+    'joint_state_length': '/joint_states dropped: arrays of different lengths: robot driver?',
+    'joint_state_malformed': '/joint_states dropped: another definition of the message?',
+    'wrench_malformed': '/wrench dropped: another definition of the message?',
+    'wrench_not_finite': '/wrench dropped: NaN, infinite or above 1e6: sensor driver?',
+}
+"""Messages that are of no use, whatever else is there: what is said where nothing else comes."""
+
 CLOCKS = 0.2
 """Streams farther apart than this are said to have different clocks [s]."""
 
@@ -212,8 +221,9 @@ class Synchronizer:
                 f'all of /wrench dropped: frame {self._foreign_frame!r} in place of '
                 f'{self._frame!r}: another sensor?'
             )
-        if reason == 'wrench_not_finite':
-            return 'all of /wrench dropped: NaN, infinite or above 1e6: sensor driver?'
+        refused = [each for each, _ in dropped.most_common() if each in REFUSED]
+        if refused:
+            return f'all of {REFUSED[refused[0]]}'
         for topic, count, period in (
             ('/joint_states', 'joint_states', self.joints.period),
             ('/wrench', 'wrench', self._wrench_gate.period),

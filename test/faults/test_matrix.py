@@ -176,6 +176,19 @@ def spiked(share: float, size: float) -> Edit:
     return change
 
 
+def fallen(share: float, *axes: str) -> Edit:
+    """Return an edit by which channels are zero in so many wrenches, nobody can foresee which."""
+    rng = np.random.default_rng(1)
+
+    def change(message: Message) -> Message:
+        if message.topic == WRENCH and rng.random() < share:
+            for axis in axes:
+                put(axis, 0.0)(message.content)
+        return message
+
+    return change
+
+
 def dying(value: float) -> Edit:
     """Return an edit by which fz goes to a value within 1.5 s, and stays there."""
     first: list[int] = []
@@ -230,7 +243,10 @@ FAULTS: dict[str, Fault] = {
         now_and_then_nan(JOINTS, *(put_item('position', k, np.nan) for k in range(6))),
         'NaN.*robot driver',
     ),
-    'position too short': Fault(on(JOINTS, resized('position', 5)), JOINTS),
+    'position too short': Fault(on(JOINTS, resized('position', 5)), 'of different lengths'),
+    'a joint named twice': Fault(
+        on(JOINTS, with_names(*recording().names[:5], recording().names[0])), 'named twice'
+    ),
     'a joint renamed': Fault(
         on(JOINTS, with_names('a', *recording().names[1:])), str(recording().names[0])
     ),
@@ -248,6 +264,8 @@ FAULTS: dict[str, Fault] = {
     'fz -2.5 N': Fault(on(WRENCH, put(AXES[2], -2.5)), 'fz repeats −2.500 N'),
     'fz goes to -2.5 N': Fault(dying(-2.5), 'changed|drifts|fz repeats'),
     'three of ten wrenches repeated': Fault(repeated(0.3), 'the wrench repeats old values'),
+    'fz zero, three times of ten': Fault(fallen(0.3, AXES[2]), 'fz fall to zero'),
+    'three of ten wrenches zero': Fault(fallen(0.3, *AXES), 'the wrench falls to zero'),
     'three of ten wrenches with 50 N': Fault(spiked(0.3, 50.0), 'changed|contact'),
     'joint states at 10 Hz': Fault(thinned(JOINTS, 12), 'too few.* publish'),
     'joint states stamped in 0.1 s': Fault(on(JOINTS, rounded(NS // 10)), 'stamps rounded'),

@@ -230,14 +230,15 @@ def run(make: Callable[[], Program]) -> int:
     ended = _end_requested()
     program: Program | None = None
     try:
-        _initialize()
+        # Whoever has profiles of his own knows better.
+        variable, name = FAST_DDS_PROFILES[_fast_dds_version()]
+        os.environ.setdefault(variable, str(Path(__file__).with_name(name)))
+        initialize()
         if not ended():
             program = make()
             _warn_of_misplaced(program.nodes, sys.argv[1:])
             _loop(program, ended)
-    except (LoadIdentificationError, ParameterException, UnknownROSArgsError) as error:
-        if isinstance(error, UnknownROSArgsError):
-            error = ParameterError(f'unknown ROS arguments {error}')
+    except (LoadIdentificationError, ParameterException) as error:
         print(f'load_identification: {error}', file=sys.stderr)
         return 2
     finally:
@@ -281,21 +282,20 @@ def _end_requested() -> Callable[[], bool]:
     return lambda: bool(received)
 
 
-def _initialize() -> None:
-    """Initialize rclpy.
+def initialize(argv: list[str] | None = None) -> None:
+    """Initialize rclpy for a command line, that of the process where none is given.
 
     Raises
     ------
     ParameterError
-        Where it cannot read its arguments: no such parameter file, no YAML, no remap rule.
+        Where it cannot read its arguments: an unknown one, no such parameter file, no YAML.
     """
-    # Whoever has profiles of his own knows better.
-    variable, name = FAST_DDS_PROFILES[_fast_dds_version()]
-    os.environ.setdefault(variable, str(Path(__file__).with_name(name)))
     try:
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
+    except UnknownROSArgsError as error:
+        raise ParameterError(f'unknown ROS arguments {error}') from error
     except RCLError as error:
-        raise ParameterError(str(error)) from error
+        raise ParameterError(' '.join(str(error).split())) from error
 
 
 def _fast_dds_version() -> int:
