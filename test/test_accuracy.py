@@ -79,7 +79,7 @@ def test_what_is_called_identified_early_is_as_sure_as_it_says() -> None:
     assert result.identified[:, 2:].all()
 
 
-@pytest.mark.parametrize(('encoder_noise', 'seconds'), [(1e-5, 20.0), (1e-4, 60.0)])
+@pytest.mark.parametrize(('encoder_noise', 'seconds'), [(1e-5, 20.0), (1e-4, 30.0)])
 def test_noise_of_the_encoders_alone_identifies_nothing(
     encoder_noise: float, seconds: float
 ) -> None:
