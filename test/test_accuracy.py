@@ -41,8 +41,9 @@ def report(values: np.ndarray) -> str:
     return ', '.join(f'{name} {value:.3g}' for name, value in zip(NAMES, values, strict=True))
 
 
-@pytest.mark.parametrize('velocity_noise', [None, 0.0], ids=['positions', 'velocities'])
-@pytest.mark.parametrize('mount', MOUNTS)
+@pytest.mark.parametrize(
+    ('mount', 'velocity_noise'), zip(MOUNTS, (None, 0.0, None, 0.0), strict=True)
+)
 def test_exact_data_give_all_ten_parameters_to_one_per_cent(
     mount: str, velocity_noise: float | None
 ) -> None:
