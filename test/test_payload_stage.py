@@ -29,11 +29,13 @@ def estimated(sim: Recording, taken: int, passed_on: int, over_topics: bool) -> 
     front = WristFront(settings.synchronizer(parameters), settings.motion_filter(parameters))
     front.motion_filter.set_description(puma_description())
     stage, completion = PayloadStage(parameters), MotionOfUnknownRobot()
-    for first in range(0, 1200, taken):
-        mine = slice(first, first + taken)
-        stamps = sim.stamps[mine] + 1
-        joints = JointBatch(sim.names, stamps, sim.position[mine], sim.velocity[mine])
-        samples = front.update([joints], [WrenchBatch(sim.frame, stamps, sim.wrench[mine])])
+    # Between the paper's move and the rich motion it stands for half a second.
+    rows = np.concatenate([np.arange(600), np.full(100, 600), np.arange(600, 1200)])
+    stamps = sim.stamps[: len(rows)] + 1
+    for first in range(0, len(rows), taken):
+        mine, some = rows[first : first + taken], stamps[first : first + taken]
+        joints = JointBatch(sim.names, some, sim.position[mine], sim.velocity[mine])
+        samples = front.update([joints], [WrenchBatch(sim.frame, some, sim.wrench[mine])])
         stage.update(Samples(raw=samples.raw, robot=samples.robot))
         batch = samples.filtered
         for k in range(0, 0 if batch is None else len(batch.stamps), passed_on):
