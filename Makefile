@@ -1,6 +1,6 @@
 # What a machine without ROS needs, in a virtual environment of its own.
 #   make demo    a simulated arm, identified live over ROS topics
-#   make test    ruff, mypy, pytest in four workers
+#   make test    ruff, then pytest in four workers beside mypy
 #   make clean   remove the environment and all that was built
 # Variables: DISTRO (of ROS 2: jazzy or kilted), VENV (where the environment goes), PYTHON (3.10
 # or newer), TESTS (what `make test` runs; all where not given).
@@ -49,8 +49,8 @@ installed := package.xml LICENSE \
 install = rm -rf build/lib && $(bin)/python -m pip --disable-pip-version-check --quiet install
 
 # Once is enough, and with the types of one rclpy: those of Kilted say less in some places.
-lint := $(if $(filter jazzy,$(DISTRO)),$(bin)/ruff check . && $(bin)/ruff format --check . \
-  && $(bin)/mypy)
+lint := $(if $(filter jazzy,$(DISTRO)),$(bin)/ruff check . && $(bin)/ruff format --check .)
+types := $(if $(filter jazzy,$(DISTRO)),$(bin)/mypy,:)
 
 .PHONY: demo test clean
 
@@ -59,8 +59,10 @@ demo: $(prefix)/.demo-stamp $(prefix)/.package-stamp
 
 test: $(prefix)/.test-stamp $(prefix)/.package-stamp
 	$(lint)
+	$(types) & types=$$!; \
 	$(bin)/pytest --numprocesses 4 --max-worker-restart 2 --dist loadfile --no-loadscope-reorder \
-	  $(TESTS)
+	  $(TESTS); tests=$$?; \
+	wait $$types || { echo 'mypy has found errors, see above' >&2; exit 1; }; exit $$tests
 
 clean:
 	if [ -f $(prefix)/pyvenv.cfg ]; then rm -rf $(prefix); fi

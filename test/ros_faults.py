@@ -7,10 +7,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from ros_helpers import Pipeline
 from ros_messages import NS, PARAMETER_KEYS, TRUTH, Message, feed, recording
 from std_msgs.msg import String
+
+ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
+IDS = ['one process', 'three']
+PROCESSES = [ONE, pytest.param(THREE, marks=pytest.mark.matrix)]
+"""Of a fixture `live`: in three processes only what is slow or asks for it."""
+
+in_three_too = pytest.mark.parametrize('live', [ONE, THREE], ids=IDS, indirect=True)
+"""In every run, for what another process than the one that speaks notices."""
 
 BEGIN, END = 3.0, 5.0
 """Of each fault [s]."""

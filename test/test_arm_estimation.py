@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.signal
 
 from load_identification.arm.arm_estimate import ArmEstimate, DriveGains
-from load_identification.arm.assessment import relative_error
 from load_identification.arm.dynamics.base_parameters import BaseParameters, arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion
@@ -25,8 +22,6 @@ from load_identification.errors import ParameterError
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.numerics.weighted_rows import WeightedRows
 from load_identification.numerics.weighted_solution import Solver, solve
-from load_identification.recordings.arm import read_efforts
-from load_identification.recordings.reader import Topics, open_recording
 from load_identification.simulation.khosla_kanade import (
     CMU_DD_ARM_II,
     CYLINDRICAL,
@@ -301,42 +296,3 @@ def test_what_no_joint_tells_stays_at_the_start() -> None:
     viscous = base.combinations.index('column.viscous')
     assert found.unknown[viscous]
     assert found.values[viscous] == pytest.approx(start[viscous], abs=1e-8)
-
-
-def kuka_run(folder: Path, arm: Arm) -> FilteredRecording:
-    """Return a run of the KUKA LWR4+, low-passed at 8 Hz, without a quarter second at its ends."""
-    with open_recording(folder, Topics(wrench='')) as recording:
-        run = read_efforts(recording, arm.joints).whole()
-    low_pass = scipy.signal.butter(4, 8.0, fs=200.0)
-    q, qd = (scipy.signal.filtfilt(*low_pass, x, axis=0) for x in (run.position, run.velocity))
-    motion = (q, qd, np.gradient(qd, 0.005, axis=0))
-    inside = np.zeros(len(q), dtype=bool)
-    inside[50:-50] = True
-    return FilteredRecording(run.seconds, *motion, run.measured).select(inside)
-
-
-def test_real_arm_is_predicted_on_a_run_not_fitted(shared_data: Path) -> None:
-    data = shared_data / 'kuka_lwr4'
-    arm = Arm((data / 'kuka_lwr4.urdf').read_text())
-    model = ArmModel(arm, DriveModel('symmetric', 'asymmetric', offset=True))
-    run, other = kuka_run(data / 'run_1', arm), kuka_run(data / 'run_2', arm)
-    found = identify_motion(model, run, Settings())
-    motion, measured = other.motion, other.measured
-    nominal = relative_error(measured, found.model.predict(found.model.nominal, motion))
-    error = relative_error(measured, found.predict(motion))
-    # Friction of no drive is below zero, so slopes cannot make up for the springs of cables.
-    drive = DriveModel('symmetric', 'symmetric', stiffness=True, offset=True)
-    buildable = identify_motion(model.with_drive(drive), run, Settings())
-    consistent = relative_error(measured, buildable.model.predict(buildable.consistent, motion))
-    assert nominal > 0.09
-    assert error <= 0.020
-    assert consistent <= error + 0.003
-    assert all(InertialParameters.from_vector(body).is_consistent() for body in found.bodies)
-    # Friction and offsets have intervals, and that of Coulomb friction excludes zero.
-    values = dict(
-        zip(found.base.combinations, zip(found.values, found.std, strict=True), strict=True)
-    )
-    for k in range(7):
-        coulomb, std = values[f'lwr_{k}_joint.coulomb']
-        assert coulomb > 1.96 * std > 0.0
-        assert np.isfinite(values[f'lwr_{k}_joint.offset']).all()

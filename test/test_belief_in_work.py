@@ -86,8 +86,10 @@ def first_claims(conditions: Conditions, ends: Sequence[float], seed: int) -> li
     return claimed
 
 
-@pytest.mark.parametrize('errors', ['ordinary', 'none'])
-@pytest.mark.parametrize(('robot', 'motion'), [('seven_joints', 'tool-down'), ('puma', 'pauses')])
+@pytest.mark.parametrize(
+    ('robot', 'motion', 'errors'),
+    [('seven_joints', 'tool-down', 'ordinary'), ('puma', 'pauses', 'none')],
+)
 def test_encoders_of_a_thousandth_invent_no_change(robot: str, motion: str, errors: str) -> None:
     coarse = Conditions(sensors=replace(WRIST_SENSOR, encoder_resolution=1e-3))
     estimator = worked(robot, motion, coarse, 8.0, 2, systematic_errors=errors)
@@ -98,7 +100,7 @@ def test_encoders_of_a_thousandth_invent_no_change(robot: str, motion: str, erro
 def test_the_first_claims_hold_where_noise_is_many_times_what_is_expected(kind: str) -> None:
     """Stamps that are 1.5 ms off, two samples a second that are 30 N off: 10 std in one second."""
     size = {'jitter': 1.5e-3, 'spikes': 2.0}[kind]
-    claimed = first_claims(Conditions(**{kind: size}), (1.0, 1.3, 2.0), 0)
+    claimed = first_claims(Conditions(**{kind: size}), (1.0, 2.0), 0)
     assert len(claimed) > 10
     assert max(claimed) < 4.0
 
@@ -144,11 +146,13 @@ def test_a_sensor_zeroed_before_any_motion_is_begun_anew(reset: bool, seed: int)
     assert np.abs(errors[:4]).max() < 4.0
 
 
-STALE = ([0.0, 3.0, -4.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.3, 0.0, 0.0])
-
-
-@pytest.mark.parametrize('step', STALE, ids=str)
-@pytest.mark.parametrize(('robot', 'motion'), [('scara', 'rich'), ('puma', 'pauses')])
+@pytest.mark.parametrize(
+    ('robot', 'motion', 'step'),
+    [
+        ('scara', 'rich', [0.0, 3.0, -4.0, 0.0, 0.0, 0.0]),
+        ('puma', 'pauses', [0.0, 0.0, 0.0, 0.3, 0.0, 0.0]),
+    ],
+)
 def test_an_offset_stale_from_the_start_is_no_noise(
     robot: str, motion: str, step: list[float]
 ) -> None:
@@ -161,8 +165,10 @@ def test_an_offset_stale_from_the_start_is_no_noise(
     assert abs(estimate.values[0] - MASS) < 4.0 * estimate.std[0] < 0.2
 
 
-@pytest.mark.parametrize('resolution', [WRIST_SENSOR.encoder_resolution, 1e-3])
-@pytest.mark.parametrize(('robot', 'motion'), [('scara', 'rich'), ('puma', 'pauses')])
+@pytest.mark.parametrize(
+    ('robot', 'motion', 'resolution'),
+    [('scara', 'rich', 1e-3), ('puma', 'pauses', WRIST_SENSOR.encoder_resolution)],
+)
 def test_an_offset_that_holds_is_not_contradicted(
     robot: str, motion: str, resolution: float
 ) -> None:

@@ -270,7 +270,7 @@ def test_only_joints_without_velocity_are_differentiated_twice() -> None:
 @pytest.mark.parametrize('derivative', [0, 1, 2])
 def test_noise_gain_is_the_sum_of_squares_of_the_kernel(derivative: int) -> None:
     """By Monte Carlo, and against the closed form sum (2n+1) P_n^(d)(0)² / N / a^2d."""
-    joints, rate = 500, 500.0
+    joints, rate = 200, 500.0
     noise = np.random.default_rng(derivative).normal(size=(2000, joints))
     # On a ramp, which the polynomial holds exactly: pure noise is an arm at rest.
     speed = 1e4

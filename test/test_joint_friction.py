@@ -46,8 +46,9 @@ def deviations(estimate: PayloadEstimate) -> np.ndarray[tuple[int, ...], np.dtyp
     return np.abs((estimate.values - TRUTH) / estimate.std)[estimate.identified]
 
 
-@pytest.mark.parametrize('robot', ['puma', 'scara', 'seven_joints'])
-@pytest.mark.parametrize('motion', ['rich', 'tool-down'])
+@pytest.mark.parametrize(
+    ('robot', 'motion'), [('puma', 'tool-down'), ('scara', 'rich'), ('seven_joints', 'tool-down')]
+)
 def test_friction_of_the_last_joint_is_found_and_taken_off(robot: str, motion: str) -> None:
     estimate, events = identified(robot, motion, Conditions(CellErrors(), tied=('friction',)))
     assert estimate.identified[:4].all()

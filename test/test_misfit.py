@@ -255,7 +255,7 @@ def without_robot(samples: FilteredBatch) -> FilteredBatch:
 
 @pytest.mark.parametrize('name', ['world', 'no weight'])
 def test_of_an_unknown_robot_what_cannot_be_tried_is_asked_for(name: str) -> None:
-    estimator, batches = worked(FAULTS[name], 'puma', 'rich', 14.0)
+    estimator, batches = worked(FAULTS[name], 'puma', 'rich', 10.0)
     for batch in batches:
         estimator.update(without_robot(batch))
     assert 'check gravity, too, and that the wrench is in' in estimator.misfit.puzzle

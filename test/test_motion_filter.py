@@ -171,15 +171,6 @@ def test_the_wrench_comes_out_low_passed_as_the_load_exerts_it_on_the_sensor(
     np.testing.assert_allclose((out.wrench - truth) / scale, 0.0, atol=1e-6)
 
 
-@pytest.mark.parametrize('cuts', [[], [1, 2, 3], list(range(10, 3000, 10)), list(range(1, 3001))])
-def test_the_result_does_not_depend_on_the_cut_into_batches(
-    recording: Recording, cuts: list[int]
-) -> None:
-    whole = feed(motion_filter(), synchronized(recording))
-    # The kernels sum in another order; derivatives raise rounding of 1e-16 by 1e4.
-    assert_same(feed(motion_filter(), synchronized(recording), cuts), whole, rtol=1e-11)
-
-
 def test_joints_come_in_any_order_among_others(recording: Recording) -> None:
     batch = synchronized(recording)
     whole = feed(motion_filter(), batch)

@@ -177,7 +177,7 @@ def test_motion_twice_as_fast_is_predicted_better_than_with_the_least_weight(
     model: ArmModel,
 ) -> None:
     ratios, links = [], slice(0, 10 * JOINTS)
-    for seed in range(20):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         true, nominal = model.nominal.copy(), model.nominal.copy()
         true[links.stop :] = rng.uniform(0.2, 1.0, 2 * JOINTS)

@@ -23,7 +23,6 @@ from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.simulation.robots import PUMA, SCARA, SEVEN_JOINTS, SIX_JOINTS, Arm
 from load_identification.simulation.sensors import aluminium_block, load_wrench
-from load_identification.typing_aliases import FloatArray
 
 ARMS = {'puma': PUMA, 'six': SIX_JOINTS, 'scara': SCARA, 'seven': SEVEN_JOINTS}
 BLOCK = aluminium_block()
@@ -189,7 +188,7 @@ def test_static_poses_show_mass_and_centre_of_mass_and_no_inertia() -> None:
 
 
 @pytest.mark.parametrize('payload', [BLOCK, None], ids=['block', 'no load'])
-@pytest.mark.parametrize('seconds', [1.0, 60.0])
+@pytest.mark.parametrize('seconds', [1.0, 20.0])
 def test_one_pose_shows_nothing(payload: InertialParameters | None, seconds: float) -> None:
     batch = samples(PUMA, poses(PUMA, 1, seconds), noise_seed=3)
     if payload is None:
@@ -394,13 +393,13 @@ def test_after_reset_another_payload_is_identified_sooner_than_without_the_offse
 
 
 def test_inertia_after_a_reset_needs_no_more_motion_for_what_came_before() -> None:
-    """Two minutes at rest before the reset do not dilute the excitation that follows it."""
+    """A minute at rest before the reset do not dilute the excitation that follows it."""
     estimator = PayloadEstimator(EXACT)
     slow = EstimatorSettings().requirements
     estimator.settings = replace(estimator.settings, requirements=replace(slow, excitation=8.0))
     motion = samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=2, start=700.0)
     assert estimate_of(motion, settings=estimator.settings).identified.all()
-    estimator.update(samples(PUMA, poses(PUMA, 6, 20.0), noise_seed=1))
+    estimator.update(samples(PUMA, poses(PUMA, 6, 10.0), noise_seed=1))
     estimator.reset()
     estimator.update(motion)
     estimate = estimator.estimate()
@@ -525,11 +524,3 @@ def test_an_hour_at_rest_takes_nothing_away() -> None:
     assert noisier < 2.0
     truth = to_message_order(BLOCK.to_vector())
     assert np.all(np.abs(after.values - truth) < 4.0 * after.std)
-
-
-def test_what_a_trajectory_is_made_of() -> None:
-    """The motions above are what they claim: one is rich, in the other nothing moves."""
-    rich = samples(PUMA, rich_motion(PUMA, 10.0))
-    assert np.std(rich.angular_acceleration) > 1.0
-    still: FloatArray = samples(PUMA, poses(PUMA, 8)).angular_acceleration
-    np.testing.assert_array_equal(still, 0.0)

@@ -144,12 +144,12 @@ def test_fourier_motion_is_planned_for_the_joints_before_a_link(
     urdf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / 'motion.yaml'
-    options = ('--tip', 'link_2', '--duration', '10', '--yaml', str(output), '--approach', '2')
+    options = ('--tip', 'link_2', '--duration', '6', '--yaml', str(output), '--approach', '2')
     assert main([str(urdf), *options]) == PLANNED
     message = loaded(output)
     assert message['joint_names'] == ['joint_1', 'joint_2']
     assert seconds(message['points'][0]['time_from_start']) == 2.0
-    assert seconds(message['points'][-1]['time_from_start']) == pytest.approx(12.0)
+    assert seconds(message['points'][-1]['time_from_start']) == pytest.approx(8.0)
     printed = capsys.readouterr().out
     assert 'Frobenius condition number' in printed
     assert all(joint in printed for joint in message['joint_names'])
@@ -178,7 +178,7 @@ def test_spectrum_takes_experiments_as_they_come_and_postures_choose_better_ones
 def test_planning_tells_how_far_it_has_come(method: str, words: str) -> None:
     text = description(2)
     told: list[str] = []
-    request = Request(method, duration=8.0 if method == 'fourier' else None, experiments=16)
+    request = Request(method, duration=5.0 if method == 'fourier' else None, experiments=16)
     plan_motion(load_arm(text, 'link_2', (0.0, 0.0, -9.80665)), text, request, told.append)
     assert len(told) > 3
     assert any(re.search(words, each) for each in told)
@@ -262,7 +262,7 @@ def test_a_gripper_whose_joints_mimic_another_gets_the_tip_to_give(
     assert "'grip_2' mimics another, as in grippers: give --tip link_2" in error_of(
         [str(file)], capsys
     )
-    options = ('--tip', 'link_2', '--floor', 'none', '--duration', '10')
+    options = ('--tip', 'link_2', '--floor', 'none', '--duration', '6')
     assert main([str(file), *options]) == PLANNED
     out = capsys.readouterr().out
     assert 'and the floor' not in out

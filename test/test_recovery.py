@@ -123,7 +123,7 @@ def test_what_was_known_is_known_again_within_a_second(change: Change) -> None:
     assert min(now for now, _ in claims(faulty, warned=False) if now > END) < END + 1.0
 
 
-@pytest.mark.parametrize(('channel', 'share'), [(0, 0.7), (1, 0.7), (3, 0.7), (4, 0.5), (5, 0.5)])
+@pytest.mark.parametrize(('channel', 'share'), [(0, 0.7), (3, 0.7), (5, 0.5)])
 def test_a_channel_at_its_limit_again_and_again_spoils_nothing(channel: int, share: float) -> None:
     high = float(np.quantile(recording().wrench[:, channel], share))
     known = list(claims(limited(recording(), channel, -1e3, high)))
@@ -170,7 +170,7 @@ def test_a_joint_that_repeats_its_position_while_it_has_a_velocity_is_named() ->
     assert not stage.words
 
 
-@pytest.mark.parametrize('joint', range(6))
+@pytest.mark.parametrize('joint', [0, 3, 5])
 def test_a_joint_that_repeats_its_position_is_named_under_noise_of_its_velocity(
     joint: int,
 ) -> None:

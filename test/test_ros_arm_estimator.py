@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
 from processes import ForkedProcess
 from ros_helpers import Group, Pipeline, assert_refused_from_two
-from ros_messages import NAMESPACE, Message, stamped
+from ros_messages import KINDS, NAMESPACE, Message, stamped
 from sensor_msgs.msg import JointState
 
 from load_identification.arm.arm_file import write_arm_model
@@ -105,20 +105,27 @@ def wait_for_description(group: Group, diagnostics: list[DiagnosticArray]) -> No
     )
 
 
-def test_the_payload_is_weighed_by_the_joints(
-    group: Group, joints: EffortBatch, arm_model: Path
-) -> None:
-    pipeline = Pipeline(group)
-    diagnostics = group.record(DiagnosticArray, '/diagnostics')
-    kinds = (WrenchStamped, TwistStamped, AccelStamped)
-    filtered = [
-        group.record(kind, f'{NAMESPACE}/filtered/{name}')
-        for kind, name in zip(kinds, ('wrench', 'twist', 'accel'), strict=True)
-    ]
+Weighing = tuple[Pipeline, list[DiagnosticArray], ForkedProcess]
+
+
+@pytest.fixture(scope='module')
+def weighing(arm_model: Path) -> Iterator[Weighing]:
+    """Return what a node with that arm says, and its process."""
+    with Group() as group:
+        pipeline = Pipeline(group)
+        diagnostics = group.record(DiagnosticArray, '/diagnostics')
+        node = start(group, arm_model)
+        wait_for_description(group, diagnostics)
+        yield pipeline, diagnostics, node
+        assert node.alive
+
+
+def test_the_payload_is_weighed_by_the_joints(weighing: Weighing, joints: EffortBatch) -> None:
+    pipeline, diagnostics, node = weighing
+    group = pipeline.group
+    filtered = [group.record(kind, f'{NAMESPACE}/filtered/{name}') for name, kind in KINDS.items()]
     predicted = group.record(JointState, f'{NAMESPACE}/effort_predicted')
     residual = group.record(JointState, f'{NAMESPACE}/effort_residual')
-    node = start(group, arm_model)
-    wait_for_description(group, diagnostics)
     # Without efforts nothing can be weighed, which is said.
     mute = replace(joints, stamps=joints.stamps - 50_000_000_000)
     group.play(messages(mute, efforts=False)[:200])
@@ -150,7 +157,6 @@ def test_the_payload_is_weighed_by_the_joints(
     assert np.sqrt(np.mean((total - joints.effort[index]) ** 2)) < 0.5
     group.wait_for(lambda: details(diagnostics).get('residual_rms.left_1') != 'nan', 'residuals')
     assert details(diagnostics)['never_told'] == ''
-    assert node.alive
     assert 'unknown parameter' not in node.output
 
 
@@ -173,15 +179,11 @@ def test_what_is_known_stands_in_status_before_it_is_identified(
 
 
 def test_joints_that_two_publishers_send_weigh_nothing(
-    group: Group, joints: EffortBatch, arm_model: Path
+    weighing: Weighing, joints: EffortBatch
 ) -> None:
-    pipeline = Pipeline(group)
-    diagnostics = group.record(DiagnosticArray, '/diagnostics')
-    node = start(group, arm_model)
-    wait_for_description(group, diagnostics)
+    pipeline, diagnostics, _ = weighing
     assert_refused_from_two(pipeline, messages(joints)[:500])
     assert int(details(diagnostics)['samples.dropped.joint_state_two_publishers']) > 100
-    assert node.alive
 
 
 def test_a_sensor_frame_that_the_description_lacks_is_looked_for(

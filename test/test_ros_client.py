@@ -119,7 +119,7 @@ def test_refusal_is_an_exception_with_the_reason(arm: Arm, hand: LoadIdentificat
 
 def test_payload_for_no_driver_is_refused(arm: Arm, hand: LoadIdentification) -> None:
     for pending in (hand.apply_payload_async(), hand.clear_payload_async()):
-        with pytest.raises(RefusedError, match="payload_driver is 'none'"):
+        with pytest.raises(RefusedError, match="payload_driver is 'none': set it to ur or franka"):
             at_rest(arm, pending)
 
 

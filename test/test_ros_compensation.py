@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
@@ -159,8 +158,7 @@ def not_compensated(diagnostics: list[DiagnosticArray]) -> int:
     return max((int(v.value) for v in values), default=0)
 
 
-@pytest.mark.parametrize('driver', [False, True], ids=['sensor', 'driver'])
-def test_alone_it_waits_for_what_to_take_off_and_takes_it_off(driver: bool) -> None:
+def test_alone_it_waits_for_what_to_take_off_and_takes_it_off() -> None:
     sim = recording()
     with Group() as group:
         group.publish_inputs()
@@ -176,8 +174,6 @@ def test_alone_it_waits_for_what_to_take_off_and_takes_it_off(driver: bool) -> N
         with group.recorded((WrenchStamped, TOPIC)) as (compensated,):
             missing = f'waiting for {NAMESPACE}/offset, {NAMESPACE}/inertia_total'
             group.wait_for(lambda: missing in said(diagnostics), missing, meanwhile=feed_some)
-            if driver:
-                publish('inertia_by_driver', inertia_message(1, HELD.to_vector()))
             publish('inertia_total', inertia_message(1, PAYLOAD.to_vector()))
             missing = f'waiting for {NAMESPACE}/offset:'
             group.wait_for(lambda: missing in said(diagnostics), missing, meanwhile=feed_some)
@@ -191,7 +187,7 @@ def test_alone_it_waits_for_what_to_take_off_and_takes_it_off(driver: bool) -> N
             base = group.next_base()
             messages = feed(sim, base)
             pushed = base + 6 * NS
-            push(without_held(messages) if driver else messages, pushed)
+            push(messages, pushed)
             compensated.clear()
             group.play(messages, speed=4.0)
             group.wait_for(

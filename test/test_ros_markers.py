@@ -150,7 +150,7 @@ def published_inertia(live: Pipeline) -> tuple[float, FloatArray, FloatArray]:
     return float(values[0]), values[1:4], matrix
 
 
-def test_every_marker_is_in_the_sensor_frame_locked_and_lives_for_a_while(
+def test_markers_live_for_a_while_in_the_sensor_frame_as_the_published_inertia_is(
     live: Pipeline, shown: Shown
 ) -> None:
     play(live, shown, uneven_recording())
@@ -165,10 +165,6 @@ def test_every_marker_is_in_the_sensor_frame_locked_and_lives_for_a_while(
     for message in shown.messages:
         keys = [(marker.ns, marker.id) for marker in message.markers]
         assert len(set(keys)) == len(keys)
-
-
-def test_point_and_box_are_those_of_the_published_inertia(live: Pipeline, shown: Shown) -> None:
-    play(live, shown, uneven_recording())
     mass, center, inertia = published_inertia(live)
     for ns in ('center_of_mass', 'center_of_mass_95', 'box'):
         # Messages carry all of a double.
@@ -179,6 +175,14 @@ def test_point_and_box_are_those_of_the_published_inertia(live: Pipeline, shown:
     np.testing.assert_allclose(
         turn @ about_its_axes @ turn.T, inertia, atol=1e-9 * np.abs(inertia).max()
     )
+    for k in range(3):
+        cone = shown.markers['principal_axes_95', k]
+        np.testing.assert_allclose(rotation_of(cone.pose)[:, 0], turn[:, k], atol=1e-9)
+        points = np.array([vector(p) for p in cone.points]) * vector(cone.scale)
+        assert len(points) % 3 == 0
+        # From the centre out of the box, and known to some degrees after eight seconds.
+        assert points[:, 0].max() > 0.5 * np.linalg.norm(vector(shown['box'].scale))
+        assert np.abs(points[:, 1:]).max() < 0.2 * points[:, 0].max()
 
 
 def test_ellipsoid_has_the_size_that_the_status_says(live: Pipeline, shown: Shown) -> None:
@@ -191,19 +195,6 @@ def test_ellipsoid_has_the_size_that_the_status_says(live: Pipeline, shown: Show
     extent = np.sqrt((turn * semi_axes) ** 2 @ np.ones(3))
     assert semi_axes.min() > 0.0005
     np.testing.assert_allclose(extent, 2.7955 * std, rtol=1e-3)
-
-
-def test_cones_open_along_the_axes_of_the_box(live: Pipeline, shown: Shown) -> None:
-    play(live, shown, uneven_recording())
-    turn = rotation_of(shown['box'].pose)
-    for k in range(3):
-        cone = shown.markers['principal_axes_95', k]
-        np.testing.assert_allclose(rotation_of(cone.pose)[:, 0], turn[:, k], atol=1e-9)
-        points = np.array([vector(p) for p in cone.points]) * vector(cone.scale)
-        assert len(points) % 3 == 0
-        # From the centre out of the box, and known to some degrees after eight seconds.
-        assert points[:, 0].max() > 0.5 * np.linalg.norm(vector(shown['box'].scale))
-        assert np.abs(points[:, 1:]).max() < 0.2 * points[:, 0].max()
 
 
 def test_no_cone_for_axes_that_mean_nothing(live: Pipeline, shown: Shown) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-import pinocchio
 import pytest
 from scipy import signal, stats
 
@@ -203,15 +202,6 @@ def test_intervals_of_the_mean_hold_in_correlated_noise(
     assert 0.90 < np.mean(inside) < 0.99
 
 
-def test_neglecting_the_correlation_would_fail_that() -> None:
-    inside = []
-    for seed in range(100):
-        w = coloured(seed, 1000, 20.0)
-        error = w.std(axis=0, ddof=1) / np.sqrt(1000)
-        inside.append(np.abs(w.mean(axis=0) - OFFSET) < 1.96 * error)
-    assert np.mean(inside) < 0.6
-
-
 def test_a_wrench_that_wanders_is_refused_with_channel_and_numbers() -> None:
     w = white(0)
     w[500:, 2] += 5.0
@@ -282,13 +272,6 @@ def test_mass_and_center_of_mass_from_exact_poses_with_no_offset_known() -> None
     center, _ = estimate.center_of_mass()
     assert estimate.mass == pytest.approx(MASS, abs=1e-6)
     np.testing.assert_allclose(center, CENTER, atol=1e-6)
-
-
-def test_the_wrench_of_a_hanging_load_is_that_of_pinocchio() -> None:
-    d = directions(1)[0]
-    inertia = pinocchio.Inertia(MASS, CENTER, np.zeros((3, 3)))
-    force = inertia * pinocchio.Motion(G * d, np.zeros(3))
-    np.testing.assert_allclose(held(d), force.vector, atol=1e-12)
 
 
 def test_one_pose_shows_the_center_of_mass_but_for_along_gravity() -> None:

@@ -1,8 +1,11 @@
-"""The table of the faults tested: what was reported, and how soon it recovered."""
+"""Three processes that tests share, and the table of faults: what was reported, and when."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 COLUMNS = ('fault', 'processes', 'reported after', 'recovered after', 'worst error')
 
@@ -16,3 +19,17 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.section('faults: seconds of stamps, error in standard deviations')
         for row in [COLUMNS, ['---'] * len(COLUMNS), *sorted(rows)]:
             terminalreporter.write_line(f'| {" | ".join(row)} |')
+
+
+@pytest.fixture(scope='module')
+def three() -> Iterator[Any]:
+    """What the three nodes say, a `ros_helpers.Pipeline`, and by name the process of each."""
+    from ros_faults import THREE
+    from ros_helpers import Group, Pipeline
+
+    with Group() as group:
+        group.publish_inputs()
+        processes = {module: group.start(module) for module in THREE}
+        pipeline = Pipeline(group)
+        pipeline.connect()
+        yield pipeline, processes

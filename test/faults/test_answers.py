@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from changed_messages import AXES, WRENCH, put, restamped
 from ros_arm import RATE, SERVICES, Arm
+from ros_faults import IDS, PROCESSES
 from ros_helpers import Group, Pipeline
 from ros_messages import NS, Message
 from std_srvs.srv import Trigger
 
 from load_identification.nodes.transport.subscriptions import STREAM_QOS
 
-ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
 BEGIN = 0.2
 """Since the requests, when the data go bad [s]; some services are busy by then."""
 
@@ -92,10 +92,7 @@ SHORT = ('silence', 'stamps that jump back')
 """Of these something is to be seen in every run of the tests."""
 
 
-PROCESSES = [ONE, pytest.param(THREE, marks=pytest.mark.matrix)]
-
-
-@pytest.fixture(scope='module', params=PROCESSES, ids=['one process', 'three'])
+@pytest.fixture(scope='module', params=PROCESSES, ids=IDS)
 def arm(request: pytest.FixtureRequest) -> Iterator[Arm]:
     """Yield an arm that feeds the pipeline; its processes live through all these tests."""
     with Group() as group:

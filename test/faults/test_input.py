@@ -101,7 +101,9 @@ PayloadStage.update = fail
 """
 
 
-@pytest.mark.parametrize('module', ['load_identification', 'estimator'])
+@pytest.mark.parametrize(
+    'module', ['load_identification', pytest.param('estimator', marks=pytest.mark.matrix)]
+)
 def test_whatever_fails_every_request_is_answered(module: str) -> None:
     with Group() as group:
         group.publish_inputs()

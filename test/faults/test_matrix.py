@@ -22,7 +22,7 @@ from changed_messages import (
 )
 from diagnostic_msgs.msg import DiagnosticStatus
 from processes import ForkedProcess
-from ros_faults import Edit, Heard, assert_passes, play
+from ros_faults import IDS, PROCESSES, Edit, Heard, assert_passes, play
 from ros_helpers import LATCHED, Group, Pipeline
 from ros_messages import (
     NAMESPACE,
@@ -33,8 +33,6 @@ from ros_messages import (
     wrench_of,
 )
 from std_msgs.msg import String
-
-ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
 
 
 @dataclass(frozen=True)
@@ -275,10 +273,7 @@ SHORT = ('wrench repeats itself', 'no wrench', 'position NaN', 'three of ten pos
 """Of these something is to be seen in every run of the tests."""
 
 
-PROCESSES = [ONE, pytest.param(THREE, marks=pytest.mark.matrix)]
-
-
-@pytest.fixture(scope='module', params=PROCESSES, ids=['one', 'three'])
+@pytest.fixture(scope='module', params=PROCESSES, ids=IDS)
 def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Heard]]:
     """Yield what the pipeline says; its processes live through all faults."""
     with Group() as group:

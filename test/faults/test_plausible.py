@@ -15,7 +15,7 @@ from ros_messages import PAYLOAD, feed, recording
 from load_identification.simulation.sensors import Recording
 
 
-@pytest.fixture
+@pytest.fixture(scope='module')
 def live() -> Iterator[tuple[Pipeline, Arm]]:
     with Group() as group:
         group.publish_inputs()
@@ -58,9 +58,7 @@ def test_what_is_not_in_si_units_is_questioned(live: tuple[Pipeline, Arm], case:
 
 def test_a_tool_taken_off_names_clear_tool_first(live: tuple[Pipeline, Arm]) -> None:
     pipeline, arm = live
-    arm.rest(0.5)
-    calibrated = arm.call('calibrate_offset')
-    assert calibrated.success, calibrated.says
+    arm.calibrated()
     arm.body = PAYLOAD
     pipeline.group.wait_for(
         lambda: arm.call('save_tool').success,

@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from processes import ForkedProcess
 from recording_faults import dead, frozen, limited
 from ros_arm import CALIBRATION, NOTHING, Arm
+from ros_faults import IDS, PROCESSES, in_three_too
 from ros_helpers import Group, Pipeline
 from ros_messages import (
     FRAME,
@@ -27,10 +28,8 @@ from ros_messages import (
 
 from load_identification.interface.batches import CHANNELS
 
-ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
 
-
-@pytest.fixture(scope='module', params=[ONE, THREE], ids=['one process', 'three'])
+@pytest.fixture(scope='module', params=PROCESSES, ids=IDS)
 def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Arm, list[ForkedProcess]]]:
     """Yield what the pipeline says, an arm that feeds it, and its processes."""
     with Group() as group:
@@ -69,6 +68,7 @@ def claimed(pipeline: Pipeline) -> set[str]:
     return {value for key, value in pipeline.status.items() if key.endswith('.identified')}
 
 
+@in_three_too
 def test_a_sensor_that_freezes_at_rest_is_named_and_nothing_more_is_published(live: Live) -> None:
     pipeline, arm, processes = live
     arm.body = PAYLOAD
@@ -106,6 +106,7 @@ def test_a_sensor_that_freezes_at_rest_is_named_and_nothing_more_is_published(li
     )
 
 
+@in_three_too
 def test_a_channel_that_is_stuck_is_named_with_its_value_and_estimates_go_on(live: Live) -> None:
     pipeline, _, _ = live
     count, dropped = len(pipeline.statuses), pipeline.dropped('wrench_channel_stuck')

@@ -11,6 +11,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from processes import ForkedProcess
 from recording_faults import glitch, poses, restamped, wrapped
+from ros_faults import IDS, PROCESSES, in_three_too
 from ros_helpers import RELIABLE, Group, Pipeline, state_of
 from ros_messages import (
     FRAME,
@@ -25,11 +26,10 @@ from ros_messages import (
 )
 from sensor_msgs.msg import JointState
 
-ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')
 Live = tuple[Pipeline, list[ForkedProcess]]
 
 
-@pytest.fixture(scope='module', params=[ONE, THREE], ids=['one process', 'three'])
+@pytest.fixture(scope='module', params=PROCESSES, ids=IDS)
 def live(request: pytest.FixtureRequest) -> Iterator[Live]:
     """Yield what the pipeline says, and its processes."""
     with Group() as group:
@@ -111,6 +111,7 @@ def first(messages: list[Message], duration: float) -> list[Message]:
     return [m for m in messages if m.due < messages[0].due + duration * NS]
 
 
+@in_three_too
 def test_clocks_of_two_hosts_are_named(live: Live) -> None:
     base = live[0].group.next_base()
     messages = first(feed(recording(), base), 2.0)
@@ -129,6 +130,7 @@ def test_streams_slower_than_max_gap_are_told_what_to_set(live: Live) -> None:
     said_while(live, messages, r'published every 0\.20 s: set max_gap to 0\.6')
 
 
+@in_three_too
 def test_a_frame_that_no_joint_moves_is_named_and_passes(live: Live) -> None:
     pipeline, _ = live
     count = len(pipeline.statuses)
@@ -148,6 +150,7 @@ def test_a_frame_that_no_joint_moves_is_named_and_passes(live: Live) -> None:
     assert words not in pipeline.words
 
 
+@in_three_too
 def test_a_description_of_another_robot_is_named_and_no_sensor_blamed(live: Live) -> None:
     pipeline, _ = live
     pipeline.play(recording())
@@ -183,6 +186,7 @@ def other_joints(message: Message) -> JointState:
     return joint_message(message.due + 4_000_000, names, [value + 0.5 for value in positions])
 
 
+@in_three_too
 @pytest.mark.parametrize(
     ('topic', 'kind', 'other', 'dropped', 'right'),
     [
