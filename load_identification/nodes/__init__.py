@@ -1,1 +1,1 @@
-"""The only place that knows rclpy and messages."""
+"""Run the pipeline as ROS nodes; only this room uses rclpy and messages."""

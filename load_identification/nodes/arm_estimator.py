@@ -1,4 +1,4 @@
-"""An arm that weighs with its joints: joint states with efforts to the payload, in one process."""
+"""Weigh with an arm's joints in one process: joint states with efforts in, payload out."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from load_identification.pipeline.samples import Samples
 from load_identification.typing_aliases import FloatArray
 
 RECENT = 50
-"""Filtered samples whose residual efforts are summed up in the diagnostics."""
+"""Number of filtered samples whose residual efforts the diagnostics average."""
 
 
 class ArmNode(EffortNode):
-    """Turns /joint_states, efforts included, into filtered motion and wrench.
+    """Convert /joint_states with efforts into filtered motion and wrench.
 
     Raises
     ------
@@ -55,7 +55,7 @@ class ArmNode(EffortNode):
         self.report_regularly()
 
     def read(self) -> Iterator[Samples]:
-        """Yield what the messages that wait complete, and publish their efforts."""
+        """Yield the samples completed by waiting messages, and publish their efforts."""
         self._description.look_for_frame()
         for batch in self._input.read_efforts():
             yield self._front.update(batch)
@@ -64,7 +64,7 @@ class ArmNode(EffortNode):
 
     @property
     def listened(self) -> bool:
-        """Whether anybody listens to a topic of every sample."""
+        """Whether a topic of every sample has a subscriber."""
         publishers = (self._predicted_publisher, self._residual_publisher)
         topics = (self._publisher, self._raw_publisher, *publishers)
         return any(topic.wanted for topic in topics)
@@ -81,9 +81,9 @@ class ArmNode(EffortNode):
                 )
 
     def reason(self) -> str:
-        """Return what the node waits for."""
+        """Return what the node waits for, in words; empty: nothing."""
         problem, waiting_for = self._input.problem(), self._description.waiting_for
-        # What is wanted of messages is no news while there are none.
+        # While no messages come, it is not news that the description does not fit them.
         if waiting_for and (not problem or self.stage.robot is None):
             return ', '.join(filter(None, (problem, f'waiting for {waiting_for}')))
         return problem
@@ -93,7 +93,7 @@ class ArmNode(EffortNode):
         return self.stage.dropped + self._counted
 
     def details(self) -> Mapping[str, str]:
-        """Return the filter's delay, what torques never tell, and the joints' residuals."""
+        """Return the filter's delay, unobservable wrench components, and joints' residuals."""
         details = {
             'delay': f'{self.stage.delay:.6f}',
             WARNING: self._input.warning(),
@@ -106,7 +106,7 @@ class ArmNode(EffortNode):
 
 
 def arm_pipeline() -> EffortPipeline:
-    """Return the arm's node and the estimator."""
+    """Return the pipeline of the arm's node and the estimator."""
     node = ArmNode()
     adapt = partial(behind_joints, arm=node.stage.arm)
     return EffortPipeline(node, EstimatorNode(node.report, adapt, BEHIND_JOINTS))

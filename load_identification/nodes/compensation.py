@@ -1,4 +1,4 @@
-"""The compensation node: raw wrenches less offset, tool and payload, as soon as they come."""
+"""Run the compensation node: subtract offset, tool and payload from raw wrenches at once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from load_identification.signals.sensor_health import HealthNow
 from load_identification.typing_aliases import FloatArray
 
 READ_LOAD, IDLE = 0.02, 0.1
-"""How often it is looked whether the load is another, and the queues where nobody listens [s]."""
+"""Periods for reading the load, and for draining the queues without a subscriber [s]."""
 
 
 class _Sources:
-    """What the node alone reads: inputs, robot description, and what is to be taken off.
+    """The standalone node's inputs: samples, robot description, and load to subtract.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class _Sources:
 
     @property
     def waiting_for(self) -> str:
-        """What keeps wrenches from being compensated, in words; empty when nothing does."""
+        """Reason why wrenches are not compensated, in words; empty if they are."""
         waiting_for = self._description.waiting_for, self.load.waiting_for(self._frame)
         return '; and for '.join(filter(None, waiting_for))
 
     def robot(self, wrenches: Sequence[WrenchBatch]) -> Robot | None:
-        """Return the robot for wrenches; None: nothing can be taken off yet."""
+        """Return the robot for wrenches; None: compensation is not possible yet."""
         self._description.look_for_frame()
         if not wrenches:
             return None
@@ -63,20 +63,20 @@ class _Sources:
     def dead(
         self, wrenches: Sequence[WrenchBatch], position: FloatArray | None, robot: Robot | None
     ) -> tuple[bool, ...]:
-        """Return for each channel of the wrench whether it is not alive, joints being where."""
+        """Return the dead channels of the wrench, at a joint position (J,) [rad or m]."""
         if position is None or robot is None or len(position) != len(robot.joints):
             return (True,) * 6
         return self._health.dead(wrenches, position, robot.down)
 
 
 class CompensationNode(PipelineNode):
-    """Publishes `wrench_compensated`.
+    """Publish `wrench_compensated`.
 
     Parameters
     ----------
     standalone : bool
-        Read the inputs, and what the estimator publishes, by `tick`; otherwise the process that
-        drains the inputs feeds `stage`.
+        True: `tick` reads the inputs and the estimator's topics; False: the process that drains
+        the inputs feeds `stage`.
 
     Raises
     ------
@@ -97,7 +97,7 @@ class CompensationNode(PipelineNode):
         return self.poll_period if self.publisher.wanted else max(self.poll_period, IDLE)
 
     def tick(self) -> None:
-        """Compensate what has come for whoever listens; what nobody wants is not read."""
+        """Compensate waiting wrenches if there is a subscriber; otherwise leave them unread."""
         sources = self._sources
         if sources is None:
             return
@@ -114,7 +114,7 @@ class CompensationNode(PipelineNode):
             self.publisher.publish(batch.frame, batch.stamps, batch.wrench)
 
     def reason(self) -> str:
-        """Return what the node waits for; of the stage while somebody listens."""
+        """Return what the node waits for; that of the stage only while there is a subscriber."""
         problem = self._sources.inputs.problem() if self._sources else ''
         waiting = self.stage.waiting_for if self.publisher.wanted else ''
         if self._sources is not None:
@@ -122,10 +122,10 @@ class CompensationNode(PipelineNode):
         return problem or (f'waiting for {waiting}' if waiting else '')
 
     def counts(self) -> Counter[str]:
-        """Return the wrenches not compensated, and what cannot be read, by reason."""
+        """Return the number of wrenches not compensated and messages not readable, by reason."""
         dropped = self.stage.dropped
         return dropped + self._sources.inputs.dropped if self._sources else dropped
 
     def details(self) -> Mapping[str, str]:
-        """Return how many wrenches have been compensated."""
+        """Return the number of wrenches compensated."""
         return {COMPENSATED: str(self.stage.given)}

@@ -1,4 +1,4 @@
-"""The /diagnostics status of a node: its state in words, and what it has dropped."""
+"""Publish the /diagnostics status of a node: its state in words and its dropped samples."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from load_identification.nodes.transport.runtime import NAMESPACE, declare_param
 WAITING_FOR, WARNING = 'waiting_for', 'warning'
 
 LOOK, PERIOD = 0.1, 1.0
-"""How often a node is looked at, and how often published where nothing has changed [s]."""
+"""Period of checks of a node, and of publications of an unchanged status [s]."""
 
 COUNT = re.compile('[0-9]{1,18}')
 NUMBER = re.compile('[-−]?[0-9]+([.][0-9]+)?')
 
 
 class Starvation:
-    """Notices that samples come to a stage and none leaves it.
+    """Detect that samples enter a stage and none leaves it.
 
     Parameters
     ----------
     patience : float
-        For so long [s].
+        Shortest duration [s].
     least : int
-        And so many samples.
+        Smallest number of samples.
     """
 
     def __init__(self, patience: float = 0.5, least: int = 3) -> None:
@@ -43,10 +43,10 @@ class Starvation:
         self._since, self._heard = np.inf, -np.inf
         self._before: Counter[str] = Counter()
         self.lately: Counter[str] | None = None
-        """What has been dropped since the last sample left; None while all is well."""
+        """Samples dropped since the last one left, by reason; None unless starving."""
 
     def note(self, came: int, left: int, dropped: Counter[str]) -> None:
-        """Take note of how many samples have come, left, and been dropped, all since the start."""
+        """Take in the numbers of samples that came, left and were dropped, all since the start."""
         now = time.monotonic()
         if came != self._came:
             self._heard = now
@@ -61,18 +61,18 @@ class Starvation:
 
 @dataclass(frozen=True)
 class Report:
-    """What a stage says of itself.
+    """The state that a stage reports.
 
     Attributes
     ----------
     waiting_for : str
-        What keeps samples from being used, in words.
+        Reason why samples are not used, in words.
     warning : str
-        What is wrong though samples go on, in words.
+        Fault that does not stop samples, in words.
     dropped : collections.Counter
         Samples dropped, by reason.
     health : mapping of str to str
-        What each channel of the wrench is worth, where the stage knows.
+        State of each wrench channel, where the stage knows it.
     """
 
     waiting_for: str = ''
@@ -82,7 +82,7 @@ class Report:
 
     @staticmethod
     def of(stage: PipelineNode) -> Report:
-        """Return what a node of this process says."""
+        """Return the report of a node in this process."""
         details = stage.details()
         return Report(
             stage.reason(), details.get(WARNING, ''), stage.counts(), _starting(HEALTH, details)
@@ -90,7 +90,7 @@ class Report:
 
     @staticmethod
     def read(status: DiagnosticStatus) -> Report:
-        """Return what a node of another process has said on /diagnostics."""
+        """Return the report that a node in another process published on /diagnostics."""
         values = {item.key: item.value for item in status.values}
         dropped = {
             name: int(value)
@@ -118,25 +118,25 @@ def _starting(prefix: str, values: Mapping[str, str]) -> dict[str, str]:
 
 
 class PipelineNode(Node, ABC):
-    """A node of the pipeline, with the parameters of its role, that can say how it is.
+    """A node of the pipeline with the parameters of its role and a diagnostic status.
 
     Parameters
     ----------
     name : str
     role : str
     defaults : mapping of str to any, optional
-        Of parameters that are other than in the table.
+        Default values that differ from those in the table.
     """
 
     def __init__(self, name: str, role: str, defaults: Mapping[str, Any] | None = None) -> None:
         super().__init__(name, namespace=NAMESPACE)
         self.declared = declare_parameters(self, role, defaults)
         self.poll_period = 1.0 / self.declared.poll_rate
-        """How often the queues are drained [s]."""
+        """Time between two drains of the queues [s]."""
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The node itself, to be served."""
+        """The nodes to be served: this one."""
         return (self,)
 
     @property
@@ -146,7 +146,7 @@ class PipelineNode(Node, ABC):
 
     @abstractmethod
     def reason(self) -> str:
-        """Return what is wrong or waited for, in words; empty when all is well."""
+        """Return the fault, or what is waited for, in words; empty: none."""
 
     @abstractmethod
     def counts(self) -> Counter[str]:
@@ -154,24 +154,24 @@ class PipelineNode(Node, ABC):
 
     @abstractmethod
     def details(self) -> Mapping[str, str]:
-        """Return further keys and values; `warning`: what is wrong though samples go on."""
+        """Return further keys and values; `warning`: a fault that does not stop samples."""
 
     def look(self) -> None:
-        """Take note of what comes and goes, each time that the node is looked at."""
+        """Take in the sample counts at each check of the node."""
 
     def report(self) -> Report:
-        """Return what the node says of itself."""
+        """Return the report of the node."""
         return Report.of(self)
 
     def report_regularly(self, prompt: bool = True) -> None:
-        """Publish the status on /diagnostics at 1 Hz, and at once where it is another.
+        """Publish the status on /diagnostics at 1 Hz, and at once when it changes.
 
-        What is wrong is logged when it begins, and when it is another; at most once a second.
+        A fault is logged when it begins and when it changes, at most once a second.
 
         Parameters
         ----------
         prompt : bool
-            False: it can wait, and is not logged, for others have said it.
+            False: changes can wait and are not logged, because other nodes report them.
         """
         publisher = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         published, logged, due, may_log = '', '', 0.0, 0.0
@@ -183,7 +183,7 @@ class PipelineNode(Node, ABC):
                 f'{guard.count} internal errors, the last {guard.words}' if guard.count else ''
             )
             message = '; '.join(filter(None, (reason, details.get(WARNING, ''), caught)))
-            # That it has lasted longer is nothing new.
+            # A longer duration alone is no change.
             kind = NUMBER.sub('', message)
             if kind != logged and now >= may_log:
                 logged, may_log = kind, now + PERIOD

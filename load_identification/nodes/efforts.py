@@ -1,4 +1,4 @@
-"""What weighs by its own joints or legs: a node that reads efforts, and its pipeline."""
+"""Run a node that weighs by joint or leg efforts, and its pipeline."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from load_identification.pipeline.samples import Samples
 
 
 class EffortNode(PipelineNode):
-    """Turns /joint_states, efforts included, into filtered motion and wrench.
+    """Convert /joint_states with efforts into filtered motion and wrench.
 
     Parameters
     ----------
     name, role : str
     most : float
-        Largest variance of a sample that is published, in units of the usual one [-].
+        Largest variance of a published sample, in units of the usual variance [-].
     """
 
     def __init__(self, name: str, role: str, most: float) -> None:
@@ -36,17 +36,17 @@ class EffortNode(PipelineNode):
 
     @property
     def listened(self) -> bool:
-        """Whether samples are wanted as they come rather than once per estimate."""
+        """Whether samples are wanted as they arrive rather than once per estimate."""
         return True
 
     @abstractmethod
     def read(self) -> Iterator[Samples]:
-        """Yield what the messages that wait complete."""
+        """Yield the samples completed by waiting messages."""
 
     def publish(self, samples: Samples) -> None:
-        """Publish samples on those of the topics that have a listener.
+        """Publish samples on those topics that have a subscriber.
 
-        The raw ones too: the services want to see joints at rest or moving.
+        Raw samples are included, because the services check whether joints are at rest.
         """
         if samples.raw is not None:
             self._raw_publisher.publish(samples.raw)
@@ -55,7 +55,7 @@ class EffortNode(PipelineNode):
 
 
 class EffortPipeline:
-    """Drives such a node, and the estimator where there is one: samples come with their weights.
+    """Drive an effort node, and the estimator if there is one; samples come with their weights.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ class EffortPipeline:
 
     @property
     def period(self) -> float:
-        """Time between two ticks, that of the estimates where nobody wants every sample [s]."""
+        """Time between two ticks; that of the estimates where nobody wants every sample [s]."""
         batch = 0.0 if self._listened or not self._estimator else self._estimator.batch_period
         return max(self._front.period, batch)
 
     def tick(self) -> None:
-        """Carry what has come through all stages, and publish it."""
+        """Process the waiting messages in all stages, and publish the results."""
         estimator = self._estimator
         wanted = estimator is not None and estimator.outputs.listened
         self._listened = wanted or self._front.listened

@@ -1,4 +1,4 @@
-"""The filter node: synchronized samples to the filtered motion and wrench of the sensor."""
+"""Run the filter node: synchronized samples in, filtered motion and wrench of the sensor out."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from load_identification.pipeline import settings
 
 
 class FilterNode(PipelineNode):
-    """Turns synchronized/* into filtered/*.
+    """Convert synchronized/* into filtered/*.
 
     Parameters
     ----------
     standalone : bool
-        Read synchronized/* by `tick`; otherwise somebody feeds the stage.
+        True: `tick` reads synchronized/*; False: the process feeds the stage.
 
     Raises
     ------
@@ -43,7 +43,7 @@ class FilterNode(PipelineNode):
             self._reader = SynchronizedReader(self, frame, self._counted)
 
     def tick(self) -> None:
-        """Carry what has come through the stage."""
+        """Process the waiting samples."""
         for batch in self._reader.read() if self._reader is not None else ():
             self.description.look_for_frame()
             result = self.stage.update(batch)
@@ -51,11 +51,11 @@ class FilterNode(PipelineNode):
                 self.publisher.publish(result)
 
     def look(self) -> None:
-        """Notice samples that come and do not leave."""
+        """Detect samples that enter the stage while none leaves it."""
         self._starvation.note(self.stage.taken, self.stage.given, self.counts())
 
     def reason(self) -> str:
-        """Return what the node waits for."""
+        """Return what the node waits for, in words; empty: nothing."""
         waiting_for = self.description.waiting_for
         if waiting_for:
             return f'waiting for {waiting_for}'
@@ -76,7 +76,7 @@ class FilterNode(PipelineNode):
         return self.stage.dropped + self._counted
 
     def details(self) -> Mapping[str, str]:
-        """Return the delay of the filter and the channels that the sensor lacks."""
+        """Return the filter's delay and the channels that the sensor lacks."""
         absent = ', '.join(self.stage.absent_channels)
         health = zip(CHANNELS, self.stage.health.states, strict=True)
         return {

@@ -1,4 +1,4 @@
-"""The fusion node: joint states and wrenches to samples that belong together."""
+"""Run the fusion node: synchronize joint states and wrenches."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from load_identification.nodes.transport.publishers import SynchronizedPublisher
 from load_identification.pipeline import settings
 
 MANY, LATELY = 10, 0.5
-"""So many samples within so long [s] that nobody can have measured are no glitches."""
+"""Number of unmeasurable samples within a duration [s] from which on they are a fault."""
 
 SPARSE = 0.06
-"""Joint states farther apart show nothing of accelerations within the filter's window [s]."""
+"""Joint states farther apart do not resolve accelerations within the filter's window [s]."""
 
 WRONG = {
     'joint_state_jump': 'positions jump farther than joints can move: degrees, or two '
@@ -24,11 +24,11 @@ WRONG = {
     'joint_state_not_finite': 'positions NaN, infinite or above 1e6: robot driver?',
     'wrench_not_finite': 'NaN, infinite or above 1e6: sensor driver?',
 }
-"""Why samples are dropped that cannot have been measured, in words."""
+"""Causes of samples that cannot have been measured, by reason of the drop, in words."""
 
 
 class FusionNode(PipelineNode):
-    """Drains /joint_states and /wrench and publishes synchronized/*."""
+    """Drain /joint_states and /wrench and publish synchronized/*."""
 
     def __init__(self) -> None:
         super().__init__('fusion_node', FUSION)
@@ -36,23 +36,23 @@ class FusionNode(PipelineNode):
         self.publisher = SynchronizedPublisher(self)
         self.inputs = RawInputs(self, self.declared.sensor_frame)
         self._starvation = Starvation()
-        # What had been dropped, at each look within the last while.
+        # Drop counts at the checks within the last `LATELY` seconds.
         self._counts: deque[Counter[str]] = deque([Counter()], maxlen=round(LATELY / LOOK) + 1)
-        # How far apart the streams were at the last looks by which both had something new.
+        # Time between the streams at the last checks at which both had new messages.
         self._apart: deque[float] = deque([0.0], maxlen=3)
-        # How far apart joint states were at the last looks.
+        # Period of the joint states at the last such checks.
         self._periods: deque[float] = deque([0.0], maxlen=3)
         self._received = 0, 0
         self.report_regularly()
 
     def tick(self) -> None:
-        """Carry what has come through the stage."""
+        """Process the waiting messages."""
         samples: SynchronizedBatch | None = self.stage.update(*self.inputs.read())
         if samples is not None:
             self.publisher.publish(samples)
 
     def look(self) -> None:
-        """Notice samples that come and do not leave."""
+        """Detect samples that enter the stage while none leaves it."""
         counts = self.counts()
         received = self.inputs.joint_states.received, self.inputs.wrenches.received
         self._starvation.note(sum(received), self.stage.given, counts)
@@ -63,7 +63,7 @@ class FusionNode(PipelineNode):
             self._received = received
 
     def reason(self) -> str:
-        """Return which input is silent."""
+        """Return which input is silent, or why samples are not synchronized; empty: neither."""
         problem = self.inputs.problem()
         if not problem and self._starvation.lately is not None:
             return self.stage.why_nothing(self._starvation.lately)
@@ -74,7 +74,7 @@ class FusionNode(PipelineNode):
         return self.stage.dropped + self.inputs.dropped
 
     def details(self) -> Mapping[str, str]:
-        """Return how many messages have come, and whether many cannot have been measured."""
+        """Return message counts, and a warning if many samples cannot have been measured."""
         joint_states, wrenches = self.inputs.joint_states, self.inputs.wrenches
         lately = self._counts[-1] - self._counts[0]
         words = [
@@ -86,7 +86,7 @@ class FusionNode(PipelineNode):
         least, most = min(self._apart), max(self._apart)
         clocks = self.stage.out_of_step(least if least > 0.0 else min(most, 0.0))
         period = min(self._periods)
-        # Where nothing goes on, the reason says it already.
+        # If the samples have stopped, the reason says so already.
         goes_on = not self.reason()
         if clocks and goes_on:
             words.append(f'{self.inputs.wrenches.topic} has {clocks}')

@@ -1,4 +1,4 @@
-"""The hexapod node: leg states to the filtered motion and wrench of the platform."""
+"""Run the hexapod node: leg states in, filtered motion and wrench of the platform out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from load_identification.pipeline.samples import Samples
 
 
 class HexapodNode(EffortNode):
-    """Turns /joint_states, efforts included, into filtered/*: fusion and filter in one.
+    """Convert /joint_states with efforts into filtered/*: fusion and filter in one node.
 
     Raises
     ------
@@ -48,7 +48,7 @@ class HexapodNode(EffortNode):
         self.report_regularly()
 
     def read(self) -> Iterator[Samples]:
-        """Yield what the messages that wait complete."""
+        """Yield the samples completed by waiting messages."""
         self._look_for_reset()
         for batch in self._input.read_efforts():
             filtered = self.stage.update(batch)
@@ -58,7 +58,7 @@ class HexapodNode(EffortNode):
             yield Samples(self.stage.raw() if wanted else None, filtered)
 
     def _look_for_reset(self) -> None:
-        """Forget the estimate in two steps when the estimator has forgotten its own."""
+        """Reset the two-step estimate when the estimator has been reset."""
         for status in self._status.take():
             event = Event.read(next((v.value for v in status.values if v.key == 'event'), ''))
             if event != self._event and event.kind is EventKind.RESET:
@@ -66,7 +66,7 @@ class HexapodNode(EffortNode):
             self._event = event
 
     def reason(self) -> str:
-        """Return what the node waits for."""
+        """Return what the node waits for, in words; empty: nothing."""
         waiting_for = self.stage.waiting_for
         return self._input.problem() or (f'waiting for {waiting_for}' if waiting_for else '')
 
@@ -75,7 +75,7 @@ class HexapodNode(EffortNode):
         return self.stage.dropped + self._counted
 
     def details(self) -> Mapping[str, str]:
-        """Return the filter's delay, the legs' friction, and the estimate in two steps."""
+        """Return the filter's delay, the legs' friction, and the two-step estimate."""
         details = {'delay': f'{self.stage.delay:.6f}', WARNING: self._input.warning()}
         if self.stage.friction is not None:
             for name, level in zip(
@@ -91,7 +91,7 @@ class HexapodNode(EffortNode):
 
 
 def hexapod_pipeline() -> EffortPipeline:
-    """Return the node, with the estimator where it is asked for."""
+    """Return the pipeline of the node, with the estimator if it is requested."""
     legs = HexapodNode()
     friction = legs.stage.friction is not None
     adapt = partial(behind_legs, friction=friction)

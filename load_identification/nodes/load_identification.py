@@ -1,4 +1,4 @@
-"""The whole pipeline in one process, samples handed on directly."""
+"""Run the whole pipeline in one process; samples are passed on directly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from load_identification.pipeline.wrist_front import WristFront
 
 
 class Pipeline:
-    """Drives the four nodes in turn; fusion and filter are what comes before the estimator."""
+    """Drive the four nodes in turn: fusion, filter, estimator and compensation."""
 
     def __init__(self) -> None:
         self._fusion, self._filter = FusionNode(), FilterNode(standalone=False)
@@ -36,23 +36,23 @@ class Pipeline:
         return self._fusion, self._filter, self._estimator, self._compensation
 
     def report(self) -> Report:
-        """Return what the nodes of fusion and filter say of themselves."""
+        """Return the reports of the fusion and filter nodes, combined."""
         return self._fusion.report() + self._filter.report()
 
     @property
     def period(self) -> float:
-        """Time between two ticks [s]: a batch costs much the same however long it is.
+        """Time between two ticks [s]; the cost of a batch hardly depends on its length.
 
-        Where nobody listens to a stream, samples are processed once per estimate.
+        Without a subscriber to a stream, samples are processed once per estimate.
         """
         poll, often = self._fusion.period, self._listened or self._compensate
         return poll if often else max(poll, self._estimator.batch_period)
 
     def tick(self) -> None:
-        """Carry what has come through all stages and publish it.
+        """Process the waiting messages in all stages, and publish the results.
 
-        All is published in one go: the first message after a pause wakes whoever listens, which
-        costs as much as ten more.
+        Everything is published together. The first message after a pause wakes the subscribers,
+        which costs as much as ten further messages.
         """
         synchronized, filtered = self._fusion.publisher, self._filter.publisher
         self._listened = synchronized.wanted or filtered.wanted or self._estimator.outputs.listened
@@ -63,7 +63,7 @@ class Pipeline:
         self._joints += joints
         self._wrenches += wrenches
         if self._compensate:
-            # Before all else, for somebody controls a force by it; the rest can wait.
+            # First, because a force controller may use it; the rest can wait.
             with guard:
                 front, stage = self._filter.stage, self._compensation.stage
                 load, dead = self._estimator.load, front.health.dead

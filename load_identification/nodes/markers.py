@@ -1,8 +1,8 @@
-"""The payload as markers: centre of mass, box, axes, mass, and the external force.
+"""Draw the payload as markers: centre of mass, box, axes, mass, and the external force.
 
-Grey is what is not identified, orange what was before something changed, and a fault is red. The
-colours are those of Okabe and Ito, which the colour-blind tell apart; orange and red are said in
-words as well.
+Grey: not identified. Orange: the payload before an unresolved change. Red: a fault. The colours
+are those of Okabe and Ito, which colour-blind people can distinguish. The text states orange and
+red in words as well.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ NEWTONS_PER_METRE = 100.0
 """Scale of the external force: 10 N are an arrow of 10 cm [N/m]."""
 
 SHORTEST_ARROW = 0.01
-"""A shorter arrow, 1 N, is not drawn [m]."""
+"""Shortest arrow drawn, 1 N [m]."""
 
 LEAST_LIFETIME = 2.0
-"""How long a marker stays, or three publications if that is longer [s]."""
+"""Lifetime of a marker; three publication periods if that is longer [s]."""
 
 POINT_SIZE = 0.006
 """Diameter of the centre of mass [m]."""
 
 THINNEST = 0.001
-"""No shape is drawn thinner, for one of zero thickness cannot be seen [m]."""
+"""Smallest thickness of a drawn shape: one of zero thickness is invisible [m]."""
 
 TEXT_HEIGHT = 0.05
-"""Of a capital letter; readable from 3 m [m]."""
+"""Height of a capital letter, readable from 3 m [m]."""
 
 TEXT_GAP = 0.08
-"""Between the text's centre and whatever is drawn of the load below it [m]."""
+"""Distance from the text's centre to the drawn load below it [m]."""
 
 STICKING_OUT = 0.03
-"""How far the axes reach beyond the corners of the box [m]."""
+"""Length of the axes beyond the corners of the box [m]."""
 
 SMALL = 0.05
-"""Radius of a load whose box is not known [m]."""
+"""Radius of a load whose box is unknown [m]."""
 
 ROUGH_CENTER = 0.1
-"""Semi-axis of the 95 % ellipsoid from which on a centre of mass is shown, grey [m]."""
+"""Largest semi-axis of the 95 % ellipsoid at which a centre of mass is drawn, in grey [m]."""
 
 ROUGH_INERTIA = 0.5
-"""Standard deviation of a moment, in largest moments, from which on a box is shown, grey."""
+"""Largest std of a moment, in largest moments, at which a box is drawn, in grey."""
 
 SEGMENTS = 16
-"""Of a cone's rim."""
+"""Segments of a cone's rim."""
 
 Color = tuple[float, float, float]
 """Red, green, blue."""
@@ -71,15 +71,15 @@ PURPLE = (0.8, 0.475, 0.655)
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What there is to show.
+    """The data to draw.
 
     Attributes
     ----------
     estimate : PayloadEstimate
     fault : bool
     shape : Shape or None
-        Of the payload, while a change is not resolved of the one before; None where the mass is
-        not positive.
+        Shape of the payload; during an unresolved change, of the payload before it. None: the mass
+        is not positive.
     up : (3,) array
         Unit vector against gravity, in S.
     force : (3,) array or None
@@ -94,15 +94,15 @@ class Scene:
 
 
 class PayloadMarkers:
-    """A MarkerArray that is filled again and again; making one anew costs too much.
+    """Fill one MarkerArray repeatedly, because creating it anew is too expensive.
 
-    Every marker has a namespace of its own, to be switched off in RViz; the axes have three ids
-    in theirs. A marker that applies no longer is deleted once.
+    Every marker has its own namespace, so that RViz can hide it; the axes share one, with three
+    ids. A marker that no longer applies is deleted once.
 
     Parameters
     ----------
     period : float
-        Between two publications [s].
+        Time between two publications [s].
     """
 
     def __init__(self, period: float) -> None:
@@ -137,10 +137,10 @@ class PayloadMarkers:
         self._message = MarkerArray()
 
     def update(self, scene: Scene | None) -> MarkerArray | None:
-        """Return the markers of a scene, None for an empty one; None where nothing is to be said.
+        """Return the markers of a scene (None: an empty one); None: nothing to publish.
 
         RViz places a frame-locked marker by the newest transform and counts its lifetime from its
-        arrival, so the stamp is free to name the newest sample that the marker rests on.
+        arrival. The stamp is therefore free to be that of the marker's newest sample.
         """
         shown: list[Marker] = []
         if scene is not None:
@@ -158,7 +158,7 @@ class PayloadMarkers:
         return self._message if shown or gone else None
 
     def _draw_body(self, scene: Scene) -> list[Marker]:
-        """Draw the centre of mass where it is known roughly; box and axes likewise."""
+        """Draw the centre of mass if its ellipsoid is small enough; box and axes likewise."""
         shape, identified = scene.shape, scene.estimate.identified
         if shape is None or shape.uncertainty.semi_axes.max() > ROUGH_CENTER:
             return []
@@ -183,7 +183,7 @@ class PayloadMarkers:
         return drawn
 
     def _draw_text(self, scene: Scene, body: list[Marker]) -> Marker:
-        """Write the mass above the load, whichever way the sensor is turned."""
+        """Write the mass above the load for any orientation of the sensor."""
         place, radius = np.zeros(3), SMALL
         if scene.shape is not None and body:
             place = scene.shape.center
@@ -196,11 +196,11 @@ class PayloadMarkers:
         return self._text
 
     def _draw_force(self, scene: Scene) -> list[Marker]:
-        """Draw the external force, at the sensor's origin, once the mass is or was identified."""
+        """Draw the external force at the sensor's origin, once the mass is or was identified."""
         if scene.force is None or not (scene.estimate.identified[0] or scene.estimate.unresolved):
             return []
         tip = scene.force / NEWTONS_PER_METRE
-        # A dead channel makes it NaN, which is drawn no more than a short one.
+        # A dead channel makes it NaN; like a short arrow, it is not drawn.
         if not np.linalg.norm(tip) >= SHORTEST_ARROW:
             return []
         _place(self._force, RED if scene.fault else PURPLE, np.zeros(3))
@@ -209,7 +209,7 @@ class PayloadMarkers:
 
 
 def mass_text(estimate: PayloadEstimate) -> str:
-    """Return mass and half of its 95 % interval: '1.10 ± 0.02 kg'; or why there is none."""
+    """Return mass and half its 95 % interval, '1.10 ± 0.02 kg', or why there is none."""
     mass, std = float(estimate.values[0]), float(estimate.std[0])
     known = np.isfinite(mass) and std < UNKNOWN_STD
     if estimate.reversed_sign:
@@ -222,7 +222,7 @@ def mass_text(estimate: PayloadEstimate) -> str:
 
 
 def with_interval(value: float, half: float) -> str:
-    """Return a value and half of its interval, to the first digit of that, grams at least."""
+    """Return value and half interval, rounded to the latter's first digit, at least to grams."""
     digits = 3
     if half > 0.0:
         digits = int(np.clip(-np.floor(np.log10(half)), 0, 3))
@@ -245,7 +245,7 @@ def _radius(sides: FloatArray) -> float:
 def _place(
     marker: Marker, color: Color, position: FloatArray, rotation: FloatArray | None = None
 ) -> None:
-    """Give a marker its colour and its pose in S."""
+    """Set a marker's colour and its pose in S."""
     marker.color.r, marker.color.g, marker.color.b = color
     set_vector(marker.pose.position, position)
     if rotation is not None:

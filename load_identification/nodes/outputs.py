@@ -1,4 +1,4 @@
-"""Where the estimator node says what it knows of payload, offset and wrench."""
+"""Publish the estimator node's knowledge of payload, offset and wrench."""
 
 from __future__ import annotations
 
@@ -31,26 +31,27 @@ WORDS = {
     'compensation.center_of_mass': 'Its centre of mass in the sensor frame [m]',
     'compensation.offset': 'Offset of the wrench, NaN where not known [N, N m]',
 }
-"""The parameters that tell of what is taken off, in the order of `LoadParameters`."""
+"""Parameters that describe the subtracted load, in the order of `LoadParameters`."""
 
 
 class Outputs:
-    """Publishes what the contract has of an estimate, and the two wrenches of every sample.
+    """Publish an estimate as the contract demands, and two wrenches for every sample.
 
-    Of an estimate: `inertia`, `inertia_std`, `covariance`, and what `wrench_compensated` is less:
-    `inertia_total`, `offset` and `inertia_by_driver`; so that who joins late has the last of each.
+    The estimate consists of `inertia`, `inertia_std`, `covariance`, and of what
+    `wrench_compensated` subtracts: `inertia_total`, `offset` and `inertia_by_driver`. The topics
+    are latched: a late subscriber receives the last message of each.
 
     Parameters
     ----------
     node : Node
     payload : PayloadStage
     load : LoadTakenOff
-        By the estimate that is published.
+        Load according to the published estimate.
     """
 
     def __init__(self, node: Node, payload: PayloadStage, load: LoadTakenOff) -> None:
         self._payload, self._load = payload, load
-        # The driver's first: who has heard of the others knows that it is there.
+        # The driver's first: a subscriber that has found the others knows that it exists.
         self._by_driver, self._inertia, self._inertia_std, self._inertia_total = (
             node.create_publisher(InertiaStamped, topic, LATCHED_QOS)
             for topic in ('inertia_by_driver', 'inertia', 'inertia_std', 'inertia_total')
@@ -72,11 +73,11 @@ class Outputs:
 
     @property
     def listened(self) -> bool:
-        """Whether anybody listens to a topic of every sample."""
+        """Whether a topic of every sample has a subscriber."""
         return self._predicted.wanted or self._external.wanted
 
     def publish(self, estimate: PayloadEstimate) -> None:
-        """Publish an estimate; where it repeats the one before, only with another stamp."""
+        """Publish an estimate; one that repeats the previous one differs only in its stamp."""
         by_driver = self._load.by_driver
         if not estimate.repeats(self._published) or by_driver is not self._by_driver_published:
             self._messages = self._written(estimate)
@@ -87,7 +88,7 @@ class Outputs:
         self._covariance.publish(self._matrix)
 
     def _written(self, estimate: PayloadEstimate) -> list[tuple[Any, Any]]:
-        """Return what to publish of an estimate, stamps left open, with the publishers."""
+        """Return the messages of an estimate without stamps, with their publishers."""
         load = self._load
         bodies = [
             (self._by_driver, _in_message_order(load.by_driver)),
@@ -102,7 +103,7 @@ class Outputs:
             message = InertiaStamped()
             set_inertia(message.inertia, values)
             messages.append((publisher, message))
-        # The offset of the raw wrench, NaN where nothing is known of it.
+        # Offset of the raw wrench, NaN where unknown.
         offset = WrenchStamped()
         set_wrench(offset.wrench, self._payload.sign * load.offset)
         messages.append((self._offset, offset))
@@ -123,22 +124,22 @@ class Outputs:
 
 
 def _in_message_order(body: FloatArray) -> FloatArray:
-    """Return a body's numbers as a message has them, (10,); zeros: nothing hangs there."""
+    """Return a body's parameters in message order (10,); zeros: no body."""
     return to_message_order(body) if body[0] > 0.0 else np.zeros(PARAMETERS)
 
 
 class LoadParameters:
-    """Tells by parameters too what `wrench_compensated` is less, once a second where it is new.
+    """Publish what `wrench_compensated` subtracts as parameters too, once a second if changed.
 
-    A controller that compensates by itself, or a script that sets its parameters, can read them;
-    nobody else can set them.
+    A controller that compensates by itself, or a script that sets its parameters, can read them.
+    Only the node itself can set them.
 
     Parameters
     ----------
     node : Node
     load : LoadTakenOff
     sign : float
-        From the raw wrench to what the load exerts on the sensor.
+        Factor from the raw wrench to the wrench that the load exerts on the sensor.
     """
 
     PERIOD = 1.0
@@ -161,13 +162,13 @@ class LoadParameters:
         return dict(zip(WORDS, values, strict=True))
 
     def _tell(self) -> None:
-        # Text, for NaN is not equal to itself.
+        # Compared as text, because NaN is not equal to itself.
         if str(now := self._values()) != str(self._told):
             self._told = now
             self._node.set_parameters([Parameter(name, value=v) for name, v in now.items()])
 
     def _refuse_others(self, parameters: Sequence[Parameter]) -> SetParametersResult:
-        """Let nobody but the node itself set them."""
+        """Reject all changes but those by the node itself."""
         others = [p.name for p in parameters if p.name in WORDS and not self._is_told(p)]
         reason = f'{", ".join(others)}: told by the node, not to be set'
         return SetParametersResult(successful=not others, reason=reason if others else '')

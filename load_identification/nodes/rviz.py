@@ -1,4 +1,4 @@
-"""What RViz is shown of the estimate: the markers, and the payload's frame on /tf."""
+"""Publish the estimate for RViz: the markers, and the payload's frame on /tf."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from load_identification.nodes.transport.publishers import wanted
 from load_identification.typing_aliases import FloatArray
 
 MARKER_PERIOD = 0.2
-"""Time between two publications of markers, or that of the estimate if it is longer [s]. Locked
-to the sensor's frame they move with it in between, and they cost more than all else."""
+"""Time between two publications of markers; the estimate's period if that is longer [s]. They
+are locked to the sensor's frame and move with it in between. Nothing costs more than markers."""
 
 
 class RvizOutput:
-    """Publishes `markers`, and `payload` on /tf, at the times that the estimator does.
+    """Publish `markers`, and `payload` on /tf, whenever the estimator publishes.
 
     Parameters
     ----------
     node : Node
     period : float
-        Between two publications [s].
+        Time between two publications [s].
     """
 
     def __init__(self, node: Node, period: float) -> None:
@@ -45,7 +45,7 @@ class RvizOutput:
         self._sent = 0
 
     def take(self, batch: FilteredBatch) -> None:
-        """Take note of filtered samples, for the force and the upward direction."""
+        """Take in filtered samples, for the force and the upward direction."""
         if not wanted(self._publisher):
             self._newest = self._up = self._resolved = None
         elif batch.stamps.size:
@@ -57,16 +57,16 @@ class RvizOutput:
     def publish(
         self, estimate: PayloadEstimate | None, state: str, stage: PayloadEstimator
     ) -> None:
-        """Show an estimate.
+        """Publish the markers and the frame of an estimate.
 
         Parameters
         ----------
         estimate : PayloadEstimate or None
-            None while no samples come, for then nothing is shown.
+            None while no samples arrive; nothing is shown then.
         state : str
-            As in the status.
+            State as in the status.
         stage : PayloadEstimator
-            Explains wrenches by that estimate.
+            Estimator that explains wrenches by the estimate.
         """
         self._turn = (self._turn + 1) % self._turns
         showing = self._turn == 0 and wanted(self._publisher)
@@ -89,7 +89,7 @@ class RvizOutput:
                 self._publisher.publish(message)
 
     def _shape(self, estimate: PayloadEstimate) -> Shape | None:
-        """Return the payload's shape, its axes continued while they are known at all."""
+        """Return the payload's shape; its axes stay continuous while they are known at all."""
         covariance = estimate.covariance[:PARAMETERS, :PARAMETERS]
         body = InertialParameters.from_vector(estimate.parameters)
         if body.mass <= 0.0:
@@ -101,7 +101,7 @@ class RvizOutput:
         return shape
 
     def _external_force(self, stage: PayloadEstimator) -> FloatArray | None:
-        """Return the force of contact on the load at the newest sample, in S [N]."""
+        """Return the contact force on the load at the newest sample, in S [N]."""
         if self._newest is None:
             return None
         explained = stage.explain(self._newest.select(slice(-1, None)))

@@ -1,1 +1,1 @@
-"""At rest: offset calibration, mass check, recognition, catalogue."""
+"""Identify at rest: offset calibration, mass check, recognition, catalogue."""

@@ -1,4 +1,4 @@
-"""The catalogue of known objects: what is known of each, and where it is when grasped."""
+"""Read the catalogue of known objects: their inertial parameters and their grasp."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ FIELDS = {
 }  # fmt: skip
 
 LIMIT = 32_000_000
-"""Largest size of a file: 10^5 objects, of which all is known [bytes]."""
+"""Largest size of a file: 10^5 objects with every field given [bytes]."""
 
 HEAVIEST = 1e6
 """Largest mass of an object [kg]."""
 
 FARTHEST = 1e3
-"""Largest distance within an object, and of its grasp from the sensor [m]."""
+"""Largest distance within an object, and from its grasp to the sensor [m]."""
 
 LEAST = 1e-12
-"""Of whatever must be above zero, in its SI unit."""
+"""Smallest value of any quantity that must be positive, in its SI unit."""
 
 
 class CatalogueError(LoadIdentificationError):
-    """A catalogue cannot be used; the text says where."""
+    """A catalogue cannot be used; the text says where and why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +44,17 @@ class KnownObject:
     ----------
     name : str
     mass, mass_tolerance : float
-        Nearly all specimens (95 %) lie within ± tolerance [kg].
+        95 % of the specimens lie within ± tolerance [kg].
     center_of_mass : (3,) array or None
-        In a frame of the object in which it is grasped [m].
+        In the object's frame in which it is grasped [m].
     principal_moments : (3,) array or None
         About the centre of mass, largest first [kg m²].
     principal_moments_tolerance : float
-        As of the mass, for each moment [kg m²].
+        Tolerance of each moment, defined like that of the mass [kg m²].
     place : (3,) array or None
-        Centre of mass in S when grasped as the catalogue says; None: the grasp is not known [m].
+        Centre of mass in S under the catalogue's grasp; None: the grasp is unknown [m].
     place_tolerance : float
-        Largest distance from it [m].
+        Largest distance from `place` [m].
     """
 
     name: str
@@ -73,7 +73,7 @@ def load_catalogue(path: Path) -> tuple[KnownObject, ...]:
     Raises
     ------
     CatalogueError
-        If it cannot be read, or an object is not described as it must be.
+        If the file cannot be read, or an object's description is invalid.
     """
     try:
         return catalogue_from(read_yaml(path, LIMIT))
@@ -84,7 +84,7 @@ def load_catalogue(path: Path) -> tuple[KnownObject, ...]:
 
 
 def catalogue_from(document: Any) -> tuple[KnownObject, ...]:
-    """Return the objects that a document, as read from YAML, describes; in linear time.
+    """Return the objects described by a document read from YAML, in linear time.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def catalogue_from(document: Any) -> tuple[KnownObject, ...]:
 
 
 def _grasp_frame(entry: Any) -> tuple[FloatArray, FloatArray] | None:
-    """Return rotation and position in S of the frame in which objects are grasped, if said."""
+    """Return rotation and position in S of the grasp frame; None: not given."""
     if entry is None:
         return None
     if not isinstance(entry, dict) or set(entry) != {'position', 'orientation'}:

@@ -1,4 +1,4 @@
-"""Which joints do not carry the sensor, where nobody says: they move while it stands still."""
+"""Infer which joints do not carry the sensor: they move while the sensor stands still."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ MEMORY_NS = 1_000_000_000
 """Joint positions are compared over this time [ns]."""
 
 FEWEST = 20
-"""Positions needed for that."""
+"""Positions needed for the comparison."""
 
 WAY = 0.01
-"""So far a joint has gone if it has moved [rad or m]."""
+"""Smallest displacement that counts as motion of a joint [rad or m]."""
 
 STILL = 0.3 * WAY / (MEMORY_NS * 1e-9)
-"""The sensor stands still below this velocity [rad/s, m/s]: of a joint that carries it and goes
-`WAY` in the time remembered it has more."""
+"""Velocity below which the sensor stands still [rad/s, m/s]. A joint that carries the sensor and
+moves by `WAY` within `MEMORY_NS` gives it more."""
 
 
 class IdleJoints:
-    """Learns from joint states and the sensor's motion which joints do not carry the sensor.
+    """Learn from joint states and the sensor's motion which joints do not carry the sensor.
 
-    Where no joint of the chain moves S has no velocity but noise. A joint that goes `WAY`
-    meanwhile, a gripper's, is none of the chain.
+    While no joint of the chain moves, the velocity of S is noise only. A joint that moves by `WAY`
+    meanwhile, such as a gripper's, is not in the chain.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class IdleJoints:
         self._moved = 0
 
     def watch(self, batch: SynchronizedBatch) -> None:
-        """Take in joint states; other joints, or a stamp that is not newer, start afresh."""
+        """Take in joint states; other joints, or a stamp that is not newer, cause a reset."""
         if not batch.stamps.size:
             return
         back = bool(self._positions) and batch.stamps[0] <= self._positions[-1][0][-1]
@@ -50,7 +50,7 @@ class IdleJoints:
             self._positions.popleft()
 
     def sense(self, batch: FilteredBatch) -> None:
-        """Take in the sensor's motion, and learn."""
+        """Take in the sensor's motion; update the set of idle joints."""
         if not batch.stamps.size or not self._positions:
             return
         twist = np.hstack([batch.linear_velocity, batch.angular_velocity])
@@ -63,7 +63,7 @@ class IdleJoints:
         still &= np.isfinite(position).all(axis=1)
         if np.sum(still) < FEWEST:
             return
-        # Medians, for encoders are noisy.
+        # Medians, because encoders are noisy.
         quarters = np.array_split(position[still], 4)
         way = np.abs(np.median(quarters[-1], axis=0) - np.median(quarters[0], axis=0))
         self.names |= {self._all[k] for k in np.flatnonzero(way > WAY)}

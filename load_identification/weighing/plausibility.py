@@ -1,4 +1,4 @@
-"""Whether a wrench can be what the arm carries: its units, and the tool that is taken off."""
+"""Check whether the arm can carry what the wrench implies: its units, the subtracted tool."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from load_identification.model.robot import RotationAxis
 from load_identification.typing_aliases import FloatArray
 
 WINDOW_NS = 10_000_000_000
-"""Forces are compared with gravity over so much time [ns]."""
+"""Window over which changes of force and gravity are compared [ns]."""
 
 TURNED = 5.0
-"""By so much gravity in S must have changed for it [m/s²]."""
+"""Smallest change of gravity in S for the comparison [m/s²]."""
 
 FAR_TOO_HEAVY = 5.0
-"""A joint may carry so many times its effort limit: pushes are no loads, and limits vary."""
+"""Largest joint torque, as a multiple of the effort limit: pushes are no loads, limits vary."""
 
 FAINT = 1e-5, 0.05
-"""A force that changes less than this is a simulator's rounding; up to this, where the sensor
-turns against gravity, it is less than the noise of a wrist sensor [N]."""
+"""Implausible range for a change of force while the sensor turns against gravity [N]. Smaller
+changes are rounding errors of a simulator; these are smaller than a wrist sensor's noise."""
 
 FAR_AWAY, LEAST_FORCE = 10.0, 1.0
-"""No load is so far from the sensor [m]; forces below this count as this much [N]."""
+"""Largest distance from a load to the sensor [m]; force below which this force is assumed [N]."""
 
 LOOK_NS = 500_000_000
-"""How often a verdict is made [ns]."""
+"""Time between two verdicts [ns]."""
 
 TURNED_SINCE = 1.0
-"""By so much gravity in S must have changed since the last verdict to take it back [m/s²]."""
+"""Change of gravity in S since the last verdict that is needed to revoke it [m/s²]."""
 
 
 class Units:
-    """Compares by how much force and gravity in S change: the load that it would take.
+    """Compare the changes of force and of gravity in S: their ratio is the mass of the load.
 
-    From the filtered wrench alone, for what is estimated of a wrench in another unit, with noise
-    of another size, may be anything.
+    Only the filtered wrench is used. An estimate from a wrench in another unit, with noise of
+    another magnitude, can have any value.
     """
 
     def __init__(self) -> None:
         self.words = ''
-        """What is not plausible; empty where nothing is."""
+        """The implausibility in words; empty: none."""
         self._begin: int | None = None
         self._newest = self._due = 0
 
     def update(self, batch: FilteredBatch, axes: Callable[[], Sequence[RotationAxis]]) -> None:
-        """Take in filtered samples; a stamp that is not newer starts afresh.
+        """Take in filtered samples; a stamp that is not newer causes a reset.
 
         Parameters
         ----------
         batch : FilteredBatch
         axes : callable
-            Returns the joints that carry the sensor, in the present pose; none where not known.
+            Returns the joints that carry the sensor, in the present pose; none where unknown.
         """
-        # A sensor may lack a torque, not a force.
+        # A sensor may lack a torque channel, but not a force channel.
         torque = np.nan_to_num(batch.wrench[:, 3:])
         both = np.hstack([batch.wrench[:, :3], batch.gravity, torque])
         used = np.isfinite(both).all(axis=1)
@@ -79,7 +79,7 @@ class Units:
             self.words = _implausible(changes, both[-1, 3:6], axes)
             changes = _changes(self._lately)
             if self.words and changes[1] > TURNED_SINCE:
-                # What was, a spike or another driver's unit, is not held against what is.
+                # The older part of the window, a spike or another driver's unit, no longer counts.
                 self.words = _implausible(changes, both[-1, 3:6], axes)
                 if not self.words:
                     self._range = self._lately
@@ -91,7 +91,7 @@ def _wider(low_high: FloatArray, low: FloatArray, high: FloatArray) -> FloatArra
 
 
 def _changes(low_high: FloatArray) -> FloatArray:
-    """Return by how much force [N], gravity in S [m/s²] and torque [N m] have changed, (3,)."""
+    """Return the changes of force [N], gravity in S [m/s²] and torque [N m], (3,)."""
     changes: FloatArray = np.linalg.norm((low_high[1] - low_high[0]).reshape(3, 3), axis=1)
     return changes
 
@@ -99,7 +99,7 @@ def _changes(low_high: FloatArray) -> FloatArray:
 def _implausible(
     changes: FloatArray, gravity: FloatArray, axes: Callable[[], Sequence[RotationAxis]]
 ) -> str:
-    """Return in words what is not plausible of changes of force, gravity and torque, (3,)."""
+    """Return in words which change of force, gravity and torque (3,) is implausible, if any."""
     force, turned, torque = changes
     if torque > FAR_AWAY * max(force, LEAST_FORCE):
         return (
@@ -122,16 +122,16 @@ def _implausible(
 
 
 def too_heavy(body: FloatArray, gravity: FloatArray, axes: Sequence[RotationAxis]) -> str:
-    """Return in words which joint cannot hold a body, by its effort limit; empty: all can.
+    """Return in words which joint's effort limit a body exceeds; empty: none.
 
     Parameters
     ----------
     body : (10,) array
-        About the origin of S [kg, kg m, kg m²].
+        Inertial parameters about the origin of S [kg, kg m, kg m²].
     gravity : (3,) array
         In S [m/s²].
     axes : sequence of RotationAxis
-        Joints in the present pose.
+        Joints that carry the body, in the present pose.
     """
     for axis in axes:
         arm = np.cross(body[0] * axis.arm + body[1:4], gravity)
@@ -145,13 +145,13 @@ def too_heavy(body: FloatArray, gravity: FloatArray, axes: Sequence[RotationAxis
 
 
 def tool_taken_off(reversed_sign: bool, tool: float) -> str:
-    """Return in words that the tool may be off, where what is left has a negative mass.
+    """Return in words that the tool may be absent, where the remaining mass is negative.
 
     Parameters
     ----------
     reversed_sign : bool
     tool : float
-        Mass of the tool that is taken off [kg].
+        Mass of the subtracted tool [kg].
     """
     if not reversed_sign or tool <= 0.0:
         return ''

@@ -1,4 +1,4 @@
-"""Which known object is held: the nearest of a catalogue in the measure of the uncertainty."""
+"""Recognise the held object: the nearest one of a catalogue in Mahalanobis distance."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ from load_identification.weighing.verdict import (
 )
 
 PLAUSIBLE = 0.99
-"""An object stays possible while its distance is within this quantile."""
+"""Confidence level of the gate: an object is possible while its distance is within it."""
 
 MOST_NAMES = 5
-"""Of several that are possible, so many are named."""
+"""Most possible objects named in an answer."""
 
 VAGUE = 0.1
-"""A mass known worse than this share of an object's, or its tolerance, does not tell it."""
+"""Largest std of a mass that can identify an object, as a share of the object's mass. A mass
+tolerance of the object that is larger counts instead."""
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What is known of the held object that does not depend on how it is held.
+    """Features of the held object that do not depend on the grasp.
 
     Attributes
     ----------
     values, covariance : (1,) and (1, 1) or (4,) and (4, 4) arrays
-        Mass, and with four the principal moments, largest first [kg, kg m²].
+        Mass; of size four, also the principal moments, largest first [kg, kg m²].
     """
 
     values: FloatArray
@@ -48,7 +49,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An object and how well it fits.
+    """An object and the quality of its match.
 
     Attributes
     ----------
@@ -56,9 +57,9 @@ class Candidate:
     distance : float
         Mahalanobis distance.
     features : int
-        In how many features: 1 or 4.
+        Number of features compared: 1 or 4.
     probability : float
-        That a true specimen is at least so far off.
+        Probability that a true specimen has at least this distance.
     """
 
     name: str
@@ -69,16 +70,16 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Recognition:
-    """The answer: verdict, best match and runner-up.
+    """The result: verdict, best match and runner-up.
 
     Attributes
     ----------
     verdict : Verdict
-        A mismatch is an unknown object, or a known one that is not held in its place.
+        Mismatch: an unknown object, or a known one held in another place.
     best : Candidate
     runner_up : Candidate or None
     known : bool
-        Whether `best` is what is held, wherever it is held.
+        Whether `best` is the held object, in whatever place.
     """
 
     verdict: Verdict
@@ -88,24 +89,24 @@ class Recognition:
 
 
 def mass_alone(mass: float, std: float) -> Features:
-    """Return what is known at rest."""
+    """Return the features known at rest: the mass."""
     return Features(np.array([mass]), np.array([[std**2]]))
 
 
 def mass_and_moments(parameters: FloatArray, covariance: FloatArray) -> Features:
     """Return mass and principal moments of an identified payload (eq. 18).
 
-    Of equal moments the larger comes out too large and the smaller too small, by about their
-    standard deviation: two close ones are taken for as uncertain as they are apart.
+    The larger of two equal moments is overestimated and the smaller underestimated, by about their
+    standard deviation. The variance of two close moments is inflated accordingly.
 
     Parameters
     ----------
     parameters : (10,) array
-        About the origin of S [kg, kg m, kg m²].
+        Inertial parameters about the origin of S [kg, kg m, kg m²].
     covariance : (10, 10) array
     """
     moments = _moments(parameters)
-    # Differences rather than derivatives: those of an eigenvalue fail where two are equal.
+    # Finite differences: the derivatives of an eigenvalue fail where two are equal.
     step = 1e-3 * np.sqrt(np.diag(covariance))
     jacobian = np.zeros((4, 10))
     jacobian[0, 0] = 1.0
@@ -135,12 +136,12 @@ def recognize(
     center: FloatArray | None = None,
     covariance: FloatArray | None = None,
 ) -> Recognition:
-    """Name the nearest of the known objects by Mahalanobis distance.
+    """Find the nearest of the known objects by Mahalanobis distance.
 
-    The verdict is a match where the nearest alone is possible, inconclusive where several are
-    or the mass is too vague to tell, a mismatch ('unknown object') where none is. Where the
-    centre of mass is given and the catalogue knows the grasp, it decides between several that
-    are possible, and the one named must be held in its place.
+    The verdict is a match if only the nearest object is possible. It is inconclusive if several
+    are possible or the std of the mass is too large. It is a mismatch ('unknown object') if none
+    is possible. If the centre of mass is given and the catalogue states the grasp, the place
+    decides between several possible objects, and the named object must be held in its place.
 
     Parameters
     ----------
@@ -189,22 +190,22 @@ def recognize(
 def _judge_place(
     known: KnownObject, center: FloatArray | None, covariance: FloatArray | None
 ) -> Verdict:
-    """Compare where an object is held with the catalogue; a match where nothing is to compare."""
+    """Compare the place of an object with the catalogue; a match if either is unknown."""
     if known.place is None or center is None or covariance is None or np.isnan(center).any():
         return Verdict(MATCH)
     return judge_center_of_mass(center, covariance, known.place, known.place_tolerance)
 
 
 def _named(name: str, place: Verdict) -> Verdict:
-    """Return the verdict on an object that is recognised, but perhaps not held as it should be."""
+    """Return the verdict on a recognised object, given the verdict on its place."""
     return both(Verdict(MATCH), Verdict(place.verdict, f'{name}: {place.reason}'))
 
 
 def _compared(
     features: Features, objects: Sequence[KnownObject]
 ) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Return of each object the Mahalanobis distance, in how many features, and how likely it
-    is that a true specimen is at least so far off; (n,) each."""
+    """Return each object's Mahalanobis distance, number of features compared, and probability
+    that a true specimen has at least this distance, (n,) each."""
     values, std = _table(tuple(objects))
     count = np.where(np.isnan(values[:, 1]), 1, features.values.size)
     squared = np.empty(len(values))
@@ -221,7 +222,7 @@ def _compared(
 
 @functools.lru_cache(maxsize=1)
 def _table(objects: tuple[KnownObject, ...]) -> tuple[FloatArray, FloatArray]:
-    """Return mass and principal moments of objects and their specimens' std, (n, 4) each."""
+    """Return the objects' mass and principal moments, and their specimens' std, (n, 4) each."""
     unknown = np.full(3, np.nan)
     values = [
         (o.mass, *(unknown if o.principal_moments is None else o.principal_moments))

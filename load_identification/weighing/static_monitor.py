@@ -1,4 +1,4 @@
-"""The arm at rest: since when it stands still, and the wrench since then."""
+"""Monitor the arm at rest: the time since it stands still, and the wrench since then."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from load_identification.typing_aliases import FloatArray, IntArray
 from load_identification.weighing.static_estimate import FINE, NotAtRestError, StaticPose, averaged
 
 MOST_SAMPLES = 20_000
-"""What the monitor remembers of one rest at most."""
+"""Most samples remembered of one rest."""
 
 MOVED = 1e-3
-"""A joint that has gone this far beyond its own noise has moved [rad or m]."""
+"""Displacement beyond its own noise from which a joint counts as moved [rad or m]."""
 
 POSITION_NOISE = 6.0
-"""A joint position may be so many standard deviations of its noise off."""
+"""Largest deviation of a joint position by noise, in standard deviations."""
 
 MOST_POSITION_NOISE = 3e-3
-"""What is taken for noise of a joint position at most; more is motion [rad or m]."""
+"""Largest noise of a joint position; more counts as motion [rad or m]."""
 
 NOISE_SAMPLES = 50
-"""The noise of a joint position is learned from so many samples."""
+"""Number of samples from which the noise of a joint position is learned."""
 
 NORMAL_MEDIAN = 0.6745
 """Median of the absolute value of a normal variable, in standard deviations."""
 
 LOOK_BACK_NS = 100_000_000
-"""Speed is measured over this time, and noise of joint positions judged over it [ns]."""
+"""Window over which speed is measured and noise of joint positions is judged [ns]."""
 
 
 class StaticMonitor:
-    """Tells since when the arm has been standing still, and averages the wrench since then.
+    """Track since when the arm has been standing still, and average the wrench since then.
 
-    Only samples of the present rest are kept: where a joint leaves the place it has come to
-    rest at, by more than `MOVED` and its noise, everything before is forgotten.
+    Only samples of the present rest are kept. When a joint leaves its position at rest by more
+    than `MOVED` and its noise, all earlier samples are discarded.
     """
 
     def __init__(self) -> None:
         self._names: tuple[str, ...] = ()
         self.rests = 0
-        """How many times the arm has left a place, or begun."""
+        """Number of rests so far, the first included."""
         self.reset()
 
     def reset(self) -> None:
-        """Forget every sample."""
+        """Discard all samples."""
         self._rest: deque[tuple[IntArray, FloatArray]] = deque()
         self._count = 0
         self._place: FloatArray = np.full(len(self._names), np.nan)
@@ -65,28 +65,28 @@ class StaticMonitor:
 
     @property
     def samples(self) -> int:
-        """How many samples of this rest are remembered."""
+        """Number of samples remembered of this rest."""
         return self._count
 
     def begin_anew(self) -> None:
-        """Forget the samples of this rest so far: the wrench is another since."""
+        """Discard the samples of this rest so far, because the wrench has changed."""
         while len(self._rest) > 1:
             self._count -= len(self._rest.popleft()[0])
 
     def still_for(self) -> float:
-        """Return for how long no joint has moved [s]."""
+        """Return the time for which no joint has moved [s]."""
         if self.newest is None or self.since is None:
             return 0.0
         return (self.newest - self.since) * 1e-9
 
     def update(self, batch: SynchronizedBatch, joints: Collection[str] = ()) -> None:
-        """Take in samples; other joints, or a stamp that is not newer, start afresh.
+        """Take in samples; other joints, or a stamp that is not newer, cause a reset.
 
         Parameters
         ----------
         batch : SynchronizedBatch
         joints : collection of str
-            Those that carry the sensor; empty: all.
+            Joints that carry the sensor; empty: all.
         """
         if not batch.stamps.size:
             return
@@ -118,9 +118,9 @@ class StaticMonitor:
         self.newest = int(batch.stamps[-1])
 
     def _learn_noise(self, position: FloatArray) -> None:
-        """Follow the noise of each joint position by its second differences, of 6 variances.
+        """Estimate the noise of each joint position from its second differences (6 variances).
 
-        By their median: a jump, as after a gap in the stream, is no noise.
+        The median is robust against jumps, as after a gap in the stream.
         """
         track = np.vstack([self._tail, position])
         self._tail = track[-2:]
@@ -128,25 +128,25 @@ class StaticMonitor:
         self._seconds = np.vstack([self._seconds, second])[-NOISE_SAMPLES:]
         if not len(self._seconds):
             return
-        # As np.median, but for its checks, which take most of its time.
+        # np.median without its checks, which take most of its time.
         middle = len(self._seconds) // 2
         median = np.partition(self._seconds, middle, axis=0)[middle]
         median[np.isnan(self._seconds).any(axis=0)] = np.nan
         for joint in np.flatnonzero(np.isnan(median)):
             carried = self._seconds[~np.isnan(self._seconds[:, joint]), joint]
-            # A joint that is not carried now keeps the noise it had.
+            # A joint that is not published now keeps its last noise.
             median[joint] = np.median(carried) if carried.size else np.nan
         fresh = median / (NORMAL_MEDIAN * np.sqrt(6.0))
         self._noise = np.where(np.isnan(fresh), self._noise, fresh)
 
     def _away(self, position: FloatArray, place: FloatArray) -> IntArray:
-        """Return which samples are not at a place; a joint not carried (NaN) has not moved."""
+        """Return which samples are not at a place; an absent joint (NaN) has not moved."""
         noise = np.minimum(self._noise, MOST_POSITION_NOISE)
         away = np.abs(position - place) > MOVED + POSITION_NOISE * noise
         return np.flatnonzero(away.any(axis=1))
 
     def speed(self) -> tuple[str, float]:
-        """Return the fastest joint over the last tenth of a second, and its speed [rad/s]."""
+        """Return the fastest joint over the last tenth of a second and its speed [rad/s, m/s]."""
         if len(self._recent) < 2 or not self._names:
             return '', 0.0
         (start, first), (end, last) = self._recent[0], self._recent[-1]
@@ -155,11 +155,11 @@ class StaticMonitor:
         return self._names[joint], float(way[joint]) / ((end - start) * 1e-9)
 
     def moving_now(self) -> bool:
-        """Tell whether a joint has left its place in the last tenth of a second."""
+        """Return whether a joint has left its place within the last tenth of a second."""
         return self.rests > 1 and self.still_for() < LOOK_BACK_NS * 1e-9
 
     def count_since(self, stamp: int) -> int:
-        """Return how many samples of this rest are newer than a stamp."""
+        """Return the number of samples of this rest newer than a stamp."""
         count = 0
         for stamps, _ in reversed(self._rest):
             if stamps[-1] <= stamp:
@@ -177,13 +177,13 @@ class StaticMonitor:
         noise : (2,) array
             Expected noise of a filtered force and torque [N, N m].
         steps : (2,) array
-            In which force and torque are given; 0: as fine as can be [N, N m].
+            Resolution of force and torque; 0: unlimited [N, N m].
 
         Raises
         ------
         NotAtRestError
-            If a joint has moved since, there are fewer than 10 samples, or the wrench wanders or
-            is unknown.
+            If a joint has moved since, there are fewer than 10 samples, or the wrench is unsteady
+            or unknown.
         """
         if self.newest is None or self.since is None:
             raise NotAtRestError('no sample yet')
@@ -199,7 +199,7 @@ class StaticMonitor:
         return averaged(stamps, wrench, noise, steps)
 
     def motion(self) -> str:
-        """Return in words that and how the arm moves, or that it has come to rest just now."""
+        """Return in words how the arm moves, or that it has only just come to rest."""
         name, speed = self.speed()
         noise = self._noise[self._names.index(name)] if name else 0.0
         if speed * LOOK_BACK_NS * 1e-9 <= POSITION_NOISE * min(noise, MOST_POSITION_NOISE):

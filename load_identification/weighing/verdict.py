@@ -1,4 +1,4 @@
-"""Whether a measured payload is the expected one: a verdict from its uncertainty."""
+"""Judge from its uncertainty whether a measured payload is the expected one."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from load_identification.weighing.static_estimate import static_estimate
 MATCH, MISMATCH, INCONCLUSIVE = 'match', 'mismatch', 'inconclusive'
 
 SURE = 2.576
-"""A verdict stands where an interval of so many standard deviations (99 %) allows no other."""
+"""Half width of the interval (99 %) on which a verdict rests, in standard deviations."""
 
 INVISIBLE = 10.0
-"""A direction in which the centre of mass is known worse than so many tolerances is not seen."""
+"""Largest std of the centre of mass in an observable direction, in tolerances."""
 
 MOST_SECONDS = 60.0
 MOST_POSES = 6
-"""Beyond so much more of either, none is asked for."""
+"""Most further seconds or poses that are suggested."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict and why.
+    """A verdict and its reason.
 
     Attributes
     ----------
     verdict : str
         `MATCH`, `MISMATCH` or `INCONCLUSIVE`.
     reason : str
-        In words, with numbers; empty where it is a match.
+        In words, with numbers; empty for a match.
     """
 
     verdict: str
@@ -42,8 +42,8 @@ class Verdict:
 def judge_mass(mass: float, std: float, expected: float, tolerance: float) -> Verdict:
     """Compare a mass with its expectation.
 
-    A match if the whole interval lies within the tolerance, a mismatch if all of it lies
-    outside, otherwise inconclusive [kg].
+    It is a match if the whole interval lies within the tolerance, a mismatch if all of it lies
+    outside, and inconclusive otherwise [kg].
     """
     off, error = abs(mass - expected), SURE * std
     words = f'mass {mass:.4f} ± {error:.4f} kg (99 %), {expected:.4f} ± {tolerance:.4f} expected'
@@ -57,9 +57,9 @@ def judge_mass(mass: float, std: float, expected: float, tolerance: float) -> Ve
 def judge_center_of_mass(
     center: FloatArray, covariance: FloatArray, expected: FloatArray, tolerance: float
 ) -> Verdict:
-    """Compare a centre of mass with its expectation, in the directions in which it is seen.
+    """Compare a centre of mass with its expectation, in the observable directions.
 
-    Gravity in one pose does not show where along itself the centre of mass lies.
+    In one pose, the component of the centre of mass along gravity is unobservable.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ def judge_center_of_mass(
             INCONCLUSIVE, f'centre of mass ± {1e3 * SURE * std[0]:.1f} mm (99 %) at best: not seen'
         )
     away = (center - expected) @ directions
-    # Best seen directions first: what is seen badly must not hide what is seen well.
+    # Best-known directions first: poorly known ones must not hide well-known ones.
     distances = [float(np.linalg.norm(away[: k + 1])) for k in range(seen)]
-    # The whole distance first, as that is what is to be said.
+    # The whole distance first, because it is the one to report.
     for distance, error in reversed(list(zip(distances, SURE * std, strict=False))):
         if distance - error > tolerance:
             return Verdict(
@@ -98,7 +98,7 @@ def judge_center_of_mass(
 
 
 def both(first: Verdict, second: Verdict) -> Verdict:
-    """Join two verdicts: a match is one of both, a mismatch of either."""
+    """Combine two verdicts: a match requires both, a mismatch either."""
     reasons = '; '.join(v.reason for v in (first, second) if v.reason)
     for verdict in (MISMATCH, INCONCLUSIVE):
         if verdict in (first.verdict, second.verdict):
@@ -107,13 +107,13 @@ def both(first: Verdict, second: Verdict) -> Verdict:
 
 
 def required_std(mass: float, expected: float, tolerance: float) -> float:
-    """Return the standard deviation below which this mass would be judged [kg]."""
+    """Return the standard deviation below which this mass gets a conclusive verdict [kg]."""
     return abs(abs(mass - expected) - tolerance) / SURE
 
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """What the mass would be known to, were more seen of it.
+    """Predict the std of the mass after more time at rest or more poses.
 
     Attributes
     ----------
@@ -122,11 +122,11 @@ class Outlook:
     gravity : (3,) array
         In S at that pose [m/s²].
     offset_covariance : (6, 6) array
-        Of the offset as known besides.
+        Covariance of the offset known independently.
     duration : float
-        Of that pose [s].
+        Duration of that pose [s].
     extra_variance : float
-        Of what is taken off the mass, a tool's [kg²].
+        Variance of the mass that is subtracted, a tool's [kg²].
     """
 
     errors: FloatArray
@@ -136,12 +136,12 @@ class Outlook:
     extra_variance: float = 0.0
 
     def std(self, poses: int, seconds: float) -> float:
-        """Return the standard deviation of the mass after so many poses of so many seconds."""
+        """Return the std of the mass after a number of poses of a number of seconds [kg]."""
         g = float(np.linalg.norm(self.gravity))
         down = self.gravity / g
         side = np.cross(down, np.eye(3)[np.argmin(np.abs(down))])
         side /= np.linalg.norm(side)
-        # The pose itself, upside down, then the four between.
+        # The pose itself, its opposite, then the four perpendicular ones.
         around = (down, -down, side, -side, np.cross(down, side), np.cross(side, down))
         errors = np.tile(self.errors * np.sqrt(self.duration / seconds), (poses, 1))
         means = np.where(np.isfinite(errors), 0.0, np.nan)
@@ -150,7 +150,7 @@ class Outlook:
         return float(np.sqrt(found.covariance[0, 0] + self.extra_variance))
 
     def what_would_settle(self, required: float) -> str:
-        """Return in words how many more seconds or poses bring the standard deviation down."""
+        """Return in words how many more seconds or poses reach the required std [kg]."""
         seconds = _first(
             lambda more: self.std(1, self.duration + more), required, range(1, int(MOST_SECONDS))
         )

@@ -1,4 +1,4 @@
-"""What weighing deals in: a pose at rest, and the weight found."""
+"""Hold the values that weighing exchanges: a pose at rest, and the weight found."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from load_identification.weighing.verdict import Outlook
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """A pose at rest with all that weighing needs of it; wrench as the load exerts it.
+    """A pose at rest with the data needed for weighing; wrench as exerted by the load.
 
     Attributes
     ----------
     rest : StaticPose
     mean : (6,) array
-        [N, N m]
+        Mean wrench [N, N m].
     gravity : (3,) array
         In S [m/s²].
     offset, offset_covariance : (6,) and (6, 6) arrays
-        As known before the arm came to rest there.
+        Offset known before the arm came to rest in this pose.
     """
 
     rest: StaticPose
@@ -33,20 +33,20 @@ class Pose:
 
 @dataclass(frozen=True, eq=False)
 class Weight:
-    """The payload as weighed.
+    """The weighed payload.
 
     Attributes
     ----------
     payload : StaticEstimate
-        Tool taken off; its covariance widened where the poses do not fit one load.
+        Tool subtracted; covariance inflated where the poses do not fit one load.
     poses : int
-        Poses it rests on.
+        Number of poses used.
     pose : Pose
         The last of them.
     fits : bool
-        Whether the wrench is that of a load at all.
+        Whether the wrench is consistent with a load at all.
     outlook : Outlook
-        What more of it would tell.
+        Predicted std of the mass with more data.
     """
 
     payload: StaticEstimate

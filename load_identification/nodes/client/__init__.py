@@ -1,1 +1,1 @@
-"""What programs beside the pipeline hear of it and ask of it."""
+"""Listen to a running pipeline and call its services from other programs."""

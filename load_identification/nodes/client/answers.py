@@ -1,4 +1,4 @@
-"""What the services have answered, as values: verdict, numbers with std, reason."""
+"""Represent the services' responses as values: verdict, numbers with std, reason."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from load_identification.interface.names import PARAMETER_KEYS
 T = TypeVar('T')
 
 STAGES = dict(zip(('mass', 'com', 'inertia'), names.STAGES.values(), strict=True))
-"""What can be waited for, in message order."""
+"""Stages that a caller can wait for, in message order."""
 
 
 class NotAnsweredError(LoadIdentificationError):
-    """Nobody offers the service, or no answer has come in time."""
+    """The service does not exist, or no response has arrived in time."""
 
 
 class RefusedError(LoadIdentificationError):
-    """A service has refused; with its reason, as `moving: joint elbow at 0.2 rad/s`."""
+    """A service has refused; the text says why, as `moving: joint elbow at 0.2 rad/s`."""
 
 
 class NotIdentifiedError(LoadIdentificationError):
-    """What was waited for is not identified; the text says what is missing."""
+    """The requested stages are not identified; the text says what is missing."""
 
 
 class Pending(Future[T], Generic[T]):
-    """An answer that is still to come: look at `done()`, take `result()`, or await it."""
+    """A pending response: check `done()`, take `result()`, or await it."""
 
     def __await__(self) -> Generator[Any, None, T]:
-        """Wait for it in a coroutine."""
+        """Await it in a coroutine."""
         return asyncio.wrap_future(self).__await__()
 
 
 def begun(work: Callable[[], T]) -> Pending[T]:
-    """Do some work in a thread of its own; return what will have its result."""
+    """Run some work in its own thread; return the future of its result."""
     pending: Pending[T] = Pending()
 
     def run() -> None:
@@ -60,16 +60,16 @@ def begun(work: Callable[[], T]) -> Pending[T]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a service has answered.
+    """The response of a service.
 
     Attributes
     ----------
     service : str
     success : bool
     reason : str
-        Why not; empty where it is a success.
+        Reason of a failure; empty on success.
     numbers : mapping
-        All that it says; unknown numbers are None.
+        All values of the response; unknown numbers are None.
     """
 
     service: str
@@ -79,7 +79,7 @@ class Answer:
 
     @classmethod
     def read(cls, service: str, success: bool, message: str) -> Answer:
-        """Read the line of JSON."""
+        """Parse the response's line of JSON."""
         try:
             numbers = json.loads(message)
         except ValueError:
@@ -91,11 +91,11 @@ class Answer:
         return cls(service, success, str(numbers.get('reason', '')), numbers)
 
     def number(self, name: str) -> float:
-        """Return a number; NaN where it is not known."""
+        """Return a number; NaN where unknown."""
         return _number(self.numbers.get(name))
 
     def vector(self, name: str, size: int) -> tuple[float, ...]:
-        """Return some numbers; NaN where they are not known."""
+        """Return `size` numbers; NaN where unknown."""
         values = self.numbers.get(name)
         return tuple(map(_number, values)) if isinstance(values, list) else (math.nan,) * size
 
@@ -106,20 +106,20 @@ def _number(value: Any) -> float:
 
 @dataclass(frozen=True)
 class MassCheck:
-    """What `check_mass` says; NaN where one pose does not show it.
+    """The response of `check_mass`; NaN where one pose does not determine a value.
 
     Attributes
     ----------
     verdict : str
         `match`, `mismatch` or `inconclusive`.
     reason : str
-        In words; empty where it is a match.
+        In words; empty for a match.
     mass, mass_std : float
         [kg].
     center_of_mass, center_of_mass_std : tuple of 3 floats
         In the sensor frame [m].
     object : str
-        Which one of the catalogue; empty where there is none, or it is none of them.
+        Name of the recognised object of the catalogue; empty if there is no catalogue or no match.
     """
 
     verdict: str
@@ -132,7 +132,7 @@ class MassCheck:
 
     @classmethod
     def read(cls, answer: Answer) -> MassCheck:
-        """Read an answer."""
+        """Build it from a response."""
         return cls(
             verdict=str(answer.numbers['verdict']),
             reason=answer.reason,
@@ -145,23 +145,23 @@ class MassCheck:
 
     @property
     def matches(self) -> bool:
-        """Whether it is what was expected."""
+        """Whether the verdict is a match."""
         return self.verdict == 'match'
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What `calibrate_offset` has found.
+    """The response of `calibrate_offset`.
 
     Attributes
     ----------
     offset, std : tuple of 6 floats
-        Of the raw wrench [N, N m].
+        Offset of the raw wrench [N, N m].
     drift, drift_std : tuple of 6 floats
-        Since the last calibration; NaN where there was none [N, N m].
+        Change since the last calibration; NaN if there was none [N, N m].
     samples : int
     warning : str
-        Empty where there is nothing to warn of.
+        Empty if there is no reason for a warning.
     """
 
     offset: tuple[float, ...]
@@ -173,7 +173,7 @@ class Calibration:
 
     @classmethod
     def read(cls, answer: Answer) -> Calibration:
-        """Read an answer."""
+        """Build it from a response."""
         return cls(
             offset=answer.vector('offset', 6),
             std=answer.vector('std', 6),
@@ -186,7 +186,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Body:
-    """A payload or a tool, in the sensor frame; NaN where it is not known.
+    """A payload or a tool, in the sensor frame; NaN where unknown.
 
     Attributes
     ----------
@@ -197,9 +197,9 @@ class Body:
     inertia, inertia_std : tuple of 6 floats
         About the centre of mass: xx, xy, xz, yy, yz, zz [kg m²].
     identified : tuple of str
-        Of `mass`, `com` and `inertia`, what may be used.
+        Those of `mass`, `com` and `inertia` that are identified.
     reason : str
-        What the status says of it in words.
+        Message of the status, in words.
     """
 
     mass: float
@@ -213,7 +213,7 @@ class Body:
 
     @classmethod
     def read(cls, answer: Answer) -> Body:
-        """Read an answer of save_tool."""
+        """Build it from a response of save_tool."""
         return cls(
             mass=answer.number('mass'),
             mass_std=answer.number('mass_std'),
@@ -225,7 +225,7 @@ class Body:
 
     @classmethod
     def of_status(cls, values: Mapping[str, str], words: str) -> Body:
-        """Read the keys and the message of `status`."""
+        """Build it from the keys and the message of `status`."""
 
         def numbers(keys: Iterable[str]) -> tuple[float, ...]:
             return tuple(float(values.get(key, 'nan')) for key in keys)

@@ -1,4 +1,4 @@
-"""Hands trajectories to a joint trajectory controller, by topic or action."""
+"""Send trajectories to a joint trajectory controller, by topic or action."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ SUCCEEDED = 4
 
 
 class TopicSender:
-    """Sends to a topic."""
+    """Sends trajectories to a topic."""
 
     def __init__(self, node: Node, topic: str) -> None:
         self._node = node
         self._publisher = node.create_publisher(JointTrajectory, topic, 10)
 
     def unheard(self) -> str:
-        """Return in words that nobody has subscribed, and where somebody has."""
+        """Return in words that the topic has no subscriber, and which topics have one."""
         if self._publisher.get_subscription_count():
             return ''
         others = [
@@ -44,30 +44,30 @@ class TopicSender:
         return f'nobody listens to {self._publisher.topic_name}: {hint}'
 
     def send(self, trajectory: JointTrajectory) -> None:
-        """Publish it."""
+        """Publish a trajectory."""
         self._publisher.publish(trajectory)
 
     def refused(self) -> str:
-        """Return nothing: a topic does not answer."""
+        """Return an empty string: a topic gives no response."""
         return ''
 
     def ended(self) -> str:
-        """Return nothing: a topic does not answer."""
+        """Return an empty string: a topic gives no response."""
         return ''
 
 
 class ActionSender:
-    """Sends to a FollowJointTrajectory action; each goal takes the place of the one before.
+    """Sends trajectories to a FollowJointTrajectory action; each goal replaces the previous one.
 
     Raises
     ------
     ParameterError
-        Where control_msgs is not installed.
+        If control_msgs is not installed.
     """
 
     def __init__(self, node: Node, name: str) -> None:
         try:
-            # Imported only where it is asked for: it comes with ros2_control.
+            # Imported only on demand, because it comes with ros2_control.
             actions = importlib.import_module('control_msgs.action')
         except ImportError as error:
             raise ParameterError(
@@ -80,24 +80,24 @@ class ActionSender:
         self._result: Any = None
 
     def unheard(self) -> str:
-        """Return in words that nobody offers the action."""
+        """Return in words that no server offers the action; empty: one does."""
         if self._client.server_is_ready():
             return ''
         return f'nobody offers the action {self._name}: is the controller active?'
 
     def send(self, trajectory: JointTrajectory) -> None:
-        """Send it as a goal."""
+        """Send a trajectory as a goal."""
         self._answer = self._client.send_goal_async(self._type.Goal(trajectory=trajectory))
         self._result = None
 
     def refused(self) -> str:
-        """Return in words that the newest goal was not accepted."""
+        """Return in words that the newest goal was rejected; empty: it was not."""
         goal = self._goal()
         refused = goal is not None and not goal.accepted
         return f'the controller refuses what {self._name} sends' if refused else ''
 
     def ended(self) -> str:
-        """Return in words that the newest goal was ended by the controller, or by anybody else."""
+        """Return in words that the controller or another client ended the newest goal."""
         goal = self._goal()
         if goal is None or not goal.accepted:
             return ''
@@ -108,17 +108,17 @@ class ActionSender:
         return f'the goal of {self._name} was ended{f": {why}" if why else ""}'
 
     def _goal(self) -> Any:
-        """Return the handle of the newest goal, None while there is no answer."""
+        """Return the handle of the newest goal; None until the server responds."""
         rclpy.spin_once(self._node, timeout_sec=0.0)
         return self._answer.result() if self._answer and self._answer.done() else None
 
 
 Sender: TypeAlias = TopicSender | ActionSender
-"""What hands trajectories to a controller."""
+"""Sends trajectories to a controller."""
 
 
 def trajectory_message(joints: tuple[str, ...], piece: Piece, stamp: int) -> JointTrajectory:
-    """Return a piece as a message that begins at a stamp [ns]."""
+    """Return the trajectory message of a piece that begins at a stamp [ns]."""
     fields = trajectory_fields(joints, piece, 0.0)
     message = JointTrajectory(
         joint_names=fields['joint_names'],
@@ -137,7 +137,7 @@ def trajectory_message(joints: tuple[str, ...], piece: Piece, stamp: int) -> Joi
 def hold_message(
     joints: tuple[str, ...], position: FloatArray, duration: float
 ) -> JointTrajectory:
-    """Return the message that stops an arm at a position (J,) within a time [rad, m; s]."""
+    """Return the message that stops an arm at a position (J,) within a duration [rad, m; s]."""
     still = [0.0] * len(joints)
     seconds, nanoseconds = divmod(int(duration * NS), NS)
     point = JointTrajectoryPoint(

@@ -1,6 +1,6 @@
-"""The way to a running pipeline: a node and a thread of its own that ask and listen.
+"""Connect to a running pipeline through a node with a thread of its own.
 
-A call may wait anywhere, in a callback of the caller's node too, and nobody else need spin.
+A call may block anywhere, even in a callback of the caller's node; no other thread has to spin.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from load_identification.nodes.client.answers import NotAnsweredError
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS, STREAM_QOS
 
 HEARD = 2
-"""Messages of `status` since a call of which the last was surely sent after it."""
+"""Messages of `status` after a call of which the last was certainly sent after the call."""
 
 
 class Link:
-    """Asks services and hears `status`, from any thread, whoever spins or does not.
+    """Call services and receive `status`, from any thread, whether the caller's node spins or not.
 
     Parameters
     ----------
     node : Node
-        The caller's.
+        Node of the caller.
     namespace : str
-        Of the pipeline, relative to that of the node unless it begins with /.
+        Namespace of the pipeline, relative to that of the node unless it begins with /.
     timeout : float
-        For a service to be there and answer [s].
+        Longest wait for a service to exist and respond [s].
     """
 
     def __init__(self, node: Node, namespace: str, timeout: float) -> None:
@@ -64,7 +64,7 @@ class Link:
         self._finish = weakref.finalize(self, _finish, executor, thread, self._node)
 
     def close(self) -> None:
-        """Ask and listen no more; done by itself at the end of the program."""
+        """Shut the connection down; the end of the program does so automatically."""
         self._finish()
 
     def ask(self, kind: Any, service: str, request: Any) -> Any:
@@ -72,7 +72,7 @@ class Link:
         name, end = f'{self._namespace}/{service}', time.monotonic() + self._timeout
         with self._changed:
             if name not in self._clients:
-                # Each client hears the replies to all others, too, and ROS keeps ten of them.
+                # Each client also receives all others' responses, and ROS keeps ten by default.
                 self._clients[name] = self._node.create_client(kind, name, qos_profile=STREAM_QOS)
         client = self._clients[name]
         while not client.service_is_ready():
@@ -91,7 +91,7 @@ class Link:
 
     @property
     def newest(self) -> tuple[dict[str, str], str, float]:
-        """Keys and message of the last status, and when it came [s, monotonic]."""
+        """Keys and message of the newest status, and its time of arrival [s, monotonic]."""
         with self._changed:
             status, when = self._status, self._when
         return {item.key: item.value for item in status.values}, str(status.message), when
@@ -105,7 +105,7 @@ class Link:
     def status_when(
         self, condition: Callable[[dict[str, str]], bool], timeout: float
     ) -> tuple[dict[str, str], str]:
-        """Return keys and message of the status once they are as wanted, or after a timeout."""
+        """Return keys and message of the status once the condition holds, or after a timeout."""
         values: dict[str, str] = {}
 
         def as_wanted() -> bool:
@@ -125,7 +125,7 @@ class Link:
 
 
 def _spin(executor: SingleThreadedExecutor) -> None:
-    # Whoever has made the context may end it at any time.
+    # The context's owner may end it at any time.
     with contextlib.suppress(ExternalShutdownException, RCLError):
         executor.spin()
 

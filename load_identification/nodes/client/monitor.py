@@ -1,4 +1,4 @@
-"""What a program hears of a running pipeline: estimates, status, and how fast samples come."""
+"""Receive what a running pipeline publishes: estimates, status, and rates of samples."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from load_identification.nodes.transport.subscriptions import (
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 HISTORY = 60
-"""Columns of the spark line."""
+"""Number of columns of the spark line."""
 
 HISTORY_STEP = 0.5
-"""Time between two of them [s]."""
+"""Time between two columns [s]."""
 
 RATE_WINDOW = 3.0
-"""Rates are averages over this time [s]."""
+"""Averaging window of rates [s]."""
 
 RECEIVED = 'received'
-"""Beginning of the keys under which the fusion node counts its input messages, by topic."""
+"""Prefix of the keys under which the fusion node counts its input messages, by topic."""
 
 
 @dataclass(frozen=True)
 class Milestone:
-    """A stage became identified, and was so from then on.
+    """The moment from which on a stage has been identified.
 
     Attributes
     ----------
     elapsed : float
-        When that arrived here [s].
+        Time of arrival here [s].
     values, std : (k,) arrays
-        The estimate then, [SI units].
+        The estimate at that moment, [SI units].
     """
 
     elapsed: float
@@ -62,16 +62,16 @@ class Milestone:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate as its topics give it: ten parameters in message order, and six offsets.
+    """An estimate as published: ten parameters in message order, and six offsets.
 
     Attributes
     ----------
     values, std, identified : (10,) arrays
-        NaN where not known [kg, m, kg m²].
+        NaN where unknown [kg, m, kg m²].
     offset, offset_std : (6,) arrays
-        NaN where not known [N, N m].
+        NaN where unknown [N, N m].
     covariance : (16, 16) array
-        Of the inertial parameters about the origin of S, and the offset.
+        Covariance of the inertial parameters about the origin of S, and of the offset.
     """
 
     values: FloatArray
@@ -83,13 +83,13 @@ class Estimate:
 
 
 class Rate:
-    """How fast a counter grows."""
+    """Measures the rate at which a counter grows."""
 
     def __init__(self) -> None:
         self._readings: deque[tuple[float, int]] = deque()
 
     def update(self, now: float, count: int) -> None:
-        """Take in a reading; a counter that falls has started afresh."""
+        """Take in a reading; a counter that decreases has been restarted."""
         if self._readings and count < self._readings[-1][1]:
             self._readings.clear()
         self._readings.append((now, count))
@@ -97,7 +97,7 @@ class Rate:
             self._readings.popleft()
 
     def per_second(self, now: float) -> float:
-        """Return the rate [1/s]; NaN before there are two readings, zero when none comes."""
+        """Return the rate [1/s]; NaN before two readings, zero if no new one arrives."""
         if len(self._readings) < 2:
             return math.nan
         if now - self._readings[-1][0] > RATE_WINDOW:
@@ -108,20 +108,20 @@ class Rate:
 
 @dataclass
 class MonitorState:
-    """The newest of everything.
+    """The newest data received.
 
     Attributes
     ----------
     values : dict
-        Of the status, by key, as text.
+        Values of the status, by key, as text.
     words : str
-        What the status says.
+        Message of the status.
     heard : float
-        When the last status came [s, monotonic]; NaN if none did.
+        Arrival of the newest status [s, monotonic]; NaN before the first.
     mass : deque of float
-        The mass each `HISTORY_STEP`; NaN where it was not identified.
+        Mass at intervals of `HISTORY_STEP` [kg]; NaN where it was not identified.
     rates : dict of Rate
-        Input topics, filtered samples and status messages.
+        Rates of input topics, filtered samples and status messages.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class MonitorState:
     _noted: float = -math.inf
 
     def take_status(self, status: DiagnosticStatus, now: float) -> None:
-        """Take in a status that came now [s, monotonic]."""
+        """Take in a status that has just arrived, at `now` [s, monotonic]."""
         self.values = {item.key: item.value for item in status.values}
         self.words = status.message
         self.heard = now
@@ -146,7 +146,7 @@ class MonitorState:
             self.mass.append(self.number('mass') if identified else math.nan)
 
     def take_diagnostics(self, status: DiagnosticStatus, now: float) -> None:
-        """Take in what a node of the namespace says of itself."""
+        """Take in the diagnostics of a node of the namespace."""
         for item in status.values:
             if item.key.startswith(RECEIVED) and item.value.isdecimal():
                 self._rate(item.key.removeprefix(RECEIVED), now, int(item.value))
@@ -155,7 +155,7 @@ class MonitorState:
         self.rates.setdefault(name, Rate()).update(now, count)
 
     def number(self, key: str) -> float:
-        """Return a value of the status; NaN where it is not known."""
+        """Return a value of the status; NaN where unknown."""
         try:
             return float(self.values.get(key, 'nan'))
         except ValueError:
@@ -163,12 +163,12 @@ class MonitorState:
 
     @property
     def event(self) -> str:
-        """The last event and its stamp."""
+        """The newest event and its stamp."""
         return self.values.get('event', 'none')
 
     @property
     def used(self) -> int:
-        """Filtered samples used."""
+        """Number of filtered samples used."""
         used = self.values.get('samples.used', '0')
         return int(used) if used.isdecimal() else 0
 
@@ -179,7 +179,7 @@ class MonitorState:
 
     @property
     def dropped(self) -> dict[str, int]:
-        """Samples dropped, by reason, most first."""
+        """Number of samples dropped, by reason, in decreasing order."""
         counts = {
             key.removeprefix(DROPPED): int(value)
             for key, value in self.values.items()
@@ -189,7 +189,7 @@ class MonitorState:
 
 
 class StatusListener:
-    """Hears a pipeline in the node's namespace.
+    """Receives the status of a pipeline in the node's namespace.
 
     Parameters
     ----------
@@ -204,12 +204,12 @@ class StatusListener:
 
     @property
     def publishers(self) -> int:
-        """How many pipelines publish their status here."""
+        """Number of pipelines that publish their status here."""
         return self._node.count_publishers(self._status.topic)
 
     @property
     def others(self) -> list[str]:
-        """Other namespaces with a status."""
+        """Other namespaces that have a status."""
         kind = 'diagnostic_msgs/msg/DiagnosticStatus'
         return sorted(
             name.removesuffix('/status')
@@ -221,7 +221,7 @@ class StatusListener:
         )
 
     def update(self) -> None:
-        """Take in what has come."""
+        """Take in the messages received."""
         now = time.monotonic()
         for message in self._status.take():
             self.state.take_status(message, now)
@@ -232,7 +232,7 @@ class StatusListener:
 
 
 class Monitor(StatusListener):
-    """Hears the estimates as well.
+    """Receives the estimates too.
 
     Parameters
     ----------
@@ -243,9 +243,9 @@ class Monitor(StatusListener):
         super().__init__(node)
         self.milestones: dict[str, Milestone] = {}
         self.estimates = 0
-        """Messages on inertia so far."""
+        """Number of messages received on `inertia`."""
         self.newest = 0
-        """Stamp of the newest of them [ns]."""
+        """Stamp of the newest message on `inertia` [ns]."""
         self._inertia = DrainedSubscription(node, InertiaStamped, 'inertia', LATCHED_QOS)
         self._covariance = DrainedSubscription(node, Float64MultiArray, 'covariance', LATCHED_QOS)
         self._values = np.full(len(PARAMETER_KEYS), np.nan)
@@ -269,7 +269,7 @@ class Monitor(StatusListener):
         return np.array([self.state.number(key) for key in keys])
 
     def update(self, elapsed: float = math.nan) -> None:
-        """Take in what has come by now [s]."""
+        """Take in the messages received by a time [s]."""
         for message in self._inertia.take():
             self.estimates += 1
             self.newest = stamp_of(message)
@@ -289,6 +289,6 @@ class Monitor(StatusListener):
             values = estimate.values[columns]
             if not estimate.identified[columns].all():
                 self.milestones.pop(stage, None)
-            # The status may have overtaken the inertia.
+            # The status may have arrived before the inertia.
             elif stage not in self.milestones and np.isfinite(values).all():
                 self.milestones[stage] = Milestone(elapsed, values, estimate.std[columns])

@@ -1,8 +1,8 @@
-"""Sends a path to a trajectory controller in segments that end at rest, and watches the arm.
+"""Send a path to a trajectory controller in segments that end at rest, and monitor the arm.
 
-Each segment follows the path on from where the arm is by then, and brakes to rest on it unless the
-next one, sent long before, replaces that end. So what comes late or never leaves the arm at rest,
-and segments agree wherever they overlap: it does not matter when exactly one arrives.
+Each segment continues the path from the arm's present point and brakes to rest on it. The next
+segment, sent long before, normally replaces that end. A late or missing segment therefore leaves
+the arm at rest. Segments agree wherever they overlap, so the exact time of arrival is irrelevant.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from load_identification.nodes.transport.subscriptions import INPUT_QOS, Drained
 from load_identification.typing_aliases import FloatArray
 
 SEGMENT = 2.0
-"""Of the longest segment, its end included: an arm left alone is at rest by then [s]."""
+"""Duration of the longest segment, braking included; without a new one the arm then rests [s]."""
 
 STEP = 0.5
-"""Between two segments; the rest of a segment is for what comes late [s]."""
+"""Time between two segments; the remainder of a segment is a margin for delays [s]."""
 
 APPROACH, LEAD = 0.2, 0.1
-"""From the first message to the first motion, and from that to stop to the braking [s]."""
+"""Times from the first message to the first motion, and from a stop to the braking [s]."""
 
 PERIOD = 0.01
-"""Between two looks at the arm [s]."""
+"""Time between two checks of the arm [s]."""
 
 STALE = 0.5
-"""Joint states and wrenches come at least so often [s]."""
+"""Longest allowed time between joint states, and between wrenches [s]."""
 
 START, TRACKING = np.deg2rad(1.0), np.deg2rad(2.0)
-"""The arm is so near to where a path begins, and to where it was within `LAG` [rad, m]."""
+"""Largest error at the start of a path, and to the path within the last `LAG` [rad, m]."""
 
 LAG = 0.25
-"""By so much a controller may be behind [s]."""
+"""Largest lag of a controller [s]."""
 
 HOLD = 2.0
-"""Time to stop an arm that is not on its path, over that of braking on it [-]."""
+"""Time to stop an arm that is off its path, as a multiple of the braking time on it [-]."""
 
 SETTLING = 2.0
-"""Given to an arm to come to rest where it is told to [s]."""
+"""Time allowed to the arm to settle at its commanded position [s]."""
 
 
 class StoppedError(LoadIdentificationError):
-    """The motion was stopped, or not begun; the text says why."""
+    """The motion was stopped or not begun; the text says why."""
 
 
 class _Heard(NamedTuple):
@@ -66,9 +66,9 @@ class _Heard(NamedTuple):
     position : float
         [rad, m].
     stamp, when : int
-        When it was so, and came, each on its own clock [ns].
+        Stamp and time of arrival, each on its own clock [ns].
     ahead : int
-        By which its stamps are ahead of this host's clock at most [ns].
+        Largest lead of its stamps over this host's clock [ns].
     """
 
     position: float
@@ -78,12 +78,12 @@ class _Heard(NamedTuple):
 
 
 class ArmListener:
-    """Hears joint states and wrenches, and keeps the newest.
+    """Receives joint states and wrenches, and keeps the newest.
 
     Attributes
     ----------
     wrench_frame : str
-        Of the newest wrench; empty before there is one.
+        Frame of the newest wrench; empty before the first.
     """
 
     def __init__(self, node: Node) -> None:
@@ -94,7 +94,7 @@ class ArmListener:
         self._wrench = 0, -np.inf
 
     def update(self) -> None:
-        """Take in what has come; what is not newer, or no number, does not count."""
+        """Take in new messages; ignore positions and wrenches that are not newer or not finite."""
         for message in self._joints.take():
             now, stamp = time.monotonic_ns(), stamp_of(message)
             for name, position in zip(message.name, message.position, strict=False):
@@ -108,18 +108,18 @@ class ArmListener:
                 self._wrench = stamp_of(message), time.monotonic()
 
     def now(self, joints: Sequence[str]) -> int:
-        """Return the time on the clock of these joints, whatever that of others is [ns]."""
+        """Return the time on the clock of these joints, independent of other clocks [ns]."""
         return time.monotonic_ns() + max(self._newest[name].ahead for name in joints)
 
     def position(self, joints: Sequence[str]) -> tuple[FloatArray, int] | None:
-        """Return positions (J,) [rad, m] and the oldest one's stamp [ns]; None before all are."""
+        """Return positions (J,) [rad, m] and the oldest stamp [ns]; None if a joint is missing."""
         if not set(joints) <= self._newest.keys():
             return None
         found = [self._newest[name] for name in joints]
         return np.array([each.position for each in found]), min(each.stamp for each in found)
 
     def stale(self, joints: Sequence[str]) -> str:
-        """Return in words what does not come any more; empty while all does."""
+        """Return in words which input is missing or late; empty: none."""
         heard = {
             'wrenches': self._wrench[1],
             **{f'positions of {name}': self._newest[name].when / NS for name in joints},
@@ -128,7 +128,7 @@ class ArmListener:
         age = time.monotonic() - heard[what]
         if age > STALE:
             return f'no {what} for {age:.1f} s'
-        # Where stamps lag, a segment begins at another time than is thought here.
+        # If stamps lag, a segment begins at another time than assumed here.
         ahead = {name: self._newest[name].stamp - self._newest[name].when for name in joints}
         last = min(joints, key=lambda name: ahead[name])
         late = (max(self._newest[name].ahead for name in joints) - ahead[last]) / NS
@@ -141,12 +141,12 @@ class ArmListener:
 
 
 def amount(robot: Robot, joint: int, way: float) -> str:
-    """Return in words how far a joint turns [rad] or slides [m]."""
+    """Return in words the angle [rad] or distance [m] of a joint."""
     return f'{1e3 * way:.0f} mm' if robot.prismatic[joint] else f'{np.rad2deg(way):.1f}°'
 
 
 class PathFollower:
-    """Has an arm follow paths from rest to rest.
+    """Make an arm follow paths from rest to rest.
 
     Parameters
     ----------
@@ -154,13 +154,13 @@ class PathFollower:
     sender : Sender
     robot : Robot
     brake : float
-        Time in which it is stopped, within the limits [s].
+        Duration of a stop within the limits [s].
     """
 
     def __init__(self, arm: ArmListener, sender: Sender, robot: Robot, brake: float) -> None:
         self._arm, self._sender, self._robot, self._brake = arm, sender, robot, brake
         self._joints = robot.joints
-        # Their positions are compared but for whole turns.
+        # Positions of endless joints are compared modulo whole turns.
         self._endless = np.isinf(robot.position_limits).any(axis=0) & ~robot.prismatic
 
     def follow(
@@ -170,23 +170,23 @@ class PathFollower:
         wrong: Callable[[], str],
         shown: Callable[[float], None],
     ) -> FloatArray:
-        """Move along a path until its end or until all is done; return where the arm rests (J,).
+        """Follow a path until its end or until finished; return the position at rest (J,).
 
         Parameters
         ----------
         path : Piece
             From rest to rest.
-        finished : callable
+        Polled; returns whether the arm may stop.
             Asked again and again whether the arm may stop.
-        wrong : callable
+        Polled; returns why the arm must stop; empty: it need not.
             Asked again and again why the arm has to; empty where it need not.
         shown : callable
-            Told how long the path has been followed [s].
+            Called with the time along the path [s].
 
         Raises
         ------
         StoppedError
-            Where the arm has been brought to rest; or does not stand where the path begins.
+            After the arm was brought to rest, or if it is not at the start of the path.
         """
         self._arm.update()
         if reason := self._arm.stale(self._joints):
@@ -201,7 +201,7 @@ class PathFollower:
             elapsed = (self._arm.now(self._joints) - begin) / NS
             shown(min(max(elapsed, 0.0), path.duration))
             if reason := self._sender.ended():
-                # The controller holds the arm: what is sent now would move it on.
+                # The controller holds the arm; a new command would move it on.
                 raise StoppedError(reason)
             reason = wrong() or self._arm.stale(self._joints) or self._sender.refused()
             if not reason and (astray := self._astray(path, begin)):
@@ -229,7 +229,7 @@ class PathFollower:
         self._sender.send(trajectory_message(self._joints, stretch, stamp))
 
     def _stop(self, path: Piece, begin: int, elapsed: float, until: float) -> float:
-        """Brake, wait until that is over, and return at what time of the path the arm rests."""
+        """Brake, wait until the arm rests, and return the time along the path at rest [s]."""
         start = max(elapsed, 0.0)
         stretch = Stretch(path, start, min(LEAD, max(until - start, 0.0)), self._brake)
         if start + LEAD < until:
@@ -243,7 +243,7 @@ class PathFollower:
         return min(stretch.end, path.duration)
 
     def _hold(self) -> None:
-        """Have an arm that is not on its path stop where it stands, and press on no further."""
+        """Stop an arm that is off its path where it is, so that it does not push any further."""
         found = self._arm.position(self._joints)
         assert found is not None
         duration = HOLD * self._brake
@@ -254,7 +254,7 @@ class PathFollower:
             time.sleep(PERIOD)
 
     def _at_rest(self, path: Piece, rest: float) -> FloatArray:
-        """Wait until the arm stands where it should; return where that is."""
+        """Wait until the arm has reached its commanded position; return that position (J,)."""
         end = time.monotonic() + SETTLING
         while reason := self._elsewhere(path, rest):
             if time.monotonic() > end:
@@ -264,12 +264,12 @@ class PathFollower:
         return np.asarray(path.sample(np.array([rest])).position[0])
 
     def _elsewhere(self, path: Piece, at: float) -> str:
-        """Return in words that the arm is not where the path is at a time [s]."""
+        """Return in words that the arm is not at the path's point of a time [s]; empty: it is."""
         (off,) = self._off(path, np.array([at]))
         return self._beyond(off, START, 'from where the plan has it')
 
     def _astray(self, path: Piece, begin: int) -> str:
-        """Return in words that the arm is not where the path was of late."""
+        """Return in words that the arm was off the path for the last `LAG`; empty: it was not."""
         found = self._arm.position(self._joints)
         assert found is not None
         lags = np.linspace(0.0, LAG, 26)
@@ -279,7 +279,7 @@ class PathFollower:
         return reason and f'{reason}: does the controller follow?'
 
     def _beyond(self, off: FloatArray, allowed: float, where: str) -> str:
-        """Return in words which joint is farther off (J,) than is allowed; empty for none."""
+        """Return in words which joint exceeds the allowed error (J,); empty: none."""
         joint = int(np.argmax(off))
         if off[joint] <= allowed:
             return ''
@@ -287,7 +287,7 @@ class PathFollower:
         return f'{self._joints[joint]} is {there} {where}, {most} are allowed'
 
     def _off(self, path: Piece, times: FloatArray) -> FloatArray:
-        """Return by how much the arm is away from a path at times (n,), (n, J) [rad, m]."""
+        """Return the arm's distance from a path at times (n,) [s], (n, J) [rad, m]."""
         found = self._arm.position(self._joints)
         assert found is not None
         off = found[0] - path.sample(times).position

@@ -1,4 +1,4 @@
-"""What a task planner asks of the pipeline: services and parameters as calls with values."""
+"""Call the pipeline's services and set its parameters from a task planner, with values."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from load_identification.nodes.client.answers import (
 from load_identification.nodes.client.link import Link
 
 TIMEOUT = 10.0
-"""A service that has not answered by then will not: it answers within 4.5 s by itself [s]."""
+"""Longest wait for a response; a service responds within 4.5 s by itself [s]."""
 
 
 class LoadIdentification:
-    """Calls of a running pipeline, which wait for the answer or return what will have it.
+    """Call a running pipeline, blocking or asynchronously.
 
-    Each call waits and returns a value; the same with `_async` at its end returns a `Pending` at
-    once. What is refused, or does not answer, is an exception; a mismatch is none.
+    Each call blocks and returns a value. The same name with `_async` returns a `Pending` at once.
+    A refusal or a missing response raises an exception; a mismatch does not.
 
     Parameters
     ----------
     node : Node
-        The caller's; it may be spun by anybody, or not at all.
+        Node of the caller; it may be spun by any thread, or not at all.
     namespace : str
-        Of the pipeline, relative to that of the node unless it begins with /.
+        Namespace of the pipeline, relative to that of the node unless it begins with /.
     timeout : float
-        For a service to be there and answer [s].
+        Longest wait for a service to exist and respond [s].
     """
 
     def __init__(self, node: Node, namespace: str = NAMESPACE, timeout: float = TIMEOUT) -> None:
         self._link, self._timeout = Link(node, namespace, timeout), timeout
 
     def close(self) -> None:
-        """Ask and listen no more; done by itself at the end of the program."""
+        """Shut the connection down; the end of the program does so automatically."""
         self._link.close()
 
     def __enter__(self) -> LoadIdentification:
@@ -61,7 +61,7 @@ class LoadIdentification:
         """Close it."""
         self.close()
 
-    # What is asked
+    # Blocking calls
 
     def check_mass(
         self,
@@ -70,23 +70,23 @@ class LoadIdentification:
         center_of_mass: Sequence[float] | None = None,
         center_of_mass_tolerance: float | None = None,
     ) -> MassCheck:
-        """Weigh what is held, at rest, and compare it with what is expected.
+        """Weigh the payload at rest and compare it with the expected one.
 
         Parameters
         ----------
         expected, tolerance : float, optional
-            Mass [kg]. Whatever is given stays set; what is left out is as it was set before.
+            Mass [kg]. Given values stay set; those left out keep their previous setting.
         center_of_mass : sequence of 3 floats, optional
             In the sensor frame [m].
         center_of_mass_tolerance : float, optional
-            [m]; 0: it is not compared.
+            [m]; 0: the centre of mass is not compared.
 
         Raises
         ------
         RefusedError
-            While the arm moves, or samples do not come.
+            While the arm moves, or no samples arrive.
         ParameterError
-            If an expectation cannot be used.
+            If an expectation is invalid.
         NotAnsweredError
         """
         given = {
@@ -102,7 +102,7 @@ class LoadIdentification:
         return MassCheck.read(answer)
 
     def calibrate_offset(self) -> Calibration:
-        """Measure the offset of the sensor, at rest, with nothing but the tool on it.
+        """Measure the offset of the sensor, at rest, with no load but the tool.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class LoadIdentification:
         return Calibration.read(self._done('calibrate_offset'))
 
     def save_tool(self) -> Body:
-        """Make what hangs on the sensor now the tool.
+        """Make the present load the tool.
 
         Raises
         ------
@@ -122,23 +122,23 @@ class LoadIdentification:
         return Body.read(self._done('save_tool'))
 
     def clear_tool(self) -> None:
-        """Have no tool any more; errors as of `save_tool`."""
+        """Remove the tool; raises as `save_tool`."""
         self._done('clear_tool')
 
     def reset(self) -> None:
-        """Have the payload forgotten, tool and offset kept; errors as of `save_tool`."""
+        """Discard the payload estimate, keep tool and offset; raises as `save_tool`."""
         self._done('reset')
 
     def apply_payload(self) -> Answer:
-        """Have the payload handed to the robot's driver; errors as of `save_tool`."""
+        """Pass the payload to the robot's driver; raises as `save_tool`."""
         return self._done('apply_payload')
 
     def clear_payload(self) -> Answer:
-        """Have the robot's driver told that nothing is held; errors as of `save_tool`."""
+        """Tell the robot's driver that there is no payload; raises as `save_tool`."""
         return self._done('clear_payload')
 
     def call(self, service: str) -> Answer:
-        """Call any service of the pipeline; a refusal is an answer too.
+        """Call any service of the pipeline; a refusal is returned as a response.
 
         Raises
         ------
@@ -148,7 +148,7 @@ class LoadIdentification:
         return Answer.read(service, response.success, response.message)
 
     def payload(self) -> Body:
-        """Return what is known of the payload by now.
+        """Return the present estimate of the payload.
 
         Raises
         ------
@@ -160,18 +160,18 @@ class LoadIdentification:
     def wait_identified(
         self, need: Collection[str] = ('mass', 'com'), timeout: float = 60.0
     ) -> Body:
-        """Wait until the payload is identified, which takes motion.
+        """Wait until the payload is identified, which requires motion.
 
         Parameters
         ----------
         need : collection of str
-            Of `mass`, `com` and `inertia`.
+            Subset of `mass`, `com` and `inertia`.
         timeout : float
-            [s].
+            Longest wait [s].
 
         Raises
         ------
-        NotIdentifiedError
+        If it is not identified by then, or the wrench's sign is reversed.
             Where it is not by then, or the wrench's sign is reversed.
         NotAnsweredError
             If there is no pipeline.
@@ -190,7 +190,7 @@ class LoadIdentification:
             raise NotIdentifiedError(f'{missing} not identified: {body.reason}')
         return body
 
-    # The same, at once
+    # The same calls, asynchronously
 
     def check_mass_async(self, *args: Any, **expectation: Any) -> Pending[MassCheck]:
         """Begin `check_mass`."""
@@ -230,7 +230,7 @@ class LoadIdentification:
         """Begin `wait_identified`."""
         return begun(lambda: self.wait_identified(need, timeout))
 
-    # How
+    # Implementation
 
     def _done(self, service: str) -> Answer:
         answer = self.call(service)

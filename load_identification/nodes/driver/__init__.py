@@ -1,1 +1,1 @@
-"""The payload handed to the robot's driver: the services, and the client of the driver's own."""
+"""Pass the payload to the robot's driver: services, and the client of the driver's own service."""

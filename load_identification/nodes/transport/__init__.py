@@ -1,1 +1,1 @@
-"""Samples between rclpy and arrays."""
+"""Convert samples between rclpy and arrays."""

@@ -1,4 +1,4 @@
-"""The robot description, and tf2 where it is installed: sensor frame and the payload's frame."""
+"""Read robot description and sensor frame, and send the payload's frame (the last two by tf2)."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ except ImportError:  # not on the package index
 PAYLOAD = 'payload'
 
 LOOK_PERIOD = 0.1
-"""How often a frame that is waited for is looked for [s]."""
+"""Time between two searches for a missing frame [s]."""
 
 
 def installed() -> bool:
-    """Tell whether tf2_ros can be imported."""
+    """Return whether tf2_ros can be imported."""
     return tf2_ros is not None
 
 
 class PayloadFrame:
-    """Sends the frame of the payload on /tf: centre of mass, principal axes.
+    """Send the frame of the payload on /tf: centre of mass, principal axes.
 
-    It is called `payload`; of a node in /left/load_identification, `left/payload`, so that two
-    arms do not send the same frame.
+    Its name is `payload`. For a node in /left/load_identification it is `left/payload`, so that
+    two arms send different frames.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class PayloadFrame:
             above.pop()
         self._broadcaster = tf2_ros.TransformBroadcaster(node) if installed() else None
         self.installed = installed()
-        """Whether it can be sent at all."""
+        """Whether the frame can be sent at all."""
         self._message = TransformStamped(child_frame_id='/'.join([*above, PAYLOAD]))
         if self._broadcaster is None:
             node.get_logger().info('tf2_ros is not installed: no frame payload on /tf')
@@ -69,7 +69,7 @@ class PayloadFrame:
         Parameters
         ----------
         stamp : int
-            Of the estimate [ns].
+            Stamp of the estimate [ns].
         frame : str
             Sensor frame S.
         center : (3,) array
@@ -87,10 +87,10 @@ class PayloadFrame:
 
 
 class StaticFrames:
-    """Hangs a sensor frame that a description lacks on one of its links, by /tf_static.
+    """Attach a sensor frame missing from a description to one of its links, by /tf_static.
 
-    Where it is said later to hang elsewhere, it does. Nothing is read from /tf, for what moves
-    holds no sensor.
+    A later message that attaches it elsewhere takes effect. /tf is not read, because a frame that
+    moves carries no sensor.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class StaticFrames:
 
     def __init__(self, node: Node) -> None:
         self.missing = ''
-        """In words, the frame that is not to be found so far; empty when none is looked for."""
+        """The frame not found so far, in words; empty: none is searched for."""
         self._due = 0.0
         self._found = ('', '', '')
         if installed():
@@ -109,9 +109,9 @@ class StaticFrames:
     def extended(self, description: str, frame: str) -> str | None:
         """Return a description with a frame as a further link.
 
-        None where it cannot be so far, or there is nothing new since the last time.
+        None if this is not possible yet, or nothing is new since the last call.
 
-        All links that the frame hangs on are fixed to one another, so any of them will do.
+        All links that the frame is attached to are fixed to one another, so any of them serves.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class StaticFrames:
         return None
 
     def _heard(self) -> bool:
-        """Take in what has come on /tf_static; tell whether anything has."""
+        """Take in waiting messages of /tf_static; return whether there were any."""
         messages = self._topic.take() if installed() else ()
         for message in messages:
             for transform in message.transforms:
@@ -159,24 +159,24 @@ class StaticFrames:
 
 
 class Describable(Protocol):
-    """What wants a robot description."""
+    """A user of the robot description."""
 
     @property
     def waiting_for(self) -> str:
-        """What it lacks; empty when nothing."""
+        """What it lacks, in words; empty: nothing."""
 
     @property
     def refused_frame(self) -> str | None:
-        """Frame of the wrench for which the description cannot be used."""
+        """Frame of the wrench for which the description cannot be used; None: there is none."""
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
-        """Use a description; raises LoadIdentificationError where it cannot be used."""
+        """Set the description; raises LoadIdentificationError if it cannot be used."""
 
 
 class DescriptionReader:
-    """Gives somebody the robot description: that of the parameter, or what comes on the topic.
+    """Pass the robot description to its user, from the parameter or else from the topic.
 
-    A sensor frame that is not in it is hung on one of its links by /tf_static.
+    A sensor frame missing from it is attached to one of its links by /tf_static.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class DescriptionReader:
 
     @property
     def waiting_for(self) -> str:
-        """What keeps samples from being used; empty when nothing does."""
+        """Reason why samples cannot be used, in words; empty: none."""
         waiting_for = self._bad or self._user.waiting_for
         if waiting_for and self._frames.missing:
             waiting_for += f'; or for {self._frames.missing}'
@@ -240,7 +240,7 @@ class DescriptionReader:
             self._node.get_logger().info(f'using the robot description from {topic}')
 
     def look_for_frame(self) -> None:
-        """Take the sensor frame from /tf_static, where the description does not have it."""
+        """Search /tf_static for a sensor frame that the description lacks."""
         frame = self._lacking or self._user.refused_frame or self._hung
         if not frame:
             return

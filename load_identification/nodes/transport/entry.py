@@ -1,4 +1,4 @@
-"""Where the executables of the nodes begin: signals, help, then what takes long."""
+"""Start the nodes' executables: signals and help first, then the slow imports."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ END_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def _run(program: str, kind: str) -> int:
-    """Run what a program's module, above this one, has under a name; return the exit status.
+    """Run the named callable of a program's module in nodes/; return the exit status.
 
-    Importing rclpy and Pinocchio takes half a second and more. There is nothing to clean up yet,
-    so a signal ends the process at once; `runtime.run` puts its own handlers in the place of
-    these.
+    Importing rclpy and Pinocchio takes half a second and more. Nothing needs cleaning up yet, so
+    a signal ends the process at once. `runtime.run` replaces these handlers by its own.
     """
     for number in END_SIGNALS:
         signal.signal(number, lambda *_: os._exit(0))
@@ -28,7 +27,7 @@ def _run(program: str, kind: str) -> int:
         print(f'load_identification {__version__}')
         return 0
     if '--help' in own or '-h' in own:
-        # NumPy comes with it, and a signal is to find the handlers above.
+        # It imports NumPy; the signal handlers above must be in place before.
         from load_identification.interface.node_table import describe
 
         print(describe(program))

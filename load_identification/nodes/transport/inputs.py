@@ -1,4 +1,4 @@
-"""The inputs /joint_states and /wrench, drained and read a batch at a time."""
+"""Drain and decode the inputs /joint_states and /wrench, one batch at a time."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from load_identification.nodes.transport.subscriptions import (
 )
 
 SILENCE = 0.7
-"""An input from which nothing has come for so long is reported [s]."""
+"""Time without a message after which an input is reported [s]."""
 
 J = TypeVar('J', bound=JointBatch)
 
 
 class _Input:
-    """A topic, when it was heard last, and what has been on it lately: joints, or frames."""
+    """A topic, its last reception, and the joints or frames received lately."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class _Input:
         self.topic = self._subscription.topic
         """Full name of the topic."""
         self.received = 0
-        """How many messages have come."""
+        """Number of messages received."""
         self._heard = -1.0
         self._lately: dict[str, float] = {}
 
@@ -53,13 +53,13 @@ class _Input:
         return messages
 
     def _note(self, names: Iterable[str]) -> None:
-        """Take note of what is heard now."""
+        """Record the joints or frames received now."""
         now = time.monotonic()
         lately = {k: v for k, v in self._lately.items() if now - v < SILENCE}
         self._lately = lately | dict.fromkeys(names, now)
 
     def silence(self) -> str:
-        """Return since when nothing has come, or why; empty while something does."""
+        """Return since when nothing has arrived, and why; empty: something arrives."""
         if self._heard < 0:
             why = unheard(self._node, self.topic, self._type)
             return f'nothing on {self.topic}' + (f': {why}' if why else '')
@@ -75,16 +75,16 @@ class _Input:
 
 
 class JointInput(_Input):
-    """Drains /joint_states.
+    """Drain /joint_states.
 
-    Joints that two publishers send at once are left out: which is right nobody knows, and between
-    the two lies another motion.
+    Joints that two publishers send at once are dropped: which one is right is unknown, and the
+    mixture of both is another motion.
 
     Parameters
     ----------
     node : Node
     dropped : collections.Counter
-        Where messages that cannot be used are counted, by reason.
+        Counts messages that cannot be used, by reason.
     """
 
     def __init__(self, node: Node, dropped: Counter[str]) -> None:
@@ -93,11 +93,11 @@ class JointInput(_Input):
         super().__init__(node, JointState, '/joint_states', self._reader.label)
 
     def read(self) -> Iterator[JointBatch]:
-        """Return the joint states that wait."""
+        """Return the waiting joint states."""
         return self._of_one_robot(self._reader.read(self._take()))
 
     def read_efforts(self) -> Iterator[EffortBatch]:
-        """Return the joint states that wait, with their efforts."""
+        """Return the waiting joint states with their efforts."""
         return self._of_one_robot(self._reader.read_efforts(self._take()))
 
     def _of_one_robot(self, states: Iterator[J]) -> Iterator[J]:
@@ -112,11 +112,11 @@ class JointInput(_Input):
                 yield batch
 
     def problem(self) -> str:
-        """Return since when the topic is silent, or that all of it has two publishers."""
+        """Return since when the topic is silent, or that all joints have two publishers."""
         return self.silence() or (self._two_publishers('all', 'robot') if self._all_mixed else '')
 
     def warning(self) -> str:
-        """Return which joints, not all, have two publishers; empty when none has."""
+        """Return which joints, if not all, have two publishers; empty: none."""
         mixed = ', '.join(sorted(self._subscription.mixed))
         return self._two_publishers(mixed, 'robot') if mixed and not self._all_mixed else ''
 
@@ -127,18 +127,18 @@ class JointInput(_Input):
 
 
 class WrenchInput(_Input):
-    """Drains /wrench.
+    """Drain /wrench.
 
-    Nothing is read while two publishers send in one frame: which is right nobody knows, and
-    between the two lies another load. Whoever reads tells frames apart.
+    Nothing is read while two publishers send in one frame: which one is right is unknown, and the
+    mixture of both is another load. The reader of the wrenches distinguishes frames.
 
     Parameters
     ----------
     node : Node
     frame : str
-        Of the wrenches; empty: the one that they name.
+        Frame of the wrenches; empty: the one in the messages.
     dropped : collections.Counter
-        Where messages that cannot be used are counted, by reason.
+        Counts messages that cannot be used, by reason.
     """
 
     def __init__(self, node: Node, frame: str, dropped: Counter[str]) -> None:
@@ -148,7 +148,7 @@ class WrenchInput(_Input):
         self._mixed = False
 
     def read(self) -> Iterator[WrenchBatch]:
-        """Return the wrenches that wait."""
+        """Return the waiting wrenches."""
         return self._of_one_sensor(self._reader.read(self._take()))
 
     def _of_one_sensor(self, wrenches: Iterator[WrenchBatch]) -> Iterator[WrenchBatch]:
@@ -161,7 +161,7 @@ class WrenchInput(_Input):
                 yield batch
 
     def problem(self) -> str:
-        """Return since when the topic is silent, or that it has two publishers."""
+        """Return since when the topic is silent, or that it has two publishers; empty: neither."""
         return self.silence() or (self._two_publishers('all', 'sensor') if self._mixed else '')
 
 
@@ -172,7 +172,7 @@ class RawInputs:
     ----------
     node : Node
     frame : str
-        Of the wrenches; empty: the one that they name.
+        Frame of the wrenches; empty: the one in the messages.
     """
 
     def __init__(self, node: Node, frame: str) -> None:
@@ -181,10 +181,10 @@ class RawInputs:
         self.wrenches = WrenchInput(node, frame, self.dropped)
 
     def read(self) -> tuple[Iterator[JointBatch], Iterator[WrenchBatch]]:
-        """Return the joint states and wrenches that wait."""
+        """Return the waiting joint states and wrenches."""
         return self.joint_states.read(), self.wrenches.read()
 
     def problem(self) -> str:
-        """Return which input is silent, or has two publishers; empty when neither is so."""
+        """Return which input is silent or has two publishers; empty: none."""
         silent = filter(None, (self.joint_states.silence(), self.wrenches.silence()))
         return ', '.join(silent) or self.wrenches.problem() or self.joint_states.problem()

@@ -1,4 +1,4 @@
-"""Reads `filtered/kinematics`, and refuses what is none of the robot that moves."""
+"""Read `filtered/kinematics`, and reject samples that do not belong to the moving robot."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from load_identification.typing_aliases import FloatArray
 
 ALONE = 'all of filtered/* dropped: nothing usable of their stamps on {}: {}'
 MOST_ALONE = 25
-"""So many samples in a row may wait for their kinematics before that is said."""
+"""Consecutive samples that may wait for their kinematics before it is reported."""
 
 SOURCE = 'does its source fit?'
 LAYOUT = '{} joints there, {} before: does its source fit?'
 GRAVITY = 'gravity there contradicts filtered/accel or what it was before: does its source fit?'
 
 SAME = 0.02
-"""Products of gravity and its derivatives change by less than this share of its square [-]."""
+"""Largest change of the products of gravity and its derivatives, as a share of its square [-]."""
 
 SLOW = 0.5
-"""A robot is believed first where it accelerates less than this share of gravity [-]."""
+"""Largest acceleration at which a new robot is accepted, as a share of gravity [-]."""
 
 PATIENCE = 3 * NS
-"""Another robot than before is refused for so long: then it is another [ns]."""
+"""Time for which another robot is rejected before it is accepted [ns]."""
 
 
 class KinematicsReader:
-    """Reads what a filter node knows of each filtered sample by the joints of the robot.
+    """Read the filter node's kinematics of each filtered sample.
 
-    A robot has its number of joints, and gravity in its root frame, once for all; how the sensor
-    is turned changes no product of gravity and its derivatives by tilts of that frame.
+    A robot has a constant number of joints and constant gravity in its root frame. The products of
+    gravity and its derivatives by tilts of that frame are independent of the sensor's orientation.
 
     Parameters
     ----------
     node : Node
     dropped : collections.Counter
-        Where messages that cannot be used are counted, by reason.
+        Counts messages that cannot be used, by reason.
     """
 
     def __init__(self, node: Node, dropped: Counter[str]) -> None:
@@ -58,20 +58,20 @@ class KinematicsReader:
 
     @property
     def connected(self) -> bool:
-        """Whether anybody publishes them."""
+        """Whether the topic has a publisher."""
         return self._topic.connected
 
     @property
     def problem(self) -> str:
-        """Why samples have no kinematics that can be used, in words; empty where they have."""
+        """Why samples lack usable kinematics, in words; empty: they have them."""
         return ALONE.format(self._topic.topic, self._why) if self._alone > MOST_ALONE else ''
 
     def read(self) -> Iterator[tuple[int, Kinematics]]:
-        """Yield stamps [ns] and kinematics of what has come."""
+        """Yield stamps [ns] and kinematics of the waiting messages."""
         return read_kinematics(self._topic.take(), self._dropped, BEYOND_ALL_SENSE)
 
     def note(self, waiting: int, used: int) -> None:
-        """Take note of how many samples have come, and how many have found what can be used."""
+        """Take in the numbers of waiting samples and of those with usable kinematics."""
         before = self.problem
         self._alone = 0 if used or not self.connected else self._alone + waiting
         if not self._alone:
@@ -80,12 +80,12 @@ class KinematicsReader:
             self._logger.warning(self.problem)
 
     def fitting(self, batch: FilteredBatch) -> FilteredBatch:
-        """Return those samples whose kinematics are of the robot seen in their frame before.
+        """Return the samples whose kinematics are those of the robot last accepted in their frame.
 
         Parameters
         ----------
         batch : FilteredBatch
-            With kinematics.
+            Samples with kinematics.
         """
         vectors = np.concatenate([batch.gravity[:, :, None], batch.gravity_by_tilt], axis=2)
         pull = np.linalg.norm(batch.gravity, axis=1)
@@ -98,13 +98,13 @@ class KinematicsReader:
     def _fits(
         self, frame: str, joints: int, stamp: int, products: FloatArray, falls: bool
     ) -> bool:
-        """Tell whether a sample is of the robot seen before, or of one that may be believed."""
+        """Return whether a sample is of the accepted robot, or of a new one that is acceptable."""
         before = self._products if frame == self._frame else None
         same = before is not None and np.abs(products - before).max() <= SAME * before.max()
         if same and joints == self._joints:
             self._since = None
             return True
-        # By stamps that jump back it begins anew.
+        # Stamps that jump back restart the time.
         self._since = stamp if self._since is None else min(self._since, stamp)
         if falls and (before is None or stamp - self._since > PATIENCE):
             self._frame, self._joints, self._products = frame, joints, products
@@ -120,12 +120,12 @@ class KinematicsReader:
 
 
 def _products(vectors: FloatArray) -> FloatArray:
-    """Return what no turn of three vectors changes: products, and their volume's side, (n, 10).
+    """Return rotational invariants of three vectors: products, and signed volume, (n, 10).
 
     Parameters
     ----------
     vectors : (n, 3, 3) array
-        In columns.
+        Vectors in columns.
     """
     products = (np.swapaxes(vectors, 1, 2) @ vectors).reshape(-1, 9)
     volume = np.linalg.det(vectors)

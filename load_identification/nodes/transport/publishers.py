@@ -1,4 +1,4 @@
-"""Publishes batches of messages as bytes: making an object of each costs ten times as much."""
+"""Publish batches of messages as bytes; an object for each message costs ten times as much."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from load_identification.nodes.transport.subscriptions import LATCHED_QOS, STREA
 from load_identification.typing_aliases import FloatArray, IntArray
 
 FILTERED = dict(zip(node_table.FILTERED, (WrenchStamped, TwistStamped, AccelStamped), strict=True))
-"""The topics of a filtered batch, with their types."""
+"""Topics of a filtered batch, with their types."""
 
 
 def wanted(publisher: Any) -> bool:
-    """Tell whether anybody listens."""
+    """Return whether a publisher has a subscriber."""
     return bool(publisher.get_subscription_count())
 
 
 class BatchPublisher:
-    """Publishes messages that differ in nothing but stamp and numbers.
+    """Publish messages that differ only in stamp and numbers.
 
-    One of them is serialized by rclpy; its bytes are repeated for the batch, and NumPy writes
-    stamps and numbers where the layout says they stand.
+    rclpy serializes one of them. Its bytes are repeated for the batch, and NumPy writes stamps and
+    numbers at the positions given by the layout.
 
     Parameters
     ----------
@@ -56,18 +56,18 @@ class BatchPublisher:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody listens."""
+        """Whether the topic has a subscriber."""
         return wanted(self._publisher)
 
     def _prepare(self, label: object, make: Callable[[], Any], layout_of: Any) -> None:
-        """Make the message that all of a batch are like, unless the last had the same label."""
+        """Prepare the template message of a batch, unless the last one had the same label."""
         if label == self._label:
             return
         message = make()
         raw = serialize_message(message)
         layout: Layout | None = layout_of(raw, message)
         if layout is not None and layout.end < len(raw):
-            # rclpy reserves more than an empty sequence takes.
+            # rclpy reserves more bytes than an empty sequence occupies.
             raw = raw[: layout.end]
             layout = layout_of(raw, message)
         if layout is None:
@@ -88,7 +88,7 @@ class BatchPublisher:
 
 
 class SixNumberPublisher(BatchPublisher):
-    """Publishes WrenchStamped, TwistStamped or AccelStamped: a header and six numbers."""
+    """Publish WrenchStamped, TwistStamped or AccelStamped: a header and six numbers."""
 
     def publish(self, frame: str, stamps: IntArray, values: FloatArray) -> None:
         """Publish a batch.
@@ -112,7 +112,7 @@ class SixNumberPublisher(BatchPublisher):
 
 
 class JointStatePublisher(BatchPublisher):
-    """Publishes sensor_msgs/JointState."""
+    """Publish sensor_msgs/JointState."""
 
     def __init__(self, node: Node, topic: str) -> None:
         super().__init__(node, JointState, topic)
@@ -123,11 +123,11 @@ class JointStatePublisher(BatchPublisher):
         Parameters
         ----------
         names : tuple of str
-            Of the J joints.
+            Names of the J joints.
         stamps : (n,) array
             [ns]
         **values : (n, J) arrays
-            By the name of the field.
+            Arrays by field name.
         """
 
         def make() -> JointState:
@@ -138,7 +138,7 @@ class JointStatePublisher(BatchPublisher):
 
 
 class KinematicsPublisher:
-    """Publishes what is known of filtered samples by the joints of the robot.
+    """Publish the kinematics of filtered samples.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class KinematicsPublisher:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody listens."""
+        """Whether the topic has a subscriber."""
         return wanted(self._publisher)
 
     def publish(self, batch: FilteredBatch) -> None:
@@ -165,22 +165,22 @@ class KinematicsPublisher:
 
 
 class FilteredPublisher:
-    """Publishes filtered batches while somebody listens.
+    """Publish filtered batches while there is a subscriber.
 
     Parameters
     ----------
     node : Node
     of_robot : bool
-        Whether they have all that belongs to a robot that is known.
+        Whether the batches have the kinematics of a known robot.
     """
 
     def __init__(self, node: Node, of_robot: bool = False) -> None:
-        # The first to be known to whoever reads: it is not known to come with each sample before.
+        # Created first, so that readers discover it no later than the topics of the samples.
         self._kinematics = [KinematicsPublisher(node)] if of_robot else []
         self._publishers = [SixNumberPublisher(node, k, topic) for topic, k in FILTERED.items()]
 
     def publish(self, batch: FilteredBatch) -> None:
-        """Publish a batch on those of the topics that have a listener."""
+        """Publish a batch on those topics that have a subscriber."""
         for each in self._kinematics:
             if each.wanted:
                 each.publish(batch)
@@ -195,13 +195,13 @@ class FilteredPublisher:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody listens to any of them."""
+        """Whether any of the topics has a subscriber."""
         known = any(publisher.wanted for publisher in self._kinematics)
         return known or any(publisher.wanted for publisher in self._publishers)
 
 
 class SynchronizedPublisher:
-    """Publishes synchronized batches while somebody listens."""
+    """Publish synchronized batches while there is a subscriber."""
 
     def __init__(self, node: Node) -> None:
         self._joints = JointStatePublisher(node, 'synchronized/joint_states')
@@ -209,11 +209,11 @@ class SynchronizedPublisher:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody listens to any of the two."""
+        """Whether either of the two topics has a subscriber."""
         return self._joints.wanted or self._wrenches.wanted
 
     def publish(self, batch: SynchronizedBatch) -> None:
-        """Publish a batch on those of the two topics that have a listener."""
+        """Publish a batch on those of the two topics that have a subscriber."""
         if self._joints.wanted:
             known = {'position': batch.position}
             if not np.isnan(batch.velocity).all():
@@ -227,29 +227,29 @@ JOINT_STATES, WRENCH, ROBOT_DESCRIPTION = '/joint_states', '/wrench', '/robot_de
 
 
 class InputPublisher:
-    """Publishes what the pipeline reads: description, joint states and wrenches.
+    """Publish the pipeline's input: description, joint states and wrenches.
 
     Parameters
     ----------
     node : Node
     names : tuple of str
-        Of the joints.
+        Names of the joints.
     frame : str
-        Of the wrench.
+        Frame of the wrench.
     """
 
     def __init__(self, node: Node, names: tuple[str, ...], frame: str) -> None:
         self._joints = node.create_publisher(JointState, JOINT_STATES, STREAM_QOS)
         self._wrenches = node.create_publisher(WrenchStamped, WRENCH, STREAM_QOS)
         self._description = node.create_publisher(String, ROBOT_DESCRIPTION, LATCHED_QOS)
-        # Filled again and again: making messages costs more than publishing them.
+        # Reused, because creating messages costs more than publishing them.
         self._joint_state = JointState(name=list(names))
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = frame
 
     @property
     def unheard(self) -> list[str]:
-        """The topics to which nobody has subscribed."""
+        """Topics without a subscriber."""
         publishers = (self._joints, self._wrenches, self._description)
         return [p.topic_name for p in publishers if not p.get_subscription_count()]
 
@@ -264,7 +264,7 @@ class InputPublisher:
         wrench: FloatArray,
         velocity: FloatArray | None = None,
     ) -> None:
-        """Publish a sample as of a stamp [ns]: positions, velocities if any (J,), wrench (6,)."""
+        """Publish a sample at a stamp [ns]: positions, velocities if any (J,), wrench (6,)."""
         set_stamp(self._joint_state.header, stamp)
         self._joint_state.position = position.tolist()
         self._joint_state.velocity = [] if velocity is None else velocity.tolist()

@@ -1,4 +1,4 @@
-"""Queues of messages and requests that are drained a batch at a time, past the executor."""
+"""Provide queues of messages and requests that are drained in batches, outside the executor."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from rclpy.serialization import deserialize_message
 from load_identification.interface.cdr import Decoder
 
 QUEUE = 2000
-"""Messages that may wait: two seconds of a 1 kHz topic."""
+"""Most waiting messages: two seconds of a 1 kHz topic."""
 
-# The last so many messages, reliable and volatile where nothing else is said.
+# Queues of this depth; reliable and volatile by default.
 INPUT_QOS = QoSProfile(depth=QUEUE, reliability=ReliabilityPolicy.BEST_EFFORT)
 STREAM_QOS = QoSProfile(depth=QUEUE)
 LATCHED_QOS = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 HISTORY_QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-"""Hears every message since the subscription, and the last ones of before of each publisher."""
+"""Delivers every message since the subscription, and each publisher's last ones before it."""
 
 
 def decoder(message_type: Any) -> Decoder:
-    """Return rclpy's decoder of a message type; it raises ValueError where bytes are none."""
+    """Return rclpy's decoder of a message type; it raises ValueError on invalid bytes."""
 
     def decode(raw: bytes) -> Any:
         try:
@@ -41,7 +41,7 @@ def decoder(message_type: Any) -> Decoder:
 
 
 def unheard(node: Node, topic: str, message_type: Any, latched: bool = False) -> str:
-    """Return in words which publisher of a topic cannot be heard, and why; empty: all can be.
+    """Return in words which publisher of a topic cannot be received, and why; empty: none.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def unheard(node: Node, topic: str, message_type: Any, latched: bool = False) ->
     topic : str
         Full name.
     message_type : type
-        Of what is subscribed to.
+        Type subscribed to.
     latched : bool
-        Whether messages of before the subscription are asked for.
+        Whether messages from before the subscription are requested.
     """
     kind = f'{message_type.__module__.split(".")[0]}/msg/{message_type.__name__}'
     for each in node.get_publishers_info_by_topic(topic):
@@ -64,22 +64,22 @@ def unheard(node: Node, topic: str, message_type: Any, latched: bool = False) ->
 
 
 LOOK_PERIOD = 0.5
-"""How often the publishers of a topic are looked at [s]."""
+"""Time between two checks of a topic's publishers [s]."""
 
 QUIET = 0.8
-"""A stream between the nodes that stops for so long is said to [s]: those who hear why have said
-it by then."""
+"""Silence of a stream between nodes after which it is reported [s]. Nodes that know the cause have
+reported it by then."""
 
 AT_ONCE, PAUSE, MOST_UNSENT = 8, 0.4, 64
-"""So many answers of a service are sent within so long [s], unless more wait: every client hears
-the answers to all, and its middleware keeps the last ten."""
+"""Responses of a service sent per period [s], unless more than the last number wait. Every client
+receives the responses to all, and its middleware keeps the last ten."""
 
 RESENT = 20.0
-"""An answer that cannot be sent is tried for so long since the request [s]."""
+"""Time since the request for which an undeliverable response is resent [s]."""
 
 
 class _NeverExecuted(CallbackGroup):
-    """Keeps an entity out of the executor's wait set, which is rebuilt per message."""
+    """Keep an entity out of the executor's wait set, which is rebuilt per message."""
 
     def can_execute(self, entity: Any) -> bool:
         return False
@@ -92,11 +92,12 @@ class _NeverExecuted(CallbackGroup):
 
 
 MIXED = 3, 1.0
-"""So many numbers that go back within so long [s] are of two publishers, not of one restarted."""
+"""Sequence numbers that go back, within a time [s], by which two publishers at once are inferred;
+one that has been restarted goes back only once."""
 
 
 MOST_SUBJECTS = 1000
-"""More things than these no robot's messages tell of."""
+"""Most subjects remembered; no robot's messages have more."""
 
 
 class DrainedSubscription:
@@ -109,7 +110,7 @@ class DrainedSubscription:
     topic : str
     qos : QoSProfile
     subjects : function of a message as it is taken, optional
-        Returns what it tells of: each is to come from one publisher. All of the topic by default.
+        Returns the message's subjects; each must come from one publisher. Default: one per topic.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class DrainedSubscription:
         self._subjects = subjects
         self._subscription = self._subscribed(message_type, topic, qos)
         self.topic: str = self._subscription.topic_name
-        """Its full name."""
+        """Full name of the topic."""
         self._number = 0
         self._numbers: dict[str, int] = {}
         self._backward: dict[str, deque[float]] = {}
@@ -136,7 +137,7 @@ class DrainedSubscription:
 
     @property
     def mixed(self) -> frozenset[str]:
-        """What several publishers send at once: each numbers its own messages, upwards."""
+        """Subjects sent by several publishers at once; each numbers its own messages, upwards."""
         if not self._backward:
             return frozenset()
         since = time.monotonic() - MIXED[1]
@@ -147,21 +148,21 @@ class DrainedSubscription:
 
     @property
     def publishers(self) -> list[str]:
-        """The full names of the nodes that publish."""
+        """Full names of the nodes that publish."""
         found = self._node.get_publishers_info_by_topic(self.topic)
         return sorted(f'{p.node_namespace.rstrip("/")}/{p.node_name}' for p in found)
 
     @property
     def connected(self) -> bool:
-        """Whether any publisher has been found."""
+        """Whether a publisher has been discovered."""
         return bool(self._subscription.get_publisher_count())
 
     def take(self) -> list[Any]:
-        """Return all messages that wait."""
+        """Return all waiting messages."""
         return self._take(serialized=False)
 
     def take_serialized(self) -> list[bytes]:
-        """Return all messages that wait, as they came over the wire."""
+        """Return all waiting messages, still serialized."""
         return self._take(serialized=True)
 
     def _take(self, serialized: bool) -> list[Any]:
@@ -173,13 +174,13 @@ class DrainedSubscription:
                 if taken is None:
                     break
                 messages.append(taken[0])
-                # None from a middleware that does not tell.
+                # None from a middleware that does not provide it.
                 self._number = taken[1]['publication_sequence_number'] or self._number + 1
                 self._compare_numbers(taken[0])
         return messages
 
     def _compare_numbers(self, message: Any) -> None:
-        """Note of what a message tells with a number that is no higher than before."""
+        """Record the subjects whose sequence number is no higher than before."""
         for subject in self._subjects(message):
             if self._number <= self._numbers.get(subject, 0):
                 times = self._backward.setdefault(subject, deque(maxlen=MIXED[0]))
@@ -190,10 +191,10 @@ class DrainedSubscription:
 
 
 class DrainedService:
-    """A service whose requests are taken, and answered whenever the answer is there.
+    """A service whose requests are taken in batches and answered later.
 
-    Kept out of the executor: that runs one callback at a turn, and a coroutine that waits
-    takes every other turn.
+    It is kept out of the executor, which runs one callback per turn; a waiting coroutine takes
+    every other turn.
 
     Parameters
     ----------
@@ -204,7 +205,7 @@ class DrainedService:
 
     def __init__(self, node: Node, service_type: Any, name: str) -> None:
         self._request_type = service_type.Request
-        # Answers not sent yet, and those to be tried again after the pause.
+        # Responses not sent yet, and those to be resent after the pause.
         self._unsent: deque[tuple[Any, Any]] = deque()
         self._again: list[tuple[Any, Any]] = []
         self._due, self._left = 0.0, 0
@@ -212,13 +213,13 @@ class DrainedService:
             service_type,
             name,
             lambda _, response: response,
-            # Of requests, and of answers sent at once, the middleware keeps ten by default.
+            # The middleware keeps ten requests, and ten responses sent at once, by default.
             qos_profile=STREAM_QOS,
             callback_group=_NeverExecuted(),
         )
 
     def take(self) -> list[Any]:
-        """Return the headers of all requests that wait; send answers that do."""
+        """Return the headers of all waiting requests; send waiting responses."""
         self._send()
         headers: list[Any] = []
         handle, request_type = self._service.handle, self._request_type
@@ -231,7 +232,7 @@ class DrainedService:
         return headers
 
     def answer(self, header: Any, response: Any, now: bool = True) -> None:
-        """Answer a request, now or when there is room."""
+        """Respond to a request, now or when there is room."""
         if now:
             self._unsent.appendleft((header, response))
             self._left = max(self._left, 1)
@@ -240,10 +241,10 @@ class DrainedService:
         self._send()
 
     def _send(self) -> None:
-        """Send answers that wait.
+        """Send waiting responses.
 
-        The reader of a client that asks as soon as it can may not be known here yet: then rclpy
-        warns that nothing was sent, and it is tried again later.
+        The reader of a client that calls immediately may not be discovered here yet. Then rclpy
+        warns that nothing was sent, and the response is sent again later.
         """
         now = time.monotonic()
         if now >= self._due:
@@ -262,10 +263,10 @@ class DrainedService:
 
 
 class StreamSubscription(DrainedSubscription):
-    """A drained subscription, reliable unless a publisher is not.
+    """A drained subscription that is reliable unless a publisher is best effort.
 
-    A reliable one loses nothing between processes and hosts, but does not connect to a publisher
-    that is best effort; a best-effort one connects to all.
+    A reliable subscription loses nothing between processes and hosts, but does not connect to a
+    best-effort publisher; a best-effort one connects to all.
 
     Parameters
     ----------
@@ -280,9 +281,9 @@ class StreamSubscription(DrainedSubscription):
         self._due, self._heard = 0.0, np.inf
 
     def silence(self, usual: str) -> str:
-        """Return in words that what has come stops; empty while it does not.
+        """Return in words that a stream has stopped; empty: it has not.
 
-        Sooner than `not_from_one`: the middleware knows only seconds later that a node was killed.
+        It reacts before `not_from_one`: the middleware notices a killed node only seconds later.
 
         Parameters
         ----------
@@ -295,12 +296,12 @@ class StreamSubscription(DrainedSubscription):
         return f'nothing on {self.topic} for {silent:.1f} s: does {usual} run, and has it input?'
 
     def not_from_one(self, usual: str) -> str:
-        """Return in words that nobody publishes, or several at once; empty where one does.
+        """Return in words that there is no publisher, or several at once; empty: there is one.
 
         Parameters
         ----------
         usual : str
-            The node that is expected to.
+            The node that is expected to publish.
         """
         publishers = self.publishers
         if not publishers:
@@ -310,7 +311,7 @@ class StreamSubscription(DrainedSubscription):
         return ''
 
     def _take(self, serialized: bool) -> list[Any]:
-        """Return what waits; turn best effort where that is needed."""
+        """Return the waiting messages; change to best effort if a publisher requires it."""
         waiting, now = super()._take(serialized), time.monotonic()
         if waiting:
             self._heard = now
