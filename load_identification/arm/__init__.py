@@ -1,1 +1,1 @@
-"""The arm itself: every link's parameters from joint torques or a base sensor; no ROS."""
+"""Identify the arm itself: link parameters from joint torques or a base sensor; no ROS."""

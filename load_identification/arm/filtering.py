@@ -1,4 +1,4 @@
-"""What an arm has done and felt behind the filter."""
+"""Filter recordings of an arm: motion and measurement behind the same low-pass."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from load_identification.signals.differentiator import (
 from load_identification.typing_aliases import FloatArray, IntArray
 
 OUTPUTS_PER_CUTOFF = 10.0
-"""Filtered samples kept per second, in units of the cutoff frequency [-]."""
+"""Filtered samples kept per second, as a multiple of the cutoff frequency [-]."""
 
 MOST_OUTPUTS = 40_000
-"""Filtered samples kept of all recordings together, of longer ones fewer per second: each becomes
-some four kilobytes of rows."""
+"""Most filtered samples kept of all recordings together; longer ones keep fewer per second. Each
+sample becomes about four kilobytes of rows."""
 
 AT_ONCE = 4096
-"""Samples that the filter is given at once."""
+"""Number of samples passed to the filter at once."""
 
 SMEARED = 0.5
-"""Part of the filter's window over which it smears a step noticeably [-]."""
+"""Share of the filter's window over which a step is noticeably smeared [-]."""
 
 LONGEST_GAP = 0.1
-"""Samples further apart than this are not joined, nor than three usual intervals [s]."""
+"""Largest gap between joined samples, unless three median intervals are longer [s]."""
 
 
 @dataclass(frozen=True, eq=False)
 class FilteredRecording(Batch):
-    """The same behind the filter: motion and measurement with the same low-pass and delay.
+    """A filtered recording: motion and measurement with the same low-pass and delay.
 
     Attributes
     ----------
     seconds : (n,) array
-        Since the first sample of the recording [s].
+        Time since the first sample of the recording [s].
     position, velocity, acceleration : (n, J) arrays
         Of the joints [rad or m, and per s, s^2].
     measured : (n, k) array
-        [N m, N].
+        Efforts or wrench [N m, N].
     """
 
     seconds: FloatArray
@@ -57,7 +57,7 @@ class FilteredRecording(Batch):
 
     @classmethod
     def of(cls, seconds: FloatArray, out: DifferentiatedBatch) -> FilteredRecording:
-        """Return what the filter has made, at times of the recording (n,) [s]."""
+        """Build it from the filter's output, at times of the recording (n,) [s]."""
         return cls(seconds, out.position, out.velocity, out.acceleration, out.wrench)
 
     @property
@@ -67,25 +67,25 @@ class FilteredRecording(Batch):
 
 
 def filtered(recordings: Sequence[Recording], cutoff: float) -> FilteredRecording:
-    """Low-pass and differentiate recordings, each by itself, and join them; see `filtered_by`."""
+    """Low-pass and differentiate each recording by itself, and join them; see `filtered_by`."""
     return filtered_by(recordings, [cutoff])[0]
 
 
 def filtered_by(
     recordings: Sequence[Recording], cutoffs: Sequence[float]
 ) -> list[FilteredRecording]:
-    """Low-pass and differentiate recordings by several filters, each recording read once.
+    """Low-pass and differentiate recordings by several filters, reading each recording once.
 
     Parameters
     ----------
     recordings : sequence of Recording
     cutoffs : sequence of float
-        [Hz].
+        Cutoff frequencies of the filters [Hz].
 
     Raises
     ------
     RecordingError
-        If one has no piece without a gap that is as long as a filter.
+        If a recording has no piece without gaps as long as a filter.
     """
     parts: list[list[FilteredRecording]] = [[] for _ in cutoffs]
     most = MOST_OUTPUTS / sum(float(one.seconds[-1] - one.seconds[0]) for one in recordings)
@@ -112,7 +112,7 @@ def filtered_by(
 def regrouped(
     batches: Iterable[SynchronizedBatch], at_once: int = AT_ONCE
 ) -> Iterator[SynchronizedBatch]:
-    """Yield so many samples at once, the rest in the end."""
+    """Yield batches of `at_once` samples; the last one is shorter."""
     waiting: list[SynchronizedBatch] = []
     for batch in batches:
         waiting.append(batch)
@@ -125,17 +125,17 @@ def regrouped(
 
 
 def _longest_gap(stamps: IntArray) -> float:
-    """Return by how much samples that are joined may be apart [s]."""
+    """Return the largest gap between samples that are joined [s]."""
     return max(LONGEST_GAP, 3e-9 * float(np.median(np.diff(stamps))))
 
 
 def low_passed(
     log: FilteredRecording, values: FloatArray, bandwidth: float
 ) -> tuple[FilteredRecording, FloatArray]:
-    """Low-pass values (n, c) that go with filtered samples of one recording, and these again.
+    """Low-pass values (n, c) at the samples of one filtered recording, and the recording again.
 
-    What is predicted of motion is low-passed after it has been, so that the step of friction where
-    a joint turns round is smeared on both sides alike.
+    Predictions are low-passed after they have been computed from the motion. The step of friction
+    at a velocity reversal is then smeared equally in prediction and measurement.
     """
     position, velocity, _ = log.motion
     names = tuple(str(k) for k in range(position.shape[1]))
@@ -158,10 +158,10 @@ def low_passed(
 
 
 def without_reversals(model: Model, log: FilteredRecording, cutoff: float) -> FilteredRecording:
-    """Return efforts without those of motors that turn round within the filter, or stand.
+    """Remove efforts of motors whose velocity reverses within the filter's window, or that rest.
 
-    The filter smears the step of Coulomb friction in the effort, and nothing does that to the
-    sign of the velocity; fitted, it would pass for inertia. At rest friction may be anything.
+    The filter smears the step of Coulomb friction in the effort, but not the sign of the velocity;
+    in a fit the difference would appear as inertia. At rest friction is undetermined.
     """
     if not isinstance(model, ArmModel):
         return log

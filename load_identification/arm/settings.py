@@ -1,4 +1,4 @@
-"""How an arm is identified."""
+"""Define the settings of an arm's identification."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from load_identification.numerics.weighted_solution import Solver
 METHODS = ('least_squares', 'sequential', 'spectrum', 'acceleration_free')
 
 TRANSITION_VELOCITIES = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
-"""Over which Coulomb friction may change its sign; the recording says which [rad/s, m/s]."""
+"""Candidate velocities over which Coulomb friction changes its sign; data select one
+[rad/s, m/s]."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How an arm is identified.
+    """The settings of an arm's identification.
 
     Attributes
     ----------
     method : str
-        One of `METHODS`. `spectrum` and `sequential` are for joint efforts.
+        One of `METHODS`. `spectrum` and `sequential` require joint efforts.
     cutoff : float
-        Of the low-pass that motion and measurement go through [Hz].
+        Cutoff frequency of the low-pass of motion and measurement [Hz].
     cutoffs : tuple of float
-        From which that is chosen by held-out data, and with it the effects of the drives and
-        whether velocities are used; empty: nothing is chosen [Hz].
+        Candidates for `cutoff`. Held-out data select it, the effects of the drives, and the use
+        of velocities; empty: nothing is selected [Hz].
     bandwidth : float
-        At which predictions are tested [Hz].
+        Bandwidth at which predictions are tested [Hz].
     velocities : bool
         Whether published velocities are used.
     bandwidths : tuple of float
-        l and d of the low-passes of `acceleration_free` [rad/s].
+        Bandwidths l and d of the low-passes of `acceleration_free` [rad/s].
     plan : ExperimentPlan, optional
-        Of `spectrum`: which experiments the recording is of.
+        For `spectrum`: the plan of the recorded experiments.
     transition_velocities : tuple of float
-        From which that of the drives is chosen; empty: it stays [rad/s, m/s].
+        Candidates for the drives' transition velocity; empty: it is fixed [rad/s, m/s].
     solver : Solver
     """
 

@@ -93,7 +93,7 @@ class ArmNode(EffortNode):
         return self.stage.dropped + self._counted
 
     def details(self) -> Mapping[str, str]:
-        """Return the filter's delay, unobservable wrench components, and joints' residuals."""
+        """Return the filter's delay, unobservable payload parameters, joints' residuals."""
         details = {
             'delay': f'{self.stage.delay:.6f}',
             WARNING: self._input.warning(),

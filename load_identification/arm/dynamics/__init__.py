@@ -1,1 +1,1 @@
-"""The arm's equations of motion, linear in its parameters."""
+"""Formulate the arm's equations of motion, linear in its parameters."""

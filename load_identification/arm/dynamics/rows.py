@@ -1,4 +1,4 @@
-"""What is measured of an arm, linear in all that is unknown of links, drives and sensor."""
+"""Predict measurements of an arm, linear in the unknowns of links, drives and sensor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WRENCH_UNITS = ('N',) * 3 + ('N·m',) * 3
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """A regressor as the derivative of one matrix plus another, Y = d/dt momentum + rest.
+    """A regressor split into a time derivative and a remainder, Y = d/dt momentum + rest.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Terms:
 
 
 class Model(ABC):
-    """What is measured of an arm: ``Y phi``, phi the links' parameters, then the others.
+    """A measurement model ``Y phi``; phi holds the links' parameters first, then the others.
 
     Attributes
     ----------
@@ -50,21 +50,21 @@ class Model(ABC):
     names, units : tuples of str
         Of the P parameters, such as `link_3.mcx`, `joint_2.coulomb+` or `offset.fx`.
     nominal : (P,) array
-        Those of the description; of the others zero.
+        The description's parameters of the links; zero for the others.
     channels, channel_units : tuples of str
         Of the k measured channels.
     """
 
     feels_friction = False
-    """Whether a joint that stands may hold anything."""
+    """Whether a joint at rest can have any friction."""
 
     one_sensor = False
-    """Whether all channels are of one sensor, and share its noise."""
+    """Whether all channels belong to one sensor and share its noise."""
 
     def __init__(
         self, arm: Arm, others: Sequence[tuple[str, str]], channels: Sequence[tuple[str, str]]
     ) -> None:
-        """Take names and units of the parameters that are not the links', and of the channels."""
+        """Set names and units of the parameters other than the links', and of the channels."""
         self.arm = arm
         self.names: tuple[str, ...] = (*arm.parameter_names, *(name for name, _ in others))
         own = LINK_UNITS * len(arm.joints)
@@ -75,12 +75,12 @@ class Model(ABC):
 
     @property
     def links(self) -> slice:
-        """The columns of the links."""
+        """Columns of the links."""
         return slice(0, 10 * len(self.arm.joints))
 
     @property
     def positive(self) -> IntArray:
-        """Places of parameters other than the links' that physics keeps from below zero."""
+        """Indices of those parameters other than the links' that physics keeps non-negative."""
         return np.empty(0, dtype=np.int64)
 
     @abstractmethod
@@ -110,7 +110,7 @@ class Model(ABC):
         return out
 
     def measured(self, motion: JointMotion, values: FloatArray) -> FloatArray:
-        """Return measured values (n, k), NaN where the model says nothing of them."""
+        """Return measured values (n, k), NaN where the model does not apply."""
         return values
 
     def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
@@ -118,14 +118,14 @@ class Model(ABC):
         return np.concatenate([self.link_rows(q, qd, qdd), self.other_rows(q, qd, qdd)], axis=2)
 
     def predict(self, parameters: FloatArray, motion: JointMotion) -> FloatArray:
-        """Return what (n, k) parameters (P,) make of a motion [N m, N]."""
+        """Predict the measurements (n, k) of a motion from parameters (P,) [N m, N]."""
         return np.asarray(self.regressor(*motion) @ parameters)
 
 
 class ArmModel(Model):
-    """An arm and its drives: ``tau = Y phi``, the other parameters being the drives'.
+    """An arm and its drives: ``tau = Y phi``; the other parameters are those of the drives.
 
-    Efforts and drives are those of the motors, which are the joints unless some are coupled.
+    Efforts and drives refer to the motors, which are the joints unless some joints are coupled.
 
     Attributes
     ----------
@@ -145,11 +145,11 @@ class ArmModel(Model):
         self._matrix = None if transmission is None else transmission.over(arm.joints)
 
     def motors(self, values: FloatArray) -> FloatArray:
-        """Return positions, velocities or accelerations of motors (n, J) from the joints'."""
+        """Convert positions, velocities or accelerations of joints to those of motors (n, J)."""
         return values if self._matrix is None else values @ self._matrix.T
 
     def _at_motors(self, rows: FloatArray) -> FloatArray:
-        """Return rows (n, J, c) of motors from the joints': tau = matrix^T tau_motor."""
+        """Convert rows of joints to rows of motors (n, J, c): tau = matrix^T tau_motor."""
         return rows if self._matrix is None else np.linalg.inv(self._matrix).T @ rows
 
     def link_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
@@ -163,9 +163,9 @@ class ArmModel(Model):
     def link_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
         """Split the columns of the links.
 
-        tau = d/dt (M q̇) - ½ ∂(q̇ᵀ M q̇)/∂q + g. With the Christoffel form, bilinear in velocities,
-        C(a) b = ¼ [Γ(a + b) - Γ(a - b)], Γ(v) = C(v) v, the middle term of joint i is
-        - q̇ᵀ C(q̇) e_i: exact, at the price of two regressors per joint.
+        tau = d/dt (M q̇) - ½ ∂(q̇ᵀ M q̇)/∂q + g. The Christoffel form is bilinear in velocities,
+        C(a) b = ¼ [Γ(a + b) - Γ(a - b)], Γ(v) = C(v) v. With it the middle term of joint i is
+        - q̇ᵀ C(q̇) e_i. This is exact and costs two regressors per joint.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class ArmModel(Model):
         return Terms(self._at_motors(momentum), self._at_motors(of_velocities))
 
     def other_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
-        """Split the columns of the drives: a rotor, which goes with q̈, has q̇ as its momentum."""
+        """Split the columns of the drives: a rotor's term in q̈ has one in q̇ as momentum."""
         still = np.zeros_like(qd)
         resting = self.other_rows(still, still, still)
         return Terms(self.other_rows(still, still, qd) - resting, self.other_rows(q, qd, still))
@@ -194,33 +194,33 @@ class ArmModel(Model):
         return self.with_drive(replace(self.drive, transition_velocity=velocity))
 
     def with_drive(self, drive: DriveModel) -> ArmModel:
-        """Return the model with other effects of the drives."""
+        """Return the model with other drive effects."""
         return ArmModel(self.arm, drive, self.transmission)
 
     @property
     def positive(self) -> IntArray:
-        """Places of friction and rotor inertias among all parameters: none is below zero."""
+        """Indices, among all parameters, of friction and rotor inertias: they are non-negative."""
         k, joints = len(self.drive.terms), len(self.arm.joints)
         each = np.array(self.drive.friction, dtype=np.int64)
         return np.asarray(self.links.stop + (k * np.arange(joints)[:, None] + each).ravel())
 
     def measured(self, motion: JointMotion, effort: FloatArray) -> FloatArray:
-        """Return efforts (n, J) with NaN where the motor stands and friction is unknown."""
+        """Return efforts (n, J), NaN where the motor rests and its friction is undetermined."""
         return np.where(self.drive.at_rest(self.motors(motion[1])), np.nan, effort)
 
 
 class WrenchModel(Model):
-    """An arm on a force/torque sensor: what that exerts on it is ``Y phi + offset``.
+    """An arm on a force/torque sensor: the wrench it exerts on the arm is ``Y phi + offset``.
 
-    The joints' friction and the dynamics of the drives are inner forces and do not appear. The
-    offset, six other parameters, is that of the sensor and the weight of what stands still.
+    The joints' friction and the dynamics of the drives are internal forces and do not appear. The
+    offset, six further parameters, contains the sensor's offset and the weight of the fixed parts.
 
     Attributes
     ----------
     placement : Placement or None
-        Of the sensor; None for the root.
+        Placement of the sensor; None: the root.
     weightless : bool
-        A static replay has taken weight and offset off (eq. 21-24): neither is in the model.
+        A static replay has removed weight and offset (eq. 21-24); the model contains neither.
 
     Liu, Iagnemma, Dubowsky and Morel 1998.
     """
@@ -244,16 +244,16 @@ class WrenchModel(Model):
         return rows - self.arm.base_wrench_regressor(q, still, still, self.placement)
 
     def other_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        """Build the columns (n, 6, 6) of the offsets, or none."""
+        """Build the columns (n, 6, 6) of the offsets, or none if weightless."""
         offsets = np.eye(len(CHANNELS))[:, : len(self.names) - self.links.stop]
         return np.broadcast_to(offsets, (len(qd), *offsets.shape))
 
     def link_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
         """Split the columns of the links.
 
-        The momentum is that of all links about the sensor's origin, in its axes. As these stand
-        still its derivative is the whole wrench but the weight: no other product of velocities is
-        left, the sum of (14) is empty.
+        The momentum is that of all links about the sensor's origin, in its axes. The axes are
+        fixed, so the momentum's derivative is the whole wrench except the weight. No other product
+        of velocities remains: the sum of (14) is empty.
 
         Parameters
         ----------
@@ -264,18 +264,18 @@ class WrenchModel(Model):
         """
         rest = np.zeros_like(q)
         weight = self.arm.base_wrench_regressor(q, rest, rest, self.placement)
-        # At rest a wrench A(q) q̈ is what accelerates the arm, and A(q) q̇ its momentum.
+        # From rest the wrench A(q) q̈ accelerates the arm; the momentum is therefore A(q) q̇.
         momentum = self.arm.base_wrench_regressor(q, rest, qd, self.placement) - weight
         return Terms(momentum, np.zeros_like(weight) if self.weightless else weight)
 
     def other_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
-        """Split the columns of the offsets: constants."""
+        """Split the columns of the offsets, which are constant."""
         rows = self.other_rows(q, qd, qd)
         return Terms(np.zeros_like(rows), rows)
 
 
 def _drive_unit(term: str, effort: str) -> str:
-    """Return the unit of an effect of a drive at a joint whose effort has a given one."""
+    """Return the unit of a drive's term, given the unit of the joint's effort."""
     rotary = effort == 'N·m'
     if term.startswith('viscous'):
         return 'N·m·s' if rotary else 'N·s/m'

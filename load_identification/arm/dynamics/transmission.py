@@ -1,4 +1,4 @@
-"""Motors that move several joints together, as those of a differential wrist."""
+"""Describe motors that move several joints together, as in a differential wrist."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from load_identification.typing_aliases import FloatArray
 EFFORTS = ('motors', 'joints')
 
 WORST_CONDITION = 1e6
-"""Of a matrix that can be inverted [-]."""
+"""Largest condition number of a matrix that counts as invertible [-]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Transmission:
-    """What turns joints into motors: ``q_motor = matrix q``, ``tau = matrix^T tau_motor``.
+    """The map from joints to motors: ``q_motor = matrix q``, ``tau = matrix^T tau_motor``.
 
-    Of joints that it does not name the motors are the joints.
+    For joints that it does not name, the motors are the joints.
 
     Attributes
     ----------
     joints : tuple of str
-        The m joints; the k-th motor goes by the name of the k-th.
+        Names of the m joints; the k-th motor has the name of the k-th joint.
     matrix : (m, m) array
-        Turns of each motor, in rows, per turn of each joint: behind the gears 1, -1 or the like.
+        Turns of each motor (rows) per turn of each joint, behind the gears: 1, -1 or similar.
     efforts : str
-        What the efforts of joint states are of, one of `EFFORTS`.
+        Owners of the efforts in the joint states, one of `EFFORTS`.
 
     Raises
     ------
     ParameterError
-        For a matrix that is not square or has no inverse.
+        If the matrix is not square or is singular.
     """
 
     joints: tuple[str, ...]
@@ -66,7 +66,7 @@ class Transmission:
         Raises
         ------
         ParameterError
-            Where the arm lacks one of the transmission's.
+            If the arm lacks a joint of the transmission.
         """
         missing = [name for name in self.joints if name not in joints]
         if missing:
@@ -85,13 +85,13 @@ class Transmission:
             return efforts
         places = [joints.index(name) for name in self.joints]
         out = efforts.copy()
-        # One that is missing is missing of its own wrist alone.
+        # A missing effort affects only its own wrist.
         out[:, places] = efforts[:, places] @ np.linalg.inv(self.matrix)
         return out
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What a file has of it."""
+        """Fields of the transmission in a file."""
         return {
             'joints': list(self.joints),
             'matrix': self.matrix.tolist(),
@@ -100,12 +100,12 @@ class Transmission:
 
 
 def transmission_of(fields: Any) -> Transmission:
-    """Return what the fields of a file say.
+    """Return the transmission described by the fields of a file.
 
     Raises
     ------
     ParameterError
-        For one that is missing or unusable.
+        If a field is missing or invalid.
     """
     where = 'transmission.'
     joints, rows = field(fields, 'joints', where), field(fields, 'matrix', where)
@@ -124,7 +124,7 @@ def read_transmission(path: Path) -> Transmission:
     Raises
     ------
     ParameterError
-        If it cannot be read or used.
+        If the file cannot be read or is invalid.
     """
     try:
         return transmission_of(read_yaml(path))

@@ -1,4 +1,4 @@
-"""An arm as a tree of links: from joint motion to what its drives, or a sensor under it, feel."""
+"""Model an arm as a tree of links: regressors of joint torques and of the base wrench."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ PARAMETERS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz'
 """Names of a link's inertial parameters, in the package's order."""
 
 FROM_PINOCCHIO = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
-"""Places of the package's parameters in Pinocchio's, which has Iyy before Ixz."""
+"""Indices of the package's parameters in Pinocchio's order, which has Iyy before Ixz."""
 
 FROM_ZERO = 0.1
-"""Farthest that a joint taken for locked at zero may be, as an open finger is [rad, m]."""
+"""Largest distance from zero of a joint treated as locked there, such as an open finger's
+[rad, m]."""
 
 Placement = tuple[FloatArray, FloatArray]
 """Rotation (3, 3) from a frame to the root and origin (3,) of the frame in the root [-, m]."""
@@ -29,10 +30,10 @@ _ROOT = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
 
 class Arm:
-    """Every moving link of a robot description whose root stands still.
+    """All moving links of a robot description whose root is fixed.
 
-    Links fixed to one another count as one, in the frame of the first, that of the joint which
-    moves them. It holds no state, and may be used by several threads.
+    Links fixed to one another count as one, in the frame of the first, which is that of the joint
+    that moves them. The arm has no mutable state and may be shared by threads.
 
     Attributes
     ----------
@@ -48,11 +49,11 @@ class Arm:
         Parameters of the links in the description, in the package's order, each about the origin
         and in the axes of its link.
     behind : (J, 10) array
-        The part of it that hangs on the link behind locked joints.
+        The part of `nominal` that the links behind locked joints contribute.
     position_limits : (2, J) array
-        Lower and upper, infinite where the description has none [rad, m].
+        Lower and upper; infinite where the description has none [rad, m].
     velocity_limits, effort_limits : (J,) arrays
-        As the description has them, infinite where it has none [rad/s, m/s; N m, N].
+        From the description; infinite where it has none [rad/s, m/s; N m, N].
     """
 
     def __init__(
@@ -70,16 +71,16 @@ class Arm:
         gravity : (3,) sequence of float
             In the root frame of the description [m/s^2].
         joints : sequence of str, optional
-            Those that move; the others are locked at zero. Without it every joint moves.
+            The moving joints; the others are locked at zero. Default: every joint moves.
 
         Raises
         ------
         DescriptionError
-            Where the text is no URDF, a moving joint is not revolute, continuous or prismatic,
-            mimics another or has the axis 0 0 0, there is none, or the description lacks one of
+            If the text is no URDF, a moving joint is not revolute, continuous or prismatic, mimics
+            another or has the axis 0 0 0, no joint moves, or the description lacks one of
             `joints`.
         ParameterError
-            Where gravity is not three finite numbers.
+            If gravity is not three finite numbers.
         """
         self.gravity = np.array(gravity, dtype=np.float64)
         if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
@@ -126,7 +127,7 @@ class Arm:
         return tuple('N' if prismatic else 'N·m' for prismatic in self.prismatic)
 
     def skeleton(self, q: FloatArray) -> FloatArray:
-        """Return where the arm is, as lines in the root frame, to draw it.
+        """Return lines in the root frame that draw the arm.
 
         Parameters
         ----------
@@ -136,8 +137,8 @@ class Arm:
         Returns
         -------
         (n, L, 2, 3) array
-            Both ends of each line: from joint to joint, and on to the furthest frame of the links
-            at the ends [m].
+            Both ends of each line: from joint to joint, and on to the farthest frame of each end
+            link [m].
         """
         model, data = self._model, self._model.createData()
         ends = set(range(1, model.njoints)) - set(model.parents)
@@ -187,16 +188,16 @@ class Arm:
     ) -> FloatArray:
         """Build the regressor of the wrench that a sensor under the arm exerts on it.
 
-        It is what drives a root free to fly, in the motion in which that stands still. The moving
-        links alone: what stands still weighs on the sensor all the same, and in no motion differs
-        from an offset of it.
+        It is the wrench on a free-flying root in a motion that keeps the root at rest. Only the
+        moving links are included. The weight of the fixed parts also acts on the sensor, but no
+        motion distinguishes it from an offset of the sensor.
 
         Parameters
         ----------
         q, qd, qdd : (n, J) arrays
             As in `joint_torque_regressor`.
         placement : Placement, optional
-            Of the sensor; by default it is the root.
+            Placement of the sensor; default: the root.
 
         Returns
         -------
@@ -215,11 +216,11 @@ class Arm:
         if placement is None:
             return rows
         sensor = pinocchio.SE3(*(np.asarray(part, dtype=np.float64) for part in placement))
-        # From a force at the root to the same force at the sensor.
+        # Transform the wrench at the root into the same wrench at the sensor.
         return np.asarray(sensor.toActionMatrix().T @ rows)
 
     def _checked(self, *motion: FloatArray) -> tuple[FloatArray, ...]:
-        """Refuse arrays that are not (n, J)."""
+        """Raise ParameterError for arrays that are not (n, J)."""
         arrays = tuple(np.asarray(array, dtype=np.float64) for array in motion)
         expected = (len(arrays[0]) if arrays[0].ndim else 0, len(self.joints))
         for array in arrays:
@@ -234,7 +235,7 @@ class Arm:
 def _regressor(
     model: pinocchio.Model, configurations: FloatArray, qd: FloatArray, qdd: FloatArray
 ) -> FloatArray:
-    """Return Pinocchio's regressor of all samples, columns in the package's order."""
+    """Return Pinocchio's regressor of all samples, with columns in the package's order."""
     columns = (10 * np.arange(model.njoints - 1)[:, None] + FROM_PINOCCHIO).ravel()
     rows = np.empty((len(qd), model.nv, len(columns)))
     data = model.createData()
@@ -246,7 +247,7 @@ def _regressor(
 def _moving_model(
     urdf: str, joints: Sequence[str] | None
 ) -> tuple[pinocchio.Model, pinocchio.Model]:
-    """Build Pinocchio's models of all joints, and of those that move, others locked at zero."""
+    """Build Pinocchio's models of all joints, and of the moving ones with the rest locked at 0."""
     whole = model = parse_description(urdf)
     names = list(whole.names)[1:]
     if joints is not None:
@@ -266,7 +267,7 @@ def _moving_model(
 
 
 def _floating(model: pinocchio.Model) -> pinocchio.Model:
-    """Return the same arm on a root that is free to fly."""
+    """Return the same arm on a free-flying root."""
     floating = pinocchio.Model()
     here = pinocchio.SE3.Identity()
     joint = floating.addJoint(0, pinocchio.JointModelFreeFlyer(), here, 'floating root')
@@ -277,15 +278,15 @@ def _floating(model: pinocchio.Model) -> pinocchio.Model:
 
 
 def _child(model: pinocchio.Model, joint: int) -> str:
-    """Return the link whose frame is that of a joint: the first that hangs on it."""
+    """Return the link whose frame is that of a joint: the first link attached to it."""
     body = pinocchio.FrameType.BODY
     return next(str(f.name) for f in model.frames if f.type == body and f.parentJoint == joint)
 
 
 def _slides(model: pinocchio.Model, joint: int) -> bool:
-    """Tell whether a joint is prismatic, and refuse an axis of length zero.
+    """Return whether a joint is prismatic; reject an axis of length zero.
 
-    Pinocchio takes it, and the joint would move nothing.
+    Pinocchio accepts such an axis, and the joint would move nothing.
     """
     data = model.joints[joint].createData()
     model.joints[joint].calc(data, pinocchio.neutral(model))

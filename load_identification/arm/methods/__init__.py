@@ -1,1 +1,1 @@
-"""Five ways to the parameters of an arm."""
+"""Provide five methods for the parameters of an arm."""

@@ -1,8 +1,8 @@
-"""Rows of an arm from positions and velocities alone, by two low-passes on both sides.
+"""Build rows of an arm from positions and velocities alone, by two low-passes on both sides.
 
 The regressor of the joint torques, and of a wrench under the arm, is the time derivative of one
-matrix of q and q̇ plus another, Y = d/dt P(q, q̇) + N(q, q̇): momentum, and the rest. A low-pass
-turns the derivative into l (P - (P)_l), so nobody has to differentiate velocities.
+matrix of q and q̇ plus another, Y = d/dt P(q, q̇) + N(q, q̇): momentum and remainder. A low-pass
+turns the derivative into l (P - (P)_l), so that velocities need not be differentiated.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from load_identification.signals.low_pass import LowPass
 from load_identification.typing_aliases import FloatArray, IntArray
 
 LONGEST_STEP = 0.1
-"""Samples further apart than this are not joined [s]."""
+"""Largest gap between joined samples [s]."""
 
 BANDWIDTHS = (5.0, 50.0)
-"""l and d of the low-passes [rad/s]."""
+"""Bandwidths l and d of the low-passes [rad/s]."""
 
 RESTING = 0.01
-"""A joint slower than this for longer than `TURNING` is taken to stand, where friction may be
-anything [rad/s, m/s]."""
+"""A joint slower than this for longer than `TURNING` is treated as resting, where its friction is
+undetermined [rad/s, m/s]."""
 
 TURNING = 0.2
-"""Time that turning round may take [s]."""
+"""Longest duration of a velocity reversal [s]."""
 
 REST_SHARE = 0.02
-"""Part of what the filters remember that a joint may have stood: 0.8 s after a rest, on their
-slower time constant of 0.2 s [-]."""
+"""Largest share of the filters' memory in which a joint may have rested: a row is used from 0.8 s
+after a rest on, at their slower time constant of 0.2 s [-]."""
 
 ROWS_PER_BANDWIDTH = 4.0
-"""Rows kept per second, in units of d / 2 pi; of a recording no more than `MOST_OUTPUTS` [-]."""
+"""Rows kept per second, as a multiple of d / 2 pi; at most `MOST_OUTPUTS` per recording [-]."""
 
 CHUNK = 2000
 """Samples filtered at once."""
@@ -49,7 +49,7 @@ CHUNK = 2000
 
 @dataclass(frozen=True, eq=False)
 class LowPassedRows:
-    """What the filters make of the equation measured = Y phi + offset.
+    """The filtered equation measured = Y phi + offset.
 
     Attributes
     ----------
@@ -57,9 +57,9 @@ class LowPassedRows:
         [ns].
     matrix : (n, rows, columns) array
     gain : (n,) array
-        Of a constant, such as an offset: it grows from zero to one.
+        Response to a constant, such as an offset: it grows from zero to one.
     values : (n, rows) array
-        Of what was measured.
+        Filtered measurements.
     """
 
     stamps: IntArray
@@ -69,21 +69,21 @@ class LowPassedRows:
 
 
 class AccelerationFree:
-    """Filters terms and measurements alike, stream in, stream out.
+    """Filter terms and measurements alike, as streams.
 
     ((Y)_l)_d = l d [(P)_d - (P)_l] / (d - l) + ((N)_l)_d,
     (( )_l)_d = [d ( )_l - l ( )_d] / (d - l)
 
-    By partial fractions both filters in a row are two beside each other, on the same input, so
-    each is as exact as `LowPass`. They begin at zero with the first sample and after a gap;
-    the equation holds from there on.
+    By partial fractions, two filters in series equal two in parallel on the same input. Each is
+    therefore as exact as `LowPass`. The filters start at zero with the first sample and after a
+    gap; the equation holds from there on.
 
     Parameters
     ----------
     bandwidth : float
-        l [rad/s]; the lower, the less of the velocities' noise passes, and of the motion.
+        l [rad/s]; a lower value passes less of the velocities' noise, and less of the motion.
     second_bandwidth : float, optional
-        d > l: takes off the noise that l (P - (P)_l) lets through [rad/s]. Without it eq. 14.
+        d > l: attenuates the noise that l (P - (P)_l) passes [rad/s]. Without it: eq. 14.
 
     Raises
     ------
@@ -105,13 +105,13 @@ class AccelerationFree:
         self.reset()
 
     def reset(self) -> None:
-        """Forget every sample."""
+        """Discard all samples."""
         for low_pass in (*self._plain, *self._momentum):
             low_pass.reset()
         self._newest: int | None = None
 
     def update(self, stamps: IntArray, terms: Terms, measured: FloatArray) -> LowPassedRows:
-        """Take in samples and return as many rows; a stamp that is not newer starts afresh.
+        """Take in samples and return as many rows; a stamp that is not newer causes a reset.
 
         Parameters
         ----------
@@ -144,14 +144,14 @@ class AccelerationFree:
         )
 
     def _cascade(self, filtered: list[FloatArray]) -> FloatArray:
-        """Return what both filters in a row make of what each makes of it."""
+        """Return the output of both filters in series from the outputs of each."""
         if len(filtered) == 1:
             return filtered[0]
         l, d = (low_pass.bandwidth for low_pass in self._plain)
         return (d * filtered[0] - l * filtered[1]) / (d - l)
 
     def _derivative(self, momentum: FloatArray, filtered: list[FloatArray]) -> FloatArray:
-        """Return what both filters in a row make of the derivative."""
+        """Return the derivative after both filters in series."""
         l = self._plain[0].bandwidth
         if len(filtered) == 1:
             return l * (momentum - filtered[0])
@@ -162,10 +162,10 @@ class AccelerationFree:
 def differences(
     stamps: IntArray, position: FloatArray, *others: FloatArray
 ) -> tuple[IntArray, FloatArray, FloatArray, list[FloatArray]]:
-    """Return velocities by differences, with all else at the same instants.
+    """Return velocities by finite differences, and all other values at the same instants.
 
-    The difference between two samples is the mean velocity between them, so it belongs to the
-    middle: taken for the velocity at the first of them it would be half a step early, 2.5 % of
+    A difference between two samples is the mean velocity between them and belongs to the
+    midpoint. Assigned to the first sample it would be early by half a step, an error of 2.5 % of
     the wrench at 1 Hz and 8 ms.
 
     Parameters
@@ -179,7 +179,7 @@ def differences(
     Returns
     -------
     stamps : (n - 1,) int array
-        Middles between samples [ns].
+        Midpoints between samples [ns].
     position, velocity : (n - 1, J) arrays
     others : list of (n - 1, ...) arrays
         Means of neighbours.
@@ -196,15 +196,15 @@ def low_passed_rows(
     recordings: Sequence[Recording],
     bandwidths: tuple[float, float] = BANDWIDTHS,
 ) -> WeightedRows:
-    """Return rows in the base parameters.
+    """Return the low-passed rows in the base parameters.
 
-    Rows of a joint that has stood within the memory of the filters have weight zero.
+    Rows of a joint that has rested within the filters' memory have weight zero.
 
     Parameters
     ----------
     model : Model
     base : BaseParameters
-        Of the model.
+        Base parameters of the model.
     recordings : sequence of Recording
     bandwidths : tuple of float
         l and d of the low-passes [rad/s].
@@ -212,7 +212,7 @@ def low_passed_rows(
     Raises
     ------
     RecordingError
-        If a measurement is missing in between: a low-pass cannot leave it out.
+        If a measurement is missing between others: a low-pass cannot omit it.
 
     Liu, Iagnemma, Dubowsky and Morel 1998, eq. 10-19.
     """
@@ -235,14 +235,14 @@ def low_passed_rows(
 def settled_samples(
     recording: Recording, bandwidths: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the times (n,) of the rows of a recording [s], and the gain of a constant then."""
+    """Return the times (n,) of a recording's rows [s], and the gain of a constant then (n,)."""
     batches = (replace(batch, wrench=batch.position) for batch in with_velocities(recording))
     rows = _low_passed(recording, batches, _nothing, bandwidths)
     return recording.since_beginning(rows.stamps), rows.gain
 
 
 def with_velocities(recording: Recording) -> Iterator[SynchronizedBatch]:
-    """Yield a recording piece by piece with velocities, from differences where it has none."""
+    """Yield a recording in pieces with velocities, by differences if none were published."""
     last: list[SynchronizedBatch] = []
     for batch in regrouped(recording.batches(), CHUNK):
         lacking = np.asarray(np.isnan(batch.wrench).any(axis=0))
@@ -264,8 +264,8 @@ def with_velocities(recording: Recording) -> Iterator[SynchronizedBatch]:
 
 
 def _rest_share(recording: Recording, bandwidths: tuple[float, float]) -> FloatArray:
-    """Return which part of each low-passed row comes from when its joint stood, (n, J)."""
-    # Noise of single velocities must not pass for motion.
+    """Return the share of each low-passed row that stems from its joint at rest, (n, J)."""
+    # Smoothed, because noise of single velocities must not count as motion.
     smooth = LowPass(bandwidths[1], from_first=True)
     slow = np.concatenate(
         [
@@ -292,7 +292,7 @@ def _low_passed(
     terms: Callable[[FloatArray, FloatArray], Terms],
     bandwidths: tuple[float, float],
 ) -> LowPassedRows:
-    """Filter terms and what was measured, batch by batch, and keep as many rows as they tell."""
+    """Filter terms and measurements in batches, and keep only as many rows as are informative."""
     filters, stamps, first = AccelerationFree(*bandwidths), recording.stamps, 0
     rate = ROWS_PER_BANDWIDTH * bandwidths[1] / (2.0 * np.pi)
     stride = max(1, int(1e9 / rate / float(np.median(np.diff(stamps)))))
@@ -302,7 +302,7 @@ def _low_passed(
         rows = filters.update(batch.stamps, terms(batch.position, batch.velocity), batch.wrench)
         kept = slice(-first % stride, None, stride)
         first += len(batch.stamps)
-        # Copies: views would keep the rows of every sample.
+        # Copies, because views would keep the rows of every sample.
         own = (rows.stamps, rows.matrix, rows.gain, rows.values)
         parts.append(tuple(array[kept].copy() for array in own))
     return LowPassedRows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))

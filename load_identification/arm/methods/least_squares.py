@@ -1,4 +1,4 @@
-"""Rows of filtered motion with accelerations."""
+"""Build rows from filtered motion with accelerations."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from load_identification.arm.filtering import FilteredRecording
 from load_identification.numerics.weighted_rows import WeightedRows
 
 AT_ONCE = 4096
-"""Samples of which all columns are made at once."""
+"""Number of samples whose columns are computed at once."""
 
 
 def motion_rows(
     model: Model, base: BaseParameters, log: FilteredRecording
 ) -> Callable[[Model], WeightedRows]:
-    """Return what makes rows in the base parameters for models that differ in their drives alone.
+    """Return a function that builds rows in the base parameters; models may differ in drives only.
 
-    Those that it makes share their memory: the next overwrite the last.
+    Its results share their memory: each call overwrites the previous result.
 
     Parameters
     ----------
     model : Model
-        One of them.
+        One of the models.
     base : BaseParameters
-        Of each of them.
+        Base parameters, common to all the models.
     log : FilteredRecording
 
     Atkeson, An and Hollerbach 1985, section 2; Khosla and Kanade 1987, eq. 11.
@@ -49,7 +49,7 @@ def motion_rows(
 
 
 def pieces(log: FilteredRecording) -> Iterator[JointMotion]:
-    """Yield the motion piece by piece: all columns of all samples would take gigabytes."""
+    """Yield the motion in pieces: all columns of all samples would take gigabytes."""
     for first in range(0, len(log.seconds), AT_ONCE):
         q, qd, qdd = (each[first : first + AT_ONCE] for each in log.motion)
         yield q, qd, qdd

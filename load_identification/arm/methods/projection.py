@@ -1,4 +1,4 @@
-"""Projections on the phase of an oscillation, and means taken off a slow motion.
+"""Project on the phase of an oscillation, and remove means from a slow motion.
 
 Vandanjon, Gautier and Desbats 1995, section 3.2; equation numbers are theirs.
 """
@@ -14,10 +14,10 @@ from load_identification.motion.joint_path import JointMotion
 from load_identification.typing_aliases import FloatArray
 
 HARMONICS = 6
-"""Of the frequency of an experiment, kept of a measured oscillation."""
+"""Number of harmonics of an experiment's frequency kept of a measured oscillation."""
 
 GRAVITY_RANK = 1e-9
-"""Directions of a centred slow motion below this part of the strongest are rounding errors."""
+"""Directions of a centred slow motion weaker than this share of the strongest are rounding."""
 
 
 def integration_weights(times: FloatArray) -> FloatArray:
@@ -28,10 +28,10 @@ def integration_weights(times: FloatArray) -> FloatArray:
 
 
 def transform(columns: FloatArray, times: FloatArray, frequency: float) -> FloatArray:
-    """Return the component (...,) of columns (n, ...) at a frequency, complex amplitude halved.
+    """Return the component (...,) of columns (n, ...) at a frequency: half its complex amplitude.
 
-    M(f) = 1/T integral of M exp(-2 pi i f t); over whole periods of a uniformly sampled signal
-    this is its discrete Fourier transform.
+    M(f) = 1/T integral of M exp(-2 pi i f t). Over whole periods of a uniformly sampled signal
+    it equals the discrete Fourier transform.
     """
     turning = integration_weights(times) * np.exp(-2j * np.pi * frequency * times)
     return np.asarray(np.tensordot(turning, columns, axes=1))
@@ -48,7 +48,7 @@ def spectrum(
     ----------
     columns : (n, k) array
     reference : (n,) array
-        v.
+        Reference signal v.
     times : (n,) array
         Over whole periods of the frequency [s].
     frequency : float
@@ -63,7 +63,7 @@ def spectrum(
 def cut(
     times: FloatArray, values: FloatArray, begin: float, end: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Cut samples (n, k) to an interval exactly, its ends interpolated linearly."""
+    """Cut samples (n, k) to an exact interval; its ends are interpolated linearly."""
     inside = (times > begin) & (times < end)
     edges = np.array([begin, end])
     at_edges = np.stack([np.interp(edges, times, column) for column in values.T], axis=1)
@@ -76,8 +76,8 @@ def periodic_motion(
 ) -> JointMotion:
     """Fit a Fourier series to the positions of the moving joints, and differentiate it exactly.
 
-    Locked joints keep the mean of their positions and have no velocity. So neither steps of an
-    encoder nor a differentiated noise enter the regressor.
+    Locked joints keep their mean position and have no velocity. Neither encoder steps nor
+    differentiated noise thus enter the regressor.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def periodic_motion(
     qd, qdd = np.zeros_like(q), np.zeros_like(q)
     joints = list(moving)
     waves, rates, bends = fourier_basis(times, 1.0 / frequency, HARMONICS)
-    # By least squares, not by projection: it is exact wherever the samples lie.
+    # By least squares rather than projection: exact for any sample times.
     basis = np.column_stack([np.ones_like(times), waves])
     fitted = np.linalg.solve(basis.T @ basis, basis.T @ position[:, joints])
     q[:, joints] = basis @ fitted
@@ -111,10 +111,10 @@ def slow_motion(times: FloatArray, position: FloatArray, joint: int) -> JointMot
 
 
 def centered_rows(columns: FloatArray, torque: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Take the means off, and reduce what is left to as many rows as it has rank.
+    """Remove the means, and reduce the result to as many rows as its rank.
 
-    D^c X = Y^c; its normal equations (eq. 14) are those of the rows returned, whose condition is
-    not squared.
+    D^c X = Y^c. Its normal equations (eq. 14) equal those of the returned rows, whose condition
+    number is not squared.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def centered_rows(columns: FloatArray, torque: FloatArray) -> tuple[FloatArray, 
     Returns
     -------
     tuple of (r, p) array, (r,) array, and float
-        Rows, right-hand sides, and the rms of the torque that the columns do not reach.
+        Rows, right-hand sides, and the rms of the torque outside the range of the columns.
 
     Equations 13 and 14.
     """

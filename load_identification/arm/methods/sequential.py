@@ -1,22 +1,22 @@
-"""Identification joint by joint, from the tip to the base."""
+"""Identify an arm joint by joint, from the tip to the base."""
 
 from __future__ import annotations
 
 from load_identification.numerics.weighted_rows import WeightedRows
 
 LEAST_SHARE = 0.1
-"""What each joint must see of a direction in noise, as a share of what it sees best: what a joint
-sees poorly spoils all that come after it, and is left to the joints nearer the base. Without noise
-1e-6 or so is enough [-]."""
+"""Least sensitivity of each joint to a direction in noise, as a share of its best sensitivity. A
+poorly observed direction spoils all later stages; it is left to the joints nearer the base.
+Without noise about 1e-6 is sufficient [-]."""
 
 
 def joint_stages(rows: WeightedRows) -> list[WeightedRows]:
-    """Return the rows of each joint as a stage of its own, the last joint first.
+    """Return the rows of each joint as a separate stage, the last joint first.
 
-    A joint's effort depends on what it moves alone. So the last joint tells some of the last
-    link's parameters, and each joint before it, with what is known taken off, tells more. On
-    line one recording serves all joints; off line each may have one in which the joints before it
-    are locked: then little is left to tell apart at once.
+    A joint's effort depends only on the links that it moves. The last joint identifies some of the
+    last link's parameters. Each joint before it identifies more, given those already known. On
+    line, one recording serves all joints. Off line, each may have its own, with the joints before
+    it locked; few parameters then have to be resolved at once.
 
     Parameters
     ----------

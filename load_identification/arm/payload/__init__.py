@@ -1,1 +1,1 @@
-"""A payload's wrench from the efforts of the joints."""
+"""Compute a payload's wrench from the efforts of the joints."""

@@ -1,4 +1,4 @@
-"""From joint states with efforts to the filtered motion and wrench of a frame of the arm."""
+"""Filter joint states with efforts into the motion and wrench of a frame of the arm."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ from load_identification.signals.velocity_reversal import (
 from load_identification.typing_aliases import FloatArray, IntArray
 
 LEAST_SPEED = 0.01
-"""Below this, or the arm's transition velocity, nothing is known of a joint's friction; from three
-times that on all is [rad/s, m/s]."""
+"""Speed (at least the arm's transition velocity) below which a joint's friction is unknown; from
+three times that speed on it is fully known [rad/s, m/s]."""
 
 LEAST_NOISE = 0.25
-"""No wrench counts for less noisy than this share of the usual variance [-]."""
+"""Least variance assumed of a wrench, as a share of the usual variance [-]."""
 
 USABLE = 1.0
-"""The same, up to which a sample counts where weights are yes or no. Beyond, a few samples that
-are noisier than the others look like a change of the load [-]."""
+"""Largest share of the usual variance at which a sample counts where weights are 0 or 1. Beyond
+it, a few samples noisier than the others look like a change of the load [-]."""
 
 MOST = 25.0
-"""The same, beyond which a sample is left out: five times the usual noise [-]."""
+"""Largest share of the usual variance at which a sample is used: five times the noise [-]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Efforts:
-    """Filtered efforts and what the arm alone explains of them.
+    """Filtered efforts and their prediction by the arm alone.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Efforts:
     position : (n, J) array
         [rad, m].
     predicted, residual : (n, J) arrays
-        Of links and drives; measured less predicted: what holds the payload [N m, N].
+        Predicted by links and drives; measured minus predicted, due to the payload [N m, N].
     """
 
     names: tuple[str, ...]
@@ -76,32 +76,32 @@ class Efforts:
 
 
 class EffortFilter:
-    """The stage before the estimator where the joints weigh, in place of `MotionFilter`.
+    """The stage before the estimator where joints weigh, in place of `MotionFilter`.
 
-    ``tau - tau_arm = J^T f``, f being the wrench that the arm exerts on the load.
+    ``tau - tau_arm = J^T f``, where f is the wrench that the arm exerts on the load.
 
     Parameters
     ----------
     arm : IdentifiedArm
-        Without the payload.
+        The arm without its payload.
     differentiator : Differentiator
         For positions, velocities and efforts alike: one kernel, one delay.
     max_gap : float
-        A gap between samples longer than this is not bridged [s].
+        Longest gap between samples that is bridged [s].
     """
 
     def __init__(self, arm: IdentifiedArm, differentiator: Differentiator, max_gap: float) -> None:
         self.arm = arm
         self.dropped: Counter[str] = Counter()
         self.waiting_for = 'the robot description'
-        """What keeps samples from being used; empty when nothing does."""
+        """Reason why samples are not used, in words; empty: none."""
         self.refused_frame: str | None = None
-        """Frame that the messages name and the description lacks: they name none."""
+        """Frame named by the messages that the description lacks; None, because they name none."""
         self.robot: Robot | None = None
         self.unseen: tuple[str, ...] = ()
-        """Parameters of a payload that the torques of this arm never tell."""
+        """Payload parameters that the torques of this arm never observe by themselves."""
         self.efforts: Efforts | None = None
-        """Those of the last update, if it has completed any."""
+        """Efforts of the last update; None if it has completed no sample."""
         self._differentiator = differentiator
         self._gate = StampGate(round(max_gap * 1e9), 'joint_states', self.dropped)
         self._rest = RestDetector()
@@ -118,17 +118,17 @@ class EffortFilter:
 
     @property
     def delay(self) -> float:
-        """By how much an output is older than the last sample it rests on [s]."""
+        """Age of an output relative to the last sample it depends on [s]."""
         return self._differentiator.delay
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
-        """Use a robot description; without a sensor frame, that of the last link.
+        """Set the robot description; without a sensor frame, that of the last link is used.
 
         Raises
         ------
         DescriptionError
-            If it cannot be used: it is not of the arm in the model, or the torques of its joints
-            do not show a whole wrench. The one in use stays.
+            If it cannot be used: it does not belong to the arm of the model, or the joint torques
+            do not determine a whole wrench. The description in use is kept.
         ParameterError
             If a joint moves another link in it than in the arm model.
         """
@@ -156,15 +156,15 @@ class EffortFilter:
         self.reset()
 
     def reset(self) -> None:
-        """Forget every sample."""
+        """Discard all samples."""
         self._differentiator.reset()
         self._monitor.reset()
         self._rest.reset()
 
     def update(self, batch: EffortBatch) -> FilteredBatch | None:
-        """Take in joint states and return the samples they complete with their weights, or None.
+        """Take in joint states and return the weighted samples that they complete, or None.
 
-        A sample of weight zero has a wrench of NaN.
+        The wrench of a sample of weight zero is NaN.
         """
         self._reason, self.efforts, self._usable_joints = '', None, None
         if self.robot is None or self._model is None:
@@ -182,8 +182,8 @@ class EffortFilter:
     def raw(self) -> SynchronizedBatch | None:
         """Return joint states and the unfiltered wrench of the last update, or None.
 
-        For whoever weighs at rest. There nobody knows the friction of the joints, so that the
-        wrench is NaN where the arm has any.
+        It serves weighing at rest. There the friction of the joints is undetermined, so that the
+        wrench is NaN if the arm has any.
         """
         joints, robot, model = self._usable_joints, self.robot, self._model
         if joints is None or robot is None or model is None:
@@ -200,14 +200,14 @@ class EffortFilter:
         return replace(joints, frame=robot.sensor_frame, wrench=wrench)
 
     def _usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
-        """Return the samples that say something, joints in the order of the arm."""
+        """Return the usable samples, with joints in the arm's order."""
         joints = self.arm.joints
         for name in set(self._in_place) & set(batch.names):
             far = np.abs(batch.position[-1:, batch.names.index(name)]) > FROM_ZERO
             (self._away.add if far.any() else self._away.discard)(name)
         missing = [name for name in joints if name not in batch.names]
         if missing:
-            # Messages of other joints are none of ours.
+            # Messages that name only other joints are ignored.
             if len(missing) < len(joints):
                 every = np.ones(len(batch.stamps), dtype=bool)
                 self._count('joint_missing', every, f'joint {", ".join(missing)} in one message')
@@ -248,7 +248,7 @@ class EffortFilter:
         return SynchronizedBatch(joints, '', stamps, position, velocity, effort)
 
     def _resolve(self, out: DifferentiatedBatch, robot: Robot, model: ArmModel) -> FilteredBatch:
-        """Find motion and wrench of the frame."""
+        """Compute motion and wrench of the frame."""
         motion = (out.position, out.velocity, out.acceleration)
         rows = model.regressor(*motion)
         predicted = rows @ self.arm.values
@@ -289,13 +289,13 @@ class EffortFilter:
         )
 
     def _share(self, covariance: FloatArray) -> FloatArray:
-        """Return the variance of wrenches in units of the usual one, (n,), mean of all six."""
+        """Return the wrenches' variance in units of the usual one, mean over components (n,)."""
         variance = np.diagonal(covariance, axis1=1, axis2=2)
         share: FloatArray = np.mean(variance / self._usual, axis=1)
         return share
 
     def _usual_variance(self, robot: Robot) -> FloatArray:
-        """Return the variance of forces and torques, median over random poses, (6,)."""
+        """Return the usual variance of forces and torques, median over random poses, (6,)."""
         jacobian = self._jacobian(robot, random_poses(robot))
         noise = np.broadcast_to(self._noise() ** 2, jacobian[:, 0].shape)
         covariance = torque_to_wrench(jacobian, noise).covariance
@@ -303,11 +303,11 @@ class EffortFilter:
         return np.repeat(np.median(variance, axis=0), 3)
 
     def _jacobian(self, robot: Robot, q: FloatArray) -> FloatArray:
-        """Return that of the sensor frame by the motors' velocities, (n, 6, C)."""
+        """Return the sensor frame's Jacobian with respect to the motors' velocities, (n, 6, C)."""
         return sensor_jacobian(robot, q) @ self._per_motor
 
     def _noise(self) -> FloatArray:
-        """Return the noise of the joints that move the frame, (C,)."""
+        """Return the effort noise of the joints that move the frame, (C,)."""
         noise: FloatArray = self.arm.noise[self._columns]
         return noise
 
@@ -318,9 +318,9 @@ class EffortFilter:
         return level
 
     def _variance(self, out: DifferentiatedBatch, model: ArmModel) -> FloatArray:
-        """Return the variance of each effort, (n, J): noise, and friction where it is not known.
+        """Return the variance of each effort (n, J): noise, and friction where it is unknown.
 
-        A motor that turns round has friction of either sign, smeared by the low-pass.
+        At a velocity reversal a motor's friction has either sign, smeared by the low-pass.
         """
         low = max(LEAST_SPEED, self.arm.drive.transition_velocity)
         velocity, acceleration = model.motors(out.velocity), model.motors(out.acceleration)
@@ -331,7 +331,7 @@ class EffortFilter:
         return self.arm.noise**2 + (self._coulomb() * unknown) ** 2
 
     def _count(self, reason: str, bad: npt.ArrayLike, wanted: str) -> None:
-        """Count samples that cannot be used; where that is all of them, say what is wanted."""
+        """Count samples that cannot be used; if all of them cannot, set the reason."""
         count = int(np.sum(bad))
         self.dropped[reason] += count
         if count and np.all(bad):

@@ -1,1 +1,1 @@
-"""Experiments that show an arm's parameters."""
+"""Plan experiments that identify an arm's parameters."""

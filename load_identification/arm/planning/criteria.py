@@ -1,4 +1,4 @@
-"""What planned motions are worth: information on the parameters, and numbers that judge it."""
+"""Evaluate planned motions: information on the parameters, and criteria computed from it."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from load_identification.motion.sines import Oscillation
 from load_identification.typing_aliases import FloatArray
 
 SINGULAR = 1e-12
-"""Ratio of the eigenvalues of an information matrix below which it counts as singular."""
+"""Ratio of an information matrix's eigenvalues below which it counts as singular."""
 
 NEGLIGIBLE = 1e-3
-"""Part of the largest parameter that every one counts with at least [-]."""
+"""Least scale of a parameter, as a share of the largest one [-]."""
 
 DETERMINANT, CONDITION = 'determinant', 'condition'
 CRITERIA = (DETERMINANT, CONDITION)
-"""By which plans are made: log det F to its largest, or the condition number to its least."""
+"""Criteria of plans: maximise log det F, or minimise the condition number."""
 
 NOISE_OF_EFFORT = 0.01
-"""Noise of a joint's torque in parts of its effort limit: only the ratios count [-]."""
+"""Noise of a joint's torque as a share of its effort limit; only the ratios matter [-]."""
 
 SIGN_WIDTH = 0.02
-"""Velocity over which the sign of Coulomb friction turns, in parts of the limit: without it the
-criterion would jump where a sample of the velocity changes its sign [-]."""
+"""Velocity over which the sign of Coulomb friction changes, as a share of the limit. Without it
+the criterion would be discontinuous where a velocity sample changes its sign [-]."""
 
 LARGEST_BLOCK = 3
-"""Rows of an experiment: up to three of an oscillation, sine and cosine of the angle of a slow
-motion."""
+"""Most rows of an experiment: up to three for an oscillation, two for a slow motion (sine and
+cosine of the angle)."""
 
 AT_ONCE = 64
-"""Experiments simulated together."""
+"""Number of experiments simulated together."""
 
 
 @dataclass(frozen=True)
 class Worth:
-    """What an information matrix F is worth.
+    """Criteria of an information matrix F.
 
     Attributes
     ----------
     condition : float
-        Frobenius condition number, eq. 15: how alike the parameters are seen [-].
+        Frobenius condition number, eq. 15: how evenly the parameters are observed [-].
     log_determinant : float
-        How well they are seen all together [-].
+        Information on all parameters together [-].
     """
 
     condition: float
@@ -56,7 +56,7 @@ class Worth:
 
     @classmethod
     def of(cls, information: FloatArray) -> Worth:
-        """Judge an information matrix (p, p)."""
+        """Evaluate an information matrix (p, p)."""
         condition, log_determinant = judged(information)
         return cls(float(condition), float(log_determinant))
 
@@ -64,8 +64,8 @@ class Worth:
 def judged(information: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return sqrt(trace(F) trace(F^-1)), eq. 15, and log det F of matrices (..., p, p).
 
-    The first, where all eigenvalues are equal at its least, is p. Infinite, and minus infinite,
-    where F is singular.
+    The minimum of the first is p, where all eigenvalues are equal. For a singular F they are
+    infinite and minus infinite.
     """
     values = np.linalg.eigvalsh(information)
     regular = values[..., 0] > SINGULAR * values[..., -1]
@@ -78,10 +78,10 @@ def judged(information: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def nominal_scale(base: BaseParameters, nominal: FloatArray) -> FloatArray:
-    """Return the sizes (p,) of an arm's base parameters by its description, of which F is scaled.
+    """Return the nominal scales (p,) of an arm's base parameters, by which F is scaled.
 
-    A parameter far smaller than the others counts with a thousandth of the largest; where the
-    description has no inertias, all count alike.
+    A parameter far smaller than the others gets a thousandth of the largest scale. If the
+    description has no inertias, all scales are equal.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def nominal_scale(base: BaseParameters, nominal: FloatArray) -> FloatArray:
 
 
 def torque_noise(effort_limits: FloatArray) -> FloatArray:
-    """Return the noise assumed of each joint's torque, alike where an effort limit lacks, (J,)."""
+    """Return the assumed noise of each joint's torque (J,), equal where no effort limit exists."""
     if not (np.isfinite(effort_limits) & (effort_limits > 0.0)).all():
         return np.ones(len(effort_limits))
     return NOISE_OF_EFFORT * effort_limits
@@ -102,7 +102,7 @@ def torque_noise(effort_limits: FloatArray) -> FloatArray:
 def link_information(
     columns: FloatArray, velocity: FloatArray, velocity_limit: FloatArray
 ) -> FloatArray:
-    """Return F = W^T W of what friction and offset of the joints do not explain.
+    """Return F = W^T W of the columns without what friction and offset of the joints explain.
 
     Parameters
     ----------
@@ -128,22 +128,22 @@ def link_information(
 def ideal_blocks(
     regressor: TorqueRegressor, experiments: Sequence[Experiment], noise: FloatArray
 ) -> FloatArray:
-    """Return the rows that experiments would give, in units of their errors.
+    """Return the rows that experiments would provide, in units of their errors.
 
-    The motion is the planned one; of an oscillation one period is simulated.
+    The motion is the planned one. One period of an oscillation is simulated.
 
     Parameters
     ----------
     regressor : TorqueRegressor
-        Its p columns must be independent.
+        Regressor with p independent columns.
     experiments : sequence of Experiment
     noise : (J,) array
-        Noise density of the measured torques, or anything in proportion [N m s^(1/2)].
+        Noise density of the measured torques, up to a common factor [N m s^(1/2)].
 
     Returns
     -------
     (N, 3, p) array
-        Rows that an experiment lacks are zero.
+        Missing rows of an experiment are zero.
     """
     blocks = []
     for first in range(0, len(experiments), AT_ONCE):

@@ -1,4 +1,4 @@
-"""The four exciting motions of an arm, each stressing one term of its torques, all over a grid.
+"""Design four kinds of exciting motion, each for one term of the torques, over a posture grid.
 
 Vandanjon, Gautier and Desbats 1995, section 3.2 and 3.3; equation numbers are theirs.
 """
@@ -21,42 +21,42 @@ INERTIAL, CENTRIFUGAL, COUPLING, GRAVITY = 'inertial', 'centrifugal', 'coupling'
 KINDS = (INERTIAL, CENTRIFUGAL, COUPLING, GRAVITY)
 
 LEAST_PERIODS = 3
-"""Of an oscillation that is evaluated: the noise is read between the harmonics."""
+"""Least periods of an evaluated oscillation: the noise is measured between the harmonics."""
 
 LEAST_AMPLITUDE = 1e-3
-"""Of a driven joint [rad, m]: an encoder has to see it."""
+"""Least amplitude of a driven joint, for the encoder's resolution [rad, m]."""
 
 SAMPLES = 33
-"""Of an ideal motion: one period, or the way of a slow motion; both ends count."""
+"""Samples of an ideal motion, both ends included: one period, or the path of a slow motion."""
 
 CLEAR = 0.01
-"""Clearance of the postures looked at, for what lies between [m]."""
+"""Least clearance at the postures checked, as a margin for those in between [m]."""
 
 MOST_POSTURES = 400
-"""Of a grid; out of a larger one as many are drawn."""
+"""Most postures of a grid; from a larger grid this number is drawn."""
 
 LOW_VELOCITY = 0.5
-"""Peak velocity of a joint driven for its acceleration, in parts of its limit [-]."""
+"""Peak velocity of a joint driven for its acceleration, as a share of its limit [-]."""
 
 SMALL_VELOCITY = 0.1
-"""Of a joint that moves only so as not to stick, and of the slow motion [-]."""
+"""The same of the slow motion, and of a joint that moves only to avoid stiction [-]."""
 
 PERIODS = 6
-"""Of full amplitude."""
+"""Number of periods at full amplitude."""
 
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """One exciting motion at one locked posture, and the joint whose torque it is read from.
+    """One exciting motion about a locked posture, and the joint whose torque is evaluated.
 
     Attributes
     ----------
     kind : str
         One of `KINDS`.
     driven, measured : int
-        Joints k and l; the same for inertial and gravity motions. Of others, see `readings`.
+        Joints k and l; equal for inertial and gravity motions. For others see `readings`.
     motion : Oscillation or Sweep
-        A sweep for gravity.
+        A sweep for gravity motions.
     """
 
     kind: str
@@ -78,17 +78,17 @@ class Experiment:
 
     @property
     def moving(self) -> tuple[int, ...]:
-        """The joints that move; the others are locked."""
+        """Joints that move; the others are locked."""
         if isinstance(self.motion, Oscillation):
             return tuple(np.flatnonzero(self.motion.amplitude).tolist())
         return (self.driven,)
 
     @property
     def readings(self) -> tuple[Experiment, ...]:
-        """All that is read of the motion, an equation each: this, and joints that swing at f.
+        """All equations obtained from the motion: its own, and one per joint that oscillates at f.
 
-        There friction has the phase of the joint's velocity, whatever it depends on, so what has
-        the phase of its acceleration is free of it. That of a joint which stands may be anything.
+        Friction of such a joint has the phase of its velocity, whatever it depends on. The
+        component in phase with the acceleration is thus free of it. At rest it is undetermined.
         """
         if self.driven == self.measured:
             return (self,)
@@ -98,17 +98,17 @@ class Experiment:
 
     @property
     def harmonic(self) -> int:
-        """Multiple of the frequency at which it is read: 2 where velocities square (eq. 10)."""
+        """Multiple of the frequency that is evaluated: 2 for squared velocities (eq. 10)."""
         return 2 if self.kind == CENTRIFUGAL else 1
 
     def reference(self, motion: JointMotion) -> FloatArray:
-        """Return the signal (n,) whose phase is projected on, eq. 8, 10, 11."""
+        """Return the signal (n,) onto whose phase torques are projected, eq. 8, 10, 11."""
         if self.kind == CENTRIFUGAL:
             return np.asarray(motion.velocity[:, self.driven] ** 2)
         return np.asarray(motion.acceleration[:, self.driven])
 
     def ideal(self, samples: int = SAMPLES) -> tuple[FloatArray, JointMotion]:
-        """Return times and motion of one period of full amplitude, or of the constant velocity."""
+        """Return times and motion of one period at full amplitude, or at constant velocity."""
         begin, end = self.motion.window
         if isinstance(self.motion, Oscillation):
             end = begin + 1.0 / self.motion.frequency
@@ -124,15 +124,15 @@ def exciting_motion(
     limits: Limits,
     periods: int = PERIODS,
 ) -> Experiment | None:
-    """Design a motion about a posture, or return None where the limits leave no room for it.
+    """Design a motion about a posture; None if the limits leave no room for it.
 
-    A driven joint gets all of its acceleration, with low velocity for inertia and coupling, and
-    with all of its velocity for centrifugal torques. In a motion of two joints l > k, joint l
-    swings with a small velocity so that its friction is that of a moving joint. Friction that
-    depends on velocity in any way has one phase at f, that of the velocity, and one at 2 f. So
-    joint l swings in the phase of joint k where f is read, and an eighth of a period behind it
-    where 2 f is: there its friction is a quarter of a period (of 2 f) off the square of the
-    velocity of k. With the same phase, as in the paper, asymmetric viscous friction would stay.
+    A driven joint gets its full acceleration, at low velocity for inertia and coupling, and at
+    its full velocity for centrifugal torques. In a motion of two joints l > k, joint l oscillates
+    at a small velocity, so that its friction is that of a moving joint. Any friction that depends
+    on velocity has one phase at f, that of the velocity, and one at 2 f. Joint l therefore
+    oscillates in phase with joint k where f is evaluated, and an eighth of a period behind it
+    where 2 f is. There its friction is a quarter of a period (of 2 f) from the square of k's
+    velocity. With equal phases, as in the paper, asymmetric viscous friction would remain.
 
     Parameters
     ----------
@@ -141,11 +141,11 @@ def exciting_motion(
     driven, measured : int
         Joints k and l.
     posture : (J,) array
-        Where the others are locked and these swing about; a gravity motion of joint k covers all
-        of its range [rad, m].
+        Posture at which the others are locked and about which these oscillate; a gravity motion
+        of joint k covers its whole range [rad, m].
     limits : Limits
     periods : int
-        Of full amplitude.
+        Number of periods at full amplitude.
     """
     if kind == GRAVITY:
         return _slow_motion(driven, posture, limits)
@@ -174,12 +174,12 @@ def exciting_motion(
 
 
 def _slow_motion(joint: int, posture: FloatArray, limits: Limits) -> Experiment | None:
-    """Design the motion at constant velocity over all of a joint's range, eq. 12."""
+    """Design the motion at constant velocity over the whole range of a joint, eq. 12."""
     start, goal = posture.copy(), posture.copy()
     start[joint], goal[joint] = limits.lower[joint], limits.upper[joint]
     way = goal[joint] - start[joint]
     speed = SMALL_VELOCITY * limits.velocity[joint]
-    # 15/8: the steepest slope of the smooth step. A tenth of the way at most goes by at each end.
+    # 15/8 is the smooth step's steepest slope. Each end takes at most a tenth of the distance.
     ramp = max(0.2, 1.875 * speed / limits.acceleration[joint])
     speed = min(speed, 0.2 * way / ramp)
     if way < LEAST_AMPLITUDE:
@@ -198,7 +198,7 @@ def exciting_motions(
         [rad, m].
     limits : Limits
     periods : int
-        Of full amplitude.
+        Number of periods at full amplitude.
     """
     joints = range(len(posture))
     for kind in KINDS:
@@ -213,15 +213,15 @@ def exciting_motions(
 def locked_postures(limits: Limits, levels: int | Sequence[int], seed: int) -> FloatArray:
     """Return a grid of postures (g, J), the centres of equal parts of each joint's range.
 
-    Of a joint that turns more than once they are those of one turn: others are the same postures.
+    For a joint with a range of more than one turn, one turn is used: the rest repeats postures.
 
     Parameters
     ----------
     limits : Limits
     levels : int or sequence of J int
-        Parts of each range.
+        Number of parts of each range.
     seed : int
-        Of the draw from a grid of more than `MOST_POSTURES`.
+        Seed of the draw from a grid of more than `MOST_POSTURES`.
     """
     counts = np.broadcast_to(np.asarray(levels, dtype=np.int64), limits.lower.shape)
     if not (counts >= 1).all():
@@ -243,9 +243,9 @@ def feasible_experiments(
     clearance: Clearance | None = None,
     periods: int = PERIODS,
 ) -> list[Experiment]:
-    """Return every exciting motion at every posture that the limits and the clearance allow.
+    """Return all exciting motions, at all postures, within the limits and with clearance.
 
-    A slow motion runs through the range of its joint wherever the grid puts that joint: it is
+    A slow motion covers the range of its joint independent of that joint's grid position. It is
     kept once.
 
     Parameters
@@ -255,10 +255,10 @@ def feasible_experiments(
         [rad, m].
     clearance : Clearance, optional
     periods : int
-        Of full amplitude.
+        Number of periods at full amplitude.
     """
     if clearance is not None:
-        # Every motion at a posture goes through it.
+        # Every motion at a posture passes through it.
         postures = postures[clearance.distance(postures) > CLEAR]
     found: dict[tuple[object, ...], Experiment] = {}
     for posture in postures:
@@ -292,6 +292,6 @@ def _free_range(posture: FloatArray, joint: int, limits: Limits, clearance: Clea
 
 
 def _clear(experiment: Experiment, clearance: Clearance) -> bool:
-    """Tell whether a motion keeps clear: at a few postures first, for most that do not."""
+    """Return whether a motion has clearance; a few postures first, which rule out most others."""
     q = experiment.ideal()[1].position
     return all((clearance.distance(part) > CLEAR).all() for part in (q[::8], q[1::2]))

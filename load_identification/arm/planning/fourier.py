@@ -1,9 +1,9 @@
-"""A finite Fourier motion from rest to rest that shows the parameters as well as possible.
+"""Optimise a finite Fourier motion from rest to rest for information on the parameters.
 
-All joints move at once, within limits of position, velocity and acceleration and clear of the arm
-itself, of a floor and of boxes. The criterion is the determinant of what joint torques tell of the
-links where friction and offset of each joint are unknown too, or the condition number of
-Vandanjon, Gautier and Desbats 1995, eq. 15, of it.
+All joints move at once, within limits of position, velocity and acceleration, with clearance to
+the arm itself, a floor and boxes. The information is that of joint torques on the links, with
+friction and offset of each joint also unknown. The criterion is its determinant, or its condition
+number of Vandanjon, Gautier and Desbats 1995, eq. 15.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ OBSERVATIONS = 8
 """Samples per period of the highest harmonic at which the regressor is evaluated."""
 
 SAMPLES = 20
-"""Postures per period of the highest harmonic at which the optimiser looks at the clearance."""
+"""Postures per period of the highest harmonic at which the optimiser evaluates the clearance."""
 
 AIM, LEAST = 0.03, 0.01
-"""Clearance that the optimiser aims at, and that the motion has; smaller where no posture has
+"""Clearance targeted by the optimiser, and required of the motion; smaller if no posture has
 twice as much [m]."""
 
 WEIGHTS = (10.0, 1000.0)
-"""Of the mean squared lack of clearance, one optimisation after another [1/m^2]."""
+"""Penalty weights of the mean squared lack of clearance, in successive optimisations [1/m^2]."""
 
 WORST = 1e12
-"""Condition number that a motion which determines less counts with [-]."""
+"""Condition number assigned to a motion that does not determine all parameters [-]."""
 
 STEP = 1e-6
-"""Of the difference quotients [-]."""
+"""Step of the difference quotients [-]."""
 
 RATE = 100.0
-"""At which the motion found is looked at [Hz]."""
+"""Sampling rate at which the resulting motion is checked [Hz]."""
 
 SHARES = np.linspace(1.0, 0.1, 46)
-"""Parts to which it is scaled until it keeps clear [-]."""
+"""Factors by which it is scaled until it has clearance [-]."""
 
 
 @dataclass(frozen=True, eq=False)
 class OptimisedMotion:
-    """A motion and what it is worth.
+    """A motion and its criteria.
 
     Attributes
     ----------
     motion : FourierSeries
     worth, drawn : Worth
-        Of the regressor, less what friction and offsets explain, and that of the best motion
-        drawn.
+        Criteria of the regressor without what friction and offsets explain, for the motion and
+        for the best random motion.
     """
 
     motion: FourierSeries
@@ -79,30 +79,30 @@ def optimise_fourier_motion(
     progress: Callable[[str], None] | None = None,
     criterion: str = DETERMINANT,
 ) -> OptimisedMotion:
-    """Find a motion that shows an arm's parameters well, within limits.
+    """Find a motion that is informative on an arm's parameters, within limits.
 
-    Joint limits hold by construction: each joint is scaled into them. The clearance is a penalty
-    of the optimiser (L-BFGS-B on differences, all of them evaluated at once), and what lacks at
-    its end is had by scaling the motion towards its middle.
+    Joint limits hold by construction, because each joint is scaled to them. The clearance is a
+    penalty of the optimiser (L-BFGS-B on finite differences, all evaluated at once). A lack that
+    remains at its end is removed by scaling the motion towards its middle.
 
     Parameters
     ----------
     regressor : TorqueRegressor
-        Its p columns must be independent.
+        Regressor with p independent columns.
     limits : Limits
     settings : FourierSettings
     noise : (J,) array
-        Of the measured torques, or anything in proportion [N m, N].
+        Noise of the measured torques, up to a common factor [N m, N].
     clearance : Clearance, optional
     progress : callable, optional
-        Told in words how far it has come, at every step.
+        Called with the progress in words, at every step.
     criterion : str
         One of `CRITERIA`.
 
     Raises
     ------
     ParameterError
-        Where no motion is found that determines all parameters, or none that keeps clear.
+        If no motion found determines all parameters, or none has clearance.
     """
     search = _Search(regressor, limits, settings, noise, clearance, criterion)
     rng = np.random.default_rng(settings.seed)
@@ -126,9 +126,9 @@ def optimise_fourier_motion(
 
 
 class _Search:
-    """The criterion of a motion, and its lack of clearance, as functions of free numbers.
+    """The criterion of a motion and its lack of clearance, as functions of free variables.
 
-    Those are (size,) for one motion; see `LimitedSeries`.
+    The variables are (size,) for one motion; see `LimitedSeries`.
     """
 
     def __init__(
@@ -149,20 +149,20 @@ class _Search:
         self._postures = self._waves(SAMPLES)[0]
 
     def values(self, x: FloatArray) -> FloatArray:
-        """Return what is to be small (b,) for numbers (b, size)."""
+        """Return the objective to minimise (b,) for variables (b, size)."""
         center, amplitude = self.plan.amplitudes(x)
         q, qd, qdd = (np.einsum('nk,bjk->bnj', wave, amplitude) for wave in self._basis)
         information = self._information(q + center[:, None], qd, qdd)
         condition, log_determinant = judged(information)
         found = np.log(np.minimum(condition, WORST))
         if self._criterion == DETERMINANT:
-            # Of the mean parameter, in standard deviations: as large as the other.
+            # Per parameter and in standard deviations: both criteria have similar magnitude.
             size = -0.5 * log_determinant / information.shape[-1]
             found = np.where(np.isfinite(log_determinant), size, found)
         return np.asarray(found)
 
     def lack(self, x: FloatArray) -> float:
-        """Return the mean squared lack of clearance for numbers (size,) [m^2]."""
+        """Return the mean squared lack of clearance for variables (size,) [m^2]."""
         if self._clearance is None:
             return 0.0
         distance = self._clearance.distance(self._positions(x))
@@ -171,11 +171,11 @@ class _Search:
     def descended(
         self, x: FloatArray, weight: float, iterations: int, progress: Callable[[str], None] | None
     ) -> FloatArray:
-        """Improve numbers (size,) by L-BFGS-B."""
+        """Improve variables (size,) by L-BFGS-B."""
         steps = STEP * np.eye(len(x))
 
         def value_and_slope(x: FloatArray) -> tuple[float, FloatArray]:
-            # One call for all differences: the regressor is computed for many samples at a time.
+            # One call for all differences: the regressor is computed for many samples at once.
             values = self.values(np.vstack([x, x + steps]))
             lack, slope = self._lack_and_slope(x, steps)
             return float(values[0]) + weight * lack, (
@@ -197,7 +197,7 @@ class _Search:
         return np.asarray(found.x)
 
     def best(self, numbers: Sequence[FloatArray]) -> tuple[FourierSeries, Worth] | None:
-        """Draw motions in until they keep clear, and return the best with what it is worth."""
+        """Scale motions down until they have clearance; return the best with its criteria."""
         motions = [self._drawn_in(self.plan.motion(x)) for x in numbers]
         judged = [(motion, self._worth(motion)) for motion in motions if motion is not None]
         regular = [each for each in judged if np.isfinite(each[1].condition)]
@@ -206,25 +206,25 @@ class _Search:
         return min(regular, key=lambda each: each[1].condition, default=None)
 
     def _waves(self, samples: int) -> tuple[FloatArray, ...]:
-        """Return sines and cosines at that many times in a period of the highest harmonic."""
+        """Return sines and cosines at `samples` times per period of the highest harmonic."""
         plan = self.plan
         times = np.arange(samples * plan.harmonics) * plan.period / (samples * plan.harmonics)
         return fourier_basis(times, plan.period, plan.harmonics)
 
     def _information(self, *motion: FloatArray) -> FloatArray:
-        """Return F (..., p, p) of positions, velocities and accelerations (..., n, J)."""
+        """Return F (..., p, p) for positions, velocities and accelerations (..., n, J)."""
         flat = [array.reshape(-1, array.shape[-1]) for array in motion]
         columns = (self._regressor(*flat) / self._noise[:, None]).reshape(*motion[0].shape, -1)
         return link_information(columns, motion[1], self._velocity)
 
     def _positions(self, x: FloatArray) -> FloatArray:
-        """Return postures (..., n, J) all along the motions of numbers (..., size)."""
+        """Return postures (..., n, J) along the motions of variables (..., size)."""
         center, amplitude = self.plan.amplitudes(x)
         waves = np.einsum('nk,...jk->...nj', self._postures, amplitude)
         return np.asarray(center[..., None, :] + waves)
 
     def _lack_and_slope(self, x: FloatArray, steps: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean squared lack of clearance and its derivatives by the numbers (size,)."""
+        """Return the mean squared lack of clearance and its gradient by the variables (size,)."""
         if self._clearance is None:
             return 0.0, np.zeros(len(x))
         q = self._positions(x)
@@ -235,7 +235,7 @@ class _Search:
         return float(np.mean(lack**2)), np.einsum('bnj,nj->b', by_number, by_posture)
 
     def _drawn_in(self, motion: FourierSeries) -> FourierSeries | None:
-        """Scale a motion about its middle until all of it keeps clear."""
+        """Scale a motion about its middle until all of it has clearance; None if it never has."""
         if self._clearance is None:
             return motion
         times = np.arange(0.0, motion.period, 1.0 / RATE)

@@ -1,4 +1,4 @@
-"""What comes of planning; experiments one after another, and their file."""
+"""Hold the results of planning: a sequence of experiments, its file, and the planned motion."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from load_identification.motion.sines import Oscillation
 from load_identification.typing_aliases import FloatArray
 
 REST = 0.5
-"""Before an experiment, for the arm to come to rest [s]."""
+"""Rest before an experiment, for the arm to settle [s]."""
 
 STEP = 0.05
-"""Way of a joint between two postures at which a move is looked at [rad, m]."""
+"""Largest step of a joint between two checked postures of a move [rad, m]."""
 
 WAYS, ENTRIES = 10, 20
-"""Nearest postures that are tried from each of the map, and from beside it."""
+"""Nearest postures tried from each posture of the map, and from a posture outside it."""
 
 ROUNDING = 1e-6
-"""Shorter ways and times are left out [rad, m, s]."""
+"""Displacements and times below this are omitted [rad, m, s]."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExperimentPlan:
-    """Experiments one after another, and the way between them.
+    """A sequence of experiments and the moves between them.
 
     Attributes
     ----------
     joints : tuple of str
     experiments : tuple of Experiment
     vias : tuple of tuples of (J,) arrays
-        The postures by which the arm comes to each [rad, m].
+        Postures by which the arm reaches each experiment [rad, m].
     begins : (n,) array
-        When each begins, its swelling included, since the beginning of the path [s].
+        Begin of each, its ramp-up included, since the beginning of the path [s].
     """
 
     joints: tuple[str, ...]
@@ -60,7 +60,7 @@ class ExperimentPlan:
 
     @cached_property
     def path(self) -> JointPath:
-        """The experiments, and the moves and rests between them."""
+        """The experiments, with the moves and rests between them."""
         pieces: list[Piece] = []
         time, place = 0.0, self.experiments[0].start
         for experiment, via, begin in zip(
@@ -86,28 +86,28 @@ class Planned:
     ----------
     arm : Arm
     limits : Limits
-        As scaled.
+        After scaling.
     path : Piece
     plan : ExperimentPlan or None
-        Of experiments.
+        Plan of the experiments; None for a Fourier motion.
     parameters : int
-        That the motion is to determine.
+        Number of parameters that the motion is to determine.
     worth : Worth
-        Of the information on the base parameters, scaled by nominal.
+        Criteria of the information on the base parameters, scaled by nominal.
     compared : Worth
-        Of the best motion drawn at random, or of all feasible experiments together.
+        Criteria of the best random motion, or of all feasible experiments together.
     candidates : int
-        Feasible experiments; 0 for a Fourier motion.
+        Number of feasible experiments; 0 for a Fourier motion.
     motion : JointMotion
         Sampled at `RATE`.
     clearance : float
-        Least distance of the arm to itself and to what it keeps clear of [m].
+        Least distance of the arm to itself and to obstacles [m].
     floor : float or None
         Height of the floor in the root frame [m].
     nearest : str
-        The two that come as near as that.
+        The pair at that distance.
     torque : (n, J) array
-        That the description's inertias make of it, without friction [N m, N].
+        Joint torques predicted from the description's inertias, without friction [N m, N].
     warnings : tuple of str
     """
 
@@ -128,12 +128,12 @@ class Planned:
 
 
 class Roadmap:
-    """Postures that straight ways in joint space lead between, clear of everything.
+    """A graph of postures connected by straight moves in joint space that have clearance.
 
     Attributes
     ----------
     postures : (m, J) array
-        The largest set of those given that ways connect [rad, m].
+        The largest connected set of the given postures [rad, m].
     """
 
     def __init__(self, clearance: Clearance, postures: FloatArray) -> None:
@@ -151,9 +151,9 @@ class Roadmap:
         self._ways = scipy.sparse.csr_array(ways)[kept][:, kept]
 
     def way(self, start: FloatArray, goal: FloatArray) -> list[FloatArray] | None:
-        """Return postures (J,) to go by between two, none where the straight way is clear.
+        """Return postures (J,) to pass between two; empty if the straight move has clearance.
 
-        None where no way is found.
+        None if no way is found.
         """
         if self._clear(start, goal):
             return []
@@ -169,7 +169,7 @@ class Roadmap:
         return [self.postures[stop] for stop in stops]
 
     def _entry(self, posture: FloatArray) -> int | None:
-        """Return the nearest posture of the map that a clear way leads to."""
+        """Return the nearest posture of the map reached by a move with clearance; None: none."""
         near = np.argsort(np.linalg.norm(self.postures - posture, axis=1))[:ENTRIES]
         return next((int(k) for k in near if self._clear(posture, self.postures[k])), None)
 
@@ -184,21 +184,21 @@ def plan_path(
     limits: Limits,
     roadmap: Roadmap | None = None,
 ) -> ExperimentPlan:
-    """Put experiments one after another, each time going on to the nearest one left.
+    """Order experiments, proceeding each time to the nearest one left.
 
     Parameters
     ----------
     joints : tuple of str
     experiments : sequence of Experiment
-        The first is begun with.
+        The first one given is the first of the plan.
     limits : Limits
     roadmap : Roadmap, optional
-        Ways between them; without it all are straight.
+        Finds the moves between them; without it all moves are straight.
 
     Raises
     ------
     ParameterError
-        Where there are no experiments, or no clear way to some.
+        If there are no experiments, or some cannot be reached with clearance.
     """
     left = list(experiments)
     if not left:
@@ -262,12 +262,12 @@ def write_plan(path: FilePath, plan: ExperimentPlan) -> None:
 
 
 def read_plan(path: FilePath) -> ExperimentPlan:
-    """Read a plan, and make its path again.
+    """Read a plan and rebuild its path.
 
     Raises
     ------
     ParameterError
-        If the file cannot be read, or is no plan.
+        If the file cannot be read or is no plan.
     """
     try:
         content = read_yaml(path)

@@ -1,4 +1,4 @@
-"""What `plan_excitation` does: from a description and limits to a motion and what it is worth."""
+"""Plan a motion for `plan_excitation` from a description and limits, and evaluate it."""
 
 from __future__ import annotations
 
@@ -50,45 +50,45 @@ from load_identification.motion.limits import Box, Limits, arm_limits
 from load_identification.typing_aliases import FloatArray
 
 FOURIER_DURATION = 20.0
-"""Of a Fourier motion, by default [s]."""
+"""Default duration of a Fourier motion [s]."""
 
 MOST_POSTURES = 5000
-"""Of a planned motion at which the clearance is looked at."""
+"""Most postures of a planned motion at which the clearance is evaluated."""
 
 RATE = 100.0
-"""At which a planned motion is looked at [Hz]."""
+"""Sampling rate at which a planned motion is evaluated [Hz]."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be planned; see `plan_excitation --help`.
+    """A request for a plan; see `plan_excitation --help`.
 
     Attributes
     ----------
     method : str
         `fourier`, `spectrum` or `postures`.
     scales : tuple of 3 float
-        Parts of the limits of position, velocity and acceleration [-].
+        Shares used of the limits of position, velocity and acceleration [-].
     acceleration : sequence of float, optional
         Limits [rad/s^2, m/s^2].
     duration : float, optional
         [s].
     floor : float, optional
-        Height of the floor in the root frame, None for none [m].
+        Height of the floor in the root frame; None: there is no floor [m].
     keep_out : sequence of sequences of 6 float
-        Boxes that no link may enter, x, y and z from and to [m].
+        Boxes that no link may enter; x, y and z from and to [m].
     workspace : sequence of 6 float, optional
-        A box, too.
+        A box that `frame` must not leave; same form [m].
     frame : str, optional
-        The link that stays in it, by default the last.
+        The link kept in the workspace; default: the last.
     levels : int
-        Of each joint in the grid of postures.
+        Levels of each joint in the grid of postures.
     experiments : int, optional
-        To choose.
+        Number of experiments to select.
     criterion : str
         One of `criteria.CRITERIA`.
     periods : int
-        Of full amplitude, of an oscillation.
+        Number of periods of an oscillation at full amplitude.
     seed : int
     """
 
@@ -124,12 +124,12 @@ class Request:
 
 
 def load_arm(urdf: str, tip: str | None, gravity: Sequence[float]) -> Arm:
-    """Return the arm of a description: all of its joints, or those that move a link.
+    """Return the arm of a description: all of its joints, or those that move the tip link.
 
     Raises
     ------
     DescriptionError
-        Where it cannot be used; FrameError where no joint moves the link.
+        If the description cannot be used; FrameError if no joint moves the link.
     """
     if tip is None:
         mimics = parse_xml(urdf).find('joint/mimic/..')
@@ -156,15 +156,15 @@ def plan_motion(arm: Arm, urdf: str, request: Request, progress: Callable[[str],
     ----------
     arm : Arm
     urdf : str
-        Its description, for the frame of the workspace.
+        Description of the arm, for the frame of the workspace.
     request : Request
     progress : callable
-        Told in words how far it has come, several times a second.
+        Called with the progress in words, several times a second.
 
     Raises
     ------
     LoadIdentificationError
-        Where nothing can be planned: it says what to change.
+        If no motion can be planned; the text says what to change.
     """
     limits = arm_limits(arm, request.acceleration).scaled(*request.scales)
     clearance = Clearance(
@@ -199,7 +199,7 @@ def plan_motion(arm: Arm, urdf: str, request: Request, progress: Callable[[str],
 
 
 def _regressor(arm: Arm) -> tuple[TorqueRegressor, FloatArray]:
-    """Return the columns of the links' base parameters, and the sizes of those by nominal (p,)."""
+    """Return the columns of the links' base parameters and their nominal scales (p,)."""
     model = ArmModel(arm, DriveModel(coulomb='none', viscous='none'))
     base = arm_base_parameters(model)
     return base_regressor(model, base), nominal_scale(base, model.nominal)
@@ -258,7 +258,7 @@ def _choice(
     request: Request,
     progress: Callable[[str], None],
 ) -> Design:
-    """Choose experiments, as many as are asked for, or as the duration has room for."""
+    """Select experiments, as many as requested or as the duration allows."""
     parameters = blocks.shape[2]
     size = min(request.experiments or 2 * parameters, len(experiments))
     while True:
@@ -290,7 +290,7 @@ def _planned(
     scale: FloatArray,
     candidates: int,
 ) -> Planned:
-    """Look at a motion all along, and at what it asks of the drives."""
+    """Evaluate a motion along its whole path, with the torques that it demands of the drives."""
     times = np.linspace(0.0, path.duration, int(np.ceil(path.duration * RATE)) + 1)
     motion = path.sample(times)
     torque = np.einsum(

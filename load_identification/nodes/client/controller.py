@@ -22,7 +22,7 @@ SUCCEEDED = 4
 
 
 class TopicSender:
-    """Sends trajectories to a topic."""
+    """Send trajectories to a topic."""
 
     def __init__(self, node: Node, topic: str) -> None:
         self._node = node
@@ -57,7 +57,7 @@ class TopicSender:
 
 
 class ActionSender:
-    """Sends trajectories to a FollowJointTrajectory action; each goal replaces the previous one.
+    """Send trajectories to a FollowJointTrajectory action; each goal replaces the previous one.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class ActionSender:
 
 
 Sender: TypeAlias = TopicSender | ActionSender
-"""Sends trajectories to a controller."""
+"""Send trajectories to a controller."""
 
 
 def trajectory_message(joints: tuple[str, ...], piece: Piece, stamp: int) -> JointTrajectory:

@@ -83,7 +83,7 @@ class Estimate:
 
 
 class Rate:
-    """Measures the rate at which a counter grows."""
+    """Measure the rate at which a counter grows."""
 
     def __init__(self) -> None:
         self._readings: deque[tuple[float, int]] = deque()
@@ -189,7 +189,7 @@ class MonitorState:
 
 
 class StatusListener:
-    """Receives the status of a pipeline in the node's namespace.
+    """Receive the status of a pipeline in the node's namespace.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class StatusListener:
 
 
 class Monitor(StatusListener):
-    """Receives the estimates too.
+    """Receive the estimates too.
 
     Parameters
     ----------

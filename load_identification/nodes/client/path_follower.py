@@ -78,7 +78,7 @@ class _Heard(NamedTuple):
 
 
 class ArmListener:
-    """Receives joint states and wrenches, and keeps the newest.
+    """Receive joint states and wrenches, and keep the newest.
 
     Attributes
     ----------
@@ -176,10 +176,10 @@ class PathFollower:
         ----------
         path : Piece
             From rest to rest.
-        Polled; returns whether the arm may stop.
-            Asked again and again whether the arm may stop.
-        Polled; returns why the arm must stop; empty: it need not.
-            Asked again and again why the arm has to; empty where it need not.
+        finished : callable
+            Polled; returns whether the arm may stop.
+        wrong : callable
+            Polled; returns why the arm must stop; empty: it need not.
         shown : callable
             Called with the time along the path [s].
 

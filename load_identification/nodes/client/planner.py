@@ -171,8 +171,8 @@ class LoadIdentification:
 
         Raises
         ------
-        If it is not identified by then, or the wrench's sign is reversed.
-            Where it is not by then, or the wrench's sign is reversed.
+        NotIdentifiedError
+            If it is not identified by then, or the wrench's sign is reversed.
         NotAnsweredError
             If there is no pipeline.
         """

@@ -25,7 +25,7 @@ LAYOUT = '{} joints there, {} before: does its source fit?'
 GRAVITY = 'gravity there contradicts filtered/accel or what it was before: does its source fit?'
 
 SAME = 0.02
-"""Largest change of the products of gravity and its derivatives, as a share of its square [-]."""
+"""Largest change of products of gravity and its derivatives, as a share of gravity squared [-]."""
 
 SLOW = 0.5
 """Largest acceleration at which a new robot is accepted, as a share of gravity [-]."""
@@ -120,7 +120,7 @@ class KinematicsReader:
 
 
 def _products(vectors: FloatArray) -> FloatArray:
-    """Return rotational invariants of three vectors: products, and signed volume, (n, 10).
+    """Return rotational invariants of three vectors: products, (signed volume)^(2/3), (n, 10).
 
     Parameters
     ----------

@@ -92,8 +92,8 @@ class _NeverExecuted(CallbackGroup):
 
 
 MIXED = 3, 1.0
-"""Sequence numbers that go back, within a time [s], by which two publishers at once are inferred;
-one that has been restarted goes back only once."""
+"""Number of backward sequence numbers within a time [s] from which on two publishers at once are
+inferred, rather than one that has been restarted."""
 
 
 MOST_SUBJECTS = 1000
