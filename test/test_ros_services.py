@@ -127,7 +127,7 @@ def test_a_wrench_that_wanders_is_refused(arm: Arm) -> None:
     while (refused := pending()) is None:
         arm.rest(0.05)
     assert answer.success
-    assert re.match(r'wrench not steady: fy wanders by [\d.]+ N, [\d.]+ N allowed', refused.reason)
+    assert re.match(r'wrench not steady: fy varies by [\d.]+ N, [\d.]+ N allowed', refused.reason)
 
 
 def test_calibration_refuses_an_identified_payload_with_its_mass(

@@ -205,11 +205,11 @@ def test_intervals_of_the_mean_hold_in_correlated_noise(
 def test_a_wrench_that_wanders_is_refused_with_channel_and_numbers() -> None:
     w = white(0)
     w[500:, 2] += 5.0
-    with pytest.raises(NotAtRestError, match=r'not steady: fz wanders by 2\.6 N, 0\.2 N allowed'):
+    with pytest.raises(NotAtRestError, match=r'not steady: fz varies by 2\.6 N, 0\.2 N allowed'):
         averaged(STAMPS, w, NOISE)
     w = white(0)
     w[:, 4] += 0.1 * np.sin(np.arange(1000) * 2e-3 * np.pi * 3)
-    with pytest.raises(NotAtRestError, match=r'ty wanders by .* N·m'):
+    with pytest.raises(NotAtRestError, match=r'ty varies by .* N·m'):
         averaged(STAMPS, w, NOISE)
 
 

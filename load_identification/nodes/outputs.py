@@ -150,7 +150,7 @@ class LoadParameters:
         node.add_on_set_parameters_callback(self._refuse_others)
         for name, value in self._told.items():
             descriptor = ParameterDescriptor(
-                description=WORDS[name], additional_constraints='told by the node, not to be set'
+                description=WORDS[name], additional_constraints='set by the node alone'
             )
             node.declare_parameter(name, value, descriptor, ignore_override=True)
         every(node, self.PERIOD, self._tell)
@@ -170,7 +170,7 @@ class LoadParameters:
     def _refuse_others(self, parameters: Sequence[Parameter]) -> SetParametersResult:
         """Reject all changes but those by the node itself."""
         others = [p.name for p in parameters if p.name in WORDS and not self._is_told(p)]
-        reason = f'{", ".join(others)}: told by the node, not to be set'
+        reason = f'{", ".join(others)}: set by the node alone'
         return SetParametersResult(successful=not others, reason=reason if others else '')
 
     def _is_told(self, parameter: Parameter) -> bool:

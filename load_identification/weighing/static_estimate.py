@@ -176,7 +176,7 @@ def _require_steady(spread: FloatArray, allowed: FloatArray) -> None:
     if spread[worst] > allowed[worst]:
         unit = 'N' if worst < 3 else 'N·m'
         raise NotAtRestError(
-            f'wrench not steady: {CHANNELS[worst]} wanders by {spread[worst]:.2g} {unit}, '
+            f'wrench not steady: {CHANNELS[worst]} varies by {spread[worst]:.2g} {unit}, '
             f'{allowed[worst]:.2g} {unit} allowed'
         )
 
