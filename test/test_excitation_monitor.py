@@ -39,7 +39,9 @@ def test_with_everything_identified_nothing_is_advised() -> None:
 def unexplained(batch: FilteredBatch) -> float:
     estimator = PayloadEstimator(EstimatorSettings())
     estimator.update(batch)
-    return estimator._excitation.excitation(estimator.estimate().total).unexplained
+    estimate = estimator.estimate()
+    assert estimate is not None
+    return estimator._excitation.excitation(estimate.total).unexplained
 
 
 @pytest.fixture(scope='module')

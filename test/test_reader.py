@@ -59,7 +59,7 @@ def assert_same(one: Identification, other: Identification) -> None:
     assert +one.dropped == +other.dropped
 
 
-@pytest.mark.parametrize('chunk', [0.02, 1.0, 100.0])
+@pytest.mark.parametrize('chunk', [0.02, 100.0])
 def test_result_does_not_depend_on_the_length_of_the_chunks(
     bag: Path, result: Identification, chunk: float
 ) -> None:
@@ -91,10 +91,8 @@ def test_result_does_not_depend_on_when_messages_were_recorded(
     ('storage', 'compression'),
     [
         (MCAP, CompressionMode.STORAGE),
-        (MCAP, CompressionMode.MESSAGE),
         (MCAP, CompressionMode.FILE),
         (SQLITE3, CompressionMode.MESSAGE),
-        (SQLITE3, CompressionMode.FILE),
     ],
 )
 def test_compressed_recordings_give_the_same(

@@ -189,7 +189,7 @@ def test_reset_forgets_the_payload_and_keeps_the_offset(live: Pipeline) -> None:
     assert_holds(live)
 
 
-def test_std_total_and_offset_stand_beside_the_estimate(live: Pipeline) -> None:
+def test_late_joiner_sees_the_last_of_each_latched_topic(live: Pipeline) -> None:
     live.play(recording())
     kinds = {
         'inertia_std': InertiaStamped,
@@ -201,7 +201,18 @@ def test_std_total_and_offset_stand_beside_the_estimate(live: Pipeline) -> None:
         heard = {
             name: late.record(kind, f'{NAMESPACE}/{name}', LATCHED) for name, kind in kinds.items()
         }
-        late.wait_for(lambda: all(heard.values()), 'the four topics of the past')
+        pipeline = Pipeline(late)
+        late.wait_for(
+            lambda: (
+                all(heard.values())
+                and pipeline.statuses
+                and pipeline.inertias
+                and pipeline.covariances
+            ),
+            'the seven topics of the past',
+        )
+    assert pipeline.inertias[0] == live.inertias[-1]
+    assert pipeline.covariances[0] == live.covariances[-1]
     std, total, driver, offset = (heard[name][-1] for name in kinds)
     assert {stamp_of(m) for m in (std, total, driver, offset)} == {stamp_of(live.inertias[-1])}
     assert {m.header.frame_id for m in (std, total, offset)} == {recording().frame}
@@ -211,18 +222,6 @@ def test_std_total_and_offset_stand_beside_the_estimate(live: Pipeline) -> None:
     np.testing.assert_array_equal(inertia_of(driver), np.zeros(10))
     np.testing.assert_allclose(inertia_of(total), inertia_of(live.inertias[-1]), rtol=1e-3)
     np.testing.assert_allclose(wrench_of(offset), live.numbers(OFFSET_KEYS), rtol=1e-8)
-
-
-def test_late_joiner_sees_the_last_of_each_latched_topic(live: Pipeline) -> None:
-    live.play(recording())
-    with Group(joined=live.group) as late:
-        pipeline = Pipeline(late)
-        late.wait_for(
-            lambda: pipeline.statuses and pipeline.inertias and pipeline.covariances,
-            'status, inertia and covariance of the past',
-        )
-    assert pipeline.inertias[0] == live.inertias[-1]
-    assert pipeline.covariances[0] == live.covariances[-1]
 
 
 def test_diagnostics_has_one_status_per_node_once_a_second(live: Pipeline) -> None:
