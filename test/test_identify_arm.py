@@ -268,6 +268,20 @@ def test_efforts_of_the_opposite_sign_are_not_called_identified(
     assert 'reversed?' in out
 
 
+def test_the_joint_whose_efforts_have_another_sign_than_the_others_is_named(
+    folder: Path, command: Command
+) -> None:
+    times, q, qd, effort = moved(1, 30.0)
+    effort = effort * np.array([1.0, -1.0, 1.0])
+    path = write(folder / 'one reversed', [description(NOMINAL), *efforts(times, q, qd, effort)])
+    status, out, _ = command(path, '--cutoff', 10)
+    assert status == NOT_IDENTIFIED
+    warnings = ' '.join(out.partition('Prediction of data')[0].split())
+    assert 'those of joint_2 are reversed;' in warnings
+    assert warnings.count('those of joint_') == 1
+    assert '--gravity' not in warnings
+
+
 def test_an_error_as_large_as_what_was_measured_is_no_identified_arm(
     folder: Path, command: Command
 ) -> None:
