@@ -225,7 +225,27 @@ def test_a_joint_without_efforts_that_change_is_taken_for_locked(
     path = write(folder / 'away', [description(NOMINAL), *efforts(times, q, qd, effort)])
     _, out, _ = command(path)
     assert 'joint_3: recorded elsewhere than at zero' in out
+    assert 'no effort that changes' not in out
     assert read_arm_model(tmp_path / 'arm.yaml').joints == JOINTS[:2]
+
+
+def test_a_joint_that_moves_without_an_effort_is_no_identified_arm(
+    folder: Path, command: Command
+) -> None:
+    times, q, qd, effort = moved(8, 15.0)
+    effort[:, 2] = 0.0
+    path = write(folder / 'no effort', [description(NOMINAL), *efforts(times, q, qd, effort)])
+    status, out, _ = command(path, '--cutoff', 10)
+    assert status == NOT_IDENTIFIED
+    assert 'joint_3: moved, with no effort that changes' in ' '.join(out.split())
+
+
+def test_positions_in_degrees_are_refused_by_the_limits(folder: Path, command: Command) -> None:
+    times, q, qd, effort = moved(8, 15.0)
+    motion = efforts(times, np.degrees(q), qd, effort)
+    status, _, err = command(write(folder / 'degrees', [description(NOMINAL), *motion]))
+    assert status == UNUSABLE
+    assert 'is it in degrees or millimetres?' in err
 
 
 def test_a_link_fixed_to_another_is_part_of_it() -> None:

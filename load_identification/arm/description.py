@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,10 +17,22 @@ from load_identification.typing_aliases import FloatArray
 
 ENTRIES = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
+LIGHT = 0.05
+"""Share of the mass of all moving links that fingers have at most [-]."""
+
 
 def moving_joints(description: str) -> tuple[str, ...]:
     """Return the names of all joints of a description that move."""
     return tuple(parse_description(description).names)[1:]
+
+
+def heavy_joints(description: str, joints: Collection[str]) -> list[str]:
+    """Return those of some joints that move more than fingers, in the order of the description."""
+    model = parse_description(description)
+    data = model.createData()
+    pinocchio.computeSubtreeMasses(model, data)
+    masses = zip(model.names, data.mass, strict=True)
+    return [name for name, mass in masses if name in joints and mass > LIGHT * data.mass[0]]
 
 
 def with_nominal(arm: Arm, other: str, source: str) -> Arm:
