@@ -15,7 +15,7 @@ from bags import Command, description, write
 from random_arms import random_samples
 
 from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
-from load_identification.arm.description import with_bodies
+from load_identification.arm.description import felt_elsewhere, with_bodies
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.filtering import filtered
 from load_identification.arm.planning.plan_file import write_plan
@@ -223,7 +223,9 @@ def test_a_joint_without_efforts_that_change_is_taken_for_locked(
     assert 'elsewhere' not in out
     q[:, 2] = 0.3
     path = write(folder / 'away', [description(NOMINAL), *efforts(times, q, qd, effort)])
-    _, out, _ = command(path)
+    status, out, _ = command(path)
+    assert status == NOT_IDENTIFIED
+    assert 'joint_3: taken for locked at zero, and stood elsewhere' in ' '.join(out.split())
     assert 'joint_3: recorded elsewhere than at zero' in out
     assert 'no effort that changes' not in out
     assert read_arm_model(tmp_path / 'arm.yaml').joints == JOINTS[:2]
@@ -237,7 +239,22 @@ def test_a_joint_that_moves_without_an_effort_is_no_identified_arm(
     path = write(folder / 'no effort', [description(NOMINAL), *efforts(times, q, qd, effort)])
     status, out, _ = command(path, '--cutoff', 10)
     assert status == NOT_IDENTIFIED
-    assert 'joint_3: moved, with no effort that changes' in ' '.join(out.split())
+    assert 'joint_3: taken for locked at zero, and moved, with no effort that changes' in ' '.join(
+        out.split()
+    )
+
+
+def test_only_places_that_change_a_weight_are_felt() -> None:
+    lift = TRUTH.replace(
+        '</robot>',
+        '<link name="world"/><link name="stand"/><joint name="lift" type="prismatic"><parent '
+        'link="world"/><child link="stand"/><axis xyz="0 0 1"/><limit lower="0" upper="1" '
+        'velocity="1" effort="1"/></joint><joint name="lean" type="revolute"><parent '
+        'link="stand"/><child link="base"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" '
+        'velocity="1" effort="1"/></joint></robot>',
+    )
+    places = {'lift': 0.4, 'lean': 0.3}
+    assert felt_elsewhere(lift, GRAVITY, JOINTS, places) == ['lean']
 
 
 def test_positions_in_degrees_are_refused_by_the_limits(folder: Path, command: Command) -> None:

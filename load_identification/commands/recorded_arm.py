@@ -14,6 +14,7 @@ from rich.console import Console
 from load_identification.arm.arm_estimate import identified_arm
 from load_identification.arm.arm_file import write_arm_model
 from load_identification.arm.description import (
+    felt_elsewhere,
     heavy_joints,
     moving_joints,
     sensor_placement,
@@ -152,12 +153,17 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
             Loaded(load[0], arguments.load_mass) if load else None,
         )
     session = replace(session, warnings=(*session.warnings, *locked))
-    if loose:
-        words = (
-            f'{", ".join(loose)}: moved, with no effort that changes; what is written takes them '
-            'for locked, and is wrong. Record their efforts, or let them stand'
-        )
-        session = replace(session, identified=False, warnings=(words, *session.warnings))
+    others = set(moving_joints(description)) - {*arm.joints, *loose}
+    far = {name: max(log.farthest.get(name, 0.0) for log in logs) for name in others}
+    away = {name: place for name, place in far.items() if place > FROM_ZERO}
+    aside = felt_elsewhere(description, arm.gravity, arm.joints, away)
+    for names, words in (
+        (loose, 'moved, with no effort that changes. Record their efforts, or let them stand'),
+        (aside, 'stood elsewhere than at zero. Give --description with them fixed there'),
+    ):
+        if names:
+            reason = f'{", ".join(names)}: taken for locked at zero, and {words}'
+            session = replace(session, identified=False, warnings=(reason, *session.warnings))
     return description, session
 
 
