@@ -15,7 +15,7 @@ from bags import Command, description, write
 from random_arms import random_samples
 
 from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
-from load_identification.arm.description import with_bodies
+from load_identification.arm.description import felt_elsewhere, with_bodies
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.filtering import filtered
 from load_identification.arm.planning.plan_file import write_plan
@@ -223,9 +223,46 @@ def test_a_joint_without_efforts_that_change_is_taken_for_locked(
     assert 'elsewhere' not in out
     q[:, 2] = 0.3
     path = write(folder / 'away', [description(NOMINAL), *efforts(times, q, qd, effort)])
-    _, out, _ = command(path)
+    status, out, _ = command(path)
+    assert status == NOT_IDENTIFIED
+    assert 'joint_3: taken for locked at zero, and stood elsewhere' in ' '.join(out.split())
     assert 'joint_3: recorded elsewhere than at zero' in out
+    assert 'no effort that changes' not in out
     assert read_arm_model(tmp_path / 'arm.yaml').joints == JOINTS[:2]
+
+
+def test_a_joint_that_moves_without_an_effort_is_no_identified_arm(
+    folder: Path, command: Command
+) -> None:
+    times, q, qd, effort = moved(8, 15.0)
+    effort[:, 2] = 0.0
+    path = write(folder / 'no effort', [description(NOMINAL), *efforts(times, q, qd, effort)])
+    status, out, _ = command(path, '--cutoff', 10)
+    assert status == NOT_IDENTIFIED
+    assert 'joint_3: taken for locked at zero, and moved, with no effort that changes' in ' '.join(
+        out.split()
+    )
+
+
+def test_only_places_that_change_a_weight_are_felt() -> None:
+    lift = TRUTH.replace(
+        '</robot>',
+        '<link name="world"/><link name="stand"/><joint name="lift" type="prismatic"><parent '
+        'link="world"/><child link="stand"/><axis xyz="0 0 1"/><limit lower="0" upper="1" '
+        'velocity="1" effort="1"/></joint><joint name="lean" type="revolute"><parent '
+        'link="stand"/><child link="base"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" '
+        'velocity="1" effort="1"/></joint></robot>',
+    )
+    places = {'lift': 0.4, 'lean': 0.3}
+    assert felt_elsewhere(lift, GRAVITY, JOINTS, places) == ['lean']
+
+
+def test_positions_in_degrees_are_refused_by_the_limits(folder: Path, command: Command) -> None:
+    times, q, qd, effort = moved(8, 15.0)
+    motion = efforts(times, np.degrees(q), qd, effort)
+    status, _, err = command(write(folder / 'degrees', [description(NOMINAL), *motion]))
+    assert status == UNUSABLE
+    assert 'is it in degrees or millimetres?' in err
 
 
 def test_a_link_fixed_to_another_is_part_of_it() -> None:
@@ -266,6 +303,20 @@ def test_efforts_of_the_opposite_sign_are_not_called_identified(
     assert buildable > 20.0
     assert 'no links that could be built explain the data' in out
     assert 'reversed?' in out
+
+
+def test_the_joint_whose_efforts_have_another_sign_than_the_others_is_named(
+    folder: Path, command: Command
+) -> None:
+    times, q, qd, effort = moved(1, 30.0)
+    effort = effort * np.array([1.0, -1.0, 1.0])
+    path = write(folder / 'one reversed', [description(NOMINAL), *efforts(times, q, qd, effort)])
+    status, out, _ = command(path, '--cutoff', 10)
+    assert status == NOT_IDENTIFIED
+    warnings = ' '.join(out.partition('Prediction of data')[0].split())
+    assert 'those of joint_2 are reversed;' in warnings
+    assert warnings.count('those of joint_') == 1
+    assert '--gravity' not in warnings
 
 
 def test_an_error_as_large_as_what_was_measured_is_no_identified_arm(

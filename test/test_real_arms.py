@@ -117,6 +117,8 @@ def test_a_real_arm_with_a_locked_hand_is_predicted_to_one_and_a_half_percent(
             ('--effort-scale', -1.0),
             'is the sign of the efforts reversed? Warning: no links that could be built explain',
         ),
+        ('panda', ('--effort-scale', 1, 1, 1, -1, 1, 1, 1), 'those of panda_joint4 are reversed;'),
+        ('kuka_lwr4', ('--effort-scale', 1, 2, 1, 1, 1, 1, 1), 'those of lwr_1_joint are 2 times'),
         ('panda', ('--effort-scale', 10, 20, 8, 14, 3, 4, 2.5), 'are they motor currents'),
     ],
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from load_identification.arm.agreement import LIKELY, in_words
 from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.filtering import FilteredRecording, filtered, low_passed
@@ -41,9 +42,6 @@ WIDER = 2.0
 
 LEAST_WEIGHT = 0.05
 """Torque of the description's weight, as a share of the efforts, that tells of gravity [-]."""
-
-LIKELY = (0.6, 1.6)
-"""What efforts may be of the weight of the description's links [-]."""
 
 STANDARD_GRAVITY = 9.80665
 
@@ -226,8 +224,13 @@ def _prediction(
     )
 
 
-def verdict(estimate: ArmEstimate, prediction: Prediction, method: str) -> tuple[bool, list[str]]:
-    """Tell whether an arm is identified, and if not, why and what to do."""
+def verdict(
+    estimate: ArmEstimate, prediction: Prediction, method: str, odd: FloatArray | None
+) -> tuple[bool, list[str]]:
+    """Tell whether an arm is identified, and if not, why and what to do.
+
+    `odd` is that of `Choice`.
+    """
     warnings = []
     cure = 'plan a motion by plan_excitation'
     if method == 'sequential':
@@ -240,7 +243,8 @@ def verdict(estimate: ArmEstimate, prediction: Prediction, method: str) -> tuple
             f'motion and method, those of {", ".join(unresolved[:MOST_NAMED])}{more}; {cure}'
         )
     warnings += _unlikely_masses(estimate)
-    causes, unusable = _unexplained(estimate, prediction), _unusable(prediction)
+    causes = _unexplained(estimate, prediction, odd)
+    unusable = _unusable(prediction)
     if unusable and not causes:
         unusable[-1] += '; was it recorded on the same arm, with the same load?'
     return not (unresolved or causes or unusable), [*causes, *unusable, *warnings]
@@ -265,7 +269,9 @@ def _unusable(prediction: Prediction) -> list[str]:
     return out
 
 
-def _unexplained(estimate: ArmEstimate, prediction: Prediction) -> list[str]:
+def _unexplained(
+    estimate: ArmEstimate, prediction: Prediction, odd: FloatArray | None
+) -> list[str]:
     """Say what is wrong where no links that could be built, or none so heavy, explain all."""
     both = (prediction.predicted, prediction.consistent)
     error, built = (relative_error(prediction.measured, each) for each in both)
@@ -278,6 +284,8 @@ def _unexplained(estimate: ArmEstimate, prediction: Prediction) -> list[str]:
             f'{100.0 * built:.3g} % of what was not fitted, the estimate {100.0 * error:.3g} %'
         )
     cause = _cause(estimate, prediction.gravity)
+    if odd is not None and not cause:
+        cause = in_words(odd, prediction.channels)
     if cause:
         out.insert(0, cause)
     elif unbuildable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection, Mapping, Sequence
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,10 +17,56 @@ from load_identification.typing_aliases import FloatArray
 
 ENTRIES = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
+LIGHT = 0.05
+"""Share of the mass of all moving links that fingers have at most [-]."""
+
 
 def moving_joints(description: str) -> tuple[str, ...]:
     """Return the names of all joints of a description that move."""
     return tuple(parse_description(description).names)[1:]
+
+
+def heavy_joints(description: str, joints: Collection[str]) -> list[str]:
+    """Return those of some joints that move more than fingers, in the order of the description."""
+    model = parse_description(description)
+    data = model.createData()
+    pinocchio.computeSubtreeMasses(model, data)
+    masses = zip(model.names, data.mass, strict=True)
+    return [name for name, mass in masses if name in joints and mass > LIGHT * data.mass[0]]
+
+
+def felt_elsewhere(
+    description: str, gravity: FloatArray, joints: Sequence[str], places: Mapping[str, float]
+) -> list[str]:
+    """Return which places of joints change the weight that others bear: no lift at the base does.
+
+    Parameters
+    ----------
+    description : str
+    gravity : (3,) array
+        [m/s^2].
+    joints : sequence of str
+        Those that bear it.
+    places : mapping from str to float
+        From zero, of joints of any other mass than fingers' [rad, m].
+    """
+    model = parse_description(description)
+    model.gravity.linear, data = gravity, model.createData()
+    bear = [model.joints[model.getJointId(name)].idx_v for name in joints]
+    moves = np.random.default_rng(0).uniform(-1.0, 1.0, model.nv)
+
+    def weight(own: int, place: float) -> FloatArray:
+        moves[own] = place
+        q = pinocchio.integrate(model, pinocchio.neutral(model), moves)
+        return np.array(pinocchio.computeGeneralizedGravity(model, data, q)[bear])
+
+    out = []
+    for name in heavy_joints(description, places):
+        own = model.joints[model.getJointId(name)].idx_v
+        both = weight(own, 0.0), weight(own, places[name])
+        if not np.allclose(*both, rtol=1e-6, atol=1e-6 * float(np.abs(both[0]).max())):
+            out.append(name)
+    return out
 
 
 def with_nominal(arm: Arm, other: str, source: str) -> Arm:

@@ -23,6 +23,7 @@ from load_identification.arm.recording import Recording
 from load_identification.arm.selection import choose
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
+from load_identification.typing_aliases import FloatArray
 
 FITTED_SHARE = 2.0 / 3.0
 """Of the data, where there is no held-out recording: what comes first."""
@@ -99,6 +100,7 @@ def identify_and_test(
     source = held_out.source if held_out is not None else 'the last third of the data'
     if held_out is None and settings.plan is None:
         fit, test = split(recordings, FITTED_SHARE)
+    odd = None
     if settings.cutoffs and not (settings.method == 'acceleration_free' and model.one_sensor):
         known = fit
         if loaded is not None:
@@ -106,20 +108,26 @@ def identify_and_test(
             scale = identify(model, fit, settings, loaded).effort_scale
             known = [one.scaled(scale) for one in fit]
         choice = choose(model, known, settings.cutoffs, settings.bandwidth)
-        model = choice.model
+        model, odd = choice.model, choice.odd
         settings = replace(settings, cutoff=choice.cutoff, velocities=choice.velocities)
     if not settings.velocities:
         fit, test = ([one.without_velocities() for one in part] for part in (fit, test))
         loaded = loaded.without_velocities() if loaded is not None else None
     estimate = identify(model, fit, settings, loaded)
-    test = [one.scaled(estimate.effort_scale) for one in test]
-    if not test and settings.plan is not None:
-        source = 'the ways between the experiments'
-        between = _between(settings.plan, fit[0], settings.bandwidth)
-        prediction = predict_motion(estimate, [between], source, settings.bandwidth)
-    else:
-        prediction = predict(estimate, test, settings, source)
-    identified, warnings = verdict(estimate, prediction, settings.method)
+
+    def predicted(scale: FloatArray) -> Prediction:
+        if test or settings.plan is None:
+            scaled = [one.scaled(scale) for one in test]
+            return predict(estimate, scaled, settings, source)
+        between = _between(settings.plan, fit[0].scaled(scale), settings.bandwidth)
+        words = 'the ways between the experiments'
+        return predict_motion(estimate, [between], words, settings.bandwidth)
+
+    prediction = predicted(estimate.effort_scale)
+    if odd is not None:
+        # Of gravity efforts tell once they go together.
+        prediction = replace(prediction, gravity=predicted(estimate.effort_scale / odd).gravity)
+    identified, warnings = verdict(estimate, prediction, settings.method, odd)
     seconds = sum(float(one.seconds[-1] - one.seconds[0]) for one in fit)
     kind = 'joint states' if isinstance(model, ArmModel) else 'wrenches'
     fitted = f'{sum(len(one.stamps) for one in fit)} {kind} in {seconds:.1f} s'

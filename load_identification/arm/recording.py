@@ -244,6 +244,8 @@ class StreamedRecording(Recording):
         How far from zero each joint was [rad, m].
     varying : frozenset of str
         Joints whose effort ever changes.
+    moved : frozenset of str
+        Joints whose position changes by more than `FROM_ZERO`.
     """
 
     source: str
@@ -254,6 +256,7 @@ class StreamedRecording(Recording):
     farthest: dict[str, float]
     varying: frozenset[str]
     began: int | None = None
+    moved: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         _check_stamps(self.stamps)

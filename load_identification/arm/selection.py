@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from load_identification.arm.agreement import Pieces, clearly_better, disagreement
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.filtering import FilteredRecording, filtered_by, without_reversals
 from load_identification.arm.recording import Recording
-from load_identification.numerics.nearest_links import FOLDS, nearest_links
-from load_identification.numerics.products import fitted, left_rms
+from load_identification.numerics.nearest_links import nearest_links
 from load_identification.numerics.square_root import triangle
 from load_identification.numerics.weighted_solution import BLOCKS
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import FloatArray
 
 CUTOFFS = (10.0, 7.0, 14.0, 5.0, 20.0)
 """From which that of the fit is chosen, the first unless another is clearly better [Hz]."""
@@ -27,9 +27,6 @@ BANDWIDTH = 10.0
 
 TRANSITIONS = (0.03, 0.01, 0.1)
 """Transition velocities of friction to compare drives with [rad/s, m/s]."""
-
-CLEAR = 3.0
-"""Standard errors of a gain: 98 % of Student's t of five folds lie below [-]."""
 
 MOST = 6000
 """Samples are thinned to as many."""
@@ -55,12 +52,16 @@ class Choice:
         Whether published joint velocities are used, or positions alone.
     tilted : bool
         Whether gravity is taken to be off the direction given, for few arms stand plumb.
+    odd : (k,) array, optional
+        What the efforts of each joint are of those that the others ask for, where any is far
+        from one.
     """
 
     model: Model
     cutoff: float
     velocities: bool = True
     tilted: bool = False
+    odd: FloatArray | None = None
 
 
 def choose(
@@ -86,6 +87,7 @@ def choose(
     kept = Choice(model, cutoffs[0])
     if isinstance(model, ArmModel):
         stiff = model.with_drive(replace(model.drive, stiffness=True))
+        kept = replace(kept, odd=trial.odd(replace(kept, model=stiff)))
         kept = trial.best([kept, replace(kept, model=stiff)])
         kept = trial.best([kept, replace(kept, tilted=True)])
     if isinstance(kept.model, ArmModel) and kept.model.drive.viscous == 'symmetric':
@@ -123,9 +125,7 @@ class _Trial:
         least = self._cost(kept)
         for choice in choices[1:]:
             cost = self._cost(choice)
-            gain = least[0] - cost[0]
-            clear = gain.mean() > CLEAR * gain.std(ddof=1) / np.sqrt(FOLDS)
-            if clear and cost[1].mean() <= least[1].mean():
+            if clearly_better(cost, least):
                 kept, least = choice, cost
         return kept
 
@@ -140,25 +140,20 @@ class _Trial:
 
     def _errors(self, choice: Choice) -> FloatArray:
         """Return the sum of the logarithms of each channel's rms, and that of all, (2, FOLDS)."""
-        fit = self._products(choice)
-        test = fit
+        fit = test = self._pieces(choice)
         if choice.cutoff != self._bandwidth:
-            test = self._products(replace(choice, cutoff=self._bandwidth))
-        out = []
-        for fold in range(FOLDS):
-            left = np.zeros(BLOCKS, dtype=bool)
-            left[fold::FOLDS] = True
-            products, counts = (each[~left].sum(axis=0) for each in fit)
-            x = fitted(products, counts, self._positive(choice))
-            squares, count = test[0][left].sum(axis=0), test[1][left].sum(axis=0)
-            rms = left_rms(squares, count, x)
-            out.append((np.sum(np.log(rms)), np.sum(rms**2)))
-        return np.array(out).T
+            test = self._pieces(replace(choice, cutoff=self._bandwidth))
+        return fit.errors(test)
 
-    def _products(self, choice: Choice) -> tuple[FloatArray, FloatArray]:
-        """Return [A e]^T [A e] of each piece and channel, e errors of the description, and counts.
+    def odd(self, choice: Choice) -> FloatArray | None:
+        """Return the factors of efforts that do not go together, None where they do."""
+        scale = disagreement(self._pieces(choice, nominal=True))
+        return scale if np.any(scale != 1.0) else None
 
-        (BLOCKS, k, c + 1, c + 1) and (BLOCKS, k).
+    def _pieces(self, choice: Choice, nominal: bool = False) -> Pieces:
+        """Return rows of each piece and channel, of what the description leaves of efforts.
+
+        With `nominal` of what it explains of them and of all, under whatever gravity.
         """
         samples = self._filtered(choice.cutoff, choice.velocities)
         motion, model, error = samples.log.motion, choice.model, samples.error
@@ -166,21 +161,23 @@ class _Trial:
         columns = [samples.links, model.other_rows(*motion)]
         if choice.tilted:
             columns.append(samples.tilts)
-        columns.append(np.where(known, error, 0.0)[..., None])
+        ends = [error]
+        if nominal:
+            measured = samples.log.measured
+            columns.append(self._tilts(samples.log, model.nominal[model.links], np.eye(3)))
+            ends = [measured - error, measured]
+        columns += [np.where(known, end, 0.0)[..., None] for end in ends]
         whole = np.concatenate(columns, axis=2) * known[..., None]
         pieces = np.array_split(np.swapaxes(whole, 0, 1), BLOCKS, axis=1)
         counts = [part.sum(axis=0) for part in np.array_split(known, BLOCKS)]
-        return np.array([p.transpose(0, 2, 1) @ p for p in pieces]), np.array(counts)
-
-    def _positive(self, choice: Choice) -> IntArray:
-        """Return the places of friction among the unknowns."""
-        return np.asarray(choice.model.positive - choice.model.links.stop + len(self._links))
+        products = np.array([p.transpose(0, 2, 1) @ p for p in pieces])
+        positive = model.positive - model.links.stop + len(self._links)
+        return Pieces(products, np.array(counts), positive)
 
     def levelled(self, choice: Choice) -> Choice:
         """Return a choice under the gravity that explains the data best, with links as well."""
         model, none = choice.model, np.empty(0, dtype=np.int64)
-        products, counts = (each.sum(axis=0) for each in self._products(choice))
-        noise = left_rms(products, counts, fitted(products, counts, none))
+        noise = replace(self._pieces(choice), positive=none).left()
         log = self._filtered(choice.cutoff, choice.velocities).log
         measured = model.measured(log.motion, log.measured)
         known = np.isfinite(measured)
@@ -189,13 +186,14 @@ class _Trial:
         prior = np.zeros((2, size))
         prior[:, -3:-1] = np.eye(2) / TILT_STD
         values, start = model.nominal, np.append(model.nominal, np.zeros(2))
+        across = _across(model.arm.gravity)
         for _ in range(2):
-            columns = [rows, self._tilts(log, values[model.links]), measured[..., None]]
+            columns = [rows, self._tilts(log, values[model.links], across), measured[..., None]]
             whole = (np.concatenate(columns, axis=2) / noise[:, None])[known]
             stacked = np.vstack([triangle(np.vstack([whole, np.zeros((size, size))])), prior])
             found = nearest_links(stacked, start, model.arm.behind, 1.0, model.positive)
             values = found.values[:-2]
-        aside = found.values[-2:] @ _across(model.arm.gravity)
+        aside = found.values[-2:] @ across
         share = np.linalg.norm(aside) / np.linalg.norm(model.arm.gravity)
         if not LEAST_TILT <= share <= MOST_TILT:
             return replace(choice, tilted=False)
@@ -218,16 +216,18 @@ class _Trial:
         log = log.select(np.arange(len(log.seconds)) % -(-len(log.seconds) // MOST) == 0)
         log = without_reversals(self._model, log, cutoff)
         links, nominal = self._model.link_rows(*log.motion), self._model.nominal[self._model.links]
-        error = log.measured - links @ nominal
-        return _Samples(log, links[..., self._links], self._tilts(log, nominal), error)
+        error, across = log.measured - links @ nominal, _across(self._model.arm.gravity)
+        return _Samples(log, links[..., self._links], self._tilts(log, nominal, across), error)
 
-    def _tilts(self, log: FilteredRecording, links: FloatArray) -> FloatArray:
-        """Return what 1 m/s^2 in each direction across adds to links (10 J,), (n, k, 2)."""
+    def _tilts(
+        self, log: FilteredRecording, links: FloatArray, directions: FloatArray
+    ) -> FloatArray:
+        """Return what 1 m/s^2 in each direction (d, 3) adds to links (10 J,), (n, k, d)."""
         if not self._model.feels_friction:
             return np.zeros((*log.measured.shape, 0))
         still = (log.motion[0], *np.zeros((2, *log.motion[0].shape)))
-        across = (self._model.with_gravity(step) for step in _across(self._model.arm.gravity))
-        return np.stack([model.link_rows(*still) @ links for model in across], axis=2)
+        models = (self._model.with_gravity(step) for step in directions)
+        return np.stack([model.link_rows(*still) @ links for model in models], axis=2)
 
 
 class _Samples(NamedTuple):

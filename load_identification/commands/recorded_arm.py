@@ -14,6 +14,8 @@ from rich.console import Console
 from load_identification.arm.arm_estimate import identified_arm
 from load_identification.arm.arm_file import write_arm_model
 from load_identification.arm.description import (
+    felt_elsewhere,
+    heavy_joints,
     moving_joints,
     sensor_placement,
     with_bodies,
@@ -34,7 +36,12 @@ from load_identification.interface.files import read_description
 from load_identification.interface.output import check_output, make_folder, write_output
 from load_identification.model.frames import with_frame
 from load_identification.numerics.weighted_solution import Solver
-from load_identification.recordings.arm import read_all, read_base_wrenches, read_efforts
+from load_identification.recordings.arm import (
+    check_places,
+    read_all,
+    read_base_wrenches,
+    read_efforts,
+)
 from load_identification.recordings.reader import RecordingReader, Topics
 from load_identification.report.arm_tables import (
     center_of_load,
@@ -125,7 +132,10 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
     description, logs = read_all(_paths(arguments), topics, _given(arguments), read)
     fit, held, load = _parted(arguments, logs)
     joints, locked = _joints(arguments, description, fit, settings)
+    moved = set().union(*(log.moved for log in fit)) - set(joints)
+    loose = heavy_joints(description, moved)
     arm = _arm(arguments, description, joints)
+    check_places(arm, logs)
     drive = DriveModel('symmetric', 'symmetric', arguments.rotor_inertia, offset=True)
     scale = _scale(arguments.effort_scale, arm.joints)
     path = arguments.transmission
@@ -142,7 +152,19 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
             settings,
             Loaded(load[0], arguments.load_mass) if load else None,
         )
-    return description, replace(session, warnings=(*session.warnings, *locked))
+    session = replace(session, warnings=(*session.warnings, *locked))
+    others = set(moving_joints(description)) - {*arm.joints, *loose}
+    far = {name: max(log.farthest.get(name, 0.0) for log in logs) for name in others}
+    away = {name: place for name, place in far.items() if place > FROM_ZERO}
+    aside = felt_elsewhere(description, arm.gravity, arm.joints, away)
+    for names, words in (
+        (loose, 'moved, with no effort that changes. Record their efforts, or let them stand'),
+        (aside, 'stood elsewhere than at zero. Give --description with them fixed there'),
+    ):
+        if names:
+            reason = f'{", ".join(names)}: taken for locked at zero, and {words}'
+            session = replace(session, identified=False, warnings=(reason, *session.warnings))
+    return description, session
 
 
 def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Session]:

@@ -12,6 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
+from load_identification.arm.dynamics.tree import FROM_ZERO, Arm
 from load_identification.arm.recording import StreamedRecording
 from load_identification.errors import RecordingError
 from load_identification.interface.batches import EffortBatch, SynchronizedBatch
@@ -145,6 +146,7 @@ class _Layout:
             bool(published.any()),
             dict(zip(joints, farthest.tolist(), strict=True)),
             frozenset(name for name, each in zip(joints, way[k:], strict=False) if each > 0.0),
+            moved=frozenset(n for n, far in zip(joints, way[:k], strict=True) if far > FROM_ZERO),
         )
 
 
@@ -199,6 +201,19 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRe
                         yield part
 
     return found.recorded(path.name, read)
+
+
+def check_places(arm: Arm, logs: Sequence[StreamedRecording]) -> None:
+    """Refuse positions that are in another unit, by the limits of the joints."""
+    lower, upper = arm.position_limits
+    for log in logs:
+        for joint, low, high in zip(arm.joints, lower, upper, strict=True):
+            far, most = log.farthest.get(joint, 0.0), max(-low, high)
+            if far > most + max(high - low, np.pi):
+                raise RecordingError(
+                    f'{joint} is at {far:.4g} in {log.source}, its limits are {low:.4g} and '
+                    f'{high:.4g} rad or m: is it in degrees or millimetres?'
+                )
 
 
 def read_base_wrenches(

@@ -1,0 +1,155 @@
+"""Whether the efforts of an arm's joints agree with each other in sign and unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from load_identification.numerics.nearest_links import FOLDS
+from load_identification.numerics.products import fitted, left_rms
+from load_identification.typing_aliases import FloatArray, IntArray
+
+LIKELY = (0.6, 1.6)
+"""What efforts may be of those that others ask for, and still be in N m [-]."""
+
+SIZES = np.geomspace(1e-3, 1e3, 19)
+"""Of the factors tried of a joint, of either sign [-]."""
+
+NEARER = np.geomspace(0.68, 1.47, 9)
+"""The same about the best of them [-]."""
+
+LEAST_GAIN = 0.3
+"""Of the logarithms: the noise of one channel is less by a quarter [-]."""
+
+CLEAR = 3.0
+"""Standard errors of a gain: 98 % of Student's t of five folds lie below [-]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Rows of the pieces of a recording, as sums of their products, channel by channel.
+
+    Attributes
+    ----------
+    products : (p, k, c + 1, c + 1) array
+        [A e]^T [A e], e being what c unknowns explain.
+    counts : (p, k) array
+        Of rows.
+    positive : int array
+        Which of the unknowns are not below zero.
+    """
+
+    products: FloatArray
+    counts: FloatArray
+    positive: IntArray
+
+    def left(self) -> FloatArray:
+        """Return what a fit to all of them leaves of each channel, root mean square (k,)."""
+        products, counts = self.products.sum(axis=0), self.counts.sum(axis=0)
+        return left_rms(products, counts, fitted(products, counts, self.positive))
+
+    def errors(self, test: Pieces) -> FloatArray:
+        """Return what fits to the other folds leave of each of another filter's, (2, FOLDS).
+
+        The sum of the logarithms of each channel's root mean square, and that of all squares.
+        """
+        out = []
+        for fold in range(FOLDS):
+            left = np.zeros(len(self.counts), dtype=bool)
+            left[fold::FOLDS] = True
+            products, counts = (each[~left].sum(axis=0) for each in (self.products, self.counts))
+            x = fitted(products, counts, self.positive)
+            products, counts = (each[left].sum(axis=0) for each in (test.products, test.counts))
+            rms = left_rms(products, counts, x)
+            out.append((np.sum(np.log(rms)), np.sum(rms**2)))
+        return np.array(out).T
+
+
+def clearly_better(errors: FloatArray, known: FloatArray) -> bool:
+    """Tell whether `Pieces.errors` are less than others by `CLEAR` standard errors over the folds.
+
+    In the logarithms of all channels, and no larger in the squares.
+    """
+    gain = known[0] - errors[0]
+    clear = gain.mean() > CLEAR * gain.std(ddof=1) / np.sqrt(FOLDS)
+    return bool(clear and errors[1].mean() <= known[1].mean())
+
+
+def disagreement(pieces: Pieces) -> FloatArray:
+    """Return what the efforts of each joint are of what those of the others ask for, (k,).
+
+    Links are felt by several joints, so that one whose efforts are of another sign or unit does
+    not fit. Joints get a factor, one by one, where that explains pieces left out clearly better.
+    What all have in common does not show, and where it would be more than half of them none has.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        [A n e], n being what the description explains of the efforts e.
+    """
+    scale = np.ones(pieces.counts.shape[1])
+    plain = _scaled(pieces, scale)
+    known = plain.errors(plain)
+    products, counts = (x.sum(axis=0, keepdims=True) for x in (pieces.products, pieces.counts))
+    whole = Pieces(products, counts, pieces.positive)
+    while np.sum(scale != 1.0) <= len(scale) / 2:
+        better = []
+        for joint in np.flatnonzero(scale == 1.0).tolist():
+            found = _likeliest(whole, scale, joint)
+            if _is_odd(found[joint]):
+                scaled = _scaled(pieces, found)
+                errors = scaled.errors(scaled)
+                gain = float(np.mean(known[0] - errors[0]))
+                if gain > LEAST_GAIN and clearly_better(errors, known):
+                    better.append((gain, found, errors))
+        if not better:
+            return scale
+        _, scale, known = max(better, key=lambda each: each[0])
+    return np.ones(len(scale))
+
+
+def in_words(scale: FloatArray, channels: Sequence[str]) -> str:
+    """Say which efforts do not go with those of the other joints, from `disagreement`."""
+    words = [
+        f'those of {name} are {"reversed" if factor < 0.0 else f"{factor:.2g} times as large"}'
+        for name, factor in zip(channels, scale, strict=True)
+        if factor != 1.0
+    ]
+    return (
+        'the efforts of the joints do not go together: by what the others say of the links, '
+        f'{", ".join(words)}; --effort-scale takes a number for each joint'
+    )
+
+
+def _is_odd(factor: float) -> bool:
+    """Tell whether a factor is of another sign, or told and of another unit.
+
+    The joint that fits best with the largest or the least has little of the links in it.
+    """
+    told = 2.0 * SIZES[0] < factor < 0.5 * SIZES[-1]
+    return bool(factor < 0.0 or (told and not LIKELY[0] < factor < LIKELY[1]))
+
+
+def _likeliest(whole: Pieces, scale: FloatArray, joint: int) -> FloatArray:
+    """Return factors of which that of a joint is the likeliest."""
+
+    def best(factors: FloatArray) -> FloatArray:
+        each = np.tile(scale, (len(factors), 1))
+        each[:, joint] = factors
+        return min(each, key=lambda own: float(np.log(_scaled(whole, own).left()).sum()))
+
+    coarse = best(np.concatenate([SIZES, -SIZES]))
+    return best(coarse[joint] * NEARER)
+
+
+def _scaled(pieces: Pieces, scale: FloatArray) -> Pieces:
+    """Return [s A, e - s n] of channels whose efforts are s times those in N m."""
+    size = pieces.products.shape[-1]
+    turn = np.zeros((len(scale), size, size - 1))
+    unknowns = np.arange(size - 2)
+    turn[:, unknowns, unknowns] = scale[:, None]
+    turn[:, -2, -1], turn[:, -1, -1] = -scale, 1.0
+    products = np.swapaxes(turn, 1, 2) @ pieces.products @ turn
+    return Pieces(products, pieces.counts, pieces.positive)
