@@ -334,6 +334,10 @@ def test_paths_that_are_no_recording_are_named(
     text = tmp_path / 'notes.txt'
     text.write_text('no recording')
     assert 'is no recording' in error_of(capsys, text)
+    # Whoever opened it would wait for ever for somebody to write into it.
+    pipe = tmp_path / 'pipe.mcap'
+    os.mkfifo(pipe)
+    assert 'is no recording' in error_of(capsys, pipe)
     copy = shutil.copytree(bag, tmp_path / 'copy')
     (copy / 'metadata.yaml').unlink()
     error = error_of(capsys, copy)

@@ -457,3 +457,17 @@ def test_states_and_words_name_channel_value_and_time() -> None:
     assert health.words.startswith('fx repeats −8.000 N since ')
     assert f'ty stands at its limit {limit:.3f} N·m since 0.' in health.words
     assert health.words.endswith('tz absent: no value but zero or NaN')
+
+
+@pytest.mark.parametrize('ratio', [8.0, 15.0, 30.0, 100.0])
+def test_zeros_of_a_quantiser_are_seldom_left_out_and_never_named(ratio: float) -> None:
+    """Noise about zero, as of a sensor with nothing on it, of so many steps of its quantiser."""
+    wrench = np.round(ratio * np.random.default_rng(6).standard_normal((20 * RATE, 6)))
+    position, dropped = np.zeros((len(wrench), 6)), Counter[str]()
+    health = SensorHealth(dropped)
+    stamps = (1 + np.arange(len(wrench))) * (1_000_000_000 // RATE)
+    for k in range(0, len(wrench), 25):
+        piece = slice(k, k + 25)
+        health.update(stamps[piece], position[piece], wrench[piece], down)
+        assert not health.words
+    assert dropped['wrench_zero'] < 0.05 * len(wrench)

@@ -216,7 +216,7 @@ def _check_path(path: Path) -> None:
                 f'{", ".join(files)}'
             )
             raise RecordingError(f'folder {path} has no metadata.yaml{instead if files else ""}')
-    elif path.suffix not in SUFFIXES:
+    elif path.suffix not in SUFFIXES or not path.is_file():
         raise RecordingError(
             f'{path} is no recording; it must be a rosbag2 folder or a file '
             f'{" or ".join(SUFFIXES)}'

@@ -285,9 +285,10 @@ class ZeroMonitor:
             Channels with noise; in others there are none.
         """
         values = np.concatenate([self._last[None], wrench])
-        row = np.arange(len(values))[:, None]
-        given = np.maximum.accumulate(np.where(np.nan_to_num(values) != 0.0, row, 0))
-        values = np.take_along_axis(values, given, axis=0)
+        if not wrench.all():
+            row = np.arange(len(values))[:, None]
+            given = np.maximum.accumulate(np.where(np.nan_to_num(values) != 0.0, row, 0))
+            values = np.take_along_axis(values, given, axis=0)
         step = np.abs(np.diff(values, axis=0))
         least = np.minimum(self._least, np.where(step > 0.0, step, np.inf).min(axis=0))
         zero = (wrench == 0.0) & (np.abs(values[1:]) > NEAR * least) & noisy
