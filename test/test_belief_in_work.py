@@ -16,14 +16,14 @@ from load_identification.estimation.pose_errors import HARMONICS, STANDARD_GRAVI
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
-from load_identification.model.robot import Robot
+from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.wrist_front import WristFront
 from load_identification.simulation.cells import Conditions, filtered, record, sample
 from load_identification.simulation.changes import scenarios
-from load_identification.simulation.changes.draws import drawn_load
+from load_identification.simulation.changes.draws import Change, drawn_load, unit
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS, puma_description
@@ -177,9 +177,41 @@ def test_an_offset_that_holds_is_not_contradicted(
     assert [event.kind for event in estimator.events.since(0)] == []
 
 
-@pytest.mark.parametrize(('work', 'seed'), [('tool down', 2), ('with pauses', 3)])
-def test_a_push_of_five_seconds_in_work_is_neither_load_nor_offset(work: str, seed: int) -> None:
-    result = scenarios.run(scenarios.SCENARIOS[f'push 5 s, {work}'], seed)
+def veering_push(rng: np.random.Generator) -> Change:
+    """Push for 5 s in a direction that follows the turn of the tool about the vertical."""
+    held = drawn_load(rng, rng.uniform(0.5, 2.0))
+    direction, point = 20.0 * unit(rng), rng.uniform(-0.1, 0.1, 3)
+    direction *= rng.uniform(0.25, 1.0)
+
+    def push(motion: FrameMotion) -> FloatArray:
+        down = motion.gravity / np.linalg.norm(motion.gravity, axis=1, keepdims=True)
+        side = np.cross(down, np.array([0.3, 0.5, 0.8]))
+        side /= np.linalg.norm(side, axis=1, keepdims=True)
+        force = direction[0] * down + direction[1] * side + direction[2] * np.cross(down, side)
+        return np.hstack([force, np.cross(point, force)])
+
+    return Change((held, held), (TRUE_OFFSET, TRUE_OFFSET), EventKind.UNCHANGED, push, 5.0)
+
+
+PUSHES = {
+    **{name: each for name, each in scenarios.SCENARIOS.items() if 'push' in name},
+    'veering': scenarios.Scenario(veering_push, 'pauses', 6.0),
+}
+
+
+@pytest.mark.parametrize(
+    ('push', 'seed'),
+    [
+        ('push 5 s, tool down', 2),
+        ('push 5 s, with pauses', 3),
+        # A load without its inertia, that only accelerations tell from another load.
+        ('vertical push 5 s, tool down', 49),
+        # Its last sample is in the first block by which another load is looked for.
+        ('veering', 83),
+    ],
+)
+def test_a_push_of_five_seconds_in_work_is_neither_load_nor_offset(push: str, seed: int) -> None:
+    result = scenarios.run(PUSHES[push], seed)
     assert result.noticed <= scenarios.NOTICED
     assert not result.false_load
     assert not result.false_offset

@@ -224,7 +224,8 @@ class ChangeDetection:
         if len(self._near) < NEAR:
             self._near.append(block)
         same = self._recovery.update(self.before, block)
-        if same is not None and self.distinguished and self.state is State.CONTACT:
+        over = self.distinguished and self.state is State.CONTACT
+        if same is not None and over:
             return self._settle(Hypothesis.SAME, same)
         if self._steady <= SETTLING:
             return self.before
@@ -245,6 +246,9 @@ class ChangeDetection:
         self._blocks += 1
         self._rows += int(block.live.sum())
         self._moved += 0.0 if block.rest else block.elapsed
+        if over and self._recovery.in_question:
+            # A load takes in the last of a push in its first block; what was known does not.
+            return self.before
         named = self._named((self._steady if block.rest else self._moved) > UNDECIDED)
         return self.before if named is None else self._settle(named, self._candidates[named])
 
@@ -258,7 +262,7 @@ class ChangeDetection:
         louder = max(1.0, misfit[Hypothesis.BOTH] / spare)
         lasting = louder if self._steady > LASTING else 1.0
         chance = {h: float(chdtrc(self._rows, max(m / lasting, 0.0))) for h, m in misfit.items()}
-        if max(chance.values()) < EXCLUDED:
+        if max(c for h, c in chance.items() if h is not Hypothesis.PUSH) < EXCLUDED:
             self._say_contact()
             return None
         best = self._best({h: each / louder for h, each in misfit.items()}, chance)
@@ -284,9 +288,12 @@ class ChangeDetection:
                     return None
                 slight = misfit[same] - misfit.get(Hypothesis.LITTLE, np.inf) > AS_WELL
                 return Hypothesis.LITTLE if slight and same is Hypothesis.SAME else same
+        # A push that would have lasted or followed so long is none unless that is shown.
+        lasted = self._steady > STEADY or self._turned > FOLLOWED
+        push = misfit[Hypothesis.PUSH] + (2.0 * MARGIN if lasted else 0.0)
         if (
             chance[Hypothesis.LOAD] > PLAUSIBLE
-            and min(misfit[Hypothesis.SAME], offset) - load > MARGIN
+            and min(misfit[Hypothesis.SAME], offset, push) - load > MARGIN
             and is_load(self._candidates[Hypothesis.LOAD].belief)
         ):
             fits = chance.get(Hypothesis.SLIP, 0.0) > PLAUSIBLE

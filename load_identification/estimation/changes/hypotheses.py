@@ -11,6 +11,7 @@ import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.changes.gate import NOISE_MARGIN
+from load_identification.estimation.changes.push import pushed
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.pose_errors import STANDARD_GRAVITY
@@ -48,7 +49,8 @@ ARM = 0.1
 
 
 class Hypothesis(Enum):
-    """What may have happened; little: load or offset, hardly; slip: a load with its mass kept."""
+    """What may have happened; little: load or offset, hardly; slip: a load with its mass kept;
+    push: neither, but a push that is steady in the world."""
 
     SAME = 'same'
     EARLIER = 'earlier'
@@ -57,6 +59,7 @@ class Hypothesis(Enum):
     BOTH = 'both'
     LITTLE = 'little'
     SLIP = 'slip'
+    PUSH = 'push'
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +121,7 @@ def hypotheses(
         Hypothesis.LOAD: before.without(load),
         Hypothesis.OFFSET: before.without(offset),
         Hypothesis.BOTH: before.without(np.concatenate([offset, load])),
+        Hypothesis.PUSH: pushed(before, block),
     }
     if mass_is_known(before):
         beliefs[Hypothesis.SLIP] = before.without(load[1:])

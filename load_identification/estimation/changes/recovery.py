@@ -39,6 +39,11 @@ class Recovery:
         self._blocks: list[Block] = []
         self._rows = 0
 
+    @property
+    def in_question(self) -> bool:
+        """Whether the newest blocks fit what was known, and are too few to be believed."""
+        return bool(self._blocks)
+
     def update(self, before: Belief, block: Block) -> Candidate | None:
         """Take in a block; return that all is as it was where the newest ones show it.
 

@@ -103,11 +103,7 @@ def push_in_world(rng: np.random.Generator) -> Change:
     direction, point = 20.0 * unit(rng), rng.uniform(-0.1, 0.1, 3)
 
     def push(motion: FrameMotion) -> FloatArray:
-        # Gravity in S gives the orientation of S up to a turn about the vertical, which is drawn.
-        down = motion.gravity / np.linalg.norm(motion.gravity, axis=1, keepdims=True)
-        side = np.cross(down, np.array([0.3, 0.5, 0.8]))
-        side /= np.linalg.norm(side, axis=1, keepdims=True)
-        force = direction[0] * down + direction[1] * side + direction[2] * np.cross(down, side)
+        force = direction @ motion.rotation
         return np.hstack([force, np.cross(point, force)])
 
     return Change((held, held), (OFFSET, OFFSET), EventKind.UNCHANGED, push, 2.0)
