@@ -208,7 +208,7 @@ def show_real_arm(console: Console, folder: Path) -> None:
     for name, predicted in (
         ('description', nominal),
         ('base parameters', found.predict(motion)),
-        ('links that could be built', found.model.predict(found.consistent, motion)),
+        ('physically consistent links', found.model.predict(found.consistent, motion)),
     ):
         table.add_row(name, f'{100.0 * relative_error(effort, predicted):.2f}')
     console.print(table)

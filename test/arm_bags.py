@@ -21,7 +21,7 @@ JOINTS = ('joint_1', 'joint_2', 'joint_3')
 
 
 def nominal_urdf(urdf: str) -> str:
-    """Return the description with links that are wrong by a quarter, buildable ones."""
+    """Return the description with links that are wrong by a quarter, consistent ones."""
     arm = Arm(urdf)
     return with_bodies(urdf, arm, arm.nominal * np.array([[0.75], [1.25], [0.8]]))
 
@@ -44,7 +44,7 @@ def stamps_of(times: FloatArray) -> IntArray:
 
 
 def relative_errors(out: str) -> list[float]:
-    """Return what the last line of the table of errors says: estimate, buildable, nominal."""
+    """Return what the last line of the table of errors says: estimate, consistent, nominal."""
     (line,) = re.findall(r'relative, all.*', out)
     written, estimate, nominal = (float(x) for x in re.findall(r'([\d.]+) %', line))
     return [estimate, written, nominal]

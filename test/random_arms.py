@@ -12,7 +12,7 @@ KINDS = ('revolute', 'continuous', 'prismatic')
 
 
 def random_body(rng: np.random.Generator) -> InertialParameters:
-    """Return a body that could be built: four points of random mass."""
+    """Return a physically consistent body: four points of random mass."""
     points, masses = rng.normal(0.0, 0.2, (4, 3)), rng.uniform(0.2, 1.0, 4)
     center = masses @ points / masses.sum()
     arms = points - center

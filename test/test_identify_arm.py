@@ -117,11 +117,11 @@ def test_links_and_friction_of_a_simulated_arm_are_found(
     path = tmp_path / 'arm.yaml'
     status, out, _ = command(bag, '--held-out', other, '--method', method, '--model', path)
     assert 'Prediction of data that were not fitted: second' in out
-    error, buildable, nominal = relative_errors(out)
+    error, consistent, nominal = relative_errors(out)
     # Where a joint turns round the filter smears the step of its friction, up to 13 N m, over
     # 0.1 s; noise of 0.02 N m in some 20 N m would leave 0.1 %.
     assert error < 5.0
-    assert buildable < error + 0.3
+    assert consistent < error + 0.3
     assert nominal > 15.0
     arm = read_arm_model(path)
     # Of the quarter by which the nominal links are wrong less than a third is left, on motion
@@ -297,11 +297,11 @@ def test_efforts_of_the_opposite_sign_are_not_called_identified(
     path = write(folder / 'reversed', [description(NOMINAL), *efforts(times, q, qd, -effort)])
     status, out, _ = command(path)
     assert status == NOT_IDENTIFIED
-    error, buildable, _ = relative_errors(out)
+    error, consistent, _ = relative_errors(out)
     # Least squares take links of negative mass as gladly; only those cannot be built.
     assert error < 5.0
-    assert buildable > 20.0
-    assert 'no links that could be built explain the data' in out
+    assert consistent > 20.0
+    assert 'no physically consistent links explain the data' in out
     assert 'reversed?' in out
 
 

@@ -92,7 +92,7 @@ def test_a_sensor_under_the_arm_of_the_opposite_sign_is_not_called_identified(
     status, out, _ = command(path, '--sensor', 'base', '--wrench-convention', 'on_load')
     assert status == NOT_IDENTIFIED
     assert largest_share(out) > 10.0
-    assert 'no links that could be built explain the data' in out
+    assert 'no physically consistent links explain the data' in out
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A full set of links that could be built, with the torques that were measured."""
+"""A full set of physically consistent links, with the torques that were measured."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def base(model: ArmModel) -> BaseParameters:
 
 
 def other_links(seed: int) -> FloatArray:
-    """Return parameters of links that could be built, and of drives."""
+    """Return parameters of physically consistent links, and of drives."""
     rng = np.random.default_rng(seed)
     bodies = [random_body(rng).to_vector() for _ in range(JOINTS)]
     return np.concatenate([*bodies, rng.uniform(0.1, 0.5, 2 * JOINTS)])
@@ -101,7 +101,7 @@ def test_an_estimate_that_could_not_be_built_is_met_as_nearly_as_can_be(
         mass = values[: 10 * JOINTS : 10] / model.nominal[: 10 * JOINTS : 10] - 1.0
         return float(misfit @ misfit + mass @ mass)
 
-    # Convex: nothing that could be built on the way to any other such set is better.
+    # Convex: nothing consistent on the way to any other such set is better.
     best = cost(found.values)
     for seed in range(20):
         toward = other_links(100 + seed)
@@ -142,7 +142,7 @@ def test_nominal_links_that_could_not_be_built_are_no_obstacle(
     assert found.misfit < 0.5
 
 
-def test_what_is_locked_behind_a_link_is_no_part_of_what_must_be_buildable(
+def test_what_is_locked_behind_a_link_is_no_part_of_what_must_be_consistent(
     model: ArmModel, base: BaseParameters
 ) -> None:
     behind = np.zeros((JOINTS, 10))

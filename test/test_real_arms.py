@@ -44,10 +44,10 @@ def kuka(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Kuka:
 
 
 def test_a_real_arm_is_predicted_to_two_percent(kuka: Kuka) -> None:
-    error, buildable, nominal = relative_errors(kuka.out)
+    error, consistent, nominal = relative_errors(kuka.out)
     # The least that is expected: plain least squares of others reaches 2.0 %.
     assert error <= 2.0
-    assert buildable <= min(2.0, error + 0.3)
+    assert consistent <= min(2.0, error + 0.3)
     assert 'up to 10 Hz' in kuka.out
     assert nominal > 9.0
     # A slope, a level, a spring and an offset of each of seven joints.
@@ -115,7 +115,7 @@ def test_a_real_arm_with_a_locked_hand_is_predicted_to_one_and_a_half_percent(
         (
             'kuka_lwr4',
             ('--effort-scale', -1.0),
-            'is the sign of the efforts reversed? Warning: no links that could be built explain',
+            'is the sign of the efforts reversed? Warning: no physically consistent links explain',
         ),
         ('panda', ('--effort-scale', 1, 1, 1, -1, 1, 1, 1), 'those of panda_joint4 are reversed;'),
         ('kuka_lwr4', ('--effort-scale', 1, 2, 1, 1, 1, 1, 1), 'those of lwr_1_joint are 2 times'),

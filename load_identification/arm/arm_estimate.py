@@ -71,12 +71,12 @@ class ArmEstimate:
     noise : (k,) array
         Standard deviation of each channel's residuals [N m, N].
     consistent : (P,) array
-        Parameters of links that could be built, nearest to the nominal ones among those that
+        Parameters of physically consistent links, nearest to the nominal ones among those that
         agree with what was measured. First the links', then the others: drives, offsets.
     weight : float
         Of their divergence from the nominal ones against the data [-].
     misfit : float
-        What separates the estimate from the nearest links that could be built, root mean square
+        What separates the estimate from the nearest physically consistent links, root mean square
         over what is known, in standard deviations and with all correlations [-]. Beyond two it is
         of no arm.
     singular_values : (b,) array

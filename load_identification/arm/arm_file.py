@@ -56,7 +56,7 @@ class IdentifiedArm:
     drive : DriveModel
         Which k effects the drives have.
     parameters : (J, 10) array
-        Of each link, in the package's order, all of links that could be built.
+        Of each link, in the package's order, all of physically consistent links.
     drives : (J, k) array
         Columns as `drive.terms`, such as coulomb+, coulomb-, viscous, rotor_inertia, offset.
     noise : (J,) array
@@ -66,7 +66,7 @@ class IdentifiedArm:
     covariance : (P + J, P + J) array
         Of `values`, P = (10 + k) J, as far as torques show them: ``Y covariance Y^T`` is that of
         predicted torques. Of a combination all of it lies with the parameter that is kept. What
-        separates the links that could be built from the estimate is part of it. Then of
+        separates the physically consistent links from the estimate is part of it. Then of
         `effort_scale`, zero where that was given.
     velocities : bool
         Whether published joint velocities are used, or positions alone.
@@ -118,7 +118,7 @@ class IdentifiedArm:
                 raise ParameterError(f'effort_scale of {joint} is 0; it must be another number')
         for link, body in zip(self.links, self.parameters, strict=True):
             if not InertialParameters.from_vector(body).is_consistent():
-                raise ParameterError(f'parameters of {link} are of no body that could be built')
+                raise ParameterError(f'parameters of {link} are of no physically consistent body')
         _check_covariance(self.covariance)
         if self.transmission is not None:
             self.transmission.over(self.joints)

@@ -30,11 +30,11 @@ MOST_NAMED = 6
 """Parameters in a warning."""
 
 MOST_MISFIT = 2.0
-"""Of links that could be built, per combination, in standard deviations [-]. Real arms have 0.5 to
-1.6, under gravity reversed or halved 2.2 to 4, and with their efforts reversed 6 to 40."""
+"""Of physically consistent links, per combination, in standard deviations [-]. Real arms have
+0.5 to 1.6, under gravity reversed or halved 2.2 to 4, and with their efforts reversed 6 to 40."""
 
 EXACT = 1e-3
-"""Share of what was measured, up to which links that could be built explain it whatever the
+"""Share of what was measured, up to which physically consistent links explain it whatever the
 intervals are, and the least by which they are to predict worse than the estimate [-]."""
 
 WIDER = 2.0
@@ -272,14 +272,14 @@ def _unusable(prediction: Prediction) -> list[str]:
 def _unexplained(
     estimate: ArmEstimate, prediction: Prediction, odd: FloatArray | None
 ) -> list[str]:
-    """Say what is wrong where no links that could be built, or none so heavy, explain all."""
+    """Say what is wrong where no physically consistent links, or none so heavy, explain all."""
     both = (prediction.predicted, prediction.consistent)
     error, built = (relative_error(prediction.measured, each) for each in both)
     out = []
-    unbuildable = estimate.misfit > MOST_MISFIT and built > error + EXACT
-    if unbuildable:
+    inconsistent = estimate.misfit > MOST_MISFIT and built > error + EXACT
+    if inconsistent:
         out.append(
-            'no links that could be built explain the data: the nearest are '
+            'no physically consistent links explain the data: the nearest are '
             f'{estimate.misfit:.2g} standard deviations off per combination; those written leave '
             f'{100.0 * built:.3g} % of what was not fitted, the estimate {100.0 * error:.3g} %'
         )
@@ -288,7 +288,7 @@ def _unexplained(
         cause = in_words(odd, prediction.channels)
     if cause:
         out.insert(0, cause)
-    elif unbuildable:
+    elif inconsistent:
         out[-1] += '; is the sign of efforts or wrench reversed, or the description another arm?'
     return out
 

@@ -146,7 +146,7 @@ def with_bodies(urdf: str, arm: Arm, bodies: FloatArray) -> str:
     Raises
     ------
     DescriptionError
-        If what the locked links keep leaves no body that could be built.
+        If what the locked links keep leaves no physically consistent body.
     """
     parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
     robot = ElementTree.fromstring(urdf.encode(), parser)

@@ -1,4 +1,4 @@
-"""Rows of an arm solved, and links that could be built found in them."""
+"""Rows of an arm solved, and physically consistent links found in them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def estimate_of(model: Model, base: BaseParameters, solution: Solution) -> ArmEs
 def _nearest(
     model: Model, base: BaseParameters, solution: Solution
 ) -> tuple[NearestLinks, NearestLinks]:
-    """Return links that could be built, by a weight that the data choose where they can.
+    """Return physically consistent links, by a weight that the data choose where they can.
 
     And those that agree with the data best, whatever the description.
     """

@@ -46,8 +46,8 @@ class Session:
     fitted, method : str
         In words.
     identified : bool
-        Whether all is determined, the prediction is better than that of the description, and links
-        that could be built predict nearly as well.
+        Whether all is determined, the prediction is better than that of the description, and the
+        physically consistent links predict nearly as well.
     warnings : tuple of str
     """
 

@@ -284,7 +284,7 @@ def print_session(console: Console, session: Session, parameters: bool) -> None:
     console.print(f'Method     {session.method}')
     console.print(f'Condition  {estimate.condition:.3g} (rows weighted, columns of length one)')
     console.print(
-        f'Written    links that could be built, drawn to the description with weight '
+        f'Written    physically consistent links, drawn to the description with weight '
         f'{estimate.weight:g}; the nearest are {estimate.misfit:.2g} standard deviations off'
     )
     if estimate.gains is not None:

@@ -189,7 +189,7 @@ class _Search:
             rows = np.asarray(scipy.linalg.qr(rows, mode='r')[0][: rows.shape[1]])
         self._behind = np.append(behind.ravel(), np.zeros(len(nominal) - behind.size))
         own = (nominal - self._behind)[: behind.size].reshape(-1, 10)
-        start = [_buildable(body) for body in own]
+        start = [_consistent_start(body) for body in own]
         self._nominal = [np.linalg.inv(pseudo_inertia) for pseudo_inertia in start]
         self._factors = [np.linalg.cholesky(pseudo_inertia) for pseudo_inertia in start]
         self._others = nominal[behind.size :].copy()
@@ -288,7 +288,7 @@ class _Search:
         return False
 
 
-def _buildable(body: FloatArray) -> FloatArray:
+def _consistent_start(body: FloatArray) -> FloatArray:
     """Return the pseudo-inertia of a nominal link, made positive definite."""
     if body[0] <= 0.0:
         body = UNKNOWN_LINK

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import scipy.linalg
 
-from load_identification.numerics.triangle import combine, pass_time
+from load_identification.numerics.triangle import combine, time_update
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 
@@ -74,14 +74,14 @@ class SquareRootInformation:
         return float(misfit @ misfit + self._triangle[-1, -1] ** 2)
 
     def random_walk(self, variance: FloatArray) -> None:
-        """Apply the time update of a random walk of the unknowns; see `pass_time`.
+        """Apply the time update of a random walk of the unknowns; see `time_update`.
 
         Parameters
         ----------
         variance : (size,) array
             Squared units of the unknowns, relative to rows of unit variance.
         """
-        self._triangle = pass_time(self._triangle, np.ones(self.size), variance)
+        self._triangle = time_update(self._triangle, np.ones(self.size), variance)
 
     def fade(self, latest: SquareRootInformation, least: float) -> None:
         """Forget the information that `latest`, about to be merged, replaces.

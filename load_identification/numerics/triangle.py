@@ -41,7 +41,7 @@ def combine(triangle: FloatArray, rows: FloatArray) -> FloatArray:
     return joined
 
 
-def pass_time(triangle: FloatArray, keep: FloatArray, variance: FloatArray) -> FloatArray:
+def time_update(triangle: FloatArray, keep: FloatArray, variance: FloatArray) -> FloatArray:
     """Apply a time update: the first k unknowns x become keep x + w, w of the given variances.
 
     It is that of the square-root information filter: w enters as further unknowns and QR
@@ -78,8 +78,8 @@ def relax(
 
         p(x, u) = p(x) p(u | x) -> p(keep x + w) p(u | x)
 
-    Unlike with `pass_time`, the others move along. Where data cannot separate x from u, as a gain
-    from a mass, time then adds no information on u: a constant x is not averaged away.
+    Unlike with `time_update`, the others move along. Where data cannot separate x from u, as a
+    gain from a mass, time then adds no information on u: a constant x is not averaged away.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def relax(
     order = np.concatenate([np.setdiff1d(np.arange(size - 1), unknowns), unknowns, [size - 1]])
     ordered = np.asfortranarray(triangle[:, order])
     turned = np.triu(scipy.linalg.lapack.dgeqrf(ordered)[0])
-    turned[-k - 1 :, -k - 1 :] = pass_time(
+    turned[-k - 1 :, -k - 1 :] = time_update(
         np.asfortranarray(turned[-k - 1 :, -k - 1 :]), keep, variance
     )
     back = np.asfortranarray(turned[:, np.argsort(order)])

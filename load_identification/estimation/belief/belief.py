@@ -33,11 +33,11 @@ from load_identification.numerics.triangle import (
     forget,
     forget_along,
     log_likelihood,
-    pass_time,
     prior_triangle,
     relax,
     root_covariance,
     std_of_last,
+    time_update,
     values,
 )
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -154,7 +154,7 @@ class Belief:
         bank = zip(self.triangles, variances, strict=True)
         later = replace(
             self,
-            triangles=tuple(pass_time(triangle, keep, variance) for triangle, variance in bank),
+            triangles=tuple(time_update(triangle, keep, variance) for triangle, variance in bank),
             scores=drift.discounted(self.scores, elapsed / self.model.relaxation),
             age=self.age + elapsed,
             unrelaxed=self.unrelaxed + elapsed,
@@ -319,7 +319,7 @@ class Belief:
     def widened(self, variance: FloatArray) -> Belief:
         """Return the belief with unknowns that may have moved by so much, variances (size,)."""
         keep = np.ones(self.model.size)
-        triangles = tuple(pass_time(t, keep, variance) for t in self.triangles)
+        triangles = tuple(time_update(t, keep, variance) for t in self.triangles)
         later = replace(self, triangles=triangles)
         if later.settled:
             return later
