@@ -42,7 +42,7 @@ def report(values: np.ndarray) -> str:
 
 
 @pytest.mark.parametrize(
-    ('mount', 'velocity_noise'), zip(MOUNTS, (None, 0.0, None, 0.0), strict=True)
+    ('mount', 'velocity_noise'), list(zip(MOUNTS, (None, 0.0, None, 0.0), strict=True))
 )
 def test_exact_data_give_all_ten_parameters_to_one_per_cent(
     mount: str, velocity_noise: float | None

@@ -103,7 +103,7 @@ CASES = [
     (('joints', 1, 'noise'), 0.0, r'noise of joint_1 is 0.0'),
     (('joints', 1, 'effort_scale'), 0.0, r'effort_scale of joint_1 is 0; it must be another'),
     (('joints', 1, 'parameters', 'm'), 'heavy', r"joint_1.parameters.m is 'heavy'"),
-    (('joints', 1, 'parameters', 'Ixx'), -1.0, r'parameters of link_1 are of no body'),
+    (('joints', 1, 'parameters', 'Ixx'), -1.0, r'link_1 are of no physically consistent body'),
     (('joints', 2, 'drive'), {'coulomb': 1.0}, r'joint_2.drive.viscous\+ is missing'),
     (
         ('joints', 2, 'name'),

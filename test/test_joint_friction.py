@@ -79,3 +79,24 @@ def test_a_sensor_that_feels_no_friction_is_not_said_to() -> None:
 def test_where_the_joints_are_not_known_there_is_no_friction_to_find() -> None:
     estimate, _ = identified('puma', 'rich', Conditions(CellErrors()), known=False)
     assert not any('friction' in name for name in estimate.calibration)
+
+
+def test_standing_still_does_not_make_the_centre_of_mass_less_certain() -> None:
+    mount, moving, still = MOUNTS['puma'], 11.0, 25.0
+    path = MOTIONS['rich'](mount, moving, np.random.default_rng(5))
+    track = sample(mount, path, moving + still, 250.0)
+    joints, wrenches = record(track, aluminium_block(), Conditions(CellErrors()), 5)
+    parameters = replace(Parameters(), gravity=mount.gravity, joint_friction=0.15)
+    batch, _ = filtered(mount, joints, wrenches, parameters)
+    estimator = settings.payload_estimator(parameters)
+    std = []
+    for end in (moving + 2.0, moving + still):
+        before = batch.stamps <= round(end * 1e9)
+        estimator.update(batch.select(before & (batch.stamps > estimator.newest)))
+        estimate = estimator.estimate()
+        assert estimate is not None
+        assert estimate.identified[:4].all()
+        std.append(estimate.std[:4])
+    assert batch.rest[-1]
+    # The errors of the last seconds of motion have still relaxed.
+    assert (std[1] < 1.2 * std[0]).all()

@@ -54,7 +54,7 @@ class CalibrationCheck:
         prior = self._sensor_offset.prior(self._begun)
         without = self._without
         if without is not None:
-            without = without.after(block.elapsed, block.angle).with_block(block)
+            without = without.after(block).with_block(block)
             self._without = None if without.settled else without
         if prior is None or (without is None and belief.drifts):
             return None

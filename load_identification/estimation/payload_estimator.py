@@ -216,7 +216,7 @@ class PayloadEstimator:
         block = make_block(samples, before, taken=taken)
         turned = angle_between(self._direction, block.direction)
         block = replace(block, angle=max(block.angle, turned))
-        belief = self._belief.after(block.elapsed, block.angle)
+        belief = self._belief.after(block)
         noise = belief.noise.sample(block.rest)
         if self._changes.state is State.TRACKING and np.isfinite(noise).any():
             block = robust_block(samples, block, body, belief.predicted(block), noise, taken)

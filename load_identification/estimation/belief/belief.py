@@ -74,7 +74,7 @@ class Belief:
     age : float
         Since the load is what it is [s].
     unrelaxed : float
-        Since the systematic errors were last relaxed [s].
+        Time in motion since the systematic errors were last relaxed [s].
     start : Start or None
         Before the blocks that are kept; None: none are, any more.
     held : tuple of Block
@@ -148,19 +148,19 @@ class Belief:
         """Whether no blocks are kept any more."""
         return self.start is None
 
-    def after(self, elapsed: float, angle: float) -> Belief:
-        """Return what is known after some time [s] and an angle travelled [rad]."""
-        keep, variances = self.model.moved(elapsed, angle, self.scales, self.weight)
+    def after(self, block: Block) -> Belief:
+        """Return what is known at the time of a block; at rest systematic errors do not relax."""
+        keep, variances = self.model.moved(block.elapsed, block.angle, self.scales, self.weight)
         bank = zip(self.triangles, variances, strict=True)
         later = replace(
             self,
             triangles=tuple(time_update(triangle, keep, variance) for triangle, variance in bank),
-            scores=drift.discounted(self.scores, elapsed / self.model.relaxation),
-            age=self.age + elapsed,
-            unrelaxed=self.unrelaxed + elapsed,
+            scores=drift.discounted(self.scores, block.elapsed / self.model.relaxation),
+            age=self.age + block.elapsed,
+            unrelaxed=self.unrelaxed + (0.0 if block.rest else block.elapsed),
         )
-        due = later.unrelaxed >= RELAX_EVERY and later.settled and self.model.systematic.size
-        return later._relaxed() if due else later
+        due = later.age // RELAX_EVERY > self.age // RELAX_EVERY and later.unrelaxed >= 0.0
+        return later._relaxed() if due and later.settled and self.model.systematic.size else later
 
     def _relaxed(self) -> Belief:
         """Let the systematic errors become others, slowly; the load moves along (`relax`)."""
@@ -285,7 +285,7 @@ class Belief:
         start = self.start or Start(self.triangles, self.scores, self.blur)
         again = replace(self, **start._asdict(), body=body, start=None, unrelaxed=-np.inf)
         for block in self.held:
-            again = again.after(block.elapsed, block.angle)
+            again = again.after(block)
             noise = self.noise.at(block.rest)
             again = again._with_rows(self.model.weighted(block, body, noise), block, noise)
         return replace(

@@ -159,7 +159,7 @@ class ChangeDetection:
         block : Block
         """
         if self._earlier is not None:
-            self._earlier = self._earlier.after(block.elapsed, block.angle)
+            self._earlier = self._earlier.after(block)
             self._earlier_age += block.elapsed
             same = self._return.after_noise(self._earlier, self.settled(belief).noise, block)
             if same is not None:
@@ -199,7 +199,7 @@ class ChangeDetection:
         before, passed = history[0][0], [each for _, each in history[1:]]
         self.before = before.single
         for each in passed:
-            self.before = self.before.after(each.elapsed, each.angle)
+            self.before = self.before.after(each)
         self._bank = before
         self.distinguished = offset_is_known(self.before, block.live)
         self._near = [*passed[-NEAR // 2 :], *([] if passed else [block])]
@@ -218,7 +218,7 @@ class ChangeDetection:
 
     def _look_into(self, before: Belief, block: Block) -> Belief:
         """Find out what the blocks since the change tell of its cause."""
-        self.before = before.after(block.elapsed, block.angle)
+        self.before = before.after(block)
         self._pending += block.elapsed
         self._steady += block.elapsed
         if len(self._near) < NEAR:

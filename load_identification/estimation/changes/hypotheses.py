@@ -88,7 +88,7 @@ class Candidate:
 
     def after(self, block: Block) -> Candidate:
         """Return the candidate carried on to the time of a block."""
-        return replace(self, belief=self.belief.after(block.elapsed, block.angle))
+        return replace(self, belief=self.belief.after(block))
 
     def with_block(self, block: Block) -> Candidate:
         """Return the candidate with a block more."""
