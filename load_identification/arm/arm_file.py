@@ -64,10 +64,10 @@ class IdentifiedArm:
     cutoff : float
         -3 dB frequency of the filter applied to motion and efforts [Hz].
     covariance : (P + J, P + J) array
-        Of `values`, P = (10 + k) J, then of `effort_scale`. ``Y covariance Y^T`` is the covariance
+        Of `values`, P = (10 + k) J, as far as torques determine them: ``Y covariance Y^T`` is that
         of predicted torques. The parameter kept of a combination carries all of its covariance.
-        The difference between estimate and physically consistent links is included. The part of
-        `effort_scale` is zero where that was given.
+        The difference between estimate and physically consistent links is included. The last J
+        rows are of `effort_scale`, zero where that was given.
     velocities : bool
         Whether published joint velocities are used, or positions alone.
     effort_scale : (J,) array
