@@ -1,4 +1,4 @@
-"""What the identification of an arm has found, the same for every sensor and method."""
+"""Hold the result of arm identification, the same for every sensor and method."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from load_identification.errors import ParameterError
 from load_identification.typing_aliases import FloatArray
 
 UNTOLD_STD = 10.0
-"""Written for what a recording does not tell: more than it is of any arm [SI units]."""
+"""Standard deviation written for unresolved parameters; larger than in any arm [SI units]."""
 
 SILENT = 1e-5
-"""Noise of a joint, as a share of the largest, up to which it has shown none [-]."""
+"""Noise of a joint, as a share of the largest, up to which it counts as not observed [-]."""
 
 NORMAL_95 = 1.959963984540054
 """Half of a 95 % interval, in standard deviations."""
@@ -28,17 +28,17 @@ NORMAL_95 = 1.959963984540054
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """What multiplies the signal of each drive to give its torque, and the load that showed it.
+    """Torque per unit of each drive's signal, and the load that made it identifiable.
 
     Attributes
     ----------
     gains : (J,) array
         [N m or N per unit of the signal].
     covariance : (b + J, b + J) array
-        Of the arm's base parameters, then the gains.
+        Covariance of the arm's base parameters, then the gains.
     load, load_std : (10,) arrays
-        Its parameters, about the origin and in the axes of the last link; the standard deviation
-        is zero for the mass, which is known, and infinite for what is not determined.
+        Parameters of the load, about the origin and in the axes of the last link. The standard
+        deviation is zero for the mass, which is known, and infinite for unresolved parameters.
     """
 
     gains: FloatArray
@@ -54,35 +54,36 @@ class DriveGains:
 
 @dataclass(frozen=True, eq=False)
 class ArmEstimate:
-    """Parameters of an arm, their combinations, and how sure they are.
+    """Parameters of an arm, their identifiable combinations, and the uncertainty of these.
 
     Attributes
     ----------
     model : Model
-        What was measured, with the P parameters, their units and their nominal values.
+        Measurement model with the P parameters, their units and their nominal values.
     base : BaseParameters
-        What this kind of measurement can tell in any motion.
+        Combinations identifiable from this kind of measurement in any motion.
     excitation : BaseParameters
-        What this recording tells.
+        Combinations identifiable from this recording.
     values, std : (b,) arrays
-        Of the combinations of `base`; std is infinite for what the recording does not tell.
+        Of the combinations of `base`; std is infinite for those that the recording leaves
+        unresolved.
     covariance : (b, b) array
-        Of what is determined, whatever the colour of the noise.
+        Covariance of the resolved combinations, valid for coloured noise.
     noise : (k,) array
         Standard deviation of each channel's residuals [N m, N].
     consistent : (P,) array
-        Parameters of physically consistent links, nearest to the nominal ones among those that
-        agree with what was measured. First the links', then the others: drives, offsets.
+        Physically consistent parameters, nearest to the nominal ones among those that agree with
+        the measurement. The links' come first, then the others: drives, offsets.
     weight : float
-        Of their divergence from the nominal ones against the data [-].
+        Weight of their divergence from the nominal ones, relative to the data [-].
     misfit : float
-        What separates the estimate from the nearest physically consistent links, root mean square
-        over what is known, in standard deviations and with all correlations [-]. Beyond two it is
-        of no arm.
+        Distance from the estimate to the nearest physically consistent links: root mean square
+        over the resolved combinations, in standard deviations, with all correlations [-]. Above
+        two the estimate belongs to no arm.
     singular_values : (b,) array
-        Of the weighted rows, columns scaled to length one, largest first [-].
+        Of the weighted rows with columns scaled to unit length, largest first [-].
     gains : DriveGains, optional
-        Where they were identified.
+        Present if drive gains were identified.
     """
 
     model: Model
@@ -110,26 +111,26 @@ class ArmEstimate:
 
     @property
     def condition(self) -> float:
-        """Condition number of the scaled rows [-]."""
+        """Condition number of the column-scaled rows [-]."""
         least = max(float(self.singular_values[-1]), np.finfo(float).tiny)
         return float(self.singular_values[0]) / least
 
     @property
     def effort_scale(self) -> FloatArray:
-        """By what measured channels were multiplied to be fitted, (k,)."""
+        """Factors that multiply the measured channels before the fit, (k,)."""
         return np.ones(len(self.model.channels)) if self.gains is None else self.gains.gains
 
     @property
     def combined(self) -> list[int]:
-        """Which of the b combinations have more than one parameter."""
+        """Indices of those of the b combinations that have more than one parameter."""
         return np.flatnonzero(np.count_nonzero(self.base.matrix, axis=1) > 1).tolist()
 
     def combinations_of(self, parameter: int) -> list[int]:
-        """Return which of the b combinations a parameter is part of."""
+        """Return the indices of those of the b combinations that contain a parameter."""
         return np.flatnonzero(self.base.matrix[:, parameter]).tolist()
 
     def class_of(self, parameter: int) -> str:
-        """Return the class of a parameter in words, what this recording lacks included."""
+        """Return the class of a parameter in words, including what this recording lacks."""
         able, excited = self.base.classes[parameter], self.excitation.classes[parameter]
         if able == excited:
             return able
@@ -138,7 +139,7 @@ class ArmEstimate:
         return f'{IN_COMBINATION} here' if excited == IN_COMBINATION else able
 
     def predict(self, motion: JointMotion) -> FloatArray:
-        """Return what (n, k) the combinations predict of a motion [N m, N]."""
+        """Predict the measurement (n, k) of a motion from the combinations [N m, N]."""
         rows = self.model.regressor(*motion)[:, :, self.base.independent]
         return np.asarray(rows @ self.values)
 
@@ -150,20 +151,20 @@ def identified_arm(
     effort_scale: FloatArray | None = None,
     excess: float = 1.0,
 ) -> IdentifiedArm:
-    """Return what the live estimation of efforts has to know.
+    """Return the arm model that live estimation from efforts needs.
 
     Parameters
     ----------
     estimate : ArmEstimate
-        Of an `ArmModel`.
+        Estimate whose model is an `ArmModel`.
     cutoff : float
-        [Hz].
+        -3 dB frequency of the filter [Hz].
     velocities : bool
     effort_scale : (J,) array, optional
-        By which published efforts were multiplied before.
+        Factors already applied to the published efforts.
     excess : float
-        Mean square of what is left of data that were not fitted, in units of the noise of the fit:
-        by it the covariance is multiplied, for friction changes from one recording to the next.
+        Mean square of the residuals of data that were not fitted, in units of the noise of the
+        fit. It multiplies the covariance, because friction changes between recordings.
     """
     model, values = estimate.model, estimate.consistent
     if not isinstance(model, ArmModel):
@@ -175,13 +176,13 @@ def identified_arm(
     if estimate.gains is not None:
         fitted, known = np.append(kept, len(values) + np.arange(joints)), estimate.gains.covariance
     covariance[np.ix_(fitted, fitted)] = 0.5 * excess * (known + known.T)
-    # One standard deviation along what separates the two: either the estimate has errors beyond
+    # One standard deviation along the difference of the two: either the estimate has errors beyond
     # its noise, or the consistent links are not those of the arm.
     away = estimate.values - estimate.base.to_base(values)
     covariance[np.ix_(kept, kept)] += np.outer(away, away)
     unresolved = kept[~np.isfinite(estimate.std)]
     covariance[unresolved, unresolved] += UNTOLD_STD**2
-    # A joint without a row has shown no noise, and must not pass for one that has none.
+    # A joint without rows has no observed noise; this must not count as noise of zero.
     noise = np.where(np.isfinite(estimate.noise), estimate.noise, 0.0)
     noise = np.where(noise > SILENT * noise.max(), noise, noise.max())
     return IdentifiedArm(

@@ -1,4 +1,4 @@
-"""The arm model file: an identified arm, its drives, and how sure all of it is."""
+"""Read and write the arm model file: an identified arm, its drives and their covariance."""
 
 from __future__ import annotations
 
@@ -38,42 +38,42 @@ HEADER = """\
 """
 
 LEAST_EIGENVALUE = -1e-6
-"""Of the correlations of a covariance that rounding has touched [-]."""
+"""Least eigenvalue accepted of a correlation matrix, which rounding can make negative [-]."""
 
 
 @dataclass(frozen=True, eq=False)
 class IdentifiedArm:
-    """An arm as a recording has shown it; its kinematics stay in the robot description.
+    """An arm as identified from a recording; its kinematics stay in the robot description.
 
     Attributes
     ----------
     joints : tuple of str
         Names of the J joints, in the order of `Arm.joints`.
     links : tuple of str
-        The link that each moves, as `Arm.bodies`.
+        The link that each joint moves, as `Arm.bodies`.
     gravity : (3,) array
-        In the root frame of the description [m/s^2].
+        Gravity in the root frame of the description [m/s^2].
     drive : DriveModel
-        Which k effects the drives have.
+        The k effects modelled of each drive.
     parameters : (J, 10) array
-        Of each link, in the package's order, all of physically consistent links.
+        Parameters of each link in the package's order, all physically consistent.
     drives : (J, k) array
         Columns as `drive.terms`, such as coulomb+, coulomb-, viscous, rotor_inertia, offset.
     noise : (J,) array
         Standard deviation of each joint's residuals behind the filter [N m, N].
     cutoff : float
-        -3 dB frequency of the filter that motion and efforts went through [Hz].
+        -3 dB frequency of the filter applied to motion and efforts [Hz].
     covariance : (P + J, P + J) array
-        Of `values`, P = (10 + k) J, as far as torques show them: ``Y covariance Y^T`` is that of
-        predicted torques. Of a combination all of it lies with the parameter that is kept. What
-        separates the physically consistent links from the estimate is part of it. Then of
-        `effort_scale`, zero where that was given.
+        Of `values`, P = (10 + k) J, as far as torques determine them: ``Y covariance Y^T`` is that
+        of predicted torques. The parameter kept of a combination carries all of its covariance.
+        The difference between estimate and physically consistent links is included. The last J
+        rows are of `effort_scale`, zero where that was given.
     velocities : bool
         Whether published joint velocities are used, or positions alone.
     effort_scale : (J,) array
-        Torque or force of an effort of one as it is published, such as N m per ampere.
+        Torque or force per unit of the published effort, such as N m per ampere.
     transmission : Transmission, optional
-        Where joints are coupled; then efforts, drives and noise are of motors.
+        Present if joints are coupled; efforts, drives and noise then refer to motors.
     """
 
     joints: tuple[str, ...]
@@ -134,14 +134,14 @@ class IdentifiedArm:
         return _names(self.joints, self.links, self.drive)[: self.values.size]
 
     def model(self, urdf: str) -> ArmModel:
-        """Return the model of the arm on a robot description: `predict(values, motion)`.
+        """Return the arm's model for a robot description; use it as `predict(values, motion)`.
 
         Raises
         ------
         DescriptionError
-            Where the description lacks a joint.
+            If the description lacks a joint.
         ParameterError
-            Where a joint moves another link there than in the file.
+            If a joint moves another link in the description than in the file.
         """
         arm = Arm(urdf, self.gravity, self.joints)
         if (arm.joints, arm.bodies) != (self.joints, self.links):
@@ -154,7 +154,7 @@ class IdentifiedArm:
 
 
 def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
-    """Write an identified arm as YAML, for a person to read as well.
+    """Write an identified arm as human-readable YAML.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def read_arm_model(path: Path) -> IdentifiedArm:
     Raises
     ------
     ParameterError
-        If the file cannot be read, or a field of it is missing or unusable; it names both.
+        If the file cannot be read, or a field is missing or invalid; it names file and field.
     """
     try:
         content = read_yaml(path)
@@ -200,7 +200,7 @@ def read_arm_model(path: Path) -> IdentifiedArm:
 
 
 def _identified_arm(content: Any) -> IdentifiedArm:
-    """Return what the content of a file says."""
+    """Return the arm described by the content of a file."""
     version = field(content, 'version')
     if version != VERSION:
         raise ParameterError(
@@ -239,7 +239,7 @@ def _identified_arm(content: Any) -> IdentifiedArm:
 
 
 def _names(joints: Sequence[str], links: Sequence[str], drive: DriveModel) -> tuple[str, ...]:
-    """Return the names of all that a covariance is of: links, drives, scales of the efforts."""
+    """Return the names of a covariance's rows: links, drives, scales of the efforts."""
     of_links = tuple(f'{link}.{name}' for link in links for name in PARAMETERS)
     return (*of_links, *drive.names(joints), *(f'{joint}.effort_scale' for joint in joints))
 
@@ -256,7 +256,7 @@ def _joint(arm: IdentifiedArm, j: int) -> dict[str, Any]:
 
 
 def _drive(fields: Any) -> DriveModel:
-    """Return the model of drives, which checks its shapes of friction itself."""
+    """Return the drive model, which checks its friction shapes itself."""
     names = ('rotor_inertia', 'stiffness', 'offset')
     switches = {name: _switch(fields, name, 'drive.') for name in names}
     velocity = field(fields, 'transition_velocity', 'drive.')
@@ -269,7 +269,7 @@ def _drive(fields: Any) -> DriveModel:
 
 
 def _switch(fields: Any, name: str, where: str = '') -> bool:
-    """Return a field that is true or false."""
+    """Return a boolean field."""
     value = field(fields, name, where)
     if not isinstance(value, bool):
         raise ParameterError(f'{where}{name} is {value!r}; it must be true or false')
@@ -277,7 +277,7 @@ def _switch(fields: Any, name: str, where: str = '') -> bool:
 
 
 def _covariance(fields: Any, names: Sequence[str]) -> FloatArray:
-    """Return the covariance of all parameters, zero for those that it does not name."""
+    """Return the covariance of all parameters, zero for those that the file does not name."""
     determined = field(fields, 'parameters', 'covariance.')
     if not isinstance(determined, list) or len({*map(str, determined)}) < len(determined):
         raise ParameterError('covariance.parameters must be a list of names, each once')
@@ -314,7 +314,7 @@ def _check_covariance(covariance: FloatArray) -> None:
 
 
 def _by_name(joint: Any, part: str, name: str, terms: Sequence[str]) -> list[float]:
-    """Return the numbers of a part of a joint in the order of their names."""
+    """Return the numbers of a section of a joint, in the order of `terms`."""
     where = f'{name}.{part}'
     values = field(joint, part, f'{name}.')
     return [number(field(values, term, f'{where}.'), f'{where}.{term}') for term in terms]

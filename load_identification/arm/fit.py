@@ -1,4 +1,4 @@
-"""Rows of an arm solved, and physically consistent links found in them."""
+"""Solve the rows of an arm, and find physically consistent links for the solution."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from load_identification.typing_aliases import FloatArray
 M = TypeVar('M', bound=Model)
 
 EXCITATION_TOLERANCE = 1e-6
-"""Share of a column that others leave in a recording, below which it is not
-separable from them."""
+"""Share of a column that the others leave unexplained in a recording, below which it is not
+separable from them [-]."""
 
 CORRELATION_FLOOR = 1e-9
-"""Least eigenvalue of the correlations of estimates that is more than rounding."""
+"""Least eigenvalue of the correlations of estimates that exceeds rounding [-]."""
 
 
 def identify_rows(
@@ -40,16 +40,16 @@ def identify_rows(
     stages_of: Callable[[Model], list[WeightedRows]],
     solver: Solver,
 ) -> ArmEstimate:
-    """Identify an arm from rows: by the model whose residuals are smallest, the likeliest.
+    """Identify an arm from rows by the likeliest model, which has the smallest residuals.
 
     Parameters
     ----------
     models : sequence of Model
-        That differ in their drives alone.
+        Models that differ in their drives alone.
     base : BaseParameters
-        Of each of them.
+        Base parameters, the same for all models.
     stages_of : callable
-        Makes the rows of one of them.
+        Builds the rows of one model.
     solver : Solver
     """
     model = likeliest(models, base, stages_of, solver)
@@ -62,7 +62,7 @@ def likeliest(
     stages_of: Callable[[Model], list[WeightedRows]],
     solver: Solver,
 ) -> M:
-    """Return the model whose residuals are smallest; all as `identify_rows`."""
+    """Return the model with the smallest residuals; parameters as in `identify_rows`."""
     if len(models) == 1:
         return models[0]
     start = base.to_base(models[0].nominal)
@@ -72,10 +72,10 @@ def likeliest(
 
 
 def estimate_of(model: Model, base: BaseParameters, solution: Solution) -> ArmEstimate:
-    """Return what a solution for the base parameters says of an arm."""
+    """Return the estimate of an arm from a solution for the base parameters."""
     determined = ~solution.unknown
     written, closest = _nearest(model, base, solution)
-    # Joint by joint the stages are the joints, the last first; else the last stage is of all.
+    # Joint by joint, the stages are the joints, last joint first; else the last stage has all.
     noise = solution.noise[-1]
     if len(solution.noise) > 1 and len(noise) == 1:
         noise = np.concatenate(solution.noise)[::-1]
@@ -99,13 +99,13 @@ def estimate_of(model: Model, base: BaseParameters, solution: Solution) -> ArmEs
 def _nearest(
     model: Model, base: BaseParameters, solution: Solution
 ) -> tuple[NearestLinks, NearestLinks]:
-    """Return physically consistent links, by a weight that the data choose where they can.
+    """Return physically consistent links, with a cross-validated weight where data allow it.
 
-    And those that agree with the data best, whatever the description.
+    Also return the consistent links that fit the data best, regardless of the description.
     """
     nominal, behind = model.nominal, model.arm.behind
     if not solution.blocks:
-        # Where nothing is determined the covariance has rounding errors, whose inverse is huge.
+        # Where parameters are unresolved the covariance has rounding errors with a huge inverse.
         root = solution.factor
         if not solution.unknown.any():
             length = np.sqrt(np.diag(solution.covariance))
@@ -114,7 +114,7 @@ def _nearest(
         rows = _rows(root, root @ solution.values, base)
         closest = nearest_links(rows, nominal, behind, positive=model.positive)
         return closest, closest
-    # Rows correlated in time count for less: by the mean factor that this has on variances.
+    # Rows correlated in time count less, by the mean factor by which correlation raises variances.
     spread = solution.factor @ solution.covariance @ solution.factor.T
     inflated = np.sqrt(max(float(np.trace(spread)) / max((~solution.unknown).sum(), 1), 1.0))
     blocks = [_rows(t[:, :-1] / inflated, t[:, -1] / inflated, base) for t in solution.blocks]
@@ -128,7 +128,7 @@ def _nearest(
 
 
 def _misfit(away: FloatArray, solution: Solution) -> float:
-    """Return the Mahalanobis distance from what is determined, per root of its number."""
+    """Return the Mahalanobis distance over the resolved combinations, per root of their number."""
     determined = ~solution.unknown
     length = np.sqrt(np.maximum(np.diag(solution.covariance)[determined], np.finfo(float).tiny))
     correlation = solution.covariance[np.ix_(determined, determined)] / np.outer(length, length)
@@ -139,5 +139,5 @@ def _misfit(away: FloatArray, solution: Solution) -> float:
 
 
 def _rows(matrix: FloatArray, values: FloatArray, base: BaseParameters) -> FloatArray:
-    """Return rows [A y] in all parameters from rows in the base parameters."""
+    """Convert rows [A y] in the base parameters to rows in all parameters."""
     return np.column_stack([matrix @ base.matrix, values])

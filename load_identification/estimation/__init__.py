@@ -1,1 +1,1 @@
-"""What keeps state between samples: the recursive estimator and its statistics."""
+"""Estimate the payload in motion: the recursive estimator and its statistics."""

@@ -1,6 +1,6 @@
-"""What motion would help: the smallest of those that complete what is lacking.
+"""Advise a motion: the smallest one that completes what is lacking.
 
-Takes some milliseconds: for words now and then, not for every estimate.
+It takes some milliseconds; it is meant for occasional messages, not for every estimate.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from load_identification.model.robot import RotationAxis, sensor_axes
 from load_identification.typing_aliases import FloatArray, IntArray
 
 PLACES = {MASS: slice(0, 1), CENTER_OF_MASS: slice(1, 4), INERTIA: slice(4, 10)}
-"""Of the parameters of each stage in message order."""
+"""Indices of the parameters of each stage, in message order."""
 
 NOTICEABLE = 0.8
-"""A motion is no help where it leaves more than this part of every standard deviation."""
+"""A motion does not help if it leaves more than this share of every standard deviation [-]."""
 
 AS_GOOD = np.log(1.3)
-"""A motion that is worse by less than this and smaller is the better advice."""
+"""A smaller motion is the better advice if it is worse by less than this log ratio [-]."""
 
 NEAR = 10.0
-"""What a motion leaves known to so many times what is required is worth a number."""
+"""Predicted standard deviations up to this multiple of the required one are shown [-]."""
 
 TRUSTED = 3.0
-"""Inertia known to so many times what is required tells how much torque it will make."""
+"""Inertia known to this multiple of the required std predicts the torque that it causes [-]."""
 
 WATER = 1000.0
 """Density [kg/m³]."""
@@ -50,18 +50,18 @@ WATER = 1000.0
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """What would help, and what it would leave.
+    """An advised motion, and the standard deviations predicted after it.
 
     Attributes
     ----------
     text : str
-        Empty where nothing lacks.
+        Empty if nothing is lacking.
     motion : Motion or None
-        None where none of those looked at helps; then the text says why.
+        None if no candidate helps; the text then says why.
     std : (10,) array
-        Standard deviations after the motion, in message order.
+        Predicted standard deviations after the motion, in message order.
     enough : bool
-        They meet the requirements of the stage that is lacking.
+        Whether they meet the requirements of the stage that is lacking.
     """
 
     text: str
@@ -76,7 +76,7 @@ def advise(
     required: Requirements,
     axes: Sequence[RotationAxis] = (),
 ) -> Advice:
-    """Return the smallest motion that completes the stage that is lacking, or helps it most.
+    """Return the smallest motion that completes the lacking stage, or else helps it most.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def advise(
     judgement : Identifiability
     required : Requirements
     axes : sequence of RotationAxis
-        About which the sensor can be turned; none: its own.
+        Axes about which the sensor can be turned; none: its own.
     """
     now = predicted_std(knowledge, knowledge.information[None])[0]
     stage = judgement.lacking
@@ -108,7 +108,7 @@ def advise(
     helpful = np.flatnonzero(useful)
     if not helpful.size:
         return Advice(f'{stage}: no turn about one axis helps in this pose', None, now, False)
-    # Candidates stand in order of size.
+    # Candidates are in order of size.
     best = float(shortfall[helpful].min())
     near = best + AS_GOOD if best > 0.0 else 0.0
     chosen = int(helpful[np.argmax(shortfall[helpful] <= near)])
@@ -122,10 +122,10 @@ def advise(
 def _inertial_torque(
     knowledge: Knowledge, prospect: Prospect, now: FloatArray, judgement: Identifiability
 ) -> FloatArray:
-    """Return the torque that inertia would make in each motion, rms, (k,) [N m].
+    """Return the rms torque that inertia would cause in each motion, (k,) [N m].
 
-    Where the estimate is worth little, that of a point mass at the centre of mass and a cube of
-    water: about the size of things that are held.
+    If the inertia is too uncertain, use that of a point mass at the centre of mass plus a cube of
+    water, about the size of objects that are held.
     """
     if np.all(now[4:] <= TRUSTED * judgement.allowed[4:]):
         inertia = knowledge.parameters[4:]
@@ -142,7 +142,7 @@ def _inertial_torque(
 def _words(
     judgement: Identifiability, motion: Motion, std: FloatArray, places: IntArray, enough: bool
 ) -> str:
-    """Return the advice in a sentence, with the worst of what it would bring near the aim."""
+    """Return the advice in a sentence, with the worst predicted std that is near its limit."""
     words = motion.words()
     ratio = std / judgement.allowed
     near = places[ratio[places] <= NEAR]
@@ -160,7 +160,7 @@ def _words(
 
 
 def _named(place: int) -> tuple[str, str, float]:
-    """Return name, unit and factor of a parameter in message order."""
+    """Return name, unit and display factor of a parameter in message order."""
     names = ('mass', 'x', 'y', 'z', 'xx', 'xy', 'xz', 'yy', 'yz', 'zz')
     if place == 0:
         return 'mass', 'kg', 1.0
@@ -170,7 +170,7 @@ def _named(place: int) -> tuple[str, str, float]:
 
 
 def _hopeless(prospect: Prospect, torque: FloatArray, wanted: float) -> str:
-    """Say that even the fastest of the motions would not show inertia."""
+    """State that even the fastest of the motions would not make inertia observable."""
     best = int(np.argmax(torque))
     return (
         f'inertia: the sensor cannot see it: even to {prospect.motions[best].words()}, would make '

@@ -1,4 +1,4 @@
-"""Whether the offset as calibrated is still the sensor's: what is believed without it tells."""
+"""Test whether the calibrated offset still holds, by a belief that does not use it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from load_identification.typing_aliases import FloatArray
 
 
 class CalibrationCheck:
-    """Believes a calibrated offset, and beside it nothing of the kind until motion has shown it.
+    """Compare a belief with the calibrated offset to one without, until motion determines it.
 
-    A stale calibration that is believed alone makes its misfit pass for noise.
+    With the first belief alone, the misfit of a stale calibration would be learned as noise.
 
     Parameters
     ----------
     sensor_offset : SensorOffset
-        That of before; says whether it holds.
+        Owner of the calibrated offset and of whether it holds.
     """
 
     def __init__(self, sensor_offset: SensorOffset) -> None:
@@ -30,7 +30,7 @@ class CalibrationCheck:
         self._without: Belief | None = None
 
     def begin(self, nothing: Belief, stamp: int) -> Belief:
-        """Return what is believed with the calibration as old as at a stamp [ns], if it holds."""
+        """Return the initial belief, with the calibration aged to a stamp [ns] if it holds."""
         prior = self._sensor_offset.prior(stamp)
         self._nothing = nothing.single
         self._without = None if prior is None else self._nothing
@@ -38,17 +38,17 @@ class CalibrationCheck:
         return nothing if prior is None else nothing.with_offset(*of_any_pose(prior, nothing))
 
     def restart(self) -> None:
-        """Begin the belief without the calibration anew: the load may be another one."""
+        """Restart the belief without the calibration, because the load may have changed."""
         if self._without is not None:
             self._without = replace(self._nothing, noise=self._without.noise)
 
     def update(self, belief: Belief, block: Block) -> Belief | None:
-        """Take in a block that fits; return what to believe if it contradicts the calibration.
+        """Process a block that fits; return a new belief if it contradicts the calibration.
 
         Parameters
         ----------
         belief : Belief
-            That with the calibration, with the block.
+            The belief with the calibration, updated by the block.
         block : Block
         """
         prior = self._sensor_offset.prior(self._begun)
@@ -76,10 +76,10 @@ class CalibrationCheck:
 
 
 def of_any_pose(prior: OffsetPrior, belief: Belief) -> tuple[FloatArray, FloatArray]:
-    """Return mean (6,) and covariance (6, 6) of an offset measured in one pose, field and all."""
+    """Return mean (6,) and covariance (6, 6) of an offset measured in one pose, field included."""
     return prior.mean, prior.covariance + np.diag(belief.model.pose.variance)
 
 
 def misfit(more: NoiseLevels, less: NoiseLevels) -> float:
-    """Return by how much one fit is worse than another, in the noise of that one [-]."""
+    """Return how much more the first fit leaves than the second, in the latter's noise [-]."""
     return float(np.sum((more.residual - less.residual) / less.each**2))

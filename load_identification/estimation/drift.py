@@ -1,10 +1,10 @@
-"""How offset and path errors wander: a weighted bank, of which none is ever chosen for good.
+"""Model drift of offset and path errors by a weighted bank, from which no member is ever selected.
 
-Each member carries a belief of its own, with a random walk of the offset and a size of the errors
-that depend on the path. Its weight is the likelihood of what came, in the full covariance, at
-rest as in motion: what the predicted payload, the pose field and the path explain is no drift,
-and a slow creep of the arm is not either. A member that is given up goes on from what the best of
-them has found: a sensor that has warmed up drifts no more, but it did.
+Each member has its own belief, with a random walk of the offset and a size of the path-dependent
+errors. Its weight is the likelihood of the data, in the full covariance, at rest as in motion.
+Residuals that the predicted payload, the pose field and the path explain are not drift, nor is a
+slow creep of the arm. A member that is given up continues from the best member's belief: a sensor
+that has warmed up no longer drifts, but it did.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from load_identification.interface.batches import CHANNELS
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 SLOW, FAST = 20.0, 150.0
-"""Walks that are tried, in those expected: 6e-3 and 0.045 N/√s with the default [-]."""
+"""Random walks in the bank, in units of the expected one: 6e-3 and 0.045 N/√s by default [-]."""
 
 WHOLE = np.repeat([[1.0], [SLOW], [FAST], [1.0], [1.0]], 6, axis=1)
-"""The same for each channel, (5, 6)."""
+"""Walks of the members that are equal for every channel, (5, 6) [-]."""
 
 ALONE = np.roll(1.0 + (FAST - 1.0) * np.eye(6), -2, axis=0)
-"""Of one channel, fz first, (6, 6): of a sensor that warms up one often drifts, the others not."""
+"""Walks of one channel each, fz first, (6, 6) [-]: during warm-up often only one drifts."""
 
 PATH_PARTS = np.array([1.0, np.nan, np.nan, 0.5, 0.2, *(np.nan,) * 6])
-"""Errors that depend on the path, in those expected [-]: many sensors hardly have any. NaN: as
-likely now with the walk expected, so that drift alone distinguishes the other walks from it."""
+"""Path-dependent errors, in units of the expected ones [-]: many sensors hardly have any. NaN: the
+likeliest size under the expected walk, so that drift alone distinguishes the other walks."""
 
 LEAST_PART = 1e-3
-"""A walk of less weight is left out of means and covariances [-]."""
+"""Weight below which a member is left out of means and covariances [-]."""
 
 SEEN = 0.5
-"""With so much weight on walks beyond the one expected there is drift [-]."""
+"""Weight on walks beyond the expected one from which drift is detected [-]."""
 
 SAID = 3.0
-"""Standard deviations by which the offset must have moved for drift to be spoken of [-]."""
+"""Standard deviations by which the offset must have moved for drift to be reported [-]."""
 
 GIVEN_UP = 1e-5
-"""A member of so much weight goes on from what the best has found, with `LEAST_PART` [-]."""
+"""Weight below which a member restarts from the best member's belief, with `LEAST_PART` [-]."""
 
 FIRST = np.array([0.3, 0.07, 0.03, 0.3, 0.3, *(0.01,) * 6])
-"""Weights before anything is seen: sensors that drift much are rare."""
+"""Prior weights of the members: sensors that drift much are rare [-]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """What is tried.
+    """The members of a bank: random walks and sizes of path-dependent errors.
 
     Attributes
     ----------
     expected : (6,) array
-        Walk of the offset [N/√s, N m/√s].
+        Expected random walk of the offset [N/√s, N m/√s].
     times : (k, 6) array
-        Walks of the members, in that; the first is 1 [-].
+        Walks of the members, in units of `expected`; the first is 1 [-].
     path_parts : (k,) array
-        Errors that depend on the path, in those expected; NaN: see `PATH_PARTS` [-].
+        Path-dependent errors, in units of the expected ones; NaN: see `PATH_PARTS` [-].
     first : (k,) array
-        Logarithms of the weights before anything is seen.
+        Logarithms of the prior weights.
     """
 
     expected: FloatArray
@@ -68,46 +68,46 @@ class Bank:
 
     @property
     def walks(self) -> FloatArray:
-        """Of the members, (k, 6) [N/√s, N m/√s]."""
+        """Random walks of the members, (k, 6) [N/√s, N m/√s]."""
         return self.times * self.expected
 
     def only(self, member: int, weight: FloatArray) -> Bank:
-        """Return the bank with one member alone, of those with weights (k,)."""
+        """Return the bank reduced to one member; its path errors follow from weights (k,)."""
         one = slice(member, member + 1)
         return Bank(self.expected, self.times[one], self.parts(weight)[one], self.first[one])
 
     def parts(self, weight: FloatArray) -> FloatArray:
-        """Return the path errors of all members, with their weights, both (k,)."""
+        """Return the path errors of all members, given their weights, both (k,)."""
         given = np.isfinite(self.path_parts)
         likely = self.path_parts[np.argmax(np.where(given, weight, -1.0))] if given.any() else 1.0
         return np.where(given, self.path_parts, likely)
 
     def faster(self) -> BoolArray:
-        """Tell which walks are faster than the one expected, (k,)."""
+        """Return which walks are faster than the expected one, (k,)."""
         return np.asarray((self.times > 1.0).any(axis=1))
 
     @property
     def alone(self) -> BoolArray:
-        """Tell which walks are of one channel, (k,)."""
+        """Return which walks are of one channel alone, (k,)."""
         return np.asarray(np.ptp(self.times, axis=1) > 0.0)
 
     def after(self, lost: BoolArray) -> Bank:
-        """Return the bank with the next channel where a walk of one is given up, (k,)."""
+        """Return the bank with each given-up one-channel walk moved to the next channel, (k,)."""
         turned = np.where(lost[:, None], np.roll(self.times, 1, axis=1), self.times)
         return replace(self, times=turned)
 
 
 def bank(expected: FloatArray, path: bool, lasting: bool = False) -> Bank:
-    """Return what is tried.
+    """Return the bank for an expected random walk.
 
     Parameters
     ----------
     expected : (2,) array
         Walk of force and torque; zeros: none [N/√s, N m/√s].
     path : bool
-        Whether there are errors that depend on the path.
+        Whether there are path-dependent errors.
     lasting : bool
-        Whether nothing is forgotten: then each channel has a walk of its own from the beginning.
+        Whether nothing is forgotten; each channel then has its own walk from the beginning.
     """
     times = np.vstack([WHOLE, ALONE if lasting else ALONE[:1]])
     faster = (times > 1.0).any(axis=1)
@@ -117,7 +117,7 @@ def bank(expected: FloatArray, path: bool, lasting: bool = False) -> Bank:
 
 
 def weights(scores: FloatArray, first: FloatArray) -> FloatArray:
-    """Return the weights of members from their log likelihoods and first weights, all (k,)."""
+    """Return the weights of members from log likelihoods and log prior weights, all (k,)."""
     weight = np.exp(scores + first - np.max(scores + first))
     weight /= weight.sum()
     weight[weight < LEAST_PART] = 0.0
@@ -125,20 +125,20 @@ def weights(scores: FloatArray, first: FloatArray) -> FloatArray:
 
 
 def evidence(scores: FloatArray, first: FloatArray) -> float:
-    """Return the logarithm of the likelihood of all that came, but for a constant."""
+    """Return the log likelihood of all data, up to a constant."""
     return float(np.logaddexp.reduce(scores + first))
 
 
 def discounted(scores: FloatArray, age: float) -> FloatArray:
-    """Return log likelihoods (k,) after an age, in the time constant of their forgetting [-]."""
+    """Return log likelihoods (k,) after an age in time constants of their forgetting [-]."""
     return np.asarray(scores * np.exp(-age))
 
 
 def given_up(scores: FloatArray, bank: Bank) -> tuple[BoolArray, FloatArray]:
-    """Tell which members are given up, (k,), and return the scores with which they go on.
+    """Return which members are given up, (k,), and the scores with which they continue.
 
-    None but a channel's own walk where the offset does not drift: then nothing that the others
-    have taken in was wrong.
+    If the offset does not drift, only one-channel walks are given up: the beliefs of the other
+    members are then not wrong.
     """
     under = scores + bank.first - np.max(scores + bank.first)
     lost = under < np.log(GIVEN_UP)
@@ -150,7 +150,7 @@ def given_up(scores: FloatArray, bank: Bank) -> tuple[BoolArray, FloatArray]:
 def mixed(
     weight: FloatArray, means: FloatArray, covariances: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return mean (n,) and covariance (n, n) of a mixture, spread of the means included.
+    """Return mean (n,) and covariance (n, n) of a mixture, including the spread of the means.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def mixed(
 
 
 def drifts(channel: int, moved: float, seconds: float) -> str:
-    """Say by how much a channel has drifted [N, N m] in some time [s]."""
+    """Report by how much a channel has drifted [N, N m] in some time [s]."""
     return (
         f'the offset drifts: {CHANNELS[channel]} by {moved:.2g} {"N" if channel < 3 else "N m"} '
         f'in {seconds:.0f} s: let the sensor warm up, calibrate its offset now and then'
@@ -173,14 +173,14 @@ def drifts(channel: int, moved: float, seconds: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Zero:
-    """The offset when it was first known.
+    """The offset when it was first determined.
 
     Attributes
     ----------
     stamp : int
-        [ns].
+        Time of determination [ns].
     offset, variance : (6,) arrays
-        [N, N m] and their squares.
+        Mean [N, N m] and variance [N², N² m²].
     """
 
     stamp: int
@@ -190,16 +190,16 @@ class Zero:
     def words(
         self, stamp: int, offset: FloatArray, variance: FloatArray, usual: FloatArray
     ) -> str:
-        """Say by how much the offset has drifted since; empty where it is no more than usual.
+        """Report by how much the offset has drifted since; empty if that is not significant.
 
         Parameters
         ----------
         stamp : int
-            Of now [ns].
+            Present time [ns].
         offset, variance : (6,) arrays
-            Of now.
+            Present mean and variance.
         usual : (6,) array
-            Variance of what a pose may add to a channel.
+            Variance of the pose errors of each channel.
         """
         moved = offset - self.offset
         sure = np.sqrt(self.variance + variance + usual)

@@ -1,4 +1,4 @@
-"""What has happened to load and sensor: a numbered queue, and the names it goes by."""
+"""Queue the events of load and sensor, numbered, with their names."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from enum import Enum
 from load_identification.interface.messages import NS
 
 MOST_EVENTS = 100
-"""Events that are kept; a reader who falls farther behind misses the oldest."""
+"""Number of events kept; a reader that falls farther behind misses the oldest."""
 
 
 class EventKind(Enum):
-    """What can happen; the value is the name on the topic `status`."""
+    """Kinds of events; the value is the name on the topic `status`."""
 
     NONE = 'none'
     CHANGE_DETECTED = 'change_detected'
@@ -33,18 +33,18 @@ class EventKind(Enum):
 
     @property
     def words(self) -> str:
-        """What it is called where a person reads it."""
+        """Name shown to people."""
         name: str = self.value
         return WORDS.get(self, name.replace('_', ' '))
 
     @property
     def changes_load(self) -> bool:
-        """Whether the load is another one since, as far as samples tell."""
+        """Whether the event is a change of the load, judged by samples."""
         return self in (EventKind.LOAD_CHANGED, EventKind.LOAD_AND_OFFSET_CHANGED)
 
     @property
     def changes_offset(self) -> bool:
-        """Whether the offset is another one since, as far as samples tell."""
+        """Whether the event is a change of the offset, judged by samples."""
         return self in (EventKind.OFFSET_CHANGED, EventKind.LOAD_AND_OFFSET_CHANGED)
 
 
@@ -57,7 +57,7 @@ WORDS = {
     EventKind.SAVE_TOOL: 'tool saved',
     EventKind.CLEAR_TOOL: 'tool cleared',
 }
-"""Where the name alone does not say it."""
+"""Names shown to people where the value alone is not clear."""
 
 
 ON_STATUS = re.compile(r'([a-z_]+) (\d+)\.(\d{9})')
@@ -66,17 +66,17 @@ ON_STATUS = re.compile(r'([a-z_]+) (\d+)\.(\d{9})')
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to the load or the sensor.
+    """An event of the load or the sensor.
 
     Attributes
     ----------
     number : int
-        Of the events of this queue, from 1; 0: none yet.
+        Number in its queue, from 1; 0: none yet.
     kind : EventKind
     stamp : int
-        When it was detected [ns].
+        Time of detection [ns].
     note : str
-        What more is known of it.
+        Further details.
     """
 
     number: int
@@ -86,7 +86,7 @@ class Event:
 
     @property
     def words(self) -> str:
-        """What it is called where a person reads it, and what more is known."""
+        """Name shown to people, with the details."""
         return f'{self.kind.words}: {self.note}' if self.note else self.kind.words
 
     def __str__(self) -> str:
@@ -97,9 +97,9 @@ class Event:
 
     @staticmethod
     def read(text: str) -> Event:
-        """Return an event from its text on the topic `status`; NOTHING where it is none.
+        """Parse an event from its text on the topic `status`; NOTHING if it is not one.
 
-        Its number is not known there: 0.
+        The text does not contain the number, which is therefore 0.
         """
         found = ON_STATUS.fullmatch(text)
         if found is None or found[1] not in {kind.value for kind in EventKind}:
@@ -111,14 +111,14 @@ NOTHING = Event(0, EventKind.NONE, 0)
 
 
 class EventQueue:
-    """The last events. Who wants to hear of every one keeps the number of the last it has seen."""
+    """The last events. A reader that needs every event keeps the number of the last one seen."""
 
     def __init__(self) -> None:
         self._events: deque[Event] = deque(maxlen=MOST_EVENTS)
 
     @property
     def newest(self) -> Event:
-        """The last event; of kind NONE and number 0 where there is none."""
+        """The last event; of kind NONE and number 0 if there is none."""
         return self._events[-1] if self._events else NOTHING
 
     def add(self, kind: EventKind, stamp: int, note: str = '') -> Event:
@@ -128,5 +128,5 @@ class EventQueue:
         return event
 
     def since(self, number: int) -> tuple[Event, ...]:
-        """Return the events after that of a number, oldest first."""
+        """Return the events after a number, oldest first."""
         return tuple(event for event in self._events if event.number > number)

@@ -1,6 +1,6 @@
-"""The fastest motion so far: how much of the torque in it inertia explains, and how much nothing.
+"""Evaluate the fastest motion so far: torque that inertia causes, and torque left unexplained.
 
-A mean over all samples would tell of the rest between motions.
+A mean over all samples would be dominated by the rest between motions.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from load_identification.typing_aliases import FloatArray, IntArray
 
 BLOCK_NS = 250_000_000
 KEPT = 8
-"""Blocks remembered: 2 s of motion."""
+"""Number of blocks kept: 2 s of motion."""
 
 FEWEST = 3
-"""Samples that a block must have."""
+"""Least number of samples in a block."""
 
 TORQUE_PARAMETERS = 9
-"""First moment and inertia."""
+"""Number of parameters in the rows of torque: first moment and inertia."""
 
 INERTIA = slice(3, TORQUE_PARAMETERS)
 
 
 @dataclass(frozen=True)
 class Excitation:
-    """What the fastest motion so far shows of inertia, rms over all channels and samples.
+    """Excitation of inertia in the fastest motion so far, rms over all channels and samples.
 
     Attributes
     ----------
     inertial_torque : float
-        Torque that inertia about the sensor causes [N m].
+        Torque caused by inertia about the sensor [N m].
     unexplained : float
-        Torque left by load and an offset of each block's own [N m].
+        Residual torque after load and a separate offset per block [N m].
     rate : float
         Largest rate of rotation [rad/s].
     """
@@ -44,19 +44,19 @@ class Excitation:
 
 
 class FastestMotion:
-    """The blocks of 0.25 s with the most of angular acceleration and squared rate.
+    """The blocks of 0.25 s with the largest angular acceleration and squared rate.
 
-    Of each the rows [A w] of torque are remembered, by their Gram matrix, so what inertia and
-    nothing explain in them is evaluated at any later estimate, exactly. Memory is fixed.
+    The Gram matrix of each block's rows [A w] of torque is kept. Caused and unexplained torque are
+    therefore exact for any later estimate. Memory is fixed.
     """
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: it was another load's."""
+        """Forget everything, because it belongs to another load."""
         size = TORQUE_PARAMETERS + 1
-        # The last place is that of the block being gathered.
+        # The last index is the block being accumulated.
         self._grams = np.zeros((KEPT + 1, size, size))
         self._sums = np.zeros((KEPT + 1, 3, size))
         self._counts = np.zeros((KEPT + 1, 3))
@@ -73,18 +73,18 @@ class FastestMotion:
         angular_velocity: FloatArray,
         angular_acceleration: FloatArray,
     ) -> None:
-        """Take in samples.
+        """Process samples.
 
         Parameters
         ----------
         stamps : (n,) int array
-            [ns].
+            Times of the samples [ns].
         matrix : (n, 3, 9) array
-            What multiplies first moment and inertia in the rows of torque.
+            Regressor of torque for first moment and inertia.
         torque : (n, 3) array
-            NaN for a channel that cannot be used [N m].
+            NaN for an unusable channel [N m].
         angular_velocity, angular_acceleration : (n, 3) arrays
-            [rad/s, rad/s²].
+            Motion of S [rad/s, rad/s²].
         """
         blocks = stamps // BLOCK_NS
         rate = np.sum(angular_velocity**2, axis=1)
@@ -113,7 +113,7 @@ class FastestMotion:
         self._rate[KEPT] = max(self._rate[KEPT], rate)
 
     def _end_block(self) -> None:
-        """Put the block gathered in the place of the slowest one, if it is faster."""
+        """Replace the slowest block kept by the accumulated one, if that is faster."""
         slowest = int(np.argmin(self._energy[:KEPT]))
         if (
             self._energy[KEPT] > self._energy[slowest]
@@ -128,20 +128,20 @@ class FastestMotion:
         return self._grams, self._sums, self._counts, self._energy, self._rate, self._ends
 
     def drop_since(self, stamp: int) -> None:
-        """Forget blocks with samples newer than a stamp [ns]: they may be another load's."""
+        """Forget blocks with samples newer than a stamp [ns], which may be of another load."""
         young = self._ends > stamp
         for values in self._everything():
             values[young] = 0
 
     def excitation(self, parameters: FloatArray, tool: FloatArray | None = None) -> Excitation:
-        """Return what the fastest motion shows.
+        """Return the excitation of inertia by the fastest motion.
 
         Parameters
         ----------
         parameters : (10,) array
-            Of everything on the sensor, tool and payload.
+            Parameters of tool and payload together.
         tool : (10,) array, optional
-            What is known besides: its torque does not count as the payload's.
+            Parameters of the tool; its torque does not count as the payload's.
         """
         rows = float(self._counts[:KEPT].sum())
         if not rows:

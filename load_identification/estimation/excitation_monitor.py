@@ -1,4 +1,4 @@
-"""What the motion so far has shown, and what motion would help: gathered sample by sample."""
+"""Monitor the excitation sample by sample, and advise a motion that would help."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from load_identification.model.robot import RotationAxis
 from load_identification.typing_aliases import FloatArray
 
 UNNOTICED_NS = 600_000_000
-"""How long a change may have gone unnoticed [ns]."""
+"""Longest time for which a change may have gone undetected [ns]."""
 
 
 class ExcitationMonitor:
-    """The fastest motion, the lag between the streams, and advice on what to do next.
+    """Monitor the fastest motion and the lag between the streams, and advise the next motion.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class ExcitationMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was shown of the load; the lag is that of the streams, and stays."""
+        """Forget the load's excitation; the lag belongs to the streams and is kept."""
         self._fastest = FastestMotion()
         self._before: FastestMotion | None = None
         self._newest: int | None = None
@@ -43,11 +43,11 @@ class ExcitationMonitor:
 
     @property
     def delay(self) -> DelayEstimate:
-        """By how much the wrench's stamps are late, as far as motion has shown it."""
+        """Delay of the wrench's stamps, as far as motion has determined it."""
         return self._lag.estimate
 
     def update(self, batch: FilteredBatch) -> None:
-        """Take in filtered samples of finite motion, one at least."""
+        """Process at least one filtered sample, all of finite motion."""
         stamps, matrix = batch.stamps, regressor(batch)
         first = self._newest if self._newest is not None else int(stamps[0])
         span = int(stamps[-1]) - first
@@ -65,7 +65,7 @@ class ExcitationMonitor:
         self._lag.update(batch)
 
     def begin_unresolved(self) -> None:
-        """Set aside what was shown, or drop what came since: the load may have changed."""
+        """Set the excitation aside, or drop what came since: the load may have changed."""
         if self._before is None:
             if self._newest is not None:
                 self._fastest.drop_since(self._newest - UNNOTICED_NS)
@@ -73,13 +73,13 @@ class ExcitationMonitor:
         self._fastest = FastestMotion()
 
     def end_unresolved(self, another_load: bool) -> None:
-        """Go on with what was shown before, unless it is another load."""
+        """Restore the excitation from before, unless the load is another one."""
         if self._before is not None and not another_load:
             self._fastest = self._before
         self._before = None
 
     def excitation(self, parameters: FloatArray, tool: FloatArray | None = None) -> Excitation:
-        """Return what the fastest motion shows of inertia; see `FastestMotion.excitation`."""
+        """Return the excitation of inertia; see `FastestMotion.excitation`."""
         return self._fastest.excitation(parameters, tool)
 
     def advice(
@@ -94,24 +94,24 @@ class ExcitationMonitor:
         tool_covariance: FloatArray | None = None,
         pose_variance: FloatArray | None = None,
     ) -> Advice | None:
-        """Return what motion would help most from the present pose; None before there is one.
+        """Return the motion that would help most from the present pose; None before samples.
 
         Parameters
         ----------
         parameters : (10,) array
-            Of the payload, tool taken off.
+            Parameters of the payload, without the tool.
         information : (16, 16) array
-            Square root of that of parameters and offset.
+            Square root of the information of parameters and offset.
         noise : (2,) array
         unexplained : float
-            Torque left unexplained, as judged by [N m].
+            Residual torque used in the judgement [N m].
         judgement : Identifiability
         required : Requirements
         axes : sequence of RotationAxis
-            About which the sensor can be turned; none: its own.
+            Axes about which the sensor can be turned; none: its own.
         tool_covariance : (10, 10) array, optional
         pose_variance : (6,) array, optional
-            Of errors tied to the pose [N², N² m²].
+            Variance of pose-dependent errors [N², N² m²].
         """
         if not self._rate:
             return None

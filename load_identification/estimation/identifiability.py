@@ -1,4 +1,4 @@
-"""When a parameter may be called identified: mass, then centre of mass, then inertia."""
+"""Judge which parameters are identified: mass, then centre of mass, then inertia."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from load_identification.typing_aliases import BoolArray, FloatArray
 
 @dataclass(frozen=True)
 class Requirements:
-    """What it takes for a parameter to be called identified.
+    """Requirements for a parameter to count as identified.
 
     Attributes
     ----------
@@ -21,9 +21,9 @@ class Requirements:
     center_of_mass : float
         Largest standard deviation [m].
     inertia : float
-        Largest standard deviation as a fraction of the largest moment known [-].
+        Largest standard deviation, as a fraction of the largest known moment of inertia [-].
     excitation : float
-        Least torque that inertia causes, in units of the torque residual, both rms [-].
+        Least torque caused by inertia, in units of the torque residual, both rms [-].
     """
 
     mass: float = 0.01
@@ -35,19 +35,19 @@ class Requirements:
 RELATIVE_MASS = 0.02
 
 MOMENTS = [4, 7, 9]
-"""Places of the diagonal entries of the inertia in message order."""
+"""Indices of the diagonal entries of the inertia in message order."""
 
 CLEARLY = 5.0
-"""A mass this many standard deviations below zero is surely negative."""
+"""Standard deviations below zero from which a mass counts as negative [-]."""
 
 CLEARLY_HELD = 3.0
-"""Below so many standard deviations a mass is none: it has no centre and no inertia."""
+"""Standard deviations up to which a mass counts as none, without centre and inertia [-]."""
 
 HEAVIEST, LONGEST_ARM = 1000.0, 0.5
-"""Where a mass or its centre is surely within [kg, m]: one less certain is unknown, in words."""
+"""Standard deviations of mass and centre from which they are called unknown [kg, m]."""
 
 TURN = 'turn the sensor against gravity'
-"""What shows the mass."""
+"""The motion that determines the mass."""
 
 DENSE = 2700.0
 """Density of aluminium [kg/m³]: most loads of a mass are larger than a cube of it."""
@@ -58,20 +58,20 @@ MASS, CENTER_OF_MASS, INERTIA = 'mass', 'centre of mass', 'inertia'
 
 @dataclass(frozen=True, eq=False)
 class Identifiability:
-    """Which parameters are identified, in message order, and why the others are not.
+    """The identified parameters, in message order, and why the others are not.
 
     Attributes
     ----------
     identified : (10,) bool array
     reasons : tuple of str
     reversed_sign : bool
-        The mass is clearly negative.
+        Whether the mass is clearly negative.
     lacking : str
-        The first stage that is not complete: `MASS`, `CENTER_OF_MASS` or `INERTIA`; empty where
-        all is identified, or where more motion is no help.
+        The first incomplete stage: `MASS`, `CENTER_OF_MASS` or `INERTIA`; empty if all are
+        complete, or if more motion does not help.
     allowed : (10,) array
-        Largest standard deviation of an identified parameter [kg, m, kg m²]; of inertia, where
-        no moment is known yet, for that of a cube of aluminium.
+        Largest standard deviation of an identified parameter [kg, m, kg m²]. While no moment of
+        inertia is known, that of a cube of aluminium is used.
     """
 
     identified: BoolArray
@@ -94,14 +94,14 @@ def judge(
     Parameters
     ----------
     values, std : (10,) arrays
-        In message order; the larger of what all samples and what slow motion alone would give
+        In message order; the larger of those from all samples and from slow motion alone
         [kg, m, kg m²].
     required : Requirements
     inertial_torque, torque_residual : float
-        Root mean squares of the torque that inertia about the sensor causes in the fastest
-        motion, and of what is left unexplained [N m].
+        Root mean square of the torque caused by inertia about the sensor in the fastest motion,
+        and of the residual torque [N m].
     rate : float, optional
-        Largest rate of rotation in that motion, for the words [rad/s].
+        Largest rate of rotation in that motion, for the text [rad/s].
     """
     identified = np.zeros(10, dtype=bool)
     allowed = limits(values, std, required)
@@ -135,14 +135,14 @@ def judge(
 
 
 def mass_words(std: float, allowed: float) -> str:
-    """Say how far the standard deviation of a mass is from what is allowed [kg]."""
+    """Format the standard deviation of a mass and the allowed one [kg]."""
     if not std < HEAVIEST:
         return 'mass unknown'
     return f'mass std {std:.2g} kg, {allowed:.2g} required'
 
 
 def center_words(std: FloatArray, allowed: float) -> list[str]:
-    """Say the same of the coordinates of a centre of mass (3,) that are not allowed [m]."""
+    """Format the same for the coordinates of a centre of mass (3,) beyond the limit [m]."""
     unknown = ', '.join(axis for axis, s in zip('xyz', std, strict=True) if not s < LONGEST_ARM)
     return [f'centre of mass {unknown} unknown'] * bool(unknown) + [
         f'centre of mass {axis} std {1e3 * s:.2g} mm, {1e3 * allowed:.2g} required'
@@ -166,13 +166,13 @@ def limits(values: FloatArray, std: FloatArray, required: Requirements) -> Float
 
 
 def _surely_reached(values: FloatArray, std: FloatArray) -> float:
-    """Return what a moment surely reaches; one not known yet is no measure for the others."""
+    """Return a lower bound of the largest moment; 0 while one of the moments is unknown."""
     lower = values[MOMENTS] - 2.0 * std[MOMENTS]
     return max(float(np.max(lower)), 0.0) if np.isfinite(lower).all() else 0.0
 
 
 def _unseen(torque: float, unexplained: float, required: Requirements, rate: float | None) -> str:
-    """Say how little of inertia the fastest motion shows."""
+    """State how small the inertial torque of the fastest motion is."""
     speed = '' if rate is None else f' (up to {rate:.2g} rad/s)'
     return (
         f'inertia: its torque in the fastest motion so far{speed} is {torque:.2g} N·m rms, '

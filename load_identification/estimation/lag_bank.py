@@ -1,6 +1,6 @@
-"""A least-squares problem at each of many lags, and the lag at which the least is left.
+"""Solve a least-squares problem at each of many lags, and find the lag of least cost.
 
-Of force and torque rows there are Gram matrices of [A w], so any sum of them is a problem again.
+Force and torque rows are held as Gram matrices of [A w]; any sum of them is a problem again.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from load_identification.typing_aliases import BoolArray, FloatArray
 
 SPACING_NS = 10_000_000
 LAGS = np.arange(-10, 11)
-"""The bank: lags of -100 to 100 ms, 10 ms apart. What is filtered at 20 Hz changes so slowly that
-a parabola through three costs finds the minimum between them to 0.1 ms."""
+"""Lags of the bank, -100 to 100 ms, 10 ms apart. Signals filtered at 20 Hz change slowly enough
+that a parabola through three costs locates the minimum to 0.1 ms."""
 
 FLAT = 1e-9
-"""A curvature that says nothing; costs are of the order of their number of rows."""
+"""A negligible curvature; costs are of the order of their number of rows."""
 
 
 def gram(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
@@ -37,14 +37,14 @@ def gram(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
 def normal_equations(
     force: FloatArray, torque: FloatArray, noise: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Join the Gram matrices of force and torque: those of the ten parameters, scaled to 1.
+    """Join the Gram matrices of force and torque to those of the ten parameters, scaled to 1.
 
     Returns
     -------
     matrix : (..., 11, 11) array
-        Of [A w] in units of the noise, each column but the last divided by its norm.
+        Gram matrix of [A w] in units of the noise; all columns but the last have unit norm.
     scale : (..., 10) array
-        Those norms.
+        Norms by which the columns were divided.
     """
     joined = np.zeros((*force.shape[:-2], 11, 11))
     f, t = np.append(np.arange(4), 10), np.arange(1, 11)
@@ -54,13 +54,13 @@ def normal_equations(
     scale = np.where(scale > 0.0, scale, 1.0)
     joined[..., :10] /= scale[..., None, :]
     joined[..., :10, :] /= scale[..., :, None]
-    # What the motion does not show stays at zero; 1e-9 is far below what it does show.
+    # Parameters without excitation stay at zero; 1e-9 is far below any real excitation.
     joined[..., np.arange(10), np.arange(10)] += 1e-9
     return joined, scale
 
 
 def solution(force: FloatArray, torque: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return the ten parameters that fit best, (..., 10)."""
+    """Return the least-squares estimate of the ten parameters, (..., 10)."""
     joined, scale = normal_equations(force, torque, noise)
     fitted = np.linalg.solve(joined[..., :10, :10], joined[..., :10, 10:])[..., 0]
     return np.asarray(fitted / scale, dtype=float)
@@ -75,12 +75,12 @@ def cost(force: FloatArray, torque: FloatArray, noise: FloatArray) -> FloatArray
 
 
 def minimum(costs: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return where costs (..., lags) are least, by a parabola, its curvature and the cost there.
+    """Return the minimum of costs (..., lags) by a parabola: lag, curvature and cost.
 
     Returns
     -------
     lag, curvature, least : (...) arrays
-        [s, 1/s², -]; where the end of the bank is the least, that, of next to no curvature.
+        [s, 1/s², -]. If the minimum is at an end of the bank: that lag, with curvature `FLAT`.
     """
     best = np.argmin(costs, axis=-1)
     ends: BoolArray = (best == 0) | (best == len(LAGS) - 1)

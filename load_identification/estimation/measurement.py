@@ -1,4 +1,4 @@
-"""Blocks of 0.1 s: averages of the equations of a wrist sensor, w = -A phi + offset + errors."""
+"""Average a wrist sensor's equations over blocks of 0.1 s, w = -A phi + offset + errors."""
 
 from __future__ import annotations
 
@@ -18,53 +18,53 @@ GROUPS = np.repeat([FORCE, TORQUE], 3)
 """Group of each channel of the wrench."""
 
 EQUAL = np.repeat([1.0, 0.06], 3)
-"""Noise of torque in that of force, as expected of both, where their rows are whitened together
-[-], [m]."""
+"""Expected noise of each channel in units of that of force, used where rows of force and torque
+are whitened together [-], [m]."""
 
 BY_ACCELERATION = wrench_regressor(np.eye(6)[:, :3], np.zeros((6, 3)), np.eye(6)[:, 3:])
-"""What linear and angular accelerations of 1 m/s² and 1 rad/s² make of A, (6, 6, 10)."""
+"""A for linear and angular accelerations of 1 m/s² and 1 rad/s², one by one, (6, 6, 10)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Averages over the samples of a block, and how the sensor has moved since the one before.
+    """Averages over the samples of a block, and the sensor's motion since the previous block.
 
     Attributes
     ----------
     stamp : int
-        Of the newest sample [ns].
+        Stamp of the newest sample [ns].
     elapsed : float
-        Since the block before [s].
+        Time since the previous block [s].
     angle : float
-        By which the sensor has turned since [rad].
+        Angle by which the sensor has turned since [rad].
     rest : bool
-        It stands still.
+        Whether the sensor is at rest.
     matrix : (6, 10) array
-        -A: what multiplies phi in the wrench that the load exerts on the sensor.
+        -A: the regressor of the wrench that the load exerts on the sensor.
     slope : (6, 10) array
-        Its derivative by time [1/s].
+        Time derivative of `matrix` [1/s].
     wrench : (6,) array
-        [N, N m]; 0 for a channel without a sample.
+        Mean wrench [N, N m]; 0 for a channel without a sample.
     weight : (6,) array
-        Sum of the samples' weights; 0: the channel says nothing.
+        Sum of the samples' weights; 0: the channel has no information.
     count : (6,) array
-        Samples of full weight that would be as noisy, (sum of weights)² / sum of their squares.
+        Effective number of samples, (sum of weights)² / sum of their squares.
     within : (2, 11, 11) array
-        Of force and torque: sums of products, over the samples, of what multiplies phi, and the
-        wrench last, about their means.
+        For force and torque: sums over the samples of products of the rows [-A w], about their
+        means.
     samples : (2,) array
-        How many numbers are free in it.
+        Degrees of freedom of `within`.
     direction : (3,) array
-        Of gravity in S, a unit vector.
+        Direction of gravity in S, a unit vector.
     gravity_by_tilt, gravity_by_joint : (3, 2) or (3, 0), and (3, J) arrays
         Derivatives of gravity in S [m/s² per rad].
     sensitivity, by_gain : (6, k) and (g, 6, 6) arrays
         As in `FilteredBatch`.
     blur : (J, 6, 10) array
-        What the noise of joint positions makes of `matrix`: J independent parts, each of one
+        Effect of the noise of joint positions on `matrix`: J independent parts, each of one
         standard deviation.
     root : (6, 6) array or None
-        W with W (wrench - expected) as noisy as one sample: in place of `weight`.
+        W so that W (wrench - expected) has the noise of one sample; replaces `weight`.
     """
 
     stamp: int
@@ -88,13 +88,13 @@ class Block:
 
     @property
     def live(self) -> BoolArray:
-        """Which channels say something, (6,)."""
+        """Whether each channel has information, (6,)."""
         return self.weight > 0.0
 
     def scatter(self, body: FloatArray) -> FloatArray:
-        """Return the sums of squares about the mean that a phi (10,) leaves, (2,) [N², N² m²].
+        """Return the residual sums of squares about the mean, given phi (10,), (2,) [N², N² m²].
 
-        What the motion within the block makes of the load is no scatter.
+        The load's wrench by motion within the block does not count as scatter.
         """
         left = np.append(-body, 1.0)
         return np.asarray(np.maximum(left @ self.within @ left, 0.0))
@@ -103,8 +103,8 @@ class Block:
 def regressor(batch: FilteredBatch) -> FloatArray:
     """Return the regressor of eq. 12 for each sample, (n, 6, 10).
 
-    What stands still has no acceleration: what differentiation makes of the encoders' noise at
-    rest would look like motion.
+    At rest the motion is set to zero, because the differentiated noise of the encoders would look
+    like motion.
     """
     still = batch.rest & np.isfinite(batch.gravity[:, 0])
     moving = ~still[:, None]
@@ -118,9 +118,9 @@ def regressor(batch: FilteredBatch) -> FloatArray:
 def without_friction(
     batch: FilteredBatch, friction: FloatArray
 ) -> tuple[FilteredBatch, FloatArray]:
-    """Return a sensor's batch less friction (3,) of the last joint, and its mean (6,).
+    """Subtract friction (3,) of the last joint from a sensor's batch; return also its mean (6,).
 
-    As it is where friction is not known, (0,).
+    The batch is unchanged where friction is unknown, (0,).
     """
     if not np.any(friction):
         return batch, np.zeros(6)
@@ -129,7 +129,7 @@ def without_friction(
 
 
 def finite_motion(batch: FilteredBatch) -> BoolArray:
-    """Return which samples have accelerations and an angular velocity, (n,)."""
+    """Return which samples have finite accelerations and angular velocity, (n,)."""
     motion = batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
     return np.asarray(np.all(np.isfinite(np.hstack(motion)), axis=1))
 
@@ -145,14 +145,14 @@ def make_block(
     Parameters
     ----------
     batch : FilteredBatch
-        Of n samples with finite motion, n > 0.
+        A batch of n samples with finite motion, n > 0.
     before : int
-        Stamp of the newest sample of the block before; of the first sample where there is none
+        Stamp of the newest sample of the previous block; of the first sample if there is none
         [ns].
     robust : (n, 6) array, optional
         Weights of the samples, see `prediction.robust_weights`.
     taken : (6,) array, optional
-        By which the batch is less, see `without_friction`; the block has it.
+        Mean subtracted from the batch, see `without_friction`; it is added to the block.
     """
     matrix = -regressor(batch)
     used = np.isfinite(batch.wrench)
@@ -166,7 +166,7 @@ def make_block(
     mean = np.einsum('nc,ncp->cp', weight, matrix) / safe[:, None]
     mean[~live] = matrix[:, ~live].mean(axis=0)
     value = (weight * wrench).sum(axis=0) / safe
-    # What is not whitened comes from a sensor, which knows of no arm.
+    # Samples without whitening come from a sensor.
     root, errors = None, batch.sensitivity.mean(axis=0)
     if batch.whitening.size:
         mean, value, errors, root = _whitened(batch, matrix, wrench, weight, mean, value)
@@ -204,7 +204,7 @@ def make_block(
 
 
 def _direction(batch: FilteredBatch) -> FloatArray:
-    """Return the direction of gravity, of the mean acceleration where it is not known."""
+    """Return the direction of gravity; of the mean acceleration where gravity is unknown."""
     gravity = batch.gravity.mean(axis=0)
     if not np.isfinite(gravity).all():
         gravity = -batch.linear_acceleration.mean(axis=0)
@@ -213,7 +213,7 @@ def _direction(batch: FilteredBatch) -> FloatArray:
 
 
 def angle_between(before: FloatArray | None, now: FloatArray) -> float:
-    """Return by how much a direction (3,) has turned at least; 0 where there was none [rad]."""
+    """Return the angle between two directions (3,) [rad]; 0 if there was none before."""
     return 0.0 if before is None else float(np.arccos(np.clip(before @ now, -1.0, 1.0)))
 
 
@@ -225,12 +225,12 @@ def _whitened(
     mean: FloatArray,
     value: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the averages in the metric of each sample's root, and the root of their information.
+    """Return averages weighted by each sample's information, and the root of their information.
 
-    Of the regressor, the wrench, and its sensitivity to errors of an arm.
+    The averages are of the regressor, the wrench, and its sensitivity to errors of an arm.
 
-    With L_k = W_k^T W_k, torque in `EQUAL` noise: mean = (sum L_k)^-1 sum L_k x_k. Channels
-    without a sample stay out.
+    With L_k = W_k^T W_k, in units of `EQUAL`: mean = (sum L_k)^-1 sum L_k x_k. Channels without
+    a sample are left out.
     """
     used = weight > 0.0
     least = np.min(weight, axis=1, initial=1.0, where=used)
@@ -253,7 +253,7 @@ def _whitened(
 
 
 def merged(first: Block, second: Block) -> Block:
-    """Return two blocks in a row as one, for what need not be distinguished any more."""
+    """Merge two consecutive blocks into one, where they need not be distinguished any more."""
     weight = first.weight + second.weight
     safe = np.where(weight > 0.0, weight, 1.0)
     a, b = (first.weight / safe)[:, None], (second.weight / safe)[:, None]
@@ -292,7 +292,7 @@ def merged(first: Block, second: Block) -> Block:
 
 
 def unlikeness(first: Block, second: Block) -> float:
-    """Return how much two blocks differ in what they show of the load [m/s²]."""
+    """Return how much two blocks differ in their regressors of the load [m/s²]."""
     return float(np.abs(first.matrix[:3, :4] - second.matrix[:3, :4]).sum()) + float(
         np.abs(first.matrix[3:, 4:] - second.matrix[3:, 4:]).sum()
     )

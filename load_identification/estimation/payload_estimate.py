@@ -1,4 +1,4 @@
-"""The estimate of a payload, and what a user may choose about it."""
+"""Hold the estimate of a payload, and the estimator's settings."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from load_identification.numerics.nearest_body import BoundingEllipsoid, nearest
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 UNKNOWNS = 16
-"""Ten inertial parameters and the six offsets of the sensor."""
+"""Number of unknowns: ten inertial parameters and the six offsets of the sensor."""
 
 PRIOR_STD = np.array([1e3] + [1e3] * 3 + [1e3] * 6 + [1e5] * 3 + [1e4] * 3)
-"""So wide that no payload or offset is pulled by it [kg, kg m, kg m², N, N m]."""
+"""Prior, wide enough not to affect any payload or offset [kg, kg m, kg m², N, N m]."""
 
 UNKNOWN_STD = 100.0
-"""A standard deviation above this is the width of the prior: nothing is known [SI units]."""
+"""Standard deviation above which a value counts as unknown, close to the prior [SI units]."""
 
 
 @dataclass(frozen=True)
 class EstimatorSettings:
-    """What a user may choose; see interface/parameters.py for the words.
+    """Settings that a user may choose; interface/parameters.py describes them.
 
     Attributes
     ----------
@@ -37,19 +37,19 @@ class EstimatorSettings:
     force_drift, torque_drift : float
         Random walk of the offset [N/√s, N m/√s].
     forgetting_time : float
-        Time constant of forgetting where the motion excites [s]; infinite: never.
+        Time constant of directional forgetting where motion excites [s]; infinite: never.
     requirements : Requirements
-        What it takes for a parameter to be called identified.
+        Requirements for a parameter to count as identified.
     bounding_ellipsoid : BoundingEllipsoid or None
-        Of the payload, in S.
+        Ellipsoid in S that contains the payload.
     errors : ErrorPriors
-        Systematic errors of the cell.
+        Priors of the systematic errors.
     error_time : float
-        Time in which a systematic error may become another one [s].
+        Relaxation time of the systematic errors [s].
     changes : bool
-        Whether load and offset may change; where not, what deviates is noise.
+        Whether load and offset may change; if not, deviations count as noise.
     gravity : tuple of 3 floats
-        In the root of the robot, as samples have it in S [m/s²].
+        Gravity in the robot's root frame; samples have it in S [m/s²].
     """
 
     force_noise: float = 0.05
@@ -66,12 +66,12 @@ class EstimatorSettings:
 
     @property
     def noise(self) -> FloatArray:
-        """Expected of force and torque, (2,)."""
+        """Expected noise of force and torque, (2,) [N, N m]."""
         return np.array([self.force_noise, self.torque_noise])
 
 
 class Withheld(Enum):
-    """Why nothing is claimed."""
+    """Reasons why nothing is claimed."""
 
     CHANGED = 'something has changed, and what it is is not resolved'
     SET_UP_WRONG = 'no payload explains what is measured, and it is named why'
@@ -80,7 +80,7 @@ class Withheld(Enum):
 
 @dataclass(frozen=True)
 class CalibrationValue:
-    """What motion shows of one systematic error.
+    """Estimate of one systematic error.
 
     Attributes
     ----------
@@ -94,43 +94,44 @@ class CalibrationValue:
 
 @dataclass(frozen=True)
 class PayloadEstimate:
-    """What is known at one instant.
+    """The estimate at one instant.
 
     Attributes
     ----------
     stamp : int
-        Of the newest sample used [ns].
+        Stamp of the newest sample used [ns].
     frame : str
         Sensor frame S.
     parameters : (10,) array
-        Of the payload, tool taken off: m, first moment, inertia about the origin of S
-        [kg, kg m, kg m²].
+        Parameters of the payload, without the tool: m, first moment, inertia about the origin
+        of S [kg, kg m, kg m²].
     offset : (6,) array
-        Of the wrench that the load exerts on the sensor [N, N m].
+        Offset of the wrench that the load exerts on the sensor [N, N m].
     covariance : (16, 16) array
-        Of parameters and offset.
+        Joint covariance of parameters and offset.
     total, total_covariance : (10,) and (10, 10) arrays
-        Of tool and payload together.
+        Parameters of tool and payload together, and their covariance.
     values, std : (10,) arrays
-        In message order: m, centre of mass, inertia about it [kg, m, kg m²]. Where the inertia is
-        identified and no body can have the parameters, the values of the nearest one that can.
+        In message order: m, centre of mass, inertia about it [kg, m, kg m²]. If the inertia is
+        identified and physically inconsistent, the values of the nearest consistent body.
     identified : (10,) bool array
         In message order.
     reasons : tuple of str
-        Why not, in words, where something is not identified.
+        Why something is not identified, in words.
     warnings : tuple of str
-        What else makes the estimate unreliable.
+        Other reasons why the estimate is unreliable.
     reversed_sign : bool
-        The mass is clearly negative.
+        Whether the mass is clearly negative.
     withheld : Withheld or None
-        Why nothing is claimed; None: what is identified is.
+        Why nothing is claimed; None: what is identified is claimed.
     residual_rms, noise : (2,) arrays
-        Of a filtered sample, and of one that counts as independent; force and torque [N, N m].
+        Residual rms of a filtered sample, and noise of a sample that counts as independent; force
+        and torque [N, N m].
     budget : (4, 10) array
         Parts of `std`², in message order, from the sources of `error_budget.SOURCES`: noise,
-        drift, calibration, tool. They add up to it.
+        drift, calibration, tool. Their sum is `std`².
     calibration : mapping of str to CalibrationValue
-        Systematic errors of which motion shows at least half.
+        Systematic errors of which motion determines at least half.
     """
 
     stamp: int
@@ -154,11 +155,11 @@ class PayloadEstimate:
 
     @property
     def unresolved(self) -> bool:
-        """Whether a change is not resolved."""
+        """Whether a change is unresolved."""
         return self.withheld is Withheld.CHANGED
 
     def repeats(self, other: PayloadEstimate | None) -> bool:
-        """Tell whether nothing but the stamp is other than in an estimate before."""
+        """Return whether only the stamp differs from an earlier estimate."""
         return other is not None and other.covariance is self.covariance
 
 
@@ -167,13 +168,13 @@ def in_message_order(
 ) -> tuple[FloatArray, FloatArray]:
     """Return mass, centre of mass and inertia about it, with standard deviations.
 
-    With a mass not above zero the rest has no meaning: NaN, of infinite standard deviation.
+    If the mass is not positive, the other values are NaN with infinite standard deviation.
 
     Parameters
     ----------
     parameters : (10,) array
     covariance : (..., 10, 10) array
-        One or several.
+        One or several covariances.
 
     Returns
     -------
@@ -189,9 +190,9 @@ def in_message_order(
 
 
 def as_wide(covariance: FloatArray, parameters: FloatArray, std: FloatArray) -> FloatArray:
-    """Return the covariance (16, 16) that gives standard deviations (10,) in message order.
+    """Inflate a covariance (16, 16) to given standard deviations (10,) in message order.
 
-    With J the derivative of the message by phi and F the factors needed, T = J^-1 F J: T P T^T.
+    It becomes T P T^T with T = J^-1 F J, J the Jacobian of the message by phi, F the factors.
     """
     if not (parameters[0] > 0.0 and np.isfinite(std).all()):
         return covariance
@@ -215,14 +216,14 @@ def nothing_claimed(
     withheld: Withheld,
     warnings: tuple[str, ...] = (),
 ) -> PayloadEstimate:
-    """Return what is published while a change is not resolved, or the set-up is, or may be, wrong.
+    """Return the estimate to publish during an unresolved change or with a suspect set-up.
 
     Parameters
     ----------
     known : Knowledge
-        From before.
+        State from before.
     tool : (10,) array
-        To be taken off.
+        Parameters to subtract.
     noise : (2, 2) array
         `residual_rms` and `noise`.
     reason, stamp, frame, withheld, warnings : as in `PayloadEstimate`
@@ -249,7 +250,8 @@ def nothing_claimed(
 
 
 FARTHEST = 6.0
-"""Standard deviations beyond which no real body is near: what is estimated is wrong."""
+"""Distance of the nearest consistent body, in standard deviations, beyond which the estimate is
+wrong [-]."""
 
 DOUBT = 'call reset, or turn the sensor against gravity; is bounding_ellipsoid right, if set?'
 
@@ -260,18 +262,18 @@ def possible(
     covariance: FloatArray,
     bounding_ellipsoid: BoundingEllipsoid | None,
 ) -> tuple[FloatArray, tuple[str, ...], tuple[str, ...]]:
-    """Return the values of the nearest body that can exist, and a warning where that differs.
+    """Return the values of the nearest consistent body, a warning if they differ, and reasons.
 
-    And why nothing can be believed, where that is farther than `FARTHEST`.
+    The reasons say why the estimate is rejected, if the body is farther than `FARTHEST`.
 
     Parameters
     ----------
     parameters : (10,) array
-        Of the payload.
+        Parameters of the payload.
     values : (10,) array
         The same in message order.
     covariance : (10, 10) array
-        Of the parameters.
+        Covariance of the parameters.
     bounding_ellipsoid : BoundingEllipsoid or None
     """
     nearest = nearest_consistent(parameters, covariance, bounding_ellipsoid)

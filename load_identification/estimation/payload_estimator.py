@@ -1,4 +1,4 @@
-"""The payload on a wrist sensor, identified block by block."""
+"""Identify the payload on a wrist sensor, block by block."""
 
 from __future__ import annotations
 
@@ -44,20 +44,21 @@ from load_identification.signals.joint_noise import AVERAGED
 from load_identification.typing_aliases import FloatArray
 
 BLOCK_NS = round(1e9 * AVERAGED)
-"""Length of a block [ns]: a third of the time within which a change is to be noticed."""
+"""Length of a block [ns]: a third of the time within which a change must be detected."""
 
 COARSEST = 10.0
-"""A step of a quantiser is at most so many times the expected noise; more is a change [-]."""
+"""Largest step of a quantiser, as a multiple of the expected noise; more is a change [-]."""
 
 IMPLAUSIBLE = 10.0
-"""For so long nothing touches what moves all round [s]."""
+"""Time from which a lasting contact of a moving sensor is implausible [s]."""
 
 
 class PayloadEstimator:
-    """The estimator stage: payload and offset from filtered motion and wrench.
+    """Estimate payload and offset from filtered motion and wrench.
 
     The wrench that the load exerts on the sensor is -A phi + offset + errors, with A the
-    regressor of eq. 12; see `belief.Belief` for the errors. Samples are taken in blocks of 0.1 s.
+    regressor of eq. 12; see `belief.Belief` for the errors. Samples are processed in blocks of
+    0.1 s.
 
     Parameters
     ----------
@@ -71,19 +72,19 @@ class PayloadEstimator:
         """Stamp of the newest sample used [ns]."""
         self.dropped: Counter[str] = Counter()
         self.tool = NO_TOOL
-        """What is taken off, see `set_tool`."""
+        """The tool that is subtracted, see `set_tool`."""
         walk = np.array([settings.force_drift, settings.torque_drift])
         self.sensor_offset = SensorOffset(np.repeat(walk, 3))
         """The calibrated offset, and whether it still holds."""
         self.events = EventQueue()
-        """What has happened to the load or the sensor, as far as samples and services tell."""
+        """Events of the load and the sensor, from samples and services."""
         self._walk = walk
         self._excitation = ExcitationMonitor(settings.force_noise, settings.torque_noise)
         self._changes = ChangeDetection(self.events, settings.changes)
         self.misfit = MisfitMonitor(
             np.array(settings.gravity), settings.noise, settings.errors.field
         )
-        """Why no payload explains what is measured, where that is so."""
+        """Names why no payload explains the measurement, if none does."""
         self._calibration = CalibrationCheck(self.sensor_offset)
         self._steps = np.zeros(2)
         self._joints, self._base = 0, False
@@ -93,14 +94,14 @@ class PayloadEstimator:
         self.reset(keep_offset=False)
 
     def reset(self, keep_offset: bool = True) -> None:
-        """Forget the payload, and where asked all that is known of offset and cell."""
+        """Forget the payload; without `keep_offset` also the offset and the systematic errors."""
         self._excitation.reset()
         self.misfit.forget()
         self._known = None
         if keep_offset and self._block is not None:
             belief = self._changes.settled(self._belief)
             if self._changes.before is not None and not self._changes.distinguished:
-                # Of an offset that may be another one now, hardly anything was known.
+                # The offset may be another one now, and hardly anything was known of it.
                 self._begin(self.newest, self._belief.noise)
                 return
             self._belief = belief.without(belief.model.places(belief.model.body))
@@ -115,7 +116,7 @@ class PayloadEstimator:
         self._frame = ''
 
     def _begin(self, stamp: int, noise: NoiseLevels) -> None:
-        """Know nothing but noise and a calibrated offset that holds, at a stamp [ns]."""
+        """Start from noise levels and a calibrated offset that holds, at a stamp [ns]."""
         s = self.settings
         self._known = None
         self._gathered: list[FilteredBatch] = []
@@ -135,37 +136,37 @@ class PayloadEstimator:
         self._changes.forget()
 
     def expect_steps(self, steps: FloatArray) -> None:
-        """Take force and torque for no finer than in such steps, (2,) [N, N m]."""
-        # The first change that is seen at all may be a grasp.
+        """Set the quantisation steps of force and torque, (2,) [N, N m]."""
+        # The first step that is seen at all may be a grasp, hence the limit.
         self._steps = np.minimum(steps, COARSEST * self.settings.noise)
         self._belief = self._belief.in_steps(self._steps)
 
     def set_tool(self, tool: Tool) -> None:
-        """Take a body off the payload from now on."""
+        """Subtract a tool from the payload from now on."""
         self.tool, self._known = tool, None
 
     @property
     def shared(self) -> Shared:
-        """How all that is carried depends on the errors of the sensor."""
+        """Dependence of tool and payload together on the errors of the sensor."""
         return Shared.of(self._belief.knowledge, self._belief.model.systematic.names)
 
     def set_offset(self, calibrated: OffsetPrior) -> None:
-        """Begin anew with a calibrated offset; the payload is forgotten."""
+        """Restart with a calibrated offset; the payload is forgotten."""
         self.sensor_offset.calibrate(calibrated)
         self._excitation.reset()
         self._begin(self.newest, self._belief.noise)
 
     def offset(self) -> tuple[FloatArray, FloatArray]:
-        """Return what is known of the offset: mean (6,) and covariance (6, 6) [N, N m].
+        """Return mean (6,) and covariance (6, 6) of the offset [N, N m].
 
-        As wide as the prior where nothing is known. While it is not known whether load or offset
-        has changed, this is the offset of before.
+        The covariance is the prior's where nothing is known. While a change of load or offset is
+        unresolved, this is the offset from before.
         """
         found = self._changes.settled(self._belief).knowledge
         return found.offset, found.covariance[PARAMETERS:, PARAMETERS:]
 
     def update(self, batch: FilteredBatch) -> None:
-        """Take in filtered samples; a stamp that is not newer or another frame starts afresh."""
+        """Process filtered samples; a stamp that is not newer, or another frame, restarts."""
         usable = finite_motion(batch)
         self.dropped['motion_not_finite'] += int(np.sum(~usable))
         if not usable.any():
@@ -184,13 +185,13 @@ class PayloadEstimator:
         self.used += len(batch.stamps)
 
     def finish(self) -> None:
-        """Take the samples of the block that has begun for a whole one: no more will come."""
+        """Process the unfinished block as a whole one, because no more samples will come."""
         self._end_block()
 
     def _start_if_new(self, batch: FilteredBatch) -> None:
         first, joints = int(batch.stamps[0]), batch.gravity_by_joint.shape[2]
         gains, errors = batch.by_gain.shape[1], batch.sensitivity.shape[2]
-        # Behind a sensor they are of friction, else of an arm that weighs.
+        # Behind a sensor the errors are of friction, otherwise of an arm that weighs.
         arm = (gains, errors - gains, False) if batch.whitening.size else (0, 0, errors > 0)
         jumped = first <= self.newest
         other = (batch.frame, joints, arm) != (self._frame, self._joints, self._arm)
@@ -205,7 +206,7 @@ class PayloadEstimator:
             self._begin(first, NoiseLevels.of_expected(self.settings.noise))
 
     def _end_block(self) -> None:
-        """Predict, test, weight, combine and learn: one block more."""
+        """Process one block: predict, test, weight, combine and learn."""
         if not self._gathered:
             return
         known, model = self._belief.values, self._belief.model
@@ -236,11 +237,11 @@ class PayloadEstimator:
                 self.events.add(EventKind.OFFSET_CHANGED, block.stamp)
 
     def _see_to_events(self, number: int) -> None:
-        """Draw the consequences of events later than a number."""
+        """Handle the events later than a number."""
         new = self.events.since(number)
         for event in new:
             if event.kind is EventKind.CHANGE_DETECTED:
-                # An offset first known within the last second may hold a part of the change.
+                # An offset first determined within the last second may contain part of the change.
                 if self._zero is not None and event.stamp - self._zero.stamp < 10 * BLOCK_NS:
                     self._zero = None
                 self._excitation.begin_unresolved()
@@ -254,23 +255,23 @@ class PayloadEstimator:
             self._excitation.end_unresolved(any(event.kind.changes_load for event in new))
 
     def estimate(self) -> PayloadEstimate | None:
-        """Return what is known now, or None before the first sample; changes nothing."""
+        """Return the present estimate, None before the first sample; changes nothing."""
         if self._block is None:
             return None
-        # Until another block ends the stamp alone is new.
+        # Until another block ends, only the stamp changes.
         if self._known is None:
             self._known = self._claimed()
         return replace(self._known, stamp=self.newest)
 
     def _claimed(self) -> PayloadEstimate:
-        """Work out what may be said of the payload."""
+        """Compute the estimate that may be published."""
         belief = self._changes.settled(self._belief)
         withheld, why = self._withheld()
         if withheld is None:
             said = warnings(belief, self._zero, self.newest, self.misfit.ringing)
             claim = self._claim(belief)
             return claim.estimate(self.newest, self._frame, self.misfit.puzzle, said)
-        # What is suspected may be an error larger than expected, with its number.
+        # The cause suspected may be an error larger than expected; the warnings have its value.
         suspected = withheld is Withheld.SUSPECTED
         return nothing_claimed(
             belief.knowledge,
@@ -292,7 +293,7 @@ class PayloadEstimator:
         )
 
     def _withheld(self) -> tuple[Withheld | None, str]:
-        """Return why nothing is claimed, and that in words, if so."""
+        """Return why nothing is claimed, and the reason in words; None if something is."""
         if self.misfit.cause:
             return Withheld.SET_UP_WRONG, self.misfit.cause
         if self._changes.before is not None:
@@ -303,23 +304,23 @@ class PayloadEstimator:
 
     @property
     def evidence(self) -> float:
-        """Logarithm of the likelihood of all that came, as long as nothing has begun anew."""
+        """Log likelihood of all data since the last restart."""
         return drift.evidence(self._belief.scores, self._belief.model.bank.first)
 
     @property
     def delay(self) -> DelayEstimate:
-        """By how much the wrench's stamps are late, as far as motion has shown it."""
+        """Delay of the wrench's stamps, as far as motion has determined it."""
         return self._excitation.delay
 
     def advice(self, axes: Sequence[RotationAxis] = ()) -> str:
-        """Return in words what motion would help most, from the present pose; changes nothing.
+        """Describe the motion from the present pose that would help most; changes nothing.
 
-        Takes some milliseconds.
+        It takes some milliseconds.
 
         Parameters
         ----------
         axes : sequence of RotationAxis
-            About which the sensor can be turned; none: its own.
+            Axes about which the sensor can be turned; none: its own.
         """
         if self._block is None or self._changes.before is not None or self.misfit.cause:
             return ''
@@ -341,7 +342,7 @@ class PayloadEstimator:
         return advice.text if advice is not None else ''
 
     def explain(self, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:
-        """Return `claim.explained` of samples, None before the first block; changes nothing."""
+        """Return `claim.explained` for samples, None before the first block; changes nothing."""
         if self._block is None:
             return None
         return explained(self._changes.settled(self._belief), batch)

@@ -1,6 +1,6 @@
-"""Errors tied to the pose: a smooth field over gravity's direction, and states that relax.
+"""Model pose-dependent errors: a smooth field over gravity's direction, and relaxing states.
 
-Standing still does not average them, so a pose is worth one reading of them, however long.
+They do not average out at rest: a pose counts as one reading of them, however long it lasts.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ import numpy as np
 from load_identification.typing_aliases import FloatArray
 
 HARMONICS = 12
-"""Real harmonics of degree 2 and 3: degree 0 is the offset, degree 1 gains and cross-talk."""
+"""Number of real harmonics of degree 2 and 3. Degree 0 is the offset, degree 1 the gains and
+cross-talk."""
 
 PATH_SHARE = 0.9
-"""Standard deviation of what depends on the path, as a part of the field's rms [-]."""
+"""Standard deviation of the path-dependent errors, as a share of the field's rms [-]."""
 
 PATH_ANGLE = float(np.deg2rad(30.0))
-"""Angle travelled over which that is forgotten [rad]."""
+"""Angle travelled over which path-dependent errors relax [rad]."""
 
 NEGLIGIBLE = 1e-9
 """Rms of a field that is switched off while the other one is on [N, N m]."""
 
 STANDARD_GRAVITY = 9.80665
-"""[m/s²]."""
+"""Standard acceleration of gravity [m/s²]."""
 
 LEAST_KEPT = 1e-3
-"""Of a state after a long way [-]: R is divided by it."""
+"""Least share of a state kept after a long path [-]: R is divided by it."""
 
 
 def harmonics(direction: FloatArray) -> FloatArray:
@@ -53,12 +54,12 @@ def harmonics(direction: FloatArray) -> FloatArray:
 
 
 class PoseErrors:
-    """The field h, 12 numbers for each of six channels, and six states b that relax.
+    """The field h, 12 coefficients for each of six channels, and six relaxing states b.
 
     Parameters
     ----------
     rms : (2,) array
-        Of the field of force and torque [N, N m]; 0 switches one off.
+        Rms of the field of force and torque [N, N m]; 0 switches one off.
     """
 
     def __init__(self, rms: FloatArray) -> None:
@@ -71,7 +72,7 @@ class PoseErrors:
 
     @property
     def variance(self) -> FloatArray:
-        """Variance of what a pose adds to each channel, (6,) [N², N² m²]."""
+        """Variance of the pose-dependent error of each channel, (6,) [N², N² m²]."""
         if not self.used:
             return np.zeros(6)
         field: FloatArray = np.sum(self.field_std.reshape(6, HARMONICS) ** 2, axis=1)
@@ -79,12 +80,12 @@ class PoseErrors:
 
     @property
     def like_a_load(self) -> FloatArray:
-        """Variance (10,) of phi by a field of degree 1, which pulls as a load does [kg², ...].
+        """Variance (10,) of phi due to a field of degree 1, which acts like a load [kg², ...].
 
-        With F u and T u the force and torque of such a field, gravity g u looks like a mass of
-        -tr F / 3 g and a first moment of half the antisymmetric part of T, over g. In rest it
-        cannot be separated from them, and where the sensor was not bare when it was calibrated, a
-        cable does as much.
+        Let F u and T u be the force and torque of such a field for gravity g u. It looks like a
+        mass of -tr F / 3 g and a first moment of half the antisymmetric part of T, over g. It is
+        not separable from these at rest. If the sensor was not bare when it was calibrated, a
+        cable has the same effect.
         """
         variance = np.zeros(10)
         if self.used:
@@ -94,7 +95,7 @@ class PoseErrors:
         return variance
 
     def columns(self, direction: FloatArray) -> FloatArray:
-        """Return what multiplies the field in a block's wrench, (6, 72) or (6, 0)."""
+        """Return the regressor of the field in a block's wrench, (6, 72) or (6, 0)."""
         if not self.used:
             return np.zeros((6, 0))
         rows = np.zeros((6, 6, HARMONICS))
@@ -102,5 +103,5 @@ class PoseErrors:
         return rows.reshape(6, 6 * HARMONICS)
 
     def kept(self, angle: float) -> float:
-        """Return the part of the states that is left after an angle travelled [rad]."""
+        """Return the share of the states that remains after an angle travelled [rad]."""
         return max(float(np.exp(-angle / PATH_ANGLE)), LEAST_KEPT)

@@ -1,6 +1,6 @@
-"""What would be known after a motion that has not been made.
+"""Predict the covariance after a motion that has not been made.
 
-The covariance depends on the motion and on the noise alone, not on what will be measured.
+The covariance depends only on the motion and the noise, not on the measurements.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ TURNS = np.deg2rad([20.0, 40.0, 60.0, 90.0])
 """Angles of turns against gravity, smallest first [rad]."""
 
 HOLD = 2.0
-"""A pose is held so long [s]."""
+"""Time for which a pose is held [s]."""
 
 SWING = np.deg2rad(60.0)
 RATES = (1.0, 2.0, 3.0)
 SWINGS = (2, 5, 20)
-"""To and fro through that angle, at these peak rates [rad/s], so many times."""
+"""Swings to and fro: their angle [rad], peak rates [rad/s] and numbers of repetitions."""
 
 POINTS = 16
-"""Of a period of a swing at which it is looked at: harmonics above the fourth are below 1e-3."""
+"""Points per period at which a swing is evaluated: harmonics above the fourth are below 1e-3."""
 
 UNKNOWNS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """What is known now, as far as advice depends on it.
+    """The present information on which advice depends.
 
     Attributes
     ----------
     parameters : (10,) array
-        Of the payload, tool taken off.
+        Parameters of the payload, without the tool.
     information : (16, 16) array
-        R with RᵀR the inverse covariance of the parameters of everything on the sensor and the
-        offset.
+        R so that RᵀR is the inverse covariance of the parameters of tool and payload together,
+        and the offset.
     noise : (2,) array
-        Standard deviation of a row of force and torque, counted as if rows were
+        Standard deviation of a row of force and torque, for rows treated as
         independent [N, N m].
     specific_force : (3,) array
-        What an accelerometer at rest reads in S in the present pose: -g [m/s²].
+        Reading of an accelerometer at rest in S in the present pose: -g [m/s²].
     unexplained : float
-        Torque left unexplained, rms [N m].
+        Residual torque, rms [N m].
     rate : float
-        Of samples [Hz].
+        Rate of samples [Hz].
     tool_covariance : (10, 10) array
-        Of what is taken off.
+        Covariance of the tool's parameters.
     pose_variance : (6,) array
-        Of what errors tied to the pose add to each channel [N², N² m²].
+        Variance of the pose-dependent errors of each channel [N², N² m²].
     """
 
     parameters: FloatArray
@@ -76,11 +76,11 @@ class Motion:
     ----------
     axis : RotationAxis
     angle : float
-        [rad]
+        Angle of the turn or swing [rad].
     rate : float
         Peak rate of the swings; 0: a slow turn, held for `HOLD` [rad/s].
     swings : int
-        To and fro.
+        Number of swings to and fro.
     """
 
     axis: RotationAxis
@@ -90,11 +90,11 @@ class Motion:
 
     @property
     def period(self) -> float:
-        """Of one swing, angle (1 - cos(2 π t / period)) / 2 [s]."""
+        """Period of a swing, angle (1 - cos(2 π t / period)) / 2 [s]."""
         return float(np.pi * self.angle / self.rate)
 
     def words(self) -> str:
-        """Say what to do."""
+        """Describe the motion as an instruction."""
         degrees = f'{np.rad2deg(self.angle):.0f}°'
         if not self.rate:
             return f'turn {self.axis.name} by {degrees}, hold {HOLD:.0f} s'
@@ -106,7 +106,7 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """Candidate motions, their rows (k, n, 6, 16), and the std (k, 10) that they would leave."""
+    """Candidate motions, their rows (k, n, 6, 16), and the predicted std (k, 10) after each."""
 
     motions: tuple[Motion, ...]
     rows: FloatArray
@@ -114,12 +114,12 @@ class Prospect:
 
 
 def turns(axes: Sequence[RotationAxis]) -> tuple[Motion, ...]:
-    """Return the turns against gravity that are looked at, smallest first."""
+    """Return the candidate turns against gravity, smallest first."""
     return tuple(Motion(axis, float(angle)) for angle in TURNS for axis in axes)
 
 
 def swings(axes: Sequence[RotationAxis]) -> tuple[Motion, ...]:
-    """Return the swings that are looked at, fewest and slowest first; none beyond a limit."""
+    """Return the candidate swings within velocity limits, fewest and slowest first."""
     return tuple(
         Motion(axis, float(SWING), min(rate, axis.velocity_limit), count)
         for count in SWINGS
@@ -130,7 +130,7 @@ def swings(axes: Sequence[RotationAxis]) -> tuple[Motion, ...]:
 
 
 def predict(knowledge: Knowledge, motions: Sequence[Motion]) -> Prospect:
-    """Return what motions would leave, one by one, from the present pose."""
+    """Predict the std after each motion by itself, from the present pose."""
     slow_turns = not motions[0].rate
     rows, weight = _turn_rows(knowledge, motions) if slow_turns else _rows(knowledge, motions)
     joined = _joined(knowledge, rows, weight)
@@ -144,7 +144,7 @@ def predicted_std(knowledge: Knowledge, information: FloatArray) -> FloatArray:
     ----------
     knowledge : Knowledge
     information : (k, 16, 16) array
-        Square roots.
+        Square roots of the information.
     """
     known = knowledge.parameters[0] > 0.0
     jacobian = message_jacobian(knowledge.parameters) if known else np.eye(10)
@@ -158,7 +158,7 @@ def predicted_std(knowledge: Knowledge, information: FloatArray) -> FloatArray:
 
 
 def _rows(knowledge: Knowledge, motions: Sequence[Motion]) -> tuple[FloatArray, FloatArray]:
-    """Return rows of swings (k, points, 6, 16), and the samples behind each point (k,)."""
+    """Return rows of swings (k, points, 6, 16), and the number of samples per point (k,)."""
     phase = 2.0 * np.pi * np.arange(POINTS) / POINTS
     angle = np.array([m.angle for m in motions])[:, None]
     period = np.array([m.period for m in motions])
@@ -171,7 +171,7 @@ def _rows(knowledge: Knowledge, motions: Sequence[Motion]) -> tuple[FloatArray, 
 
 
 def _turn_rows(knowledge: Knowledge, motions: Sequence[Motion]) -> tuple[FloatArray, FloatArray]:
-    """Return the rows of the poses at the ends of turns, (k, 1, 6, 16), and the samples (k,)."""
+    """Return the rows of turns' final poses (k, 1, 6, 16), and the number of samples (k,)."""
     turned = np.array([m.angle for m in motions])[:, None]
     still = np.zeros_like(turned)
     samples = np.full(len(motions), HOLD * knowledge.rate)
@@ -189,7 +189,7 @@ def _regressor(
     axis = np.array([m.axis.direction for m in motions])[:, None]
     arm = np.array([m.axis.arm for m in motions])[:, None]
     omega, alpha = rate[..., None] * axis, acceleration[..., None] * axis
-    # Seen from S, which turns, what stands still in space turns the other way (Rodrigues).
+    # Seen from the turning frame S, a fixed vector turns the other way (Rodrigues).
     still = knowledge.specific_force
     along = (axis @ still)[..., None] * axis
     cosine, sine = np.cos(turned)[..., None], np.sin(turned)[..., None]
@@ -204,14 +204,14 @@ def _regressor(
 
 
 def _joined(knowledge: Knowledge, rows: FloatArray, samples: FloatArray) -> FloatArray:
-    """Return the square roots of information with more rows, (k, 16, 16).
+    """Return the square roots of information after adding rows, (k, 16, 16).
 
     Parameters
     ----------
     knowledge : Knowledge
     rows : (k, n, 6, 16) array
     samples : (k,) array
-        Behind each of the n points.
+        Number of samples per point.
     """
     white = knowledge.noise**2 / samples[:, None]
     noise = np.sqrt(np.repeat(white, 3, axis=1) + knowledge.pose_variance)
@@ -223,7 +223,7 @@ def _joined(knowledge: Knowledge, rows: FloatArray, samples: FloatArray) -> Floa
 
 
 def information_root(covariance: FloatArray) -> FloatArray:
-    """Return R (n, n) with R^T R the inverse of a covariance of very different scales."""
+    """Return R (n, n) so that R^T R is the inverse of a covariance of very different scales."""
     scale = np.sqrt(np.diag(covariance))
     unit = covariance / np.outer(scale, scale) + 1e-10 * np.eye(len(scale))
     return np.asarray(np.linalg.inv(np.linalg.cholesky(unit)) / scale)

@@ -1,8 +1,8 @@
-"""Errors of sensor, mounting, base and joints that stay the same for hours, with their priors.
+"""Model errors of sensor, mounting, base and joints that stay the same for hours.
 
 y = (I + G) (A phi) + ... : each error n_j adds D_j phi n_j to the wrench, D_j the derivative of
-the regressor by n_j. They are evaluated at one phi for every row: then a common gain, which no
-data can tell from a mass, never seems to become known.
+the regressor by n_j. All rows use one linearisation point phi. A common gain is unobservable, as
+no data separate it from a mass; with one phi it never seems to become known.
 """
 
 from __future__ import annotations
@@ -22,30 +22,31 @@ AXES = ('x', 'y', 'z')
 
 @dataclass(frozen=True)
 class ErrorPriors:
-    """Standard deviations of the errors of a cell; 0 leaves one out.
+    """Standard deviations of the systematic errors; 0 leaves one out.
 
     Attributes
     ----------
     gain_common : float
-        Of all channels alike: amplifier, supply [-].
+        Gain error common to all channels: amplifier, supply [-].
     gain : float
-        Of each channel [-].
+        Gain error of each channel [-].
     cross_talk : float
-        Of a force by another force and of a torque by another torque [-].
+        Cross-talk from one force to another and from one torque to another [-].
     cross_talk_torque : float
-        Of a torque by a force; of a force by a torque as much at a lever of 0.1 m [m].
+        Cross-talk from a force to a torque; from a torque to a force as much at a lever of 0.1 m
+        [m].
     mounting : float
-        Turn of the sensor about each of its axes [rad].
+        Rotation of the sensor about each of its axes [rad].
     base_tilt : float
-        Of gravity about each horizontal axis of the root [rad].
+        Tilt of gravity about each horizontal axis of the root [rad].
     joint_zero : float
-        Of each joint [rad].
+        Zero error of each joint [rad].
     delay : float
-        Of the wrench against the motion [s].
+        Delay of the wrench relative to the motion [s].
     joint_friction : float
-        Of the last joint, as far as the sensor feels it, about the joint's axis [N m].
+        Friction of the last joint that acts on the sensor, about the joint's axis [N m].
     field_force, field_torque : float
-        Rms of errors tied to the orientation: nonlinearity, hysteresis, cables [N, N m].
+        Rms of orientation-dependent errors: nonlinearity, hysteresis, cables [N, N m].
     """
 
     gain_common: float = 0.005
@@ -62,49 +63,49 @@ class ErrorPriors:
 
     @property
     def field(self) -> FloatArray:
-        """Of force and torque, (2,)."""
+        """Rms of the field of force and torque, (2,) [N, N m]."""
         return np.array([self.field_force, self.field_torque])
 
 
 NO_ERRORS = replace(ErrorPriors(), **{f.name: 0.0 for f in fields(ErrorPriors)})
-"""A cell that is exact."""
+"""Priors of an exact cell, without systematic errors."""
 
 LEVER = 0.1
-"""At which a torque and a force are taken for equal [m]."""
+"""Lever at which a torque and a force count as equal [m]."""
 
 OF_AN_ARM = ('drive_gain', 'arm')
-"""Classes of errors of an arm whose joints weigh; their names begin so."""
+"""Classes of errors of an arm whose joints weigh; their names begin with these."""
 
 CLASSES = (
     *('gain_common', 'gain', 'cross_talk', 'mounting', 'base_tilt', 'joint_zero', 'delay'),
     'joint_friction',
     *OF_AN_ARM,
 )
-"""Those that share a scale; gains of either kind too."""
+"""Classes of errors that share a scale; gains of both kinds share one too."""
 
 COARSE = 10.0
-"""No arm weighs to better than a few parts in a thousand: so much of the product of 10 % of the
-load with 2 % of a gain is below what can be resolved anyway [-]."""
+"""Factor on the admissible uncertainty of the load as linearisation point, for an arm that weighs
+[-]. No arm resolves less than a few parts in a thousand: 10 % of the load times 2 % of a gain."""
 
 FRICTION = {'': 1.0, '.slow': 0.5, '.lag': 0.005}
-"""What is not known of the friction of a joint, in that of its size, see `friction_felt`: the size
-itself, the speed at which it has it, and by how much it comes late [-, -, s]."""
+"""Standard deviations of a joint's friction, relative to that of its size, see `friction_felt`:
+the size itself, the speed at which it is reached, and its delay [-, -, s]."""
 
 
 class SystematicErrors:
-    """The N errors of a cell: names, priors, and what each does to the wrench.
+    """The N systematic errors: names, priors, and the effect of each on the wrench.
 
     Parameters
     ----------
     priors : ErrorPriors
     joints : int
-        That carry the sensor; 0 where the robot is not known.
+        Number of joints that carry the sensor; 0 where the robot is unknown.
     base : bool
-        Whether it is known how the sensor lies against the base.
+        Whether the sensor's orientation relative to the base is known.
     gains, arm : int
         Numbers g, and k - g, of errors of an arm whose joints weigh: see `FilteredBatch`.
     rubbing : bool
-        Whether it is known what friction of the last joint makes of a sensor's wrench.
+        Whether the effect of the last joint's friction on the sensor's wrench is known.
     """
 
     def __init__(
@@ -139,29 +140,29 @@ class SystematicErrors:
             for name, part in FRICTION.items()
             if rubbing
         ]
-        # What comes with a batch is in units of its standard deviation.
+        # Errors that come with a batch are in units of their standard deviation.
         rows += [(f'drive_gain.{k + 1}', 'drive_gain', 1.0) for k in range(gains)]
         rows += [(f'arm.{k + 1}', 'arm', 1.0) for k in range(arm)]
         self.coarse = COARSE if arm or gains else 1.0
-        """How much worse than behind a sensor the load may be known where it is linearised at."""
+        """Factor on the admissible uncertainty of the load at the linearisation point [-]."""
         self._used = np.array([std > 0.0 for _, _, std in rows])
         self._by_wrench = self._mixing([(k, k) for k in range(6)] + pairs)[:, self._used]
         kept = [row for row in rows if row[2] > 0.0]
         self.names: tuple[str, ...] = tuple(name for name, _, _ in kept)
         self.friction = np.flatnonzero([kind == 'joint_friction' for _, kind, _ in kept])
-        """Places of what `friction_felt` is multiplied by."""
+        """Indices of the errors that multiply `friction_felt`."""
         self.std: FloatArray = np.array([std for _, _, std in kept])
         self.group: IntArray = np.array([CLASSES.index(c) for _, c, _ in kept], dtype=np.int64)
-        # A gain common to all is never seen; what single gains show of the sensor holds for it.
+        # A common gain is unobservable; it takes its scale from the single gains.
         self.group[self.group == 0] = 1
 
     @property
     def size(self) -> int:
-        """N."""
+        """Number N of errors."""
         return len(self.names)
 
     def _mixing(self, into_of: Sequence[tuple[int, int]]) -> FloatArray:
-        """Return what gains, cross-talk and mounting make of a wrench, (6, all, 6) [-]."""
+        """Return the effect of gains, cross-talk and mounting on a wrench, (6, all, 6) [-]."""
         mixing = np.zeros((6, len(self._used), 6))
         mixing[:, 0] = np.eye(6)
         for k, (into, of) in enumerate(into_of):
@@ -187,7 +188,7 @@ class SystematicErrors:
             return np.zeros((6, 0))
         wrench = block.matrix @ body
         whole = np.zeros((6, len(self._used)))
-        # The load pulls with m g, and with mc x g.
+        # The load exerts m g and mc x g.
         by_angle = np.hstack([block.gravity_by_tilt, block.gravity_by_joint])
         beyond = self._delay + 1
         if by_angle.shape[1]:
@@ -200,18 +201,18 @@ class SystematicErrors:
 
 
 WORTH_A_WORD = 2.0
-"""An error surely more than so many times its prior standard deviation is worth a word [-]."""
+"""Multiple of its prior standard deviation that an error must surely exceed to be reported [-]."""
 
 
 def error_words(name: str, value: float, std: float, prior: float) -> str:
-    """Return in words what to do about an error that motion shows; empty where it is ordinary.
+    """Describe an estimated error and its remedy; empty if it is of ordinary size.
 
     Parameters
     ----------
     name : str
         As in `SystematicErrors.names`.
     value, std, prior : float
-        Found, its standard deviation, and the one that was expected.
+        Estimate, its standard deviation, and the prior standard deviation.
     """
     if abs(value) - 1.96 * std < WORTH_A_WORD * prior:
         return ''

@@ -1,4 +1,4 @@
-"""By how much the wrench's stamps are late against those of the joint states, from motion."""
+"""Estimate from motion the delay of the wrench's stamps relative to the joint states'."""
 
 from __future__ import annotations
 
@@ -19,70 +19,70 @@ from load_identification.model.regressor import wrench_regressor
 from load_identification.typing_aliases import FloatArray, IntArray
 
 SMOOTHING_NS = 20_000_000
-"""Standard deviation of the Gaussian that carries samples from their stamps to a regular grid.
+"""Standard deviation of the Gaussian that interpolates samples on a regular grid [ns].
 
-One output period of the filter. Narrower, noise in the regressor would be averaged more at lags
-that fall between stamps than at those on them, and draw the minimum there."""
+It is one output period of the filter. A narrower one would average noise in the regressor more at
+lags between stamps than at lags on them, and bias the minimum towards the former."""
 
 JOINED_NS = 2 * SMOOTHING_NS
-"""Samples farther apart than this are not joined."""
+"""Samples farther apart than this are not joined [ns]."""
 
 MARGIN_NS = int(LAGS[-1]) * SPACING_NS + 4 * SMOOTHING_NS
-"""What is needed of samples before and after a block; the Gaussian is cut off at 3e-4."""
+"""Time before and after a block that samples must cover [ns]; the Gaussian is cut off at 3e-4."""
 
 BLOCK_NS = 2_000_000_000
-"""Slower motion than this says nothing of the delay."""
+"""Length of a block [ns]; slower motion has no information on the delay."""
 
 STRIDE = 4
-"""The cost is a sum over every fourth point of the grid, 25 a second: enough for what is left."""
+"""The cost is summed over every fourth grid point, 25 a second: enough for the bandwidth left."""
 
 POINTS = BLOCK_NS // (STRIDE * SPACING_NS)
 
 PARAMETERS = 10
 GROUPS = 8
-"""Blocks take turns in so many groups; leaving out each in turn shows how far to believe."""
+"""Number of groups over which blocks are distributed in turn, for a jackknife of the minimum."""
 
 LEAST_BLOCKS = 4
 NOISE_STEPS = 2
-"""The expected noise only sets how force weighs against torque in the first of these."""
+"""Rounds of noise estimation; only the first weights force and torque by the expected noise."""
 
 MEMORY_NS = 30_000_000_000
-"""Time constant of forgetting, in time in motion."""
+"""Time constant of forgetting, in time in motion [ns]."""
 
 MOVING = 0.02
-"""Rms of angular [rad/s] or linear velocity [m/s] from which a block is one of motion."""
+"""Rms of angular [rad/s] or linear velocity [m/s] from which a block counts as motion."""
 
 CORRELATION = 2.0
-"""By how much neighbouring residuals, smoothed alike, raise the variance of the minimum."""
+"""Factor by which correlated neighbouring residuals raise the variance of the minimum [-]."""
 
 MODEL_ERROR = 5e-5
-"""What the filter and the parabola are off by, measured without noise, at most [s]."""
+"""Largest error of filter and parabola, measured without noise [s]."""
 
 KNOWN = 0.0025
-"""Largest standard deviation of a delay that is called known [s]."""
+"""Largest standard deviation of a delay that counts as known [s]."""
 
 WORTH_A_WORD = 0.010
-"""From this size a delay is warned of [s]: half the time over which the filter effectively
+"""Delay from which a warning is given [s]: half the time over which the filter effectively
 averages, 1 / (2 cutoff) = 25 ms at 20 Hz, rounded down. Its whole window is five times as long,
-but most of it weighs next to nothing."""
+but most of it has almost no weight."""
 
 LARGEST = float(LAGS[-2]) * SPACING_NS * 1e-9
-"""Beyond this a delay is only known to be larger [s]."""
+"""Largest delay that is quantified; beyond it the delay is only known to be larger [s]."""
 
 
 @dataclass(frozen=True)
 class DelayEstimate:
-    """By how much the wrench is older than its stamp says, compared with the joint states.
+    """The delay of the wrench's stamps relative to those of the joint states.
 
     Attributes
     ----------
     value_s, std_s : float
-        In the sense of the parameter `wrench_delay`, besides what that is set to: positive means
+        In the sense of the parameter `wrench_delay`, in addition to its setting: positive means
         that the wrench stamped t was measured at t - value [s].
     known : bool
-        The standard deviation is small enough for the value to be used.
+        Whether the standard deviation is small enough for the value to be used.
     beyond : bool
-        Surely larger than `LARGEST`; then `value_s` is that, with its sign.
+        Whether the delay surely exceeds `LARGEST`; `value_s` is then that, with its sign.
     """
 
     value_s: float
@@ -95,14 +95,14 @@ UNKNOWN = DelayEstimate(0.0, np.inf, False)
 
 
 class DelayEstimator:
-    """The lag between wrench and motion at which a load explains the wrench best.
+    """Estimate the lag between wrench and motion at which a load explains the wrench best.
 
     For each lag of a bank the wrench at t is regressed on the motion at t - lag,
-    w(t) = -A(t - lag) phi + offset. It is the motion that is shifted: shifting the noisy wrench
-    would smooth it, by an amount that depends on the lag. Each block of 2 s has its own phi,
-    offset and noise, so no change of load or sensor is taken for a delay, and a contact has
-    little weight; that costs next to nothing. What is remembered is the least cost at each lag,
-    summed over blocks.
+    w(t) = -A(t - lag) phi + offset. The motion is shifted, because shifting the noisy wrench
+    would smooth it by an amount that depends on the lag. Each block of 2 s has its own phi,
+    offset and noise. No change of load or sensor is therefore taken for a delay, and a contact
+    has little weight; the price in accuracy is negligible. The least cost at each lag is summed
+    over blocks.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class DelayEstimator:
     def reset(self) -> None:
         """Forget everything."""
         self.estimate = UNKNOWN
-        """What is known now."""
+        """The present estimate."""
         self._frame = ''
         self._costs = np.zeros((GROUPS, len(LAGS)))
         self._blocks = 0
@@ -127,10 +127,10 @@ class DelayEstimator:
         self._newest = 0
 
     def update(self, batch: FilteredBatch) -> bool:
-        """Take in filtered samples; return whether the estimate is a new one.
+        """Process filtered samples; return whether the estimate is new.
 
-        A channel with a NaN is left out of its block of 2 s: so can be kept out what is known to
-        be contact. A stamp that is not newer or another frame starts afresh.
+        A channel with a NaN is left out of its block of 2 s; a caller can thus exclude known
+        contact. A stamp that is not newer, or another frame, restarts.
         """
         if not batch.stamps.size:
             return False
@@ -159,10 +159,10 @@ class DelayEstimator:
     def _place(self, start: int) -> None:
         self._start = start
         self._complete = start + BLOCK_NS + MARGIN_NS
-        """Stamp at which the block can be worked on [ns]."""
+        """Stamp at which the block is complete [ns]."""
 
     def _work(self) -> bool:
-        """Work on the blocks that are complete; return whether the estimate is a new one."""
+        """Process the complete blocks; return whether the estimate is new."""
         stamps, values = np.concatenate(self._waiting_stamps), np.concatenate(self._waiting)
         usable = np.isfinite(values[:, :12]).all(axis=1)
         stamps, values = stamps[usable], values[usable]
@@ -183,7 +183,7 @@ class DelayEstimator:
         return fresh and self._solve()
 
     def _add(self, start: int, stamps: IntArray, values: FloatArray) -> bool:
-        """Add the costs of a block; return whether it tells anything."""
+        """Add the costs of a block; return whether it has information."""
         speed = np.sqrt(np.mean(np.sum(values[:, [3, 4, 5, 9, 10, 11]] ** 2, axis=1)))
         if speed < MOVING:
             return False
@@ -206,7 +206,7 @@ class DelayEstimator:
         return True
 
     def _cost(self, force: FloatArray, torque: FloatArray, rows: IntArray) -> FloatArray:
-        """Return the least cost of a block at each lag, in the noise that it shows itself."""
+        """Return the least cost of a block at each lag, in units of the block's own noise."""
         noise = self._expected
         for _ in range(NOISE_STEPS):
             best = int(np.argmin(cost(force, torque, noise)))
@@ -216,7 +216,7 @@ class DelayEstimator:
                 misfit = np.append(unknowns[part], -1.0)
                 left.append(float(misfit @ matrix @ misfit))
             level = np.sqrt(np.maximum(left, 0.0) / np.maximum(rows - PARAMETERS / 2, 1.0))
-            # Where simulated data have no noise at all: what rounding leaves.
+            # The lower limit is for simulated data without noise, where only rounding is left.
             noise = np.where(rows > 0, np.maximum(level, 1e-3 * self._expected), noise)
         return cost(force, torque, noise)
 
@@ -227,8 +227,8 @@ class DelayEstimator:
         times = (stamps - start) / SMOOTHING_NS
         grid = np.arange(LAGS[0], STRIDE * (POINTS - 1) + LAGS[-1] + 1)
         away = (grid * (SPACING_NS / SMOOTHING_NS))[:, None] - times
-        # Each sample weighs as the time it stands for, and what is carried is the local straight
-        # line: uneven stamps shift nothing.
+        # Each sample is weighted by the time it represents, and a local straight line is fitted:
+        # uneven stamps cause no shift.
         kernel = np.exp(-0.5 * away**2) * np.gradient(times)
         zeroth, first, second = (
             np.sum(kernel * away**power, axis=1, keepdims=True) for power in range(3)
@@ -242,15 +242,15 @@ class DelayEstimator:
         )
 
     def _solve(self) -> bool:
-        """Find the minimum of the cost, with all groups and without each of them."""
+        """Find the minimum of the cost with all groups, and leaving out each of them."""
         if self._blocks < LEAST_BLOCKS:
             return False
         total, n = self._costs.sum(axis=0), min(self._blocks, GROUPS)
         value, curvature, least = minimum(total)
         without, _, _ = minimum(total - self._costs[:n])
         spread = (n - 1) / n * float(np.sum((without - without.mean()) ** 2))
-        # Of a sum of squares in units of its variance: 2 / curvature. The unit so far is the
-        # variance at the nearest lag of the bank.
+        # Variance of the minimum of a sum of squares in units of its variance: 2 / curvature. The
+        # unit so far is the variance at the nearest lag of the bank.
         unit = max(float(least / max(total.min(), np.finfo(float).tiny)), 0.0)
         chance = max(spread, 2.0 * CORRELATION * unit / float(curvature))
         std = float(np.sqrt(chance + MODEL_ERROR**2))
@@ -264,7 +264,7 @@ class DelayEstimator:
 
 
 def delay_warning(estimate: DelayEstimate, wrench_delay: float = 0.0) -> str:
-    """Return in words what to do about a delay; empty where it is small or not significant.
+    """Describe a delay and its remedy; empty if it is small or not significant.
 
     Parameters
     ----------

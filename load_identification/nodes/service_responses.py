@@ -1,4 +1,4 @@
-"""Answers of the services: one line of JSON that a program can read and a person too."""
+"""Format the responses of the services: one line of JSON, readable by programs and people."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from load_identification.weighing.verdict import MATCH
 Answer: TypeAlias = dict[str, Any]
 
 DRIFTED = 3.0
-"""A drift of so many standard deviations of its measurement is one."""
+"""Standard deviations of its measurement beyond which a drift is reported [-]."""
 
 UNSEEN = 0.1
-"""A centre of mass known worse than this is not [m]."""
+"""Standard deviation from which a centre of mass counts as unknown [m]."""
 
 
 def rounded(values: Any) -> Any:
-    """Return numbers, in lists and mappings too, with six digits; None for what is not known."""
+    """Round numbers, in lists and mappings too, to six digits; unknown ones become None."""
     if isinstance(values, dict):
         return {key: rounded(value) for key, value in values.items()}
     if isinstance(values, list | np.ndarray):
@@ -38,7 +38,7 @@ def rounded(values: Any) -> Any:
 
 
 def response(service: str, answer: Answer | Exception) -> Trigger.Response:
-    """Return the response: a refusal where the answer is an exception, with its text."""
+    """Build the response; an exception as answer becomes a refusal with its text."""
     if isinstance(answer, Exception):
         success, answer = False, {'reason': str(answer)}
     else:
@@ -55,16 +55,16 @@ def calibration(
     unresolved: str,
     few: str = '',
 ) -> Answer:
-    """Report a calibrated offset, with the drift since the last one.
+    """Report a calibrated offset, with the drift since the last calibration.
 
     Parameters
     ----------
     sign : float
-        From the wrench that the load exerts on the sensor to the raw one.
+        Sign between the wrench that the load exerts on the sensor and the raw one.
     unresolved : str
-        Why something may have been held, empty: nothing says so.
+        Why something may have been held; empty: no indication.
     few : str
-        That there are fewer samples than asked for, empty: there are not.
+        Warning that there are fewer samples than requested; empty: there are enough.
     """
     warnings = [few] if few else []
     if unresolved:
@@ -92,7 +92,7 @@ def calibration(
 
 
 def tool(values: FloatArray, std: FloatArray) -> Answer:
-    """Report a saved tool, both arrays (10,) in message order."""
+    """Report a saved tool; both arrays are (10,), in message order."""
     return {
         'mass': values[0],
         'mass_std': std[0],
@@ -109,7 +109,7 @@ def mass(check: MassCheck, objects: tuple[KnownObject, ...]) -> Answer:
     std = np.sqrt(np.diag(check.covariance))
     unseen = ~(std < UNSEEN)
     down = weight.pose.gravity / np.linalg.norm(weight.pose.gravity)
-    # What one pose shows: the place of the line along gravity on which the centre lies.
+    # One pose determines only the position of the line along gravity on which the centre lies.
     across = np.eye(3) - np.outer(down, down)
     across_std = np.nan
     if np.isfinite(check.center).all():

@@ -1,4 +1,4 @@
-"""The machine-readable status: state, every value with its uncertainty, health, counts."""
+"""Write the machine-readable status: state, values with uncertainty, health, counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from load_identification.pipeline.compensation import NONE
 from load_identification.signals.sensor_health import ABSENT, ALIVE
 
 CALIBRATION = 'calibration.'
-"""Begins the keys of the systematic errors that motion shows."""
+"""Prefix of the keys of the systematic errors that motion makes observable."""
 
 LEVELS = {
     'waiting': DiagnosticStatus.WARN,
@@ -34,17 +34,17 @@ LEVELS = {
 
 
 def number(value: float) -> str:
-    """Return decimal text, 'nan' for what is not known."""
+    """Return decimal text, 'nan' for an unknown value."""
     return f'{value:.9g}' if math.isfinite(value) else 'nan'
 
 
 class StatusMessage:
-    """A DiagnosticStatus that is filled again and again; making one anew costs too much.
+    """A DiagnosticStatus that is reused, because building a new one costs too much.
 
     Parameters
     ----------
     name : str
-        Of the node.
+        Name of the node.
     """
 
     def __init__(self, name: str) -> None:
@@ -75,7 +75,7 @@ class StatusMessage:
         item.value = value
 
     def _set_value(self, key: str, value: float, std: float) -> None:
-        # A value stands here as soon as anything is known of it.
+        # A value is shown as soon as anything is known of it.
         known = std < UNKNOWN_STD
         self._set(key, number(value if known else np.nan))
         self._set(f'{key}.std', number(std if known else np.nan))
@@ -85,12 +85,12 @@ class StatusMessage:
         rows = zip(PARAMETER_KEYS, estimate.values, estimate.std, estimate.identified, strict=True)
         for key, value, std, identified in rows:
             self._set_value(key, value, std)
-            # A dead sensor does not say that the load is still the same.
+            # A dead sensor cannot confirm that the load is still the same.
             self._set(f'{key}.identified', 'true' if identified and alive else 'false')
         for source, variance in zip(SOURCES, estimate.budget[:, 0], strict=True):
             known = estimate.std[0] < UNKNOWN_STD
             self._set(f'mass.std.{source}', number(np.sqrt(variance) if known else np.nan))
-        # What motion does not show any more of the cell's errors is nan.
+        # Systematic errors of the sensor that motion no longer makes observable are nan.
         for key in self._values:
             if key.startswith(CALIBRATION):
                 self._values[key].value = 'nan'
@@ -120,9 +120,9 @@ class StatusMessage:
         ----------
         estimate : PayloadEstimate or None
         sign : float
-            From on_sensor to the convention of the raw wrench, in which offsets are given.
+            Sign between on_sensor and the convention of the raw wrench, which offsets follow.
         waiting : str
-            What is waited for; empty while samples come.
+            What the node waits for; empty while samples come.
         event : str
             Last event and its stamp.
         used : int
@@ -130,13 +130,13 @@ class StatusMessage:
         dropped : collections.Counter
             Samples dropped, by reason.
         health : mapping of str to str
-            What each channel of the wrench is worth.
+            Health of each channel of the wrench.
         compensation : str
-            What `wrench_compensated` is less: `none`, `tool`, `payload` or `last_payload`.
+            What `wrench_compensated` subtracts: `none`, `tool`, `payload` or `last_payload`.
         warning : str
-            What is wrong, though estimates go on.
+            A problem that does not stop the estimates.
         note : str
-            What else is to be said in words.
+            Further text for the message.
         """
         self.state = _state(estimate, waiting)
         self._set('state', self.state)
@@ -172,7 +172,7 @@ def _words(estimate: PayloadEstimate | None, waiting: str) -> str:
     if estimate is not None:
         if estimate.identified[0]:
             half = max(INTERVAL * float(estimate.std[0]), 1e-9)
-            # Two digits of what is uncertain.
+            # The uncertainty is shown with two digits.
             digits = max(1 - math.floor(math.log10(half)), 0)
             sources = budget_words(estimate.budget[:, 0])
             mass = f'mass {estimate.values[0]:.{digits}f} ± {half:.{digits}f} kg'

@@ -1,1 +1,1 @@
-"""Streams to samples: synchronisation and differentiation."""
+"""Convert streams to samples: synchronisation and differentiation."""

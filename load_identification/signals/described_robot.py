@@ -1,4 +1,4 @@
-"""The robot of a description, for the frame that the wrenches come in."""
+"""Build the robot of a description, for the frame of the wrenches."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from load_identification.model.urdf import check_description
 
 
 class DescribedRobot:
-    """Makes a robot of a description, once it is known which frame is S.
+    """Build a robot from a description as soon as the sensor frame S is known.
 
     Parameters
     ----------
     gravity : sequence of 3 floats
-        In the root frame of the description [m/s²].
+        Gravity in the root frame of the description [m/s²].
     """
 
     def __init__(self, gravity: Sequence[float]) -> None:
         self.robot: Robot | None = None
         self.waiting_for = 'the robot description'
-        """What keeps the robot from being known; empty when nothing does."""
+        """What is missing to build the robot; empty: nothing."""
         self.refused_frame: str | None = None
         """Frame of the wrench for which the description cannot be used."""
         self._gravity = tuple(gravity)
@@ -29,12 +29,12 @@ class DescribedRobot:
         self._named = False
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
-        """Use a robot description; with the sensor frame known, check that it is there.
+        """Use a robot description; check that it has the sensor frame, if that is given.
 
         Raises
         ------
         DescriptionError
-            If it cannot be used; the one in use stays.
+            If it cannot be used; the previous one is kept.
         """
         robot = None
         if sensor_frame:
@@ -46,7 +46,7 @@ class DescribedRobot:
         self.waiting_for = '' if robot else 'the first wrench, for its frame'
 
     def for_frame(self, frame: str) -> Robot | None:
-        """Return the robot, made for the frame of the wrench where none has been named."""
+        """Return the robot, built for the wrench's frame if no sensor frame was given."""
         if self.robot is not None and not self._named and frame != self.robot.sensor_frame:
             self.robot = None
         if self.robot is None and self._description is not None and frame != self.refused_frame:

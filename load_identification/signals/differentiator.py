@@ -1,4 +1,4 @@
-"""Low-pass and derivatives of every channel by one local polynomial."""
+"""Low-pass and differentiate every channel by one local polynomial."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ CUTOFF_TIMES_WINDOW = 2.3237
 """-3 dB frequency times window length of the value kernel of this degree, uniform and dense."""
 
 LEAST_SIDE = 3
-"""Samples needed on either side of the centre: seven points in all, the smallest case."""
+"""Least number of samples on either side of the centre: seven points in all."""
 
 WORST_CONDITION = 1e6
-"""Of the normal equations: even seven points jittered by 0.4 of their distance stay below 2e5."""
+"""Largest condition number of the normal equations [-]; even seven points jittered by 0.4 of their
+distance stay below 2e5."""
 
 
 CONTRADICTED, SLOW = 0.5, 0.1
-"""A published velocity may differ so much from that of the positions [-, rad/s or m/s]: it may be
-late, or smoothed."""
+"""Largest difference of a published velocity from that of the positions [-, rad/s or m/s]; it may
+be late, or smoothed."""
 
 STILL = 1e-6
-"""A joint whose position repeats itself moves less than this, which is rounding [rad/s, m/s]."""
+"""Speed below which a position repeats itself up to rounding [rad/s, m/s]."""
 
 FEWEST_AT_REST = 20
-"""Samples of a window that distinguish rest from a turning point."""
+"""Least samples of a window that distinguish rest from a velocity reversal."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,16 @@ class DifferentiatedBatch(Batch):
     Attributes
     ----------
     stamps : (n,) int array
-        [ns].
+        Times of the centres [ns].
     position, velocity, acceleration : (n, J) arrays
-        [rad or m, and per s, and per s²].
+        Joint motion [rad or m, and per s, and per s²].
     wrench : (n, 6) array
-        [N, N m]; NaN for a channel with an unusable sample in the window.
+        Filtered wrench [N, N m]; NaN for a channel with an unusable sample in the window.
     acceleration_noise : (n, J, J) array
-        Root N, with N N^T the covariance of means of accelerations over 0.1 s by what windows show
-        of the noise of positions and velocities [rad/s², m/s²]; 0 where they show nothing.
+        Root N so that N N^T is the covariance of means of accelerations over 0.1 s, from the noise
+        of positions and velocities estimated in windows [rad/s², m/s²]; 0 where that is unknown.
     contradicted : (n, J) bool array
-        Where the velocity published is none of the positions, and left out.
+        Where the published velocity contradicts the positions and is not used.
     """
 
     stamps: IntArray
@@ -61,11 +62,11 @@ class DifferentiatedBatch(Batch):
 
 
 def polynomial_kernels(offsets: FloatArray, used: FloatArray) -> FloatArray:
-    """Return the weights that give value, first and second derivative at offset zero.
+    """Return the kernels of value, first and second derivative at offset zero.
 
-    The least-squares polynomial of degree `ORDER` through the samples of each window: the
-    five-point differentiator of Khosla and Kanade carried to more points and a higher degree, a
-    Savitzky-Golay filter, here on true stamps.
+    A least-squares polynomial of degree `ORDER` is fitted to the samples of each window. This
+    extends the five-point differentiator of Khosla and Kanade to more points and a higher degree:
+    a Savitzky-Golay filter, here on true stamps.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def polynomial_kernels(offsets: FloatArray, used: FloatArray) -> FloatArray:
     -------
     (k, w, 3) array
         Kernels of the value [-], the first [1/s] and the second derivative [1/s²]; NaN for a
-        window whose samples are so bunched together that they do not determine the polynomial.
+        window whose samples are too clustered to determine the polynomial.
     """
     scale = np.abs(offsets * used).max(axis=1)
     x = np.ones((*offsets.shape, ORDER + 1))
@@ -98,11 +99,11 @@ def polynomial_kernels(offsets: FloatArray, used: FloatArray) -> FloatArray:
 
 
 def at_rest(position: FloatArray, used: BoolArray) -> BoolArray:
-    """Tell in which windows no joint moves beyond its own noise.
+    """Return in which windows no joint moves beyond its own noise.
 
-    Noise that is white scatters as much from sample to sample as over the window, half of the
-    mean squared difference; motion makes the variance larger. Four times is allowed. Of fewer
-    than `FEWEST_AT_REST` samples a turning point looks alike, so there nothing is said.
+    The variance of white noise over the window equals half of the mean squared difference from
+    sample to sample; motion makes it larger. Four times is allowed. With fewer than
+    `FEWEST_AT_REST` samples a velocity reversal looks the same, so rest is never reported.
 
     Parameters
     ----------
@@ -126,21 +127,21 @@ def at_rest(position: FloatArray, used: BoolArray) -> BoolArray:
 
 
 def _share_of_velocity(kernels: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return the weight of the published velocity in q̇ and q̈, (k, 2, J): the rest is position's.
+    """Return the weight of the published velocity in q̇ and q̈, (k, 2, J); positions get the rest.
 
     Parameters
     ----------
     kernels : (k, w, 3) array
-        Of value and derivatives.
+        Kernels of value and derivatives.
     variance : (k, 2, J) array
-        Of a sample's position and velocity.
+        Variances of a sample's position and velocity.
     """
     gain = (kernels**2).sum(axis=1)
     position, velocity = variance[:, 0], variance[:, 1]
     by_position = gain[:, 1:, None] * position[:, None]
     by_velocity = gain[:, :2, None] * velocity[:, None]
     both = by_position + by_velocity
-    # Where nothing is known of the noise, or there is none, one derivative is better than two.
+    # Where the noise is unknown or zero, one derivative is better than two.
     share: FloatArray = np.where(both > 0.0, by_position / np.where(both > 0.0, both, 1.0), 1.0)
     return share
 
@@ -148,61 +149,60 @@ def _share_of_velocity(kernels: FloatArray, variance: FloatArray) -> FloatArray:
 def _contradicted(
     kernels: FloatArray, variance: FloatArray, derived: FloatArray, published: FloatArray
 ) -> BoolArray:
-    """Return which published velocities are no derivatives of the positions, (k, J).
+    """Return which published velocities are not derivatives of the positions, (k, J).
 
-    As of a driver that fills in zeros, or gives degrees. Positions that move as no joint does show
-    nothing of that.
+    A driver may fill in zeros, or give degrees. Positions that move faster than any joint do not
+    allow this test.
 
     Parameters
     ----------
     kernels : (k, w, 3) array
-        Of value and derivatives.
+        Kernels of value and derivatives.
     variance : (k, 2, J) array
-        Of a sample's position and velocity.
+        Variances of a sample's position and velocity.
     derived, published : (k, J) arrays
-        q̇ of the positions, and of the velocities [rad/s, m/s].
+        q̇ from the positions, and from the velocities [rad/s, m/s].
     """
     gain = (kernels**2).sum(axis=1)
     noise = np.sqrt(gain[:, 1, None] * variance[:, 0] + gain[:, 0, None] * variance[:, 1])
     fastest = np.maximum(np.abs(derived), np.abs(published))
-    # Of a position that repeats itself no velocity can be a delayed or smoothed one.
+    # If a position repeats itself, the velocity cannot be a delayed or smoothed one.
     fastest = np.where(np.abs(derived) < STILL, 0.0, fastest)
-    # What is not known, as the noise of few samples, contradicts nothing.
+    # Unknown values, such as the noise of few samples, contradict nothing.
     wrong: BoolArray = np.abs(derived - published) > CONTRADICTED * fastest + SLOW + 6.0 * noise
     return wrong & (np.abs(derived) < UNKNOWN_LIMIT)
 
 
 class Differentiator:
-    """Filters and differentiates joint states and wrench with one kernel and one delay.
+    """Filter and differentiate joint states and wrench with one kernel and one delay.
 
     At every output instant a polynomial of degree 6 is fitted to each channel over the same
-    window; q, q̇ and q̈ come from the positions, and q̇ and q̈ from the joint velocity too where
-    that is published: one derivative less. Both are weighted by their noise as the windows show
-    it, so that a noisy velocity does not spoil good positions, nor the other way round. A window
-    does not reach across a gap longer than `max_gap`; memory is one window and the samples not
-    yet answered.
+    window. q, q̇ and q̈ come from the positions; q̇ and q̈ also come from the joint velocity where
+    that is published, with one derivative less. Both are weighted by their noise, estimated in the
+    windows, so that a noisy velocity does not spoil good positions, nor vice versa. A window does
+    not extend across a gap longer than `max_gap`. Memory is one window and the pending samples.
 
     Parameters
     ----------
     cutoff_frequency : float
         -3 dB frequency of the low-pass [Hz]. The window is 2.32 / cutoff long and its delay half
-        of that; a sampling rate too low for it leaves the seven nearest samples.
+        of that; if the sampling rate is too low for it, the seven nearest samples are used.
     output_rate : float
-        Outputs per second at most [Hz]; the first sample of each period is a centre.
+        Most outputs per second [Hz]; the first sample of each period is a centre.
     max_gap : float
-        [s].
+        Longest gap within a window [s].
     """
 
     def __init__(self, cutoff_frequency: float, output_rate: float, max_gap: float) -> None:
         self._half = round(0.5e9 * CUTOFF_TIMES_WINDOW / cutoff_frequency)
         self._period = round(1e9 / output_rate)
         self.max_gap = round(max_gap * 1e9)
-        """[ns]."""
+        """Longest gap within a window [ns]."""
         self.reset()
 
     @property
     def delay(self) -> float:
-        """From a centre to the last sample of its window [s]."""
+        """Time from a centre to the last sample of its window [s]."""
         return self._half * 1e-9
 
     def reset(self) -> None:
@@ -215,9 +215,9 @@ class Differentiator:
         self._noise = WindowNoise()
 
     def update(self, batch: SynchronizedBatch) -> DifferentiatedBatch | None:
-        """Take in samples and return the outputs whose windows they complete, or None.
+        """Process samples and return the outputs whose windows they complete, or None.
 
-        A stamp before the last one, or another number of joints, starts afresh.
+        A stamp before the last one, or another number of joints, restarts.
         """
         if not batch.stamps.size:
             return None
@@ -240,7 +240,7 @@ class Differentiator:
         before[1:] = stamps[1:] - stamps[:-1]
         starts = np.where(before > self.max_gap, stamps, start)
         segment = np.maximum.accumulate(starts)
-        # A quarter of a period keeps jittered stamps of a divisor rate in the same place.
+        # A quarter of a period keeps jittered stamps of a divisor rate in the same period.
         since = stamps - segment + self._period // 4
         centre = since // self._period != (since - before) // self._period
         centre |= stamps == segment
@@ -252,13 +252,13 @@ class Differentiator:
     def _complete_windows(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return centres whose windows are complete, with first and last sample of each.
 
-        Centres whose window is complete or can never be are crossed off.
+        Centres whose window is complete, or can never be, are removed from the pending ones.
         """
         stamps, starts = self._stamps, self._segment_start
         centres = np.flatnonzero(self._is_centre)
         newest = len(stamps) - 1
         if starts[0] == starts[newest]:
-            # All in one segment, as it nearly always is: this far windows can be complete.
+            # All in one segment, which is nearly always so: later windows cannot be complete.
             centres = centres[stamps[centres] <= stamps[newest] - self._half]
         where = stamps[centres]
         first = np.minimum(stamps.searchsorted(where - self._half), centres - LEAST_SIDE)
@@ -298,8 +298,8 @@ class Differentiator:
         values = self._values[index]
         fitted = np.swapaxes(kernels, 1, 2) @ values
         joints = self._joints
-        # At rest what the encoders' noise leaves of velocity and acceleration would look like
-        # excitation, the more the longer the arm stands.
+        # At rest the velocity and acceleration caused by the encoders' noise would look like
+        # excitation, the more the longer the arm is at rest.
         still = at_rest(values[:, :, :joints], used)
         fitted[still, 1:, :joints] = 0.0
         fitted[still, :2, joints : 2 * joints] = np.where(
@@ -329,7 +329,7 @@ class Differentiator:
         )
 
     def _trim(self) -> None:
-        """Keep what the windows still to come reach back to."""
+        """Keep the samples that future windows need."""
         waiting = np.flatnonzero(self._is_centre)
         index = int(waiting[0]) if waiting.size else len(self._stamps) - 1
         reach = int(self._stamps.searchsorted(self._stamps[index] - self._half))

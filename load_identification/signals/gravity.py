@@ -1,4 +1,4 @@
-"""Gravity in the sensor frame, from velocity, angular velocity and what an accelerometer reads."""
+"""Estimate gravity in the sensor frame from velocity, angular velocity and specific force."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from load_identification.signals.rest import RestDetector, standing
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 FADING_TIME = 2.0
-"""Time constant of the memory of the line [s]."""
+"""Time constant of the fading memory of the line fit [s]."""
 
 LONGEST_STEP_NS = 150_000_000
-"""Samples further apart than this are not joined [ns]: motion of some hertz cannot be integrated
-from so few."""
+"""Largest interval between joined samples [ns]: motion of a few hertz cannot be integrated over
+longer ones."""
 
 REST_NS = 100_000_000
-"""After so long without motion the sensor rests [ns]."""
+"""Time without motion after which the sensor is at rest [ns]."""
 
 
 class GravityObserver:
-    """Finds the part of a = p̈ - g that is no motion, stream in, stream out.
+    """Estimate g, the part of a = p̈ - g that is not motion, sample by sample.
 
-    In axes that do not turn d/dt v = a + g, with g constant, so v - ∫ a dt is a straight line in
-    time whose slope is g. A line is fitted to it with fading memory; between samples it turns
-    with S, by the integral of the angular velocity. Noise of v is all that remains of the noise
-    of v̇ in a, and errors of the turning are forgotten.
+    In axes that do not rotate, d/dt v = a + g with g constant: v - ∫ a dt is a straight line in
+    time with slope g. The line is fitted with fading memory. Between samples it is rotated with S
+    by the integral of the angular velocity. Of the noise of v̇ in a, only the noise of v remains;
+    errors of the rotation are forgotten.
 
     Nothing is assumed about where gravity points or how strong it is.
     """
@@ -43,22 +43,22 @@ class GravityObserver:
         self._sums = np.zeros((2, 3))
 
     def update(self, stamps: IntArray, motion: FloatArray, fresh: BoolArray) -> FloatArray:
-        """Take in samples and return gravity at each.
+        """Process samples and return gravity at each.
 
         Parameters
         ----------
         stamps : (n,) int array
             Increasing, also from call to call [ns].
         motion : (n, 9) array
-            Linear velocity, linear acceleration less gravity, angular velocity, all in S [m/s,
+            Linear velocity, linear acceleration minus gravity, angular velocity, all in S [m/s,
             m/s², rad/s].
         fresh : (n,) bool array
-            Where the past does not count; the very first sample has none.
+            Where the fit restarts; the very first sample always restarts it.
 
         Returns
         -------
         (n, 3) array
-            g in S [m/s²]; NaN where fresh, for it takes two samples.
+            g in S [m/s²]; NaN where fresh, because two samples are needed.
         """
         if self._past is None:
             fresh = fresh.copy()
@@ -77,10 +77,10 @@ class GravityObserver:
     def _fit(
         self, steps: FloatArray, turns: FloatArray, change: FloatArray, fresh: BoolArray
     ) -> FloatArray:
-        """Carry the line's sums from sample to sample; return its slopes, (n, 3).
+        """Update the sums of the line fit sample by sample; return its slopes, (n, 3).
 
-        Sums over all samples of weight times 1, t and t², and of weight times 1 and t times the
-        ordinate, both counted from the newest sample.
+        The sums over all samples are of weight times 1, t and t², and of weight times 1 and t
+        times the ordinate. Time and ordinate are relative to the newest sample.
         """
         slopes = np.full((len(steps), 3), np.nan)
         decays = np.exp(-steps / FADING_TIME)
@@ -103,13 +103,13 @@ class GravityObserver:
 
 
 class MotionOfUnknownRobot:
-    """Fills gravity and rest in batches of a sensor that hangs on nobody knows what.
+    """Fill in gravity and rest in batches of a sensor on an unknown robot.
 
-    Gravity is that of `GravityObserver`, or at rest what the accelerometer reads, reversed.
+    Gravity comes from `GravityObserver`; at rest it is the negative specific force.
 
-    The sensor rests while its motion is exactly zero: so say the filters of this package. Where
-    the source has not said so yet, the sensor rests while the angle it has turned through and the
-    way it has gone, the integrals of its velocities in its own axes, stand still.
+    The sensor is at rest while its motion is exactly zero, which the filters of this package
+    publish at rest. Until the source has done so, the sensor counts as at rest while the integrals
+    of its velocities in its own axes, angle and path, do not change.
     """
 
     def __init__(self) -> None:
@@ -120,9 +120,9 @@ class MotionOfUnknownRobot:
         self._says_rest = False
 
     def fill(self, batch: FilteredBatch) -> FilteredBatch:
-        """Return a batch with gravity and rest; a stamp that is not newer starts afresh.
+        """Return a batch with gravity and rest; a stamp that is not newer restarts.
 
-        A linear velocity that is not known counts as zero: means over seconds change little.
+        An unknown linear velocity counts as zero, which changes means over seconds little.
         """
         acceleration, omega = batch.linear_acceleration, batch.angular_velocity
         usable = np.isfinite(acceleration).all(axis=1) & np.isfinite(omega).all(axis=1)
@@ -150,7 +150,7 @@ class MotionOfUnknownRobot:
         saying = np.logical_or.accumulate(said) | self._says_rest
         self._says_rest = bool(saying[-1])
         rest[usable] = np.where(saying, said, self._rest.rested(stamps - REST_NS, stamps))
-        # A velocity of exactly zero has been found to be no motion, or is not published at all.
+        # A velocity of exactly zero means rest, or is not published at all.
         still = rest[usable] & ~velocity.any(axis=1)
         gravity[usable] = np.where(still[:, None], -acceleration[usable], observed)
         return replace(batch, gravity=gravity, rest=rest)
@@ -159,8 +159,8 @@ class MotionOfUnknownRobot:
 def turning(steps: FloatArray, omega: FloatArray, fresh: BoolArray) -> FloatArray:
     """Return the rotation (n - 1, 3, 3) over each step but the first, from its end to its start.
 
-    Of the vector ∫ω dt + ½ ∫∫ ω × ω, to the fourth order: ω is taken for the parabola through
-    the last three samples, or the straight line after a fresh start.
+    The rotation vector is ∫ω dt + ½ ∫∫ ω × ω, of fourth order. ω is interpolated by the parabola
+    through the last three samples, or by a straight line after a restart.
     """
     old, middle, new = _parabola(steps, fresh)
     integral = old * omega[:-2] + middle * omega[1:-1] + new * omega[2:]
@@ -170,7 +170,7 @@ def turning(steps: FloatArray, omega: FloatArray, fresh: BoolArray) -> FloatArra
     skew = np.zeros((len(vector), 3, 3))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         skew[:, k, j], skew[:, j, k] = vector[:, i], -vector[:, i]
-    # sin x / x and (1 - cos x) / x², which sinc gives also at zero.
+    # sin x / x and (1 - cos x) / x², which sinc evaluates also at zero.
     first = np.sinc(angle / np.pi)
     second = 0.5 * np.sinc(angle / (2.0 * np.pi)) ** 2
     rotation: FloatArray = np.eye(3) + first * skew + second * (skew @ skew)
@@ -189,10 +189,10 @@ def _parabola(steps: FloatArray, fresh: BoolArray) -> tuple[FloatArray, FloatArr
 def _change(
     steps: FloatArray, motion: FloatArray, turns: FloatArray, fresh: BoolArray
 ) -> FloatArray:
-    """Return by how much v - ∫ a dt changes over each step but the first, in S at its end."""
+    """Return the change of v - ∫ a dt over each step but the first, in S at the step's end."""
     v, a = motion[:, :3], motion[:, 3:6]
     old, middle, new = _parabola(steps, fresh)
-    # What was before is turned into S at the end of the step.
+    # Earlier vectors are rotated into S at the end of the step.
     one, two = turns[1:], turns[:-1] @ turns[1:]
     integral = old * (a[:-2, None] @ two)[:, 0] + middle * (a[1:-1, None] @ one)[:, 0]
     integral += new * a[2:]

@@ -1,4 +1,4 @@
-"""Joint positions as joints can move: turns unwrapped, steps that none can make left out."""
+"""Gate joint positions: unwrap whole turns and reject steps that no joint can make."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy as np
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 MARGIN = 2.0
-"""A joint may be so many times faster than its description says."""
+"""Factor by which a joint may exceed its velocity limit [-]."""
 
 SLACK = 0.05
-"""And so far off besides: encoders are noisy and stamps jitter [rad or m]."""
+"""Additional step allowed for noise of encoders and jitter of stamps [rad or m]."""
 
 UNKNOWN_LIMIT = 30.0
-"""Velocity limit of a joint that has none, or whose description is not known [rad/s, m/s]."""
+"""Velocity limit of a joint that has none, or whose description is unknown [rad/s, m/s]."""
 
 TURN = 2.0 * np.pi
 
 
 class Piece(NamedTuple):
-    """Samples that follow on one another.
+    """Consecutive samples without a jump.
 
     Attributes
     ----------
     stamps : (n,) int array
-        [ns].
+        Times of the samples [ns].
     rows : (n, c) array
-        Positions first, as given but for whole turns.
+        Positions first, unchanged except for whole turns.
     fresh : bool
-        Whether nothing joins them to the samples before.
+        Whether there is a gap before the first sample.
     """
 
     stamps: IntArray
@@ -40,21 +40,21 @@ class Piece(NamedTuple):
 
 
 class JumpGate:
-    """Lets through samples whose joints have moved no faster than they can.
+    """Accept samples whose joints have moved no faster than they can.
 
-    A step of about a whole turn is the driver's: continuous joints are given within ± π. A sample
-    that has come farther than its joints can move is held: if the next one follows on it, it is
-    believed and a gap left before it, for nobody knows the way; if not, it was a glitch and is
-    dropped as `joint_state_jump`.
+    A step of about a whole turn is caused by the driver, which gives continuous joints within ± π.
+    A sample farther away than its joints can move is held. If the next one follows it, both are
+    accepted after a gap, because the path is unknown. If not, it was a glitch and is dropped as
+    `joint_state_jump`.
 
     Parameters
     ----------
     joints : int
-        Number J of them.
+        Number J of joints.
     max_gap : int
-        Samples farther apart than this are not joined in any case [ns].
+        Samples farther apart than this are never joined [ns].
     dropped : collections.Counter
-        Where dropped samples are counted.
+        Counts dropped samples by reason.
     """
 
     def __init__(self, joints: int, max_gap: int, dropped: Counter[str]) -> None:
@@ -66,33 +66,33 @@ class JumpGate:
         self.reset()
 
     def set_limits(self, limits: FloatArray) -> None:
-        """Use velocity limits (J,); what is infinite, zero or NaN is not known."""
+        """Use velocity limits (J,); infinite, zero or NaN limits are unknown."""
         known = np.isfinite(limits) & (limits > 0.0)
         self.limits = np.where(known, limits, UNKNOWN_LIMIT)
 
     @property
     def measured(self) -> BoolArray:
-        """Of which joints a position has come, (J,)."""
+        """Whether a position of each joint has been received, (J,)."""
         measured: BoolArray = np.isfinite(self._position)
         return measured
 
     def reset(self) -> None:
         """Forget every sample."""
-        # Of each joint, when it was last known, and where.
+        # Time and position of each joint's last known sample.
         self._stamps: IntArray = np.zeros(self._joints, dtype=np.int64)
         self._position = np.full(self._joints, np.nan)
         self._turns = np.zeros(self._joints)
         self._held: tuple[int, FloatArray] | None = None
 
     def update(self, stamps: IntArray, rows: FloatArray) -> list[Piece]:
-        """Take in samples and return those let through, in pieces that follow on one another.
+        """Process samples and return the accepted ones, in pieces without a jump.
 
         Parameters
         ----------
         stamps : (n,) int array
             Increasing, also from call to call [ns].
         rows : (n, c) array
-            Positions of the J joints, NaN where unknown, then whatever else belongs to them.
+            Positions of the J joints, NaN where unknown, then other columns of the samples.
         """
         if not len(stamps):
             return []
@@ -116,7 +116,7 @@ class JumpGate:
         ]
 
     def _follow_on(self, stamps: IntArray, track: FloatArray) -> bool:
-        """Tell whether a whole batch is in order as it is, as it nearly always is."""
+        """Return whether a whole batch is without a jump, which is nearly always so."""
         if self._held is not None:
             return False
         position = np.concatenate([self._position[None], track])
@@ -131,7 +131,7 @@ class JumpGate:
         return True
 
     def _judge(self, stamp: int, row: FloatArray) -> list[tuple[int, FloatArray, bool]]:
-        """Return the samples that this one lets through, and whether a gap is before each."""
+        """Return the samples accepted because of this one, and whether a gap is before each."""
         q = row[: self._joints]
         reached = self._reached(self._stamps, self._position, stamp, q + TURN * self._turns)
         if reached is not None:
@@ -154,7 +154,7 @@ class JumpGate:
     def _reached(
         self, before: int | IntArray, start: FloatArray, stamp: int, end: FloatArray
     ) -> FloatArray | None:
-        """Return the whole turns to add to `end`; None where it cannot be reached from `start`."""
+        """Return the whole turns to add to `end`; None if it is not reachable from `start`."""
         way = end - start
         seconds = (stamp - before) * 1e-9
         allowed = MARGIN * self.limits * seconds + SLACK

@@ -1,4 +1,4 @@
-"""Position, velocity and acceleration of the joints now, from what has come so far."""
+"""Estimate position, velocity and acceleration of the joints at the newest sample."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from load_identification.interface.batches import JointBatch, joined
 from load_identification.typing_aliases import FloatArray
 
 WINDOW = 0.04
-"""Velocities of so long are fitted by a parabola [s], of which value and slope at the newest are
-taken. Measured on joints at 1 kHz, the slope is late by 0.1 ms at 1 Hz and 0.6 % too large, by
-0.4 ms at 2 Hz and 2.4 %, by 2 ms at 5 Hz and 14 %, by 5 ms at 10 Hz and 40 %."""
+"""Length of the window of velocities to which a parabola is fitted [s]; its value and slope at the
+newest sample are used. Measured on joints at 1 kHz, the slope is late by 0.1 ms at 1 Hz and 0.6 %
+too large, by 0.4 ms at 2 Hz and 2.4 %, by 2 ms at 5 Hz and 14 %, by 5 ms at 10 Hz and 40 %."""
 
 FEWEST = 4
-"""Joint states that are fitted at least, where they come slowly."""
+"""Least number of joint states fitted, even if they span more than the window."""
 
 MOST_LAYOUTS = 16
 
@@ -32,7 +32,7 @@ class JointsNow:
 
 
 class JointMotionNow:
-    """Keeps the newest joint states of every publisher.
+    """Keep the newest joint states of every publisher.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ class JointMotionNow:
         self._tracks: dict[tuple[str, ...], JointBatch] = {}
 
     def update(self, batches: Iterable[JointBatch]) -> None:
-        """Take in joint states as they came."""
+        """Process joint states in the order of arrival."""
         for batch in batches:
             track = self._tracks.pop(batch.names, None)
             if track is not None and batch.stamps.size:
-                # Stamps that are not newer are strays, unless all of a batch are long before.
+                # Stamps that are not newer are strays, unless a whole batch is much older.
                 if batch.stamps[-1] < track.stamps[-1] - self._max_gap:
                     track = batch
                 else:
@@ -60,7 +60,7 @@ class JointMotionNow:
                 del self._tracks[next(iter(self._tracks))]
 
     def _newest(self, batch: JointBatch) -> JointBatch:
-        """Return the last states, as far as they are whole, in order and without a gap."""
+        """Return the last states that are complete, in order and without a gap."""
         stamps = batch.stamps
         ahead = np.maximum.accumulate(stamps)
         good = np.append(True, stamps[1:] > ahead[:-1]) & np.isfinite(batch.position).all(axis=1)
@@ -74,7 +74,7 @@ class JointMotionNow:
         return batch.select(slice(first, None))
 
     def newest(self, joints: Sequence[str]) -> JointsNow | None:
-        """Return the state of these joints at the newest stamp of any; None: not known."""
+        """Return the state of these joints at the newest stamp of any; None: unknown."""
         tracks = [t for t in self._tracks.values() if len(t.stamps) >= FEWEST]
         tracks.sort(key=lambda track: -int(track.stamps[-1]))
         state = np.full((3, len(joints)), np.nan)

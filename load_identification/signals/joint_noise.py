@@ -1,4 +1,4 @@
-"""How noisy joint positions and velocities are, and what differentiation makes of that."""
+"""Estimate the noise of joint positions and velocities, and its effect on derivatives."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy as np
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 ORDER = 6
-"""Degree of the polynomial. At 0.3 of the cutoff the value is short by 0.006 %, the first
+"""Degree of the polynomial. At 0.3 of the cutoff the value is too small by 0.006 %, the first
 derivative by 0.16 %, the second by 0.10 %; see docs/design.md."""
 
 LOOK_EVERY = 5
-"""The noise of positions and velocities is looked at in every so many windows."""
+"""Number of windows per evaluation of the noise of positions and velocities."""
 
 FORGETTING = 0.95
-"""Factor by which a look counts less with every one that follows: two seconds of outputs."""
+"""Forgetting factor per evaluation: two seconds of outputs [-]."""
 
 AVERAGED = 0.1
-"""The noise of accelerations is that of their mean over so long, as an estimator takes it [s]."""
+"""Time over which accelerations are averaged for their noise, as in an estimator's block [s]."""
 
 BEYOND = slice(ORDER + 1, ORDER + 4)
-"""Degrees of polynomials, above that of the fit, by which noise is measured: next to what passes,
-for noise need not be white. Steps of an encoder are not, nor what is interpolated."""
+"""Degrees of the polynomials, just above that of the fit, by which noise is measured: near the
+passband, because noise need not be white. Encoder steps are not, nor are interpolated samples."""
 
 
 class WindowNoise:
-    """Covariances of the noise of positions, and of velocities, of a sample if it were white.
+    """Covariances of the noise of positions and velocities of a sample, as if it were white.
 
-    Looked at in every `LOOK_EVERY`-th window, by coefficients of the orthonormal polynomials
-    `BEYOND` that of the fit, in a mean that forgets. Motion that the fit cannot follow counts as
-    noise as well: it is not to be believed.
-    A stamp that is off is an error of all joints at once, in proportion to their velocities.
+    Every `LOOK_EVERY`-th window is evaluated by coefficients of the orthonormal polynomials
+    `BEYOND` that of the fit, in a mean with forgetting. Motion that the fit cannot follow counts
+    as noise too, because it is not reliable.
+    A wrong stamp is an error of all joints at once, in proportion to their velocities.
     """
 
     def __init__(self) -> None:
@@ -41,12 +41,12 @@ class WindowNoise:
         self._freedom: FloatArray = np.zeros((2, 0, 0))
 
     def update(self, offsets: FloatArray, used: BoolArray, values: FloatArray) -> FloatArray:
-        """Take in k windows of w samples of J positions and velocities.
+        """Process k windows of w samples of J positions and velocities.
 
         Returns
         -------
         (k, 2, J, J) array
-            NaN as long as no window had more samples than those polynomials need.
+            NaN until a window has more samples than those polynomials need.
         """
         k, joints = len(values), values.shape[2] // 2
         if self._products.shape[1] != joints:
@@ -70,7 +70,7 @@ class WindowNoise:
         basis = np.linalg.qr(x)[0][:, BEYOND]
         found = (basis.T @ (samples - samples.mean(axis=0))).reshape(freedom, 2, -1).swapaxes(0, 1)
         products = found.swapaxes(1, 2) @ found
-        # A velocity not published in this window shows nothing.
+        # A velocity not published in this window has no information.
         shown = np.isfinite(products)
         self._products = np.where(shown, FORGETTING * self._products + products, self._products)
         self._freedom = np.where(shown, FORGETTING * self._freedom + freedom, self._freedom)
@@ -82,20 +82,20 @@ class WindowNoise:
 
 @lru_cache(maxsize=64)
 def averaged_gains(spacing: float, count: int) -> tuple[float, float]:
-    """Return the noise gains of means of first and second derivatives, dense sampling.
+    """Return the noise gains of means of first and second derivatives, for dense sampling.
 
     Parameters
     ----------
     spacing : float
-        Of their windows, in half windows [-].
+        Spacing of their windows, in half windows [-].
     count : int
-        So many are averaged.
+        Number of derivatives averaged.
 
     Returns
     -------
     first, second : float
-        Variance of the mean in that of a sample, times N a² and N a⁴, for N samples in a window of
-        a seconds on either side.
+        Variance of the mean relative to that of a sample, times N a² and N a⁴, for N samples in a
+        window of a seconds on either side.
     """
     points = 200
     x = np.arange(-points, points + 1) / points
@@ -120,13 +120,13 @@ def acceleration_noise(
     Parameters
     ----------
     offsets, used : (k, w) arrays
-        Times of the samples of k windows, from their centres [s]; which are samples of it.
+        Times of the samples of k windows relative to their centres [s]; False for padding.
     spacing : float
-        Of the windows at least [s].
+        Least spacing of the windows [s].
     covariance : (k, 2, J, J) array
-        Of a sample's position and velocity; NaN: not known.
+        Covariances of a sample's position and velocity; NaN: unknown.
     share : (k, J) array
-        Of the published velocity in the acceleration [-].
+        Share of the published velocity in the acceleration [-].
     """
     samples = used.sum(axis=1)
     half = np.abs(offsets * used).max(axis=1)
@@ -137,6 +137,6 @@ def acceleration_noise(
     parts = np.stack([1.0 - share, share], axis=1) * np.sqrt(gains[:, ::-1, None])
     scaled = parts[:, :, :, None] * np.nan_to_num(covariance) * parts[:, :, None]
     values, axes = np.linalg.eigh(scaled.sum(axis=1))
-    # The symmetric root: it changes little where the covariance does, and can be averaged.
+    # The symmetric root changes little when the covariance does, and can be averaged.
     root = axes * np.sqrt(np.maximum(values, 0.0))[:, None]
     return np.asarray(root @ np.swapaxes(axes, 1, 2))

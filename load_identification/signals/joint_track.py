@@ -1,4 +1,4 @@
-"""Joint states of any number of publishers, looked up at any time."""
+"""Keep joint states of any number of publishers, and interpolate them at any time."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import FloatArray, IntArray
 
 MOST_JOINTS = 256
-"""More names than this are no robot; so memory stays fixed."""
+"""Largest number of joint names, which keeps memory fixed; more are not a robot's."""
 
 BEYOND_ALL_SENSE = 1e6
-"""A value as large as this comes from no sensor; it counts as not finite [SI units]."""
+"""Magnitude from which a value cannot be of a sensor and counts as not finite [SI units]."""
 
 NEVER = int(np.iinfo(np.int64).min)
 
 
 @dataclass(frozen=True)
 class Publisher:
-    """The joints that come in the same messages.
+    """The joints that arrive in the same messages.
 
     Attributes
     ----------
     gate : StampGate
     jumps : JumpGate
     names : tuple of str
-        In the order of the values kept of it.
+        Joint names in the order of the values kept.
     columns : (J,) int array
-        Where those stand among all joints.
+        Indices of these joints among all joints.
     """
 
     gate: StampGate
@@ -45,19 +45,19 @@ class Publisher:
 
 @dataclass(frozen=True)
 class Accepted:
-    """Samples of one publisher that its gates have let through.
+    """Samples of one publisher that its gates have accepted.
 
     Attributes
     ----------
     publisher : Publisher
     stamps : (n,) int array
-        [ns].
+        Times of the samples [ns].
     values : (n, 2, J) array
         Position and velocity.
     restarted : bool
-        The stream has started afresh before them.
+        Whether the stream has restarted before them.
     breaks : tuple of int
-        Stamps of those that nothing joins to the sample before.
+        Stamps of samples that are not joined to the previous one [ns].
     """
 
     publisher: Publisher
@@ -68,20 +68,20 @@ class Accepted:
 
 
 class JointTrack:
-    """Joint states in the order of their stamps, as long as a wrench may need them.
+    """Keep joint states in the order of their stamps, as long as a wrench may need them.
 
     Parameters
     ----------
     max_gap : int
-        A gap longer than this is not bridged [ns].
+        Longest gap that is bridged [ns].
     hold : int
-        How much later than the wrench a joint state may come [ns].
+        Longest delay of a joint state after the wrench [ns].
     dropped : collections.Counter
-        Where dropped samples are counted.
+        Counts dropped samples by reason.
     """
 
     def __init__(self, max_gap: int, hold: int, dropped: Counter[str]) -> None:
-        # Joints worth waiting for; None where the robot is not known: all that are alive.
+        # Joints to wait for; None if the robot is unknown: all that are alive.
         self._required: frozenset[str] | None = None
         self._limits: Mapping[str, float] = {}
         self._max_gap, self._hold, self._dropped = max_gap, hold, dropped
@@ -101,7 +101,7 @@ class JointTrack:
         self._breaks: IntArray = np.empty(0, dtype=np.int64)
 
     def follow(self, joints: Mapping[str, float]) -> None:
-        """Wait for these joints alone, or all where there are none: velocity limits by name."""
+        """Wait only for these joints, or for all if empty; the values are velocity limits."""
         if joints != self._limits or self._required is None:
             self._required, self._limits = frozenset(joints) or None, dict(joints)
             for publisher in self._publishers.values():
@@ -113,7 +113,7 @@ class JointTrack:
 
     @property
     def _speaking(self) -> list[Publisher]:
-        """The publishers that have been heard within the last while of stamps."""
+        """The publishers whose newest stamp is within `hold` of that of the last one heard."""
         heard = {name: p.gate.heard for name, p in self._publishers.items()}
         last = heard.get(self._last_heard)
         if last is None:
@@ -126,17 +126,17 @@ class JointTrack:
 
     @property
     def newest_heard(self) -> int | None:
-        """Newest stamp that any publisher has sent lately, used or not [ns]."""
+        """Newest stamp of any active publisher, used or not [ns]."""
         return max((p.gate.heard or 0 for p in self._speaking), default=None)
 
     @property
     def period(self) -> int:
-        """Longest time between two messages of a publisher, as last seen [ns]; 0: unknown."""
+        """Longest of the publishers' last intervals between two messages [ns]; 0: unknown."""
         return max((p.gate.period for p in self._speaking), default=0)
 
     @property
     def shortest_period(self) -> int:
-        """As `period`, of the publisher that is fastest [ns]."""
+        """Same as `period`, for the fastest publisher [ns]."""
         return min((p.gate.period for p in self._speaking), default=0)
 
     def accept(self, batches: Iterable[JointBatch]) -> list[Accepted]:
@@ -155,19 +155,19 @@ class JointTrack:
                 if len(self._publishers) >= MOST_JOINTS:
                     del self._publishers[next(iter(self._publishers))]
                 if len(key.union(self.names)) > MOST_JOINTS:
-                    # Whoever came first is not to keep out the robot's own.
+                    # Earlier publishers must not exclude the robot's own joints.
                     self._publishers.clear()
                     accepted.clear()
                     self.names = []
                     self.flush()
                 publisher = self._publisher(its_batches[0].names)
-            # The first of them is the one that has been silent for longest.
+            # The first entry is the publisher that has been silent for longest.
             self._publishers[key] = publisher
             accepted.append(self._through_gates(publisher, its_batches))
         return accepted
 
     def _not_too_many(self, batch: JointBatch) -> JointBatch:
-        """Return a batch, where it has more joints than any robot with the required ones only."""
+        """Return a batch, reduced to the required joints if it has more than `MOST_JOINTS`."""
         if len(batch.names) <= MOST_JOINTS:
             return batch
         columns = [i for i, name in enumerate(batch.names) if name in (self._required or ())]
@@ -176,7 +176,7 @@ class JointTrack:
         return batch.select_joints(columns)
 
     def _publisher(self, names: tuple[str, ...]) -> Publisher:
-        """Make room for the joints of a new publisher."""
+        """Add the joints of a new publisher and return it."""
         new = [name for name in names if name not in self.names]
         self.names += new
         room = np.full((len(self.stamps), 2, len(new)), np.nan)
@@ -190,7 +190,7 @@ class JointTrack:
 
     def _through_gates(self, publisher: Publisher, batches: list[JointBatch]) -> Accepted:
         joined = _joined(batches, publisher.names, self._hold)
-        # Who sends now these joints and now those is one publisher to whoever follows a joint.
+        # A publisher may send different joints in turn; its layouts share joints and restarts.
         related = [
             other
             for key, other in self._publishers.items()
@@ -224,7 +224,7 @@ class JointTrack:
         return Accepted(publisher, stamps, values, restarted, breaks)
 
     def add(self, new: Accepted) -> None:
-        """Keep joint states that have been accepted."""
+        """Store accepted joint states."""
         stamps, values, publisher = new.stamps, new.values, new.publisher
         if not stamps.size:
             return
@@ -250,14 +250,14 @@ class JointTrack:
             self.stamps, self._values = self.stamps[kept], self._values[kept]
 
     def trim(self, stamp: int) -> None:
-        """Let go of joint states before a stamp [ns]."""
+        """Drop joint states before a stamp [ns]."""
         first = int(self.stamps.searchsorted(stamp))
         self.stamps, self._values = self.stamps[first:], self._values[first:]
         if self._breaks.size:
             self._breaks = self._breaks[self._breaks >= stamp]
 
     def complete_until(self) -> int:
-        """Return the stamp up to which every joint worth waiting for is known [ns]."""
+        """Return the stamp up to which every joint that is waited for is known [ns]."""
         if not self.stamps.size:
             return NEVER
         last = int(self.stamps[-1])
@@ -273,7 +273,7 @@ class JointTrack:
     def at(self, times: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return positions and velocities at `times`, NaN where no two joint states bracket one.
 
-        Joints that came in the same messages are done together.
+        Joints that arrived in the same messages are interpolated together.
         """
         stamps, values = self.stamps, self._values
         valid = np.isfinite(values[:, 0])
@@ -298,8 +298,8 @@ class JointTrack:
     ) -> tuple[FloatArray, FloatArray]:
         """Return position and velocity (k, J) at `times` from samples (n, 2, J) around them.
 
-        The position follows the cubic Hermite polynomial through both positions and velocities,
-        or a straight line where velocities are not known; the velocity a straight line.
+        Position is interpolated by the cubic Hermite polynomial of both positions and velocities,
+        or linearly where velocities are unknown. Velocity is interpolated linearly.
         """
         after = np.minimum(stamps.searchsorted(times), len(stamps) - 1)
         before = np.maximum(after - (stamps[after] != times), 0)
@@ -333,14 +333,14 @@ def _joined(
         return batches[0].stamps, values[0]
     stamps, joined = np.concatenate([b.stamps for b in batches]), np.concatenate(values)
     if stamps.size and (np.ptp(stamps) <= hold or _interleaved(batches, hold)):
-        # Batches are of one layout each, so layouts that alternate come out of order.
+        # Each batch has one layout, so alternating layouts arrive out of order.
         order = np.argsort(stamps, kind='stable')
         stamps, joined = stamps[order], joined[order]
     return stamps, joined
 
 
 def _interleaved(batches: list[JointBatch], hold: int) -> bool:
-    """Tell whether batches, each in order, overlap or follow on one another: no jump back."""
+    """Return whether batches, each in order, overlap or follow one another without a jump back."""
     spans = sorted((b.stamps[0], b.stamps[-1]) for b in batches if b.stamps.size)
     reached = spans[0][1]
     for first, last in spans:

@@ -1,4 +1,4 @@
-"""A first-order low-pass on true stamps, exact between the samples, and of derivatives."""
+"""Low-pass signals and derivatives in first order on true stamps, exact between samples."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from load_identification.errors import ParameterError
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 LARGEST_EXPONENT = 300.0
-"""Of the decay within one cumulative sum: its inverse stays far below the largest number."""
+"""Largest exponent of the decay within one cumulative sum; its inverse must not overflow."""
 
 STEEPEST_RATIO = 3.0
-"""Steps grow by this at most where a curvature is made of them: a slope over a short step carries
-too much noise to be drawn out over a long one."""
+"""Largest ratio of successive steps from which a curvature is computed: a slope over a short step
+has too much noise to be extrapolated over a long one."""
 
 
 class LowPass:
-    """The filter l / (s + l) of any number of columns, stream in, stream out.
+    """The filter l / (s + l) of any number of columns, sample by sample.
 
     ẏ = l (u - y)
 
-    The input between two samples is the parabola through both and the one before, the straight
-    line where there is none; for that input the output is exact, whatever the steps. A sinusoid
-    of angular frequency w sampled at steps h suffers a phase error of (w h)³ / 24 and a relative
-    error of the order of (w h)⁴ in amplitude: 5e-5 and 1e-6 at 1 Hz and 20 ms.
+    The input between two samples is interpolated by the parabola through both and the previous
+    one, or by a straight line if there is none. For that input the output is exact, whatever the
+    steps. A sinusoid of angular frequency w sampled at steps h has a phase error of (w h)³ / 24
+    and a relative amplitude error of the order of (w h)⁴: 5e-5 and 1e-6 at 1 Hz and 20 ms.
 
     Parameters
     ----------
     bandwidth : float
         l [rad/s].
     from_first : bool, or bool array that broadcasts to a sample
-        Begin at the first value instead of at zero. Then l (u - y) is the filtered derivative of
-        u begun at zero, whatever u is: with d for d/dt, l (u - y) = l / (s + l) du.
+        Start at the first value instead of at zero. Then l (u - y) is the filtered derivative of
+        u, started at zero, whatever u is: with d for d/dt, l (u - y) = l / (s + l) du.
 
     Raises
     ------
@@ -55,7 +55,7 @@ class LowPass:
     def update(
         self, stamps: IntArray, values: FloatArray, fresh: BoolArray | None = None
     ) -> FloatArray:
-        """Take in samples and return the filtered ones.
+        """Process samples and return the filtered ones.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class LowPass:
         values : (n, ...) array
             Finite.
         fresh : bool array that broadcasts to values, or None
-            Where the filter begins anew, none of the past seen; the very first sample always is.
+            Where the filter restarts without the past; it always does at the very first sample.
 
         Returns
         -------
@@ -75,7 +75,7 @@ class LowPass:
         if fresh is None:
             fresh = np.zeros((len(values),) + (1,) * (values.ndim - 1), dtype=bool)
         if self._past is None:
-            # Two samples that nothing depends on, for the first one of all is fresh.
+            # Two dummy samples on which nothing depends, because the very first sample is fresh.
             fresh = fresh.copy()
             fresh[0] = True
             before = stamps[0] - np.array([2, 1])
@@ -91,7 +91,7 @@ class LowPass:
     def _added(
         self, stamps: IntArray, values: FloatArray, fresh: BoolArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what each step adds, where it is fresh the start, and the exponents of decay."""
+        """Return what each step adds, or the start value where fresh, and the decay exponents."""
         seconds = np.diff(stamps) * 1e-9
         each = (slice(None),) + (None,) * (values.ndim - 1)
         before, step = seconds[:-1][each], seconds[1:][each]
@@ -118,7 +118,7 @@ def _moments(x: FloatArray) -> tuple[FloatArray, FloatArray]:
     decay = np.exp(-y)
     linear = 1.0 + np.expm1(-y) / y
     curved = (y - 2.0 + (y + 2.0) * decay) / y**2
-    # Taylor's series, where the closed forms cancel; the terms left out are below 1e-15.
+    # Taylor series where the closed forms cancel; the omitted terms are below 1e-15.
     term, series_linear, series_curved = x.copy(), np.zeros_like(x), np.zeros_like(x)
     for n in range(10):
         series_linear += term / ((n + 1) * (n + 2))
@@ -132,8 +132,8 @@ def _decaying_sum(
 ) -> FloatArray:
     """Solve y_k = e^(-exponent_k) y_(k-1) + added_k, without the first term where fresh.
 
-    By cumulative sums of added_k over the decay so far, over runs without a fresh start: the
-    decay is undone at the end, so rounding stays that of the largest output.
+    Cumulative sums of added_k, divided by the decay so far, are taken over runs without a restart.
+    The decay is applied at the end, so the rounding is that of the largest output.
     """
     exponent = np.minimum(exponent, LARGEST_EXPONENT)
     begins = fresh.any(axis=tuple(range(1, fresh.ndim)))

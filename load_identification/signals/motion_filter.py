@@ -1,4 +1,4 @@
-"""From joint states and raw wrenches to the filtered motion and wrench of the sensor frame."""
+"""Filter joint states and raw wrenches to the motion and wrench of the sensor frame."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from load_identification.typing_aliases import FloatArray, IntArray
 
 LEFT_OUT = 'velocity of {} left out: it is none of the positions: zeros or degrees?'
 REPEATS = 'position of {} repeats while its velocity is not zero: encoder or driver?'
-"""Of joints whose velocity contradicts the positions."""
+"""Warnings for joints whose velocity contradicts the positions."""
 
 MANY_WRONG = 20
-"""So many velocities more that contradict the positions than that do not are judged at most."""
+"""Upper limit of the count of velocities that contradict the positions minus those that agree."""
 
 
 class MotionFilter:
@@ -45,7 +45,7 @@ class MotionFilter:
     ----------
     differentiator : Differentiator
     gravity : sequence of 3 floats
-        In the root frame of the description [m/s²].
+        Gravity in the root frame of the description [m/s²].
     wrench_convention : str
         A key of `CONVENTIONS`.
     """
@@ -55,12 +55,12 @@ class MotionFilter:
     ) -> None:
         self.dropped: Counter[str] = Counter()
         self.taken = self.given = 0
-        """How many samples have come, and how many have left."""
+        """Number of samples received, and number returned."""
         self.implausible = self._wrong_velocity = ''
-        """What cannot be true of the frame or the joint positions, in words; empty: nothing."""
+        """Warning of an implausible frame or joint position; empty: none."""
         self._differentiator = differentiator
         self.health = SensorHealth(self.dropped)
-        """What the channels of the wrench are worth."""
+        """Health of the channels of the wrench."""
         self._rest = RestDetector()
         self._contradictions: IntArray = np.zeros(0, dtype=np.int64)
         self._jumps = JumpGate(0, differentiator.max_gap, self.dropped)
@@ -71,12 +71,12 @@ class MotionFilter:
 
     @property
     def robot(self) -> Robot | None:
-        """The robot; None where it is not known."""
+        """The robot; None where it is unknown."""
         return self._described.robot
 
     @property
     def waiting_for(self) -> str:
-        """What keeps samples from being used; empty when nothing does."""
+        """What prevents samples from being used; empty: nothing."""
         return self._described.waiting_for or self._missing
 
     @property
@@ -86,28 +86,28 @@ class MotionFilter:
 
     @property
     def delay(self) -> float:
-        """By how much an output is older than the last sample it rests on [s]."""
+        """Time from an output to the last sample that it depends on [s]."""
         return self._differentiator.delay
 
     @property
     def absent_channels(self) -> tuple[str, ...]:
-        """Wrench channels that have shown nothing so far, or show nothing any more."""
+        """Wrench channels that have had no values so far, or have none any more."""
         states = zip(CHANNELS, self.health.states, strict=True)
         return tuple(channel for channel, state in states if state == ABSENT)
 
     @property
     def words(self) -> str:
-        """What is wrong though samples go on, in words; empty where nothing is."""
+        """Problems that do not stop the samples, in words; empty: none."""
         parts = self.health.words, self.implausible, self._wrong_velocity
         return '; '.join(filter(None, parts))
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
-        """Use a robot description; with the sensor frame known, check that it is there.
+        """Use a robot description; check that it has the sensor frame, if that is given.
 
         Raises
         ------
         DescriptionError
-            If it cannot be used; the one in use stays.
+            If it cannot be used; the previous one is kept.
         """
         self._described.set_description(description, sensor_frame)
         self._missing = ''
@@ -126,9 +126,9 @@ class MotionFilter:
         self._contradictions = np.zeros(0, dtype=np.int64)
 
     def update(self, batch: SynchronizedBatch) -> FilteredBatch | None:
-        """Take in synchronized samples and return what they complete, or None.
+        """Process synchronized samples and return the filtered ones completed, or None.
 
-        A stamp that is not newer than the one before starts afresh.
+        A stamp that is not newer than the one before restarts the filter.
         """
         self.taken += len(batch.stamps)
         robot = self._ready_robot(batch.frame)
@@ -144,7 +144,7 @@ class MotionFilter:
         return self._filter(usable, robot)
 
     def _ready_robot(self, frame: str) -> Robot | None:
-        """Return the robot for the frame of the wrench; another frame starts afresh."""
+        """Return the robot for the frame of the wrench; another frame restarts the filter."""
         before = self.robot
         robot = self._described.for_frame(frame)
         if before is not None and robot is not before:
@@ -213,7 +213,7 @@ class MotionFilter:
         return at_rest_without_motion(found)
 
     def _judge_velocities(self, out: DifferentiatedBatch, robot: Robot) -> None:
-        """Say of which joints the velocity has lately contradicted the positions, while moving."""
+        """Warn of moving joints whose velocity has recently contradicted the positions."""
         moving = np.abs(out.velocity) > SLOW
         if len(self._contradictions) != len(robot.joints):
             self._contradictions = np.zeros(len(robot.joints), dtype=np.int64)
@@ -228,7 +228,7 @@ class MotionFilter:
         )
 
     def _differentiate(self, batch: SynchronizedBatch, robot: Robot) -> DifferentiatedBatch | None:
-        """Differentiate what follows on one another; where joints have jumped, begin anew."""
+        """Differentiate consecutive samples; restart where joints have jumped."""
         joints = len(robot.joints)
         if len(self._jumps.limits) != joints:
             self._jumps = JumpGate(joints, self._differentiator.max_gap, self.dropped)
@@ -251,16 +251,16 @@ class MotionFilter:
 
 
 def _implausible(robot: Robot, position: FloatArray) -> str:
-    """Return in words that no joint moves the sensor, or one is farther beyond its limits than
-    the range within them.
+    """Return a warning if no joint moves the sensor, or a joint is far beyond its limits.
 
-    And than half a turn: zeros may be off, and drivers count turns.
+    Far is more than the range within the limits, and more than half a turn for revolute joints:
+    zeros may be off, and drivers count turns.
 
     Parameters
     ----------
     robot : Robot
     position : (J,) array
-        [rad, m].
+        Joint positions [rad, m].
     """
     if not robot.joints:
         return f'no joint moves {robot.sensor_frame!r}: is it the frame of the wrench?'

@@ -1,4 +1,4 @@
-"""Learns how coarse the numbers of a wrench are."""
+"""Learn the quantisation steps of a wrench."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ import numpy as np
 from load_identification.typing_aliases import FloatArray, IntArray
 
 ENOUGH = 2000
-"""After so many changes of a group's channels no smaller one is waited for."""
+"""Number of changes of a group's channels after which the search for a smaller one ends."""
 
 ROUNDING = 1e-6
-"""Of a wrench that was given in single precision, relative to the largest number in it [-]."""
+"""Rounding of a wrench in single precision, relative to the largest number in it [-]."""
 
 
 class Quantiser:
-    """Tells the step in which force and torque are given: the smallest change they have shown.
+    """Learn the quantisation steps of force and torque: the smallest changes observed.
 
-    A reading may be half a step off, and stay so while the sensor stands still, however many
-    samples are averaged, unless its noise is as large as the step. Without quantiser the smallest
-    of some changes is far below the noise.
+    A reading may be off by half a step while the sensor is at rest, however many samples are
+    averaged, unless its noise is as large as the step. Without a quantiser the smallest of many
+    changes is far below the noise.
 
-    Samples are taken one by one, and each smaller step is known by the stamp at which it has
-    shown: how samples are cut into batches does not matter. A jump back of the stamps starts
-    afresh.
+    Samples are processed one by one, and each smaller step has the stamp at which it was observed.
+    Cutting samples into batches differently does not matter. A jump back of the stamps restarts.
     """
 
     def __init__(self) -> None:
@@ -51,9 +50,9 @@ class Quantiser:
         return bool(self._waiting)
 
     def until(self, stamp: int) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the steps, (2,), with the stamp since when, as they have changed up to a stamp.
+        """Yield each change of the steps (2,) up to a stamp once, with the stamp of the change.
 
-        Each once.
+        Stamps are in ns.
         """
         while self._found and self._found[0][0] <= stamp:
             since, group, step = self._found.popleft()
@@ -61,7 +60,7 @@ class Quantiser:
             yield since, self._told.copy()
 
     def update(self, stamps: IntArray, wrench: FloatArray) -> None:
-        """Take in raw wrenches (n, 6), n at least 1, with stamps [ns]; NaN: nothing measured."""
+        """Process raw wrenches (n, 6), n at least 1, with stamps [ns]; NaN: nothing measured."""
         if stamps[0] <= self._newest:
             self._begin()
             self._found = deque((int(stamps[0]), group, 0.0) for group in (0, 1))
@@ -87,7 +86,7 @@ class Quantiser:
         if after <= len(seen):
             self._waiting.remove(group)
         largest = np.fmax.reduce(np.abs(track), axis=1, initial=0.0)
-        # Changes of several channels at once differ by whole steps too.
+        # Simultaneous changes of several channels differ by whole steps too.
         change = np.diff(np.sort(change), prepend=0.0)
         changed = change > ROUNDING * np.maximum(largest[1:], largest[:-1])[:, None]
         changed[after:] = False

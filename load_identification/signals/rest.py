@@ -1,4 +1,4 @@
-"""Standing still: since when, and over which windows, from joint positions or from motion of S."""
+"""Detect rest: since when, and over which windows, from joint positions or motion of S."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from load_identification.interface.batches import FilteredBatch
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 MOVED = 1e-3
-"""A joint that has gone this far beyond its own noise has moved [rad or m]."""
+"""Distance beyond its own noise from which a joint has moved [rad or m]."""
 
 POSITION_NOISE = 8.0
-"""A joint position may be so many standard deviations of its noise off, with the place's,
-and that is known within a third."""
+"""Largest deviation by noise, in standard deviations [-]: the noise of the reference position is
+included, and the standard deviation is known within a third."""
 
 MOST_POSITION_NOISE = 3e-3
-"""What is taken for noise of a joint position at most; more is motion [rad or m]."""
+"""Largest noise of a joint position; more counts as motion [rad or m]."""
 
 NOISE_SAMPLES, LOOK_SAMPLES = 100, 25
-"""The noise of a joint position is learned from so many samples, looked at every so many."""
+"""Samples from which the noise of a joint position is learned, and samples per evaluation."""
 
 NORMAL_MEDIAN = 0.6745
 """Median of the absolute value of a normal variable, in standard deviations."""
 
 SETTLING_NS = 10_000_000
-"""So long after it has left a place a joint is looked at again: moving, it leaves any at once."""
+"""Time after motion until a new reference position is taken [ns]; a moving joint leaves any."""
 
 REMEMBERED_NS = 2_000_000_000
 """How far back windows may reach [ns]: no filter is slower than this."""
 
 
 class RestDetector:
-    """Tells when the arm stands still: while no joint leaves the place it has come to rest at.
+    """Detect when the arm is at rest: while no joint leaves its reference position.
 
-    A place is left by `MOVED` beyond the noise of the joint. Samples are taken one by one: how
-    they are cut into batches does not matter.
+    A joint leaves it by `MOVED` beyond its noise. Samples are processed one by one: cutting them
+    into batches differently does not matter.
     """
 
     def __init__(self) -> None:
@@ -56,14 +56,14 @@ class RestDetector:
         self._margin: FloatArray | float = MOVED
 
     def update(self, stamps: IntArray, position: FloatArray) -> None:
-        """Take in joint positions.
+        """Process joint positions.
 
         Parameters
         ----------
         stamps : (n,) int array
             Increasing, also from call to call [ns].
         position : (n, J) array
-            Finite [rad or m].
+            Finite positions [rad or m].
         """
         if not len(stamps):
             return
@@ -77,7 +77,7 @@ class RestDetector:
             first = last
 
     def _follow(self, stamps: IntArray, position: FloatArray) -> None:
-        """Compare positions with the place, which is taken anew where it has been left."""
+        """Compare positions with the reference, which is replaced once a joint has left it."""
         k = 0
         while k < len(stamps):
             if self._place is None:
@@ -96,9 +96,9 @@ class RestDetector:
         self.newest = int(stamps[-1])
 
     def _learn_noise(self, position: FloatArray) -> None:
-        """Follow the noise of each joint by its second differences, which have 6 variances.
+        """Learn the noise of each joint from second differences, whose variance is 6 times its.
 
-        By their median: a jump, as after a gap in the stream, is no noise.
+        Their median is used, because a jump, as after a gap in the stream, is not noise.
         """
         self._count += len(position)
         tail = position if self._tail is None else np.concatenate([self._tail, position])
@@ -106,7 +106,7 @@ class RestDetector:
         if self._count % LOOK_SAMPLES:
             return
         second = np.abs(self._tail[2:] - 2.0 * self._tail[1:-1] + self._tail[:-2])
-        # As np.median, but for its checks, which take most of its time.
+        # Same as np.median without its checks, which take most of its time.
         middle = (len(second) - 1) // 2, len(second) // 2
         median = np.partition(second, middle, axis=0)[[*middle]].mean(axis=0)
         noise = median / (NORMAL_MEDIAN * np.sqrt(6.0))
@@ -114,7 +114,7 @@ class RestDetector:
 
     @property
     def since(self) -> int | None:
-        """Stamp since when nothing has moved [ns]; None: it moves, or there is no sample yet."""
+        """Stamp since which nothing has moved [ns]; None: in motion, or no sample yet."""
         return self._since if self._place is not None else None
 
     def rested(self, start: IntArray, end: IntArray) -> BoolArray:
@@ -123,7 +123,7 @@ class RestDetector:
         Parameters
         ----------
         start, end : (k,) int arrays
-            Of the windows [ns]; the newest sample ends them at the latest.
+            Bounds of the windows [ns], at most the newest sample's stamp.
 
         Returns
         -------
@@ -141,21 +141,21 @@ class RestDetector:
 
 
 def standing(batch: FilteredBatch) -> BoolArray:
-    """Return which samples have no motion at all, (n,): velocities of exactly zero."""
+    """Return which samples have no motion, (n,): velocities of exactly zero."""
     motion = (batch.linear_velocity, batch.angular_velocity, batch.angular_acceleration)
     return np.asarray(~np.hstack(motion).any(axis=1))
 
 
 def at_rest_without_motion(batch: FilteredBatch) -> FilteredBatch:
-    """Return a batch in which rest and motion of exactly zero are the same.
+    """Return a batch in which rest and motion of exactly zero are equivalent.
 
-    What differentiation makes of the encoders' noise at rest would look like motion; and over
-    topics, which do not carry rest, zeros tell it.
+    The differentiated noise of encoders at rest would look like motion. Topics do not carry rest,
+    so zeros encode it there.
 
     Parameters
     ----------
     batch : FilteredBatch
-        With gravity known.
+        Batch with known gravity.
     """
     rest = batch.rest | standing(batch)
     moving = ~rest[:, None]

@@ -1,4 +1,4 @@
-"""Channels of a sensor that are absent, dead, frozen or saturated: found, and said in words."""
+"""Detect and report channels of a sensor that are absent, dead, frozen or saturated."""
 
 from __future__ import annotations
 
@@ -22,53 +22,52 @@ from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 ALIVE, ABSENT, STUCK, SATURATED = 'alive', 'absent', 'stuck', 'saturated'
-"""What a channel can be."""
+"""States of a channel."""
 
 FROZEN_SAMPLES, FROZEN_NS = 100, 500_000_000
-"""A sensor with noise is frozen if all channels repeat for so many samples and so long [ns]."""
+"""Number and time [ns] of repeats of all channels from which a sensor with noise is frozen."""
 
 PROVEN, ENOUGH = 100, 500
-"""Samples with any change that show whether a sensor has noise, at least and most."""
+"""Least and most samples with any change from which noise of a sensor is detected."""
 
 REVERSALS = 0.2
-"""Share of a channel's changes that turn back where it has noise: two thirds of white noise do,
-of a smooth signal none but its extrema."""
+"""Least share of reversals in a noisy channel's changes [-]: white noise has two thirds, a smooth
+signal only its extrema."""
 
 NO_JUMP = 0.1
-"""A limit is no farther beyond what a channel has shown before than this share of that range."""
+"""Largest distance of a limit beyond a channel's previous range, as a share of that range [-]."""
 
 ROUNDING = 1e-9
-"""Changes smaller than this, relative to the wrench, are a simulator's rounding."""
+"""Changes smaller than this, relative to the wrench, are rounding of a simulator [-]."""
 
 TURNED = float(np.deg2rad(10.0))
-"""No sensor with something on it repeats itself while gravity turns so far in it [rad]."""
+"""Rotation of gravity in a loaded sensor during which its wrench cannot repeat [rad]."""
 
 
 JUDGED_NS = 50_000_000
-"""Channels are judged at least so often [ns]."""
+"""Longest time between two evaluations of the channels [ns]."""
 
 LONG_BEFORE = 1_000_000_000
-"""Wrenches older than the newest by more begin afresh, fewer are strays [ns]."""
+"""Age relative to the newest wrench beyond which a stream restarts; less is a stray [ns]."""
 
 Down: TypeAlias = Callable[[FloatArray], FloatArray]
 """Returns the direction of gravity in S, (k, 3) [-], at joint positions (k, J) [rad or m]."""
 
 
 class SensorHealth:
-    """What each channel of a wrist sensor is worth, from its raw samples, and in words.
+    """Evaluate the health of each channel of a wrist sensor from its raw samples.
 
-    To `ChannelMonitor` this adds what takes the sensor as a whole. One that has noise cannot
-    repeat all channels to the last bit: at rest, too, it is frozen then, while a simulator
-    without noise and a coarse quantiser repeat themselves by right. And a channel that has not
-    changed yet is not believed where others of its kind show noise: it may have stood at its limit
-    all along. Where none does it may be constant by right, as forces across a plane are, and of a
-    sensor that has never scattered no channel is called stuck: all of them are where they repeat
-    while gravity turns in the sensor.
+    This adds tests of the whole sensor to `ChannelMonitor`. A noisy sensor cannot repeat all
+    channels to the last bit: it is then frozen, also at rest. A simulator without noise and a
+    coarse quantiser may legitimately repeat. A channel that has not changed yet is rejected if
+    others of its kind show noise, because it may have been at its limit from the start. If none
+    does, it may legitimately be constant, as forces across a plane are. In a sensor that has never
+    scattered no channel is called stuck, unless all repeat while gravity turns in the sensor.
 
     Parameters
     ----------
     dropped : collections.Counter
-        Where samples with a value that says nothing are counted, but of channels never alive.
+        Counts samples with an invalid value, except of channels that were never alive.
     """
 
     def __init__(self, dropped: Counter[str]) -> None:
@@ -77,28 +76,28 @@ class SensorHealth:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what is known of every channel."""
+        """Forget the state of every channel."""
         self._monitor.reset()
         self._range, self._stale, self._zeros = RangeMonitor(), StaleMonitor(), ZeroMonitor()
         self._last: FloatArray | None = None
         self._newest = 0
-        # Since when each channel, and all of them together, show the same value.
+        # Stamps since which each channel, and all of them together, repeat the same value.
         self._since: IntArray = np.zeros(6, dtype=np.int64)
         self._all_since, self._all_run = 0, 0
-        # Where it began, and whether gravity has turned in the sensor since.
+        # Joint positions at its start, and whether gravity has turned in the sensor since.
         self._all_start: FloatArray = np.empty(0)
         self._turned = False
         self._samples, self._all_repeats = 1, 0
         self._varied: BoolArray = np.zeros(6, dtype=bool)
         self._changes = 0
-        # Of samples with any change: the last two, how many there were, and of each channel how
-        # many changes, how many to neither of the two values before, and how many turned back.
+        # Of samples with any change: the last two, their number, and per channel the number of
+        # changes, of changes to neither of the two previous values, and of reversals.
         self._track: FloatArray = np.empty((0, 6))
         self._distinct = 0
         self._moves, self._news, self._reversals = np.zeros((3, 6), dtype=np.int64)
         self._low, self._high = np.full(6, np.inf), np.full(6, -np.inf)
         self.states: tuple[str, ...] = (ABSENT,) * 6
-        """What each channel is now."""
+        """Present state of each channel."""
         self._stuck: BoolArray = np.zeros(6, dtype=bool)
         self._frozen = False
 
@@ -108,7 +107,7 @@ class SensorHealth:
         return tuple(state != ALIVE for state in self.states)
 
     def _judged(self, value: FloatArray) -> tuple[str, ...]:
-        # At the end of what it has shown, which a signal reaches without a jump.
+        # At the end of the range observed, which a signal reaches without a jump.
         beyond = np.maximum(self._low - value, value - self._high)
         reach = NO_JUMP * (self._high - self._low)
         at_limit = (beyond >= 0.0) & (beyond <= reach) & (value != 0.0) & (not self._frozen)
@@ -117,7 +116,7 @@ class SensorHealth:
 
     @property
     def words(self) -> str:
-        """What is wrong; empty where nothing is, or nothing has come yet."""
+        """Problems in words; empty: none, or no sample yet."""
         if self._last is None:
             return ''
         states = self.states
@@ -148,10 +147,10 @@ class SensorHealth:
         wrench: FloatArray,
         down: Down,
     ) -> tuple[BoolArray, BoolArray]:
-        """Return which values of a batch say nothing, and which samples hold an old or filled one.
+        """Return which values of a batch are invalid, and which samples have old or filled ones.
 
-        Judged piece by piece, however many samples a busy machine has let wait: a verdict holds
-        from the next piece on.
+        A batch is evaluated piece by piece, however many samples have accumulated on a busy
+        machine. A verdict holds from the next piece on.
 
         Parameters
         ----------
@@ -168,9 +167,9 @@ class SensorHealth:
         (n, 6) bool array
             Values of channels that are not alive.
         (n,) bool array
-            Samples that are none of the sensor.
+            Samples that are not measurements of the sensor.
         """
-        # Counted from the first: where a batch is no longer, it is judged once.
+        # Counted from the first sample: a batch no longer than a piece is evaluated once.
         ends = np.flatnonzero(np.diff((stamps - stamps[0]) // JUDGED_NS)) + 1
         pieces = np.split(np.arange(len(stamps)), ends)
         judged = [self._update(stamps[p], position[p], wrench[p], down) for p in pieces]
@@ -188,7 +187,7 @@ class SensorHealth:
     def _update(
         self, stamps: IntArray, position: FloatArray, wrench: FloatArray, down: Down
     ) -> tuple[BoolArray, BoolArray]:
-        """Return which values of a piece are of channels not alive, and which are filled in."""
+        """Return which values of a piece belong to channels not alive, and which are filled in."""
         present = ~self._monitor.absent
         zero = self._zeros.update(wrench, self._scatters)
         stuck = self._monitor.update(position, wrench)
@@ -242,14 +241,14 @@ class SensorHealth:
         return frozen
 
     def _judge_repeats(self, change: BoolArray, exact: bool) -> tuple[BoolArray, BoolArray]:
-        """Return which values of what has not changed yet are not believed, and which are.
+        """Return which values of channels without a change yet are rejected, and which accepted.
 
-        With `exact`, of a sensor without noise, all are but zeros from the start.
+        With `exact`, for a sensor without noise, all are accepted except zeros from the start.
         """
         varied = np.logical_or.accumulate(change) | self._varied
         changes = self._changes + np.cumsum(np.any(change, axis=1))
         self._varied, self._changes = varied[-1], int(changes[-1])
-        # By its first change, or the end of the batch, it is known of all before.
+        # The verdict at a channel's first change, or the batch's end, holds for all values before.
         first = np.minimum(np.sum(~varied, axis=0), len(changes) - 1)
         noisy = np.repeat(self._scatters.reshape(2, 3).any(axis=1), 3)
         excused = (exact | (self._varied.any() & ~noisy.any())) & ~self._monitor.absent
@@ -257,22 +256,22 @@ class SensorHealth:
 
     @property
     def _has_scattered(self) -> bool:
-        """Whether any channel has turned back as often as noise does, be it from step to step."""
+        """Whether any channel has as many reversals as noise, even if only between two steps."""
         often = self._reversals > REVERSALS * self._moves
         return bool(np.any(often & (self._moves >= FEWEST_REPEATS)))
 
     @property
     def _scatters(self) -> BoolArray:
-        """Which channels show noise of a quantiser's step or more: less takes two values, (6,)."""
+        """Which channels have noise of a quantiser's step or more; less takes two values, (6,)."""
         scatters: BoolArray = self._reversals > REVERSALS * self._moves
         return scatters & (self._news >= max(0.5 * self._distinct, FEWEST_REPEATS))
 
     @property
     def _noisy(self) -> bool:
-        """Whether the sensor has noise, far above its quantiser's steps.
+        """Whether the sensor has noise far above its quantiser's steps.
 
-        Two channels that change whenever any does, turning back as often as noise does; or a
-        single one that hardly ever repeats itself.
+        It has if two channels change whenever any does, with as many reversals as noise; or if
+        one does, in a sensor that hardly ever repeats itself.
         """
         fine = self._moves >= (1.0 - SELDOM) * self._distinct
         fine &= self._reversals > REVERSALS * self._moves
@@ -285,9 +284,9 @@ class SensorHealth:
         Parameters
         ----------
         distinct : (k, 6) array
-            Wrenches that differ from those before.
+            Wrenches that differ from the previous ones.
         left : (n, 6) array
-            Values that a channel has left, NaN elsewhere.
+            Values from which a channel has changed, NaN elsewhere.
         """
         left = np.where(np.isfinite(left), left, np.nan)
         self._low = np.fmin(self._low, np.fmin.reduce(left))
@@ -308,7 +307,7 @@ class SensorHealth:
 
 
 class HealthNow:
-    """Judges the wrenches of a sensor as they come, at the newest joint state there is."""
+    """Evaluate the wrenches of a sensor as they arrive, at the newest joint state."""
 
     def __init__(self) -> None:
         self._health = SensorHealth(Counter())
@@ -323,13 +322,13 @@ class HealthNow:
     def dead(
         self, wrenches: Sequence[WrenchBatch], position: FloatArray, down: Down
     ) -> tuple[bool, ...]:
-        """Take in wrenches as they came; return for each channel whether it is not alive.
+        """Process wrenches in order of arrival; return for each channel whether it is not alive.
 
         Parameters
         ----------
         wrenches : sequence of WrenchBatch
         position : (J,) array
-            Of the joints now [rad or m].
+            Present joint positions [rad or m].
         down : Down
         """
         for batch in wrenches:
@@ -338,7 +337,7 @@ class HealthNow:
                 self._forget()
             self._stamps = np.append(self._stamps, stamps)
             self._wrench = np.concatenate([self._wrench, wrench])
-        # Judging costs as much as all else that is done at a tick; the first verdict is awaited.
+        # An evaluation costs as much as the rest of a tick; the first one is not delayed.
         waited = self._stamps[-1] - self._stamps[0] if self._stamps.size else -1
         if waited >= (JUDGED_NS if ALIVE in self._health.states else 0):
             positions = np.tile(position, (len(self._stamps), 1))

@@ -1,4 +1,4 @@
-"""What stamps may do: the gate every incoming stream passes through."""
+"""Gate the stamps of every incoming stream."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from load_identification.typing_aliases import FloatArray, IntArray
 
 
 class StampGate:
-    """Lets through samples whose stamps increase, and notices when a stream starts afresh.
+    """Accept samples whose stamps increase, and detect when a stream restarts.
 
     A stamp at or a little before the last one (up to `max_gap`) is dropped. A jump, forward or
-    back, by more than `max_gap` is believed only once the next sample follows on it: until then
-    the sample is held, so that one corrupt stamp changes nothing. A confirmed jump back is a
-    restart: a recording played again, a simulation reset.
+    back, by more than `max_gap` is accepted only once the next sample confirms it. Until then the
+    sample is held, so that one corrupt stamp has no effect. A confirmed jump back is a restart: a
+    recording played again, a simulation reset.
 
     Parameters
     ----------
     max_gap : int
-        [ns].
+        Longest gap within a stream [ns].
     stream : str
-        Name in the reasons counted, as 'wrench'.
+        Name in the reasons counted, such as 'wrench'.
     dropped : collections.Counter
-        Where dropped samples are counted, by reason.
+        Counts dropped samples by reason.
     """
 
     def __init__(self, max_gap: int, stream: str, dropped: Counter[str]) -> None:
@@ -33,30 +33,30 @@ class StampGate:
         self._stream = stream
         self._dropped = dropped
         self.heard: int | None = None
-        """Newest stamp of what has come last, let through or not [ns]."""
+        """Stamp of the last sample received, accepted or not [ns]."""
         self.period = 0
-        """Time between the last two samples that came in order [ns]; 0: unknown."""
+        """Time between the last two samples received in order [ns]; 0: unknown."""
         self._last: int | None = None
         self._held: tuple[int, FloatArray] | None = None
 
     def reset(self) -> None:
-        """Forget what has come."""
+        """Forget every sample."""
         self._last = self._held = None
 
     def update(
         self, stamps: IntArray, rows: FloatArray, others: Collection[int] = ()
     ) -> tuple[IntArray, FloatArray, bool]:
-        """Return the samples let through, and whether the stream started afresh before them.
+        """Return the accepted samples, and whether the stream restarted before them.
 
         Parameters
         ----------
         stamps : (n,) int array
-            [ns].
+            Times of the samples [ns].
         rows : (n, ...) array
-            What belongs to each stamp.
+            Values at each stamp.
         others : collection of int
-            Newest stamps of streams that tell of the same: what is near one of them needs no
-            confirmation [ns].
+            Newest stamps of related streams; a sample near one of them needs no confirmation
+            [ns].
         """
         self._hear(stamps)
         if self._follows_on(stamps):
@@ -81,7 +81,7 @@ class StampGate:
         )
 
     def _hear(self, stamps: IntArray) -> None:
-        """Note when samples come, whatever becomes of them."""
+        """Note the stamps received, whether the samples are accepted or not."""
         if len(stamps):
             steps = np.diff(stamps, prepend=stamps[0] if self.heard is None else self.heard)
             if (increasing := steps[steps > 0]).size:
@@ -89,7 +89,7 @@ class StampGate:
             self.heard = int(stamps[-1])
 
     def _follows_on(self, stamps: IntArray) -> bool:
-        """Tell whether a whole batch is in order, as it nearly always is."""
+        """Return whether a whole batch is in order, which is nearly always so."""
         if self._last is None or self._held is not None or not stamps.size:
             return False
         if not 0 < stamps[0] - self._last <= self._max_gap:
@@ -100,7 +100,7 @@ class StampGate:
     def _judge(
         self, stamp: int, row: FloatArray, others: Collection[int]
     ) -> list[tuple[int, FloatArray]]:
-        """Return the samples that this one lets through: none, itself, or the held one too."""
+        """Return the samples accepted because of this one: none, itself, or the held one too."""
         if stamp <= 0:
             self._drop('stamp_zero')
             return []

@@ -1,4 +1,4 @@
-"""The joint state at the stamp of each wrench."""
+"""Synchronise joint states with wrenches: the joint state at the stamp of each wrench."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 LATENCY = 1_000_000_000
-"""How much later than the wrench a joint state may come, and the other way round [ns]."""
+"""Longest delay of a joint state after the wrench, and vice versa [ns]."""
 
 MOST_FOREIGN, FOREIGN_NS = 200, 500_000_000
-"""After so many wrenches of another frame and none of its own, or a tenth of them over so long
-[ns], the sensor has a new frame."""
+"""Number of consecutive wrenches of another frame after which the sensor has a new frame; a tenth
+of them is enough over this time [ns]."""
 
 GIVEN_UP = 500
-"""After so many wrenches in a row without a finite value, the sensor has lost a channel."""
+"""Consecutive wrenches without a finite value after which the sensor has lost a channel."""
 
 REFUSED = {
     'joint_state_names': '/joint_states dropped: a joint named twice, or none: robot driver?',
@@ -30,31 +30,31 @@ REFUSED = {
     'wrench_malformed': '/wrench dropped: another definition of the message?',
     'wrench_not_finite': '/wrench dropped: NaN, infinite or above 1e6: sensor driver?',
 }
-"""Messages that are of no use, whatever else is there: what is said where nothing else comes."""
+"""Warnings for unusable messages, by reason; shown where no usable ones arrive."""
 
 CLOCKS = 0.2
-"""Streams farther apart than this are said to have different clocks [s]."""
+"""Difference of stamps beyond which two streams are reported to have different clocks [s]."""
 
 
 class Synchronizer:
-    """Merges joint states of any number of publishers and looks them up at each wrench.
+    """Merge joint states of any number of publishers and interpolate them at each wrench.
 
-    A gap longer than `max_gap` is not bridged, nor one across which the joints have jumped. A
-    joint from which nothing has come for `max_gap`, while others go on, is not waited for. Where
-    a stream starts afresh, all that came before on any stream is forgotten.
+    Gaps longer than `max_gap` are not bridged, nor are those across which the joints have jumped.
+    A joint without samples for `max_gap`, while others continue, is not waited for. If a stream
+    restarts, all earlier samples of every stream are forgotten.
 
     Parameters
     ----------
     wrench_delay : float
-        By how much the wrench is older than its stamp says [s].
+        The wrench was measured by this earlier than its stamp says [s].
     max_gap : float
-        [s].
+        Longest gap that is bridged [s].
     """
 
     def __init__(self, wrench_delay: float, max_gap: float) -> None:
         self.dropped: Counter[str] = Counter()
         self.given = 0
-        """How many samples have left."""
+        """Number of samples returned."""
         self._delay = round(wrench_delay * 1e9)
         self._max_gap = round(max_gap * 1e9)
         self._hold = LATENCY + self._max_gap
@@ -67,14 +67,14 @@ class Synchronizer:
         self._change_frame(None)
 
     def follow(self, joints: Mapping[str, float]) -> None:
-        """Wait for these joints alone: names, and velocity limits [rad/s, m/s]."""
+        """Wait only for these joints: names, and velocity limits [rad/s, m/s]."""
         self.joints.follow(joints)
 
     def _change_frame(self, frame: str | None) -> None:
-        """Take a frame for that of the sensor; wrenches of another one are forgotten."""
+        """Set the sensor's frame; wrenches of another frame are forgotten."""
         self._frame = frame
         self._foreign, self._foreign_since, self._foreign_frame = 0, 0, ''
-        # Of each channel: whether it has been finite, and for how many wrenches it has not.
+        # Per channel: whether it was ever finite, and for how many wrenches it has not been.
         self._finite_seen = np.zeros(6, dtype=bool)
         self._silent: IntArray = np.zeros(6, dtype=np.int64)
         self._wrench_gate = StampGate(self._max_gap, 'wrench', self.dropped)
@@ -89,7 +89,7 @@ class Synchronizer:
     def update(
         self, joints: Iterable[JointBatch], wrenches: Iterable[WrenchBatch]
     ) -> SynchronizedBatch | None:
-        """Take in what has come and return what has become complete, or None."""
+        """Process new messages and return the samples completed, or None."""
         states = self.joints.accept(joints)
         stamps, rows, restarted = self._accept_wrenches(wrenches)
         if restarted or any(new.restarted for new in states):
@@ -108,7 +108,7 @@ class Synchronizer:
     def _accept_wrenches(
         self, batches: Iterable[WrenchBatch]
     ) -> tuple[IntArray, FloatArray, bool]:
-        """Pass usable wrenches through their gate."""
+        """Pass usable wrenches through their stamp gate."""
         stamps, values = [np.empty(0, dtype=np.int64)], [np.empty((0, 6))]
         for batch in batches:
             if not batch.stamps.size:
@@ -130,12 +130,12 @@ class Synchronizer:
             stamps.append(batch.stamps[usable])
             values.append(batch.wrench[usable])
         wrench = np.concatenate(values)
-        # What is not finite now is a channel that the sensor does not have.
+        # A channel that is still not finite here is one that the sensor does not have.
         wrench = np.where(np.abs(wrench) < BEYOND_ALL_SENSE, wrench, np.nan)
         return self._wrench_gate.update(np.concatenate(stamps), wrench)
 
     def _usable(self, wrench: FloatArray) -> BoolArray:
-        """Return which wrenches are finite in every channel that has been so and is not lost."""
+        """Return which wrenches are finite in every channel that was finite and is not lost."""
         finite: BoolArray = np.abs(wrench) < BEYOND_ALL_SENSE
         if finite.all():
             self._finite_seen[:], self._silent[:] = True, 0
@@ -156,7 +156,7 @@ class Synchronizer:
             self.dropped[reason] += int(dropped.sum())
 
     def _resolve(self) -> SynchronizedBatch | None:
-        """Return the wrenches whose joint states are there."""
+        """Return the wrenches whose joint states are available."""
         if not self._wrench_stamps.size:
             return None
         times = self._wrench_stamps - self._delay
@@ -187,7 +187,7 @@ class Synchronizer:
         )
 
     def _trim(self) -> None:
-        """Let go of joint states that no wrench to come can need."""
+        """Drop joint states that no future wrench can need."""
         if not self.joints.stamps.size:
             return
         last = int(self.joints.stamps[-1])
@@ -196,24 +196,24 @@ class Synchronizer:
 
     @property
     def apart(self) -> float:
-        """By how much the newest wrench is stamped ahead of the newest joint state [s]."""
+        """Stamp of the newest wrench minus that of the newest joint state [s]."""
         joints, wrench = self.joints.newest_heard, self._wrench_gate.heard
         return 0.0 if joints is None or wrench is None else (wrench - joints) * 1e-9
 
     def out_of_step(self, apart: float) -> str:
-        """Return in words that the stamps of the two streams are so far apart [s], if they are."""
+        """Return a warning if the stamps of the two streams are far apart [s]; empty otherwise."""
         if abs(apart) <= CLOCKS:
             return ''
         side = 'ahead of' if apart > 0 else 'behind'
         return f'stamps {abs(apart):.1f} s {side} /joint_states: clocks of two hosts?'
 
     def why_nothing(self, dropped: Counter[str]) -> str:
-        """Return in words why all that comes is dropped, where that is so.
+        """Return why all input is dropped, in words; empty if no reason is known.
 
         Parameters
         ----------
         dropped : collections.Counter
-            What has been dropped lately, by reason.
+            Recently dropped messages and samples, by reason.
         """
         reason = dropped.most_common(1)[0][0] if dropped else ''
         if self._foreign and 'wrench_frame_changed' in dropped:

@@ -1,4 +1,4 @@
-"""What the differentiator's low-pass makes of friction where a joint, or a leg, turns round."""
+"""Model the differentiator's low-pass on friction at a velocity reversal of a joint or leg."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from load_identification.signals.differentiator import polynomial_kernels
 from load_identification.typing_aliases import FloatArray
 
 REACH = 0.4
-"""Share of half a window that matters: farther out the low-pass only ripples, within a tenth."""
+"""Share of half a window that matters: beyond it the low-pass only ripples, within a tenth [-]."""
 
 STEPS = 400
-"""Points at which the low-pass's step response is tabulated."""
+"""Number of points at which the low-pass's step response is tabulated."""
 
 
 def step_response(half_window: float) -> tuple[FloatArray, FloatArray]:
@@ -26,10 +26,10 @@ def step_response(half_window: float) -> tuple[FloatArray, FloatArray]:
 def smoothed_sign(
     rate: FloatArray, acceleration: FloatArray, step: tuple[FloatArray, FloatArray]
 ) -> FloatArray:
-    """Return what the low-pass leaves of the sign of a rate.
+    """Return the low-passed sign of a rate.
 
-    Coulomb friction jumps where a joint turns round, and the measured force has gone through the
-    low-pass. Within its window the rate is rate + acceleration t, so the sign changes once, at
+    Coulomb friction jumps at a velocity reversal, and the measured force is low-passed. Within the
+    window the rate is rate + acceleration t. The sign therefore changes once, at
     t = -rate / acceleration, and the low-pass of a step is its step response.
 
     Parameters
@@ -51,7 +51,7 @@ def smoothed_sign(
 def least_speed(
     rate: FloatArray, acceleration: FloatArray, half_window: float, reach: float = REACH
 ) -> FloatArray:
-    """Return the least speed of each joint while the low-pass looks at it, (n, J).
+    """Return the least speed of each joint within the low-pass's window, (n, J).
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ def least_speed(
     half_window : float
         Half of the low-pass's window [s].
     reach : float
-        Share of it that matters.
+        Share of `half_window` that matters [-].
     """
     return np.maximum(np.abs(rate) - reach * half_window * np.abs(acceleration), 0.0)
 
 
 def share_known(speed: FloatArray, low: float, full: float) -> FloatArray:
-    """Return how far friction is known at a speed: 0 below `low`, 1 above `full`, smooth between.
+    """Return the weight of known friction at a speed: 0 below `low`, 1 above `full`, smooth.
 
     s^2 (3 - 2 s), s = (speed - low) / (full - low)
     """

@@ -1,4 +1,4 @@
-"""What has to be so before a service may answer; where it is not, why, with numbers."""
+"""Check the preconditions of the services; a refusal gives the reason, with numbers."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from load_identification.weighing.static_weigher import StaticWeigher
 from load_identification.weighing.verdict import SURE
 
 STALE = 0.5
-"""Without a raw sample for so long they are stale [s]."""
+"""Age of the newest raw sample beyond which samples are stale [s]."""
 
 
 class Refusal(Exception):  # noqa: N818
-    """A service says no; the text says why."""
+    """A service refuses; the text gives the reason."""
 
 
 class Upstream(Protocol):
-    """What the stages before the estimator say of themselves."""
+    """State of the stages before the estimator."""
 
     @property
     def waiting_for(self) -> str:
-        """What keeps samples from being used, in words."""
+        """What prevents samples from being used, in words."""
 
     @property
     def warning(self) -> str:
-        """What is wrong though samples go on, in words."""
+        """A problem that does not stop the samples, in words."""
 
     @property
     def health(self) -> Mapping[str, str]:
-        """What each channel of the wrench is worth; empty where nobody knows."""
+        """Health of each channel of the wrench; empty where unknown."""
 
 
 class Conditions:
-    """Refuses where samples, the arm or what is known do not allow an answer.
+    """Raise a Refusal where samples, motion or the estimate do not allow an answer.
 
     Parameters
     ----------
     scales : StaticWeigher
     upstream : callable
-        Returns what the stages before say of themselves.
+        Returns the state of the stages before.
     estimate : callable
         Returns the present estimate, or None.
     """
@@ -60,11 +60,11 @@ class Conditions:
         self._arrived = -np.inf
         self._newest: int | None = None
         self._declared_empty_at: int | None = None
-        # The payload identified last, while what has changed since is not resolved.
+        # The last identified payload, kept while a later change is unresolved.
         self._held: tuple[float, float] | None = None
 
     def note(self, estimate: PayloadEstimate | None) -> None:
-        """Take note of an estimate: of what was held before a change that is not resolved."""
+        """Store the payload of an estimate; keep the previous one while a change is unresolved."""
         if estimate is not None and estimate.unresolved:
             return
         self._held = None
@@ -74,18 +74,18 @@ class Conditions:
                 self._held = mass, INTERVAL * std
 
     def watch(self) -> None:
-        """Note whether raw samples have come since the last time."""
+        """Note whether raw samples have arrived since the last call."""
         if self._weigher.monitor.newest != self._newest:
             self._newest = self._weigher.monitor.newest
             self._arrived = time.monotonic()
 
     def declare_empty(self, empty: bool) -> None:
-        """Somebody says that nothing is held: it counts until the arm moves."""
+        """Record a user's statement that nothing is held; it is valid until the arm moves."""
         self._declared_empty_at = self._weigher.monitor.rests if empty else None
         self._held = None
 
     def fresh(self, limit: float = STALE) -> int:
-        """Return the stamp of the newest raw sample, which is no older than a limit [s]."""
+        """Return the stamp of the newest raw sample; refuse if it is older than a limit [s]."""
         age = time.monotonic() - self._arrived
         newest = self._weigher.monitor.newest
         if age > limit or newest is None:
@@ -102,7 +102,7 @@ class Conditions:
         return newest
 
     def no_channel_stuck(self) -> None:
-        """Refuse where a channel that the sensor has repeats itself or stands at its limit."""
+        """Refuse if a channel that the sensor has is stuck or saturated."""
         upstream = self._upstream()
         if {STUCK, SATURATED}.intersection(upstream.health.values()):
             raise Refusal(upstream.warning)
@@ -119,9 +119,9 @@ class Conditions:
             raise Refusal(monitor.motion())
 
     def nothing_held(self) -> None:
-        """Refuse where a payload is identified, unless somebody has said that nothing is held.
+        """Refuse if a payload is identified, unless a user has declared that nothing is held.
 
-        Or was identified before a change that is not resolved: it may still be there.
+        A payload identified before an unresolved change may still be there and counts as well.
         """
         estimate = self._estimate()
         self.note(estimate)
@@ -135,15 +135,15 @@ class Conditions:
         raise Refusal(f'{payload} is identified: put it down or call save_tool; {empty}')
 
     def nothing_in_doubt(self, service: str) -> None:
-        """Refuse a service while a change of load or offset is not resolved."""
+        """Refuse a service while a change of load or offset is unresolved."""
         unresolved = self.unresolved()
         if unresolved:
             raise Refusal(f'{unresolved}; turn the sensor against gravity, then call {service}')
 
     def unresolved(self) -> str:
-        """Return in words that a change of load or offset is not resolved; empty: none is open.
+        """Describe an unresolved change of load or offset; empty: there is none.
 
-        A sensor that is zeroed with a payload on reads the same as one that has put it down.
+        A sensor zeroed with a payload attached reads the same as one whose payload was put down.
         """
         estimate = self._estimate()
         if estimate is None or not estimate.unresolved:

@@ -1,4 +1,4 @@
-"""The verdict of check_mass: a weighed payload against an expectation or a catalogue."""
+"""Judge a weighed payload against an expectation or a catalogue, for check_mass."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from load_identification.weighing.verdict import (
 from load_identification.weighing.weight import Weight
 
 NO_SCALES = 10.0
-"""A mass known worse than this is not known at all: the offset is not [kg]."""
+"""Standard deviation beyond which a mass counts as unknown, because the offset is [kg]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """What is expected in the hand.
+    """The payload expected in the hand.
 
     Attributes
     ----------
     mass, mass_tolerance : float
-        Negative mass: nothing is expected of it [kg].
+        Expected mass and its tolerance; negative mass: no expectation [kg].
     center_of_mass : (3,) array
-        In S [m].
+        Expected centre of mass in S [m].
     center_of_mass_tolerance : float
-        0: nothing is expected of it [m].
+        Its tolerance; 0: no expectation [m].
     """
 
     mass: float
@@ -54,7 +54,7 @@ class Expectation:
 
 @dataclass(frozen=True, eq=False)
 class MassCheck:
-    """The answer.
+    """The result of a mass check.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class MassCheck:
         None without a catalogue.
     weight : Weight
     center, covariance : (3,) and (3, 3) arrays
-        Of the centre of mass in S [m]; NaN where nothing is held.
+        Estimate of the centre of mass in S [m] and its covariance; NaN where nothing is held.
     """
 
     verdict: Verdict
@@ -85,11 +85,11 @@ def check_mass(
     ----------
     weight : Weight
     expectation : Expectation
-        Goes before the catalogue.
+        Takes precedence over the catalogue.
     objects : tuple of KnownObject
         The catalogue.
     estimate : PayloadEstimate or None
-        From motion, for the principal moments.
+        Estimate from motion, for the principal moments.
     """
     mass, std = weight.payload.mass, weight.payload.mass_std
     center, covariance = np.full(3, np.nan), np.full((3, 3), np.nan)
@@ -110,7 +110,7 @@ def check_mass(
         verdicts.append(_against_expected_mass(weight, expectation))
     elif recognition is not None:
         verdicts.append(recognition.verdict)
-    # Where an empty hand is expected there is no centre of mass to compare.
+    # An expected empty hand has no centre of mass to compare.
     if expectation.center_of_mass_tolerance > 0.0 and expectation.mass != 0.0:
         verdicts.append(_against_expected_center(center, covariance, expectation))
     if not verdicts:
@@ -145,10 +145,10 @@ def _against_expected_center(
 
 
 def features(mass: float, std: float, estimate: PayloadEstimate | None) -> Features:
-    """Return what recognition may compare.
+    """Return the features that recognition may compare.
 
-    The principal moments too, where they are identified and the mass identified with them is
-    the one now weighed; otherwise the load has changed since.
+    They include the principal moments if these are identified and the mass identified with them
+    equals the one now weighed. If it differs, the load has changed since.
     """
     if estimate is not None and estimate.identified.all():
         apart = abs(mass - estimate.values[0])

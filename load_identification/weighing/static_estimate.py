@@ -1,4 +1,4 @@
-"""Averages of the wrench at rest, and mass and first moment from gravity alone."""
+"""Average the wrench at rest, and estimate mass and first moment from gravity alone."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from load_identification.numerics.square_root import triangle
 from load_identification.typing_aliases import FloatArray, IntArray
 
 UNSTEADY = 4.0
-"""Averages over a window's parts may scatter so many times the sensor's noise."""
+"""Largest scatter of averages over a window's parts, as a multiple of the sensor's noise [-]."""
 
 PARTS = 20
-"""A window is cut into so many parts to see whether the wrench wanders."""
+"""Number of parts into which a window is divided to detect a drifting wrench."""
 
 LOWEST_WAVES = {20: 1.064, 8: 1.177, 3: 1.624}
-"""How many of a window's lowest frequencies tell the noise at frequency zero, that of an average,
-and by how much a standard deviation from so few is widened: the 97.5 % quantile of Student's t
-over 1.96. The largest counts: white noise shows best in many, slow noise in few."""
+"""Number of a window's lowest frequencies that estimate the noise at frequency zero, which is that
+of an average, and the factor for a standard deviation from so few: the 97.5 % quantile of
+Student's t over 1.96. The largest result counts: many suit white noise, few suit slow noise."""
 
 QUIETEST = 0.02
-"""An average is not believed beyond this fraction of the expected noise: a sensor's last digit
+"""Least standard error of an average, as a share of the expected noise [-]: a sensor's last digit
 may hide more than its samples show."""
 
 FINE = np.zeros(2)
 """Steps of force and torque where there is no quantiser [N, N m]."""
 
 NOTHING_KNOWN = 1e3
-"""Prior standard deviation of mass and first moment, so wide that it pulls nothing [kg, kg m]."""
+"""Prior standard deviation of mass and first moment, wide enough to have no effect [kg, kg m]."""
 
 
 class NotAtRestError(LoadIdentificationError):
-    """The arm moves, or its wrench does; the text says which and by how much."""
+    """The arm moves or its wrench is unsteady; the text says which and by how much."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class StaticPose:
     start, end : int
         Stamps of the first and the last sample [ns].
     mean, standard_error : (6,) arrays
-        Raw wrench [N, N m]; the error counts the samples' correlation. A channel without
+        Raw wrench [N, N m]; the error accounts for the samples' correlation. A channel without
         finite samples has mean NaN and an infinite error.
     scatter : (6,) array
         Standard deviation of averages over 1/50 s, about a filtered sample's noise at rest.
@@ -72,12 +72,12 @@ class StaticEstimate:
     values : (4,) array
         m, m c [kg, kg m].
     covariance : (4, 4) array
-        Along gravity one pose tells nothing of the first moment: there it is as wide as
-        `NOTHING_KNOWN`.
+        One pose does not determine the first moment along gravity; its standard deviation there
+        is `NOTHING_KNOWN`.
     misfit : float
-        Sum of squared residuals of all rows and the offset's prior, each over its error.
+        Sum of squared normalised residuals of all rows and of the offset's prior [-].
     freedom : int
-        How many of those rows are not needed for the estimate: what `misfit` should be.
+        Degrees of freedom of those rows: the expected value of `misfit`.
     """
 
     values: FloatArray
@@ -96,13 +96,13 @@ class StaticEstimate:
         return float(np.sqrt(self.covariance[0, 0]))
 
     def center_of_mass(self) -> tuple[FloatArray, FloatArray]:
-        """Return centre of mass (3,) in S [m] and its covariance (3, 3), for a mass not zero."""
+        """Return the centre of mass (3,) in S [m] and its covariance (3, 3), for non-zero mass."""
         center = self.values[1:] / self.mass
         jacobian = np.hstack([-center[:, None], np.eye(3)]) / self.mass
         return center, jacobian @ self.covariance @ jacobian.T
 
     def without(self, values: FloatArray, covariance: FloatArray) -> StaticEstimate:
-        """Return the same with a body taken off, of which the first four parameters are given."""
+        """Return the estimate minus a body, given by its first four parameters."""
         covariance = self.covariance + covariance
         return replace(self, values=self.values - values, covariance=covariance)
 
@@ -112,15 +112,15 @@ def averaged(
 ) -> StaticPose:
     """Average wrenches at rest.
 
-    Where a channel's noise does not reach half a step of its quantiser the average is as far off
-    as a single sample, by step / √12.
+    If a channel's noise is below half a step of its quantiser, averaging does not help: the error
+    is that of a single sample, step / √12.
 
     Raises
     ------
     NotAtRestError
-        If they wander: averages over a twentieth of them scatter more than `UNSTEADY` times
-        the expected noise or, if that is more, than what white noise as strong as theirs
-        makes of such averages.
+        If they are unsteady: averages over a twentieth of them scatter more than `UNSTEADY` times
+        the larger of the expected noise and the scatter that white noise of their strength causes
+        in such averages.
     """
     n = len(stamps)
     usable = np.isfinite(wrench).all(axis=0)
@@ -148,12 +148,12 @@ def averaged(
 
 
 def _standard_error(values: FloatArray) -> FloatArray:
-    """Return the standard error of the average of n samples (n, k), whatever their correlation.
+    """Return the standard error of the average of n correlated samples (n, k).
 
-    The cosines of which 1, 2, 3, ... half waves fit the window each hold noise of variance n e²,
-    e the standard error, as far as the noise is as strong at their frequency as at zero. So the
-    first K of them give e² with K degrees of freedom: U. K. Müller, M. W. Watson, Low-frequency
-    econometrics (2015).
+    Cosines with 1, 2, 3, ... half waves in the window each contain noise of variance n e², with e
+    the standard error, provided that the noise is as strong at their frequency as at zero. The
+    first K of them therefore give e² with K degrees of freedom: U. K. Müller, M. W. Watson,
+    Low-frequency econometrics (2015).
     """
     n = len(values)
     waves = scipy.fft.dct(values, type=2, norm='ortho', axis=0)[1:]
@@ -182,14 +182,14 @@ def _require_steady(spread: FloatArray, allowed: FloatArray) -> None:
 
 
 def gravity_rows(gravity: FloatArray) -> FloatArray:
-    """Return the wrench that mass and first moment at rest exert on the sensor, (n, 6, 4).
+    """Return the regressor of the wrench that a load at rest exerts on the sensor, (n, 6, 4).
 
-    f = m g and n = m c x g: eq. 19 and 20 with the sign of what the load exerts on the sensor.
+    f = m g and n = m c x g: eq. 19 and 20 with the sign of the wrench on the sensor.
 
     Parameters
     ----------
     gravity : (n, 3) array
-        In S [m/s²].
+        Gravity in S [m/s²].
     """
     still = np.zeros_like(gravity)
     return -wrench_regressor(-gravity, still, still)[:, :, :4]
@@ -202,17 +202,17 @@ def static_estimate(
     offset: FloatArray,
     offset_covariance: FloatArray,
 ) -> StaticEstimate:
-    """Return mass and first moment from poses at rest, with the offset as known before.
+    """Estimate mass and first moment from poses at rest, with a prior of the offset.
 
     Parameters
     ----------
     means, errors : (n, 6) arrays
-        Averages of the wrench that the load exerts on the sensor, offset in it, and their
+        Averages of the wrench that the load exerts on the sensor, offset included, and their
         standard errors [N, N m]; NaN and infinity for a channel that the sensor lacks.
     gravity : (n, 3) array
-        In S at each pose [m/s²].
+        Gravity in S at each pose [m/s²].
     offset : (6,) array
-        [N, N m]
+        Prior mean of the offset [N, N m].
     offset_covariance : (6, 6) array
     """
     n = len(means)
@@ -239,6 +239,6 @@ def static_estimate(
 
 
 def _rank(gravity: FloatArray) -> int:
-    """Return how many of mass and first moment these directions of gravity tell: 3 or 4."""
+    """Return how many of mass and first moment gravity's directions determine: 3 or 4."""
     spread = np.linalg.svd(gravity, compute_uv=False)
     return 4 if len(spread) > 1 and spread[1] > 0.05 * spread[0] else 3

@@ -1,4 +1,4 @@
-"""What a joint's drive adds to the torque that moves the links."""
+"""Model the drive torque that adds to the torque of the links: friction, rotor, stiffness."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from load_identification.errors import ParameterError
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 SHAPES = ('none', 'symmetric', 'asymmetric')
-"""Of friction: absent, the same in both directions, or a level or slope for each."""
+"""Shapes of friction: absent, equal in both directions, or one level or slope for each."""
 
 AT_REST = 0.1
-"""Share of the transition velocity below which a joint is taken to stand."""
+"""Share of the transition velocity below which a joint counts as at rest [-]."""
 
 
 @dataclass(frozen=True)
 class DriveModel:
-    """Which effects of a drive are modelled, the same at every joint.
+    """The effects modelled of a drive, the same at every joint.
 
     ``tau = Fs+ max(s, 0) + Fs- min(s, 0) + Fv+ max(qd, 0) + Fv- min(qd, 0) + Ia qdd + K q + c``,
-    ``s = tanh(qd / transition)``, so that all friction terms are positive numbers.
+    ``s = tanh(qd / transition)``; all friction terms are therefore positive numbers.
 
-    Asymmetric Coulomb friction and an offset say the same wherever the joint moves: then only
+    Asymmetric Coulomb friction and an offset are not separable while the joint moves: only
     Fs+ + offset and Fs- - offset are identifiable.
 
     Attributes
@@ -32,13 +32,13 @@ class DriveModel:
     coulomb, viscous : str
         `none`, `symmetric` (one number for both directions) or `asymmetric`.
     rotor_inertia : bool
-        The inertia of the motor, seen at the joint.
+        The inertia of the motor, referred to the joint.
     stiffness : bool
-        A torque in proportion to the position, as of hoses and cables through a wrist.
+        A torque proportional to position, such as that of hoses and cables through a wrist.
     offset : bool
-        A constant torque: of the sensor, or of a spring.
+        A constant torque, from the sensor or a spring.
     transition_velocity : float
-        Velocity over which Coulomb friction changes its sign; 0 for at once [rad/s, m/s].
+        Velocity over which Coulomb friction changes its sign; 0: a step [rad/s, m/s].
 
     Vandanjon, Gautier and Desbats 1995, eq. 5.
     """
@@ -75,11 +75,11 @@ class DriveModel:
 
     @property
     def friction(self) -> tuple[int, ...]:
-        """Which of the terms no drive has below zero."""
+        """Indices of the terms that are non-negative in every drive."""
         return tuple(k for k, term in enumerate(self.terms) if term not in ('stiffness', 'offset'))
 
     def at_rest(self, qd: FloatArray) -> BoolArray:
-        """Tell where friction may be anything up to its Coulomb level, and rows say nothing."""
+        """Return where friction is undetermined up to its Coulomb level; rows are void there."""
         if self.coulomb == 'none':
             return np.zeros(qd.shape, dtype=bool)
         return np.asarray(np.abs(qd) <= AT_REST * self.transition_velocity)
@@ -89,17 +89,17 @@ class DriveModel:
         return tuple(f'{joint}.{term}' for joint in joints for term in self.terms)
 
     def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        """Build the regressor of what the drives add.
+        """Build the regressor of the drive torques.
 
         Parameters
         ----------
         q, qd, qdd : (n, J) arrays
-            Of the joints [rad or m, and per s, s^2].
+            Motion of the joints [rad or m, and per s, s^2].
 
         Returns
         -------
         (n, J, k J) array
-            N m or N per unit of each term, columns as `names`: each joint has its own.
+            N m or N per unit of each term; columns as `names`, with separate ones per joint.
         """
         sign = qd
         if self.coulomb != 'none':

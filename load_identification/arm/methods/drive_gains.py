@@ -1,4 +1,4 @@
-"""Drive gains from recordings without a load and one with a load whose mass is known."""
+"""Identify drive gains from recordings without a load and one with a load of known mass."""
 
 from __future__ import annotations
 
@@ -23,49 +23,49 @@ from load_identification.typing_aliases import BoolArray, FloatArray
 BODY = 10
 
 LASTING = ('.stiffness', '.rotor_inertia')
-"""Ends of the names of what a drive has in every recording alike."""
+"""Name suffixes of the drive parameters that are equal in every recording."""
 
 UNSEEN = 'the load does not show in the recording of --loaded'
 
 ROUNDING = 1e-8
-"""Least noise of a signal as a share of it, for simulated ones without any [-]."""
+"""Least noise of a signal as a share of it, for simulated signals without noise [-]."""
 
 START_ROUNDS = 10
-"""Of reweighting before the first step."""
+"""Rounds of reweighting before the first step."""
 
 ROUNDS = 30
 """Most Gauss-Newton steps; two to four are usual."""
 
 SETTLED = 0.1
-"""Change of the gains that is the last, in their standard deviations."""
+"""Change of the gains at which the iteration stops, in their standard deviations [-]."""
 
 EXACT = 1e-10
-"""Relative change that is but rounding, for simulated signals without noise [-]."""
+"""Relative change that is only rounding, for simulated signals without noise [-]."""
 
 LONGEST_STEP = 0.5
-"""Of the logarithm of a gain [-]."""
+"""Longest step of the logarithm of a gain [-]."""
 
 MOST_STD = 0.25
-"""Relative standard deviation of a gain up to which it counts as known: twice that is half of the
-gain, and beyond it errors are no longer in proportion [-]."""
+"""Relative standard deviation of a gain up to which it counts as known [-]. Twice that is half of
+the gain; beyond it the linearisation of errors no longer holds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A recording of the arm with a load on its last link, of which only the mass is known.
+    """A recording of the arm with a load of known mass, otherwise unknown, on its last link.
 
     Attributes
     ----------
     recording : Recording
     mass : float
-        [kg].
+        Mass of the load [kg].
     """
 
     recording: Recording
     mass: float
 
     def without_velocities(self) -> Loaded:
-        """Return it as if none had been published."""
+        """Return it as if no velocities had been published."""
         return replace(self, recording=self.recording.without_velocities())
 
 
@@ -76,14 +76,14 @@ class Loads:
     Attributes
     ----------
     matrix : (n, J, c) array
-        Columns of the base parameters, of what the drives have changed by in the loaded recording,
-        and of the load's nine unknowns.
+        Columns of the base parameters, of the changes of the drives in the loaded recording, and
+        of the load's nine unknowns.
     known : (n, J) array
         Torque of the known mass at the origin of the last link [N m, N].
     signal : (n, J) array
-        Of the drives; NaN where nothing was measured.
+        Signals of the drives; NaN where nothing was measured.
     mass : float
-        [kg].
+        Mass of the load [kg].
     """
 
     matrix: FloatArray
@@ -104,18 +104,18 @@ def identify_loaded(
     Parameters
     ----------
     models : sequence of ArmModel
-        That differ in their drives alone; taken is the likeliest.
+        Models that differ in their drives alone; the likeliest is used.
     base : BaseParameters
-        Of each of them.
+        Base parameters, the same for all models.
     unloaded, loaded : FilteredRecording
-        With the signals of the drives in place of efforts.
+        Recordings with the drive signals in place of efforts.
     mass : float
-        Of the load [kg].
+        Mass of the load [kg].
 
     Raises
     ------
     ParameterError
-        Where the load does not show.
+        If the drive signals do not show the load.
     """
     model, solver = models[0], Solver()
     rows = loaded_rows(model, base, unloaded, loaded, mass)
@@ -138,7 +138,7 @@ def loaded_rows(
 ) -> Loads:
     """Return the rows of a recording without and one with a load on the last link."""
     rows = [motion_rows(model, base, log)(model) for log in (unloaded, loaded)]
-    # Friction and offsets change from one recording to the next, springs and rotors do not.
+    # Friction and offsets change between recordings; springs and rotors do not.
     lasting = [k for k, name in enumerate(model.names) if name.endswith(LASTING)]
     changing = (base.independent >= model.links.stop) & ~np.isin(base.independent, lasting)
     body = model.link_rows(*loaded.motion)[..., model.links.stop - BODY : model.links.stop]
@@ -155,16 +155,16 @@ def loaded_rows(
 
 
 def first_gains(rows: Loads) -> FloatArray:
-    """Return gains (J,) to begin with, by total least squares.
+    """Return initial gains (J,) by total least squares.
 
-    The noise is in the signals, which stand with the unknowns: least squares would find gains too
-    small. Columns without noise are eliminated; of what is left the signals leave least in the
-    direction of the gains. The known torque then sets the scale.
+    The noise is in the signals, which multiply the unknowns; ordinary least squares would return
+    gains that are too small. Noise-free columns are eliminated. The gains are the direction in
+    which the remaining signals have the least norm. The known torque then sets the scale.
 
     Raises
     ------
     ParameterError
-        Where it does not.
+        If the known torque does not determine the scale.
 
     Gautier, Vandanjon and Presse 1994, reference [3] of Vandanjon, Gautier and Desbats 1995.
     """
@@ -197,28 +197,28 @@ def fit_gains(
 ) -> tuple[Solution, DriveGains]:
     """Fit base parameters, drive gains and the load together.
 
-    By Gauss-Newton on ``gain signal = torque (1 - relative error of the gain)``: the gain stands
-    with the torque, which has no noise, so that this is total least squares with noise in the
-    signals alone. Weights and covariance are those of `solve`, whatever the colour of the noise.
+    Gauss-Newton solves ``gain signal = torque (1 - relative error of the gain)``. The gain's error
+    multiplies the torque, which is noise-free: this is total least squares with noise in the
+    signals alone. Weights and covariance are those of `solve` and hold for coloured noise.
 
     Parameters
     ----------
     model : ArmModel
     base : BaseParameters
-        Of the model.
+        Base parameters of the model.
     rows : Loads
     start : (J,) array
-        Gains to begin with.
+        Initial gains.
 
     Returns
     -------
     tuple of Solution and DriveGains
-        The first of the base parameters, all else free.
+        The solution is that of the base parameters, with everything else left free.
 
     Raises
     ------
     ParameterError
-        Where the load does not show.
+        If the drive signals do not show the load.
     """
     size, (n, joints, count) = len(base.independent), rows.matrix.shape
     matrix = np.concatenate([rows.matrix, np.zeros((n, joints, joints))], axis=2)
@@ -250,13 +250,13 @@ def fit_gains(
 
 
 def poor_gains(estimate: ArmEstimate, excess: float) -> str:
-    """Say which gains are determined too poorly to weigh with, empty for none.
+    """Name the gains that are too uncertain to weigh with; empty: none.
 
     Parameters
     ----------
     estimate : ArmEstimate
     excess : float
-        By which variances count for more.
+        Factor by which variances are inflated.
     """
     if estimate.gains is None:
         return ''
@@ -266,7 +266,7 @@ def poor_gains(estimate: ArmEstimate, excess: float) -> str:
 
 
 def _poorly_told(model: Model, std: FloatArray, bad: BoolArray) -> str:
-    """Name the gains that are bad with their intervals, from relative standard deviations (J,)."""
+    """Name the bad gains with their intervals, from relative standard deviations (J,)."""
     words = [
         f'{model.channels[j]} to ± {100.0 * NORMAL_95 * std[j]:.0f} %' for j in np.flatnonzero(bad)
     ]

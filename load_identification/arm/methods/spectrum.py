@@ -1,4 +1,4 @@
-"""Inertial parameters by spectrum analysis: friction is distinguished from inertia by its phase.
+"""Identify inertial parameters by spectrum analysis: phase separates friction from inertia.
 
 Vandanjon, Gautier and Desbats 1995, section 3.2; equation numbers are theirs.
 """
@@ -38,20 +38,20 @@ from load_identification.numerics.weighted_rows import WeightedRows
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 SAMPLES_PER_HARMONIC = 4
-"""Least rate of a recording, in samples per period of the highest harmonic kept."""
+"""Least rate of a recording, in samples per period of the highest harmonic kept [-]."""
 
 LEAST_TOLD = 1e-9
-"""Singular value, as a share of the largest, of what experiments do not tell [-]."""
+"""Singular value, as a share of the largest, below which a combination is unresolved [-]."""
 
 
 COARSE = 0.05
-"""Step of the search, and of what is compared in it [s]."""
+"""Step of the search for the start, and of the positions compared in it [s]."""
 
 FINE = 0.01
-"""Step of the positions in which a plan is looked for [s]."""
+"""Step of the recorded positions in which a plan is searched for [s]."""
 
 WORST = 0.5
-"""Largest share of the planned path's rms that a recording of it may be away from it [-]."""
+"""Largest rms distance of a recording from the planned path, as a share of the path's rms [-]."""
 
 
 def experiment_rows(
@@ -61,27 +61,27 @@ def experiment_rows(
     position: FloatArray,
     torque: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Turn the recording of one experiment into the equations of one reading.
+    """Convert the recording of one experiment to the equations of one reading.
 
     Parameters
     ----------
     regressor : TorqueRegressor
     experiment : Experiment
     times : (n,) array
-        Since the beginning of the experiment [s].
+        Time since the beginning of the experiment [s].
     position, torque : (n, J) arrays
-        Measured [rad, m; N m, N].
+        Measured positions and torques [rad, m; N m, N].
 
     Returns
     -------
     tuple of (r, p) array, (r,) array, (r,) array and float
-        Rows, right-hand sides, standard deviation of an error of unit noise density, and the noise
+        Rows, right-hand sides, their standard deviation at unit noise density, and the noise
         density of the measured torque [N m / sqrt(Hz) up to a constant].
 
     Raises
     ------
     ParameterError
-        Where the samples do not cover the experiment or are too few.
+        If the samples do not cover the experiment or are too few.
 
     Equations 8, 10, 11 and 14.
     """
@@ -103,7 +103,7 @@ def experiment_rows(
     frequency = experiment.harmonic * motion.frequency
     row = spectrum(np.column_stack([columns, tau]), reference, t, frequency)
     strength = abs(complex(transform(reference, t, frequency)))
-    # Between the harmonics there is noise alone; a projection meets half of its power.
+    # Between the harmonics there is only noise; a projection contains half of its power.
     bins = (frequency * length + np.arange(1 - motion.periods, motion.periods)) / length
     bins = bins[np.arange(1 - motion.periods, motion.periods) != 0]
     power = np.mean([abs(complex(transform(tau, t, f))) ** 2 for f in bins])
@@ -112,7 +112,7 @@ def experiment_rows(
 
 
 def _check_samples(times: FloatArray, experiment: Experiment) -> None:
-    """Refuse a recording that does not cover an experiment."""
+    """Raise ParameterError if a recording does not cover an experiment."""
     begin, end = experiment.motion.window
     inside = int(np.sum((times >= begin) & (times <= end)))
     needed = 20.0
@@ -129,15 +129,15 @@ def pooled(
     parts: Sequence[tuple[FloatArray, FloatArray, FloatArray, float]],
     experiments: Sequence[Experiment],
 ) -> WeightedRows:
-    """Put rows together, weighted; experiments of one sort on one joint share their noise.
+    """Stack weighted rows; experiments of one kind on one joint share their noise level.
 
-    Rows that disagree by more than their noise say that the noise is not all of the error.
+    Rows that disagree by more than their noise have errors besides noise.
     """
     groups = [(e.measured, isinstance(e.motion, Oscillation)) for e in experiments]
     powers: dict[tuple[int, bool], list[float]] = {}
     for group, part in zip(groups, parts, strict=True):
         powers.setdefault(group, []).append(part[3] ** 2)
-    # A recording free of noise still has rounding errors: no row may be infinitely sure.
+    # A noise-free recording still has rounding errors: no row may have infinite weight.
     floor = 1e-12 * max(float(np.max(np.abs(part[1] / part[2]))) for part in parts if len(part[1]))
     level = {group: max(float(np.sqrt(np.mean(p))), floor) for group, p in powers.items()}
     std = np.concatenate([level[g] * part[2] for g, part in zip(groups, parts, strict=True)])
@@ -154,16 +154,16 @@ def spectral_rows(
     position: FloatArray,
     torque: FloatArray,
 ) -> WeightedRows:
-    """Make rows of a recording of experiments; friction has no part in them.
+    """Build the rows of a recording of experiments; they do not contain friction.
 
     Parameters
     ----------
     regressor : TorqueRegressor
-        Its p columns must be independent: base parameters, say. Those of friction and offsets are
-        not among them.
+        Its p columns must be independent, such as those of base parameters, without friction and
+        offsets.
     experiments : sequence of Experiment
     begins : sequence of float
-        When each began in the recording [s].
+        Start of each experiment in the recording [s].
     times : (n,) array
         Ascending [s].
     position, torque : (n, J) arrays
@@ -172,7 +172,7 @@ def spectral_rows(
     Raises
     ------
     ParameterError
-        Where the recording does not cover an experiment, or they determine too little.
+        If the recording does not cover an experiment, or parameters remain unresolved.
     """
     if not experiments:
         raise ParameterError('there are no experiments; a plan must have one at least')
@@ -208,29 +208,29 @@ def spectrum_stages(
     recording: Recording,
     log: FilteredRecording,
 ) -> Callable[[Model], list[WeightedRows]]:
-    """Return what makes two stages for models that differ in their drives alone.
+    """Return a function that builds two stages for models that differ in their drives alone.
 
-    The first, of the spectrum, tells the links; the second, of the filtered efforts in the
-    experiments, what the links leave: the drives.
+    The first stage, from the spectrum, determines the links. The second, from the filtered efforts
+    in the experiments, determines the drives.
 
     Parameters
     ----------
     model : Model
-        One of them, of joint efforts.
+        One of the models, of joint efforts.
     base : BaseParameters
-        Of each of them.
+        Base parameters, the same for all models.
     plan : ExperimentPlan
     recording : Recording
-        As measured; what is not of the plan is not kept.
+        As measured; samples outside the plan are dropped.
     log : FilteredRecording
-        The same, filtered.
+        The same recording, filtered.
 
     Raises
     ------
     RecordingError
         If an effort is missing.
     ParameterError
-        If the experiments are not all there, or tell too little.
+        If an experiment is missing, or parameters remain unresolved.
 
     Vandanjon, Gautier and Desbats 1995, section 3.2.
     """
@@ -261,12 +261,12 @@ def spectrum_stages(
 
 
 def planned_windows(plan: ExperimentPlan, recording: Recording) -> FloatArray:
-    """Return when each experiment was read, begin and end (k, 2), in a recording.
+    """Return the window of each experiment, begin and end (k, 2), in a recording.
 
     Returns
     -------
     (k, 2) array
-        Since the first sample [s].
+        Time since the first sample [s].
 
     Raises
     ------
@@ -274,7 +274,7 @@ def planned_windows(plan: ExperimentPlan, recording: Recording) -> FloatArray:
         If the recording shows no such motion.
     """
     step = max(1, int(1e9 * FINE / float(np.median(np.diff(recording.stamps)))))
-    # Copies: views would keep all numbers.
+    # Copies, because views would keep all samples in memory.
     kept = [
         (batch.stamps[::step].copy(), batch.position[::step].copy())
         for batch in recording.batches()
@@ -287,16 +287,16 @@ def planned_windows(plan: ExperimentPlan, recording: Recording) -> FloatArray:
 
 
 def inside(seconds: FloatArray, windows: FloatArray, margin: float) -> BoolArray:
-    """Tell which times lie in a window, or within a margin of one [s]."""
+    """Return which times lie in a window, or within a margin of one [s]."""
     begin, end = windows[:, 0] - margin, windows[:, 1] + margin
     within: BoolArray = (seconds[:, None] >= begin) & (seconds[:, None] <= end)
     return np.asarray(within.any(axis=1))
 
 
 def find_start(path: JointPath, times: FloatArray, position: FloatArray) -> float:
-    """Return when a path began: where its positions differ least from those measured.
+    """Return when a path began: the start at which its positions are nearest to the measured ones.
 
-    A lag of the controller is part of what is found.
+    The result includes the controller's lag.
 
     Parameters
     ----------
@@ -304,12 +304,12 @@ def find_start(path: JointPath, times: FloatArray, position: FloatArray) -> floa
     times : (n,) array
         Ascending [s].
     position : (n, J) array
-        Measured [rad, m].
+        Measured positions [rad, m].
 
     Raises
     ------
     ParameterError
-        Where the recording is shorter than the path, or shows no such motion.
+        If the recording is shorter than the path, or shows no such motion.
     """
     latest = times[-1] - path.duration
     if latest < times[0] - COARSE:

@@ -1,4 +1,4 @@
-"""What an identified arm may be wrong by: its model, changes of friction, gains of its drives."""
+"""Model the errors of an identified arm: its parameters, changes of friction, drive gains."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from load_identification.arm.payload.joint_wrench import POSES
 from load_identification.typing_aliases import FloatArray
 
 FRICTION_STD = 0.15
-"""Of the change of each level, slope and offset of friction since the arm was identified, as a
-share of it: with temperature, load and wear [-]."""
+"""Standard deviation of the change of each level, slope and offset of friction since the arm was
+identified, as a share of it; temperature, load and wear cause it [-]."""
 
 GAIN_STD = 0.03
-"""Of the error of each joint's gain, from signal to torque [-]."""
+"""Standard deviation of the relative error of each joint's gain, from signal to torque [-]."""
 
 
 @dataclass(frozen=True, eq=False)
 class ArmErrors:
-    """The k independent errors of an arm, each of one standard deviation; g of gains first.
+    """The k independent errors of an arm, each of one standard deviation; the g of gains first.
 
-    They are the same in every sample, so no number of samples averages them out: the estimator
-    finds them with the load, as far as motion shows them.
+    They are the same in every sample and do not average out. The estimator estimates them together
+    with the load, as far as motion makes them observable.
 
     Attributes
     ----------
     root : (P, k) array
-        What they are in `IdentifiedArm.values`.
+        Effect of each error on `IdentifiedArm.values`.
     gain : (J, g) array
-        What those of gains are in the relative error of each scale.
+        Effect of each gain error on the relative error of each scale [-].
     """
 
     root: FloatArray
@@ -40,16 +40,16 @@ class ArmErrors:
 
     @classmethod
     def of(cls, arm: IdentifiedArm, model: ArmModel) -> ArmErrors:
-        """Return those of an arm with its model on a robot description."""
+        """Return the errors of an arm, given its model for a robot description."""
         size, joints = arm.values.size, len(arm.joints)
         root = _root(arm.covariance)
-        # Turned so that the first alone are of gains.
+        # Rotate the errors so that only the first ones affect gains.
         turned = root @ np.linalg.qr(root[size:].T, mode='complete')[0]
         measured = np.any(turned[size:] != 0.0, axis=1)
         first = min(joints, turned.shape[1]) if measured.any() else 0
         given = GAIN_STD * np.eye(joints)[:, ~measured]
         gain = np.hstack([turned[size:, :first] / arm.effort_scale[:, None], given])
-        # By what Coulomb friction differs in each direction is an offset.
+        # A difference of Coulomb friction between the directions is an offset.
         kinds = ('coulomb', 'viscous', 'offset')
         terms = [k for k, name in enumerate(arm.drive.terms) if name.startswith(kinds)]
         change = np.zeros_like(arm.drives)
@@ -61,15 +61,15 @@ class ArmErrors:
         return cls(np.hstack(parts), gain)
 
     def off(self, rows: FloatArray, predicted: FloatArray) -> FloatArray:
-        """Return by how much efforts are off for each error, (n, J, k), but for the load's part.
+        """Return the effect of each error on the efforts, (n, J, k), without the load's part.
 
-        An error of the arm is taken off the efforts, one of their scale multiplies them. Measured
-        ones would bring their noise along, by which a gain seems known that nothing shows.
+        An error of the arm is subtracted from the efforts; an error of their scale multiplies
+        them. Predicted efforts are used: the noise of measured ones would make gains seem known.
 
         Parameters
         ----------
         rows : (n, J, P) array
-            Of the arm's model.
+            Regressor of the arm's model.
         predicted : (n, J) array
             Efforts of the arm alone [N m, N].
         """
@@ -79,9 +79,10 @@ class ArmErrors:
 
 
 def _absorbed(arm: IdentifiedArm, model: ArmModel) -> FloatArray:
-    """Return what of `IdentifiedArm.values` an error of each gain has changed, (P, J).
+    """Return the change of `IdentifiedArm.values` by an error of each gain, (P, J).
 
-    The arm was identified with the same scales, wrong or not: least squares, in random motion.
+    The arm was identified with the same scales, so their errors are part of its parameters. The
+    change follows from least squares in random motion.
     """
     rows = model.regressor(*random_motion(len(arm.joints), POSES, rate=1.0)) / arm.noise[:, None]
     each = (rows @ arm.values)[:, :, None] * np.eye(len(arm.joints))
@@ -93,7 +94,7 @@ def _absorbed(arm: IdentifiedArm, model: ArmModel) -> FloatArray:
 
 
 def _root(covariance: FloatArray) -> FloatArray:
-    """Return R (P, k) with ``R R^T`` the covariance, k its rank."""
+    """Return R (P, k) so that ``R R^T`` is the covariance; k is its rank."""
     length = np.sqrt(np.diag(covariance))
     safe = np.where(length > 0.0, length, 1.0)
     spread, basis = np.linalg.eigh(covariance / safe / safe[:, None])

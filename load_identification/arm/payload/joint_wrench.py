@@ -1,4 +1,4 @@
-"""The wrench at a frame of an arm, from the torques of its joints."""
+"""Compute the wrench at a frame of an arm from the torques of its joints."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from load_identification.typing_aliases import FloatArray
 COMPONENTS = 6
 
 POSES = 200
-"""Random ones from which an arm is judged."""
+"""Number of random poses at which an arm is assessed."""
 
 LEAST_SHARE = 1e-6
-"""Singular value, as a share of the largest, below which a direction is not there [-]."""
+"""Singular value, as a share of the largest, below which a direction is unobservable [-]."""
 
 LEAST_SEEN = 1e-6
-"""Share of a parameter's own effect that the effects of the others must leave [-]."""
+"""Share of a parameter's effect that the others must leave unexplained [-]."""
 
 
 def sensor_jacobian(robot: Robot, q: FloatArray) -> FloatArray:
     """Return the Jacobian of the sensor frame, in its own axes about its own origin.
 
-    ``(v, omega) = J q_dot``, so the torques ``J^T f`` hold a wrench f that the frame exerts.
+    ``(v, omega) = J q_dot``, so the torques ``J^T f`` balance a wrench f that the frame exerts.
 
     Parameters
     ----------
@@ -50,14 +50,14 @@ def sensor_jacobian(robot: Robot, q: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class TorqueToWrench:
-    """The best linear estimate of a wrench from torques, ``f = K tau``, and what it is worth.
+    """The best linear estimate of a wrench from torques, ``f = K tau``, and its covariance.
 
     Attributes
     ----------
     gain : (n, 6, C) array
-        K = (J W J^T)^-1 J W, with W the inverse of the torques' variances.
+        K = (J W J^T)^-1 J W; W is the inverse of the torques' variances.
     covariance : (n, 6, 6) array
-        (J W J^T)^-1: of the errors of f [N^2, N^2 m, N^2 m^2].
+        (J W J^T)^-1, the covariance of the errors of f [N^2, N^2 m, N^2 m^2].
     """
 
     gain: FloatArray
@@ -71,12 +71,12 @@ def torque_to_wrench(jacobian: FloatArray, variance: FloatArray) -> TorqueToWren
     ----------
     jacobian : (n, 6, C) array
     variance : (n, C) array
-        Of the torques [N^2 m^2; N^2].
+        Variances of the torques [N^2 m^2; N^2].
     """
     weight = 1.0 / np.sqrt(variance)
     rows = (jacobian * weight[:, None]).swapaxes(1, 2)
     left, scale, right = np.linalg.svd(rows, full_matrices=False)
-    # What no torque shows has the variance of all the world, not that of rounding.
+    # A direction that no torque shows must have a huge variance, not one of rounding errors.
     scale = np.maximum(scale, np.finfo(float).eps * scale[:, :1])
     root = right.swapaxes(1, 2) / scale[:, None]
     gain = root @ left.swapaxes(1, 2) * weight[:, None]
@@ -84,21 +84,21 @@ def torque_to_wrench(jacobian: FloatArray, variance: FloatArray) -> TorqueToWren
 
 
 def random_poses(robot: Robot, seed: int = 0) -> FloatArray:
-    """Return positions (n, C) all around, prismatic joints within a metre [rad, m]."""
+    """Return random positions (n, C) in [-pi, pi], prismatic joints within a metre [rad, m]."""
     return np.random.default_rng(seed).uniform(-np.pi, np.pi, (POSES, len(robot.joints)))
 
 
 def visible_components(robot: Robot) -> int:
-    """Return how many of the six components of a wrench joint torques show in most poses."""
+    """Return how many of a wrench's six components joint torques determine in most poses."""
     scale = np.linalg.svd(sensor_jacobian(robot, random_poses(robot)), compute_uv=False)
     return int(np.median(np.sum(scale > LEAST_SHARE * scale[:, :1], axis=1)))
 
 
 def unseen_parameters(robot: Robot) -> tuple[str, ...]:
-    """Return which of a payload's ten parameters joint torques never tell by themselves.
+    """Return which of a payload's ten parameters are never identifiable alone from joint torques.
 
-    A parameter is known if its effect on the torques, in rich motion, is none that the others
-    have as well.
+    A parameter is identifiable if the effects of the others cannot explain its effect on the
+    torques in rich motion.
     """
     rng = np.random.default_rng(1)
     q = random_poses(robot)
@@ -119,12 +119,12 @@ def unseen_parameters(robot: Robot) -> tuple[str, ...]:
 
 
 def locked_before(robot: Robot, joints: Sequence[str]) -> tuple[str, ...]:
-    """Return what the joints of an arm hang on: others on the way, which stand at zero.
+    """Return the joints before or between those of an arm; they count as locked at zero.
 
     Raises
     ------
     DescriptionError
-        Where one moves the frame of the robot beyond them.
+        If a joint beyond the arm's last one moves the sensor frame.
     """
     last = max((k for k, name in enumerate(robot.joints) if name in joints), default=-1)
     beyond = [name for name in robot.joints[last + 1 :] if name not in joints]
@@ -137,7 +137,7 @@ def locked_before(robot: Robot, joints: Sequence[str]) -> tuple[str, ...]:
 
 
 def shown_by(robot: Robot, locked: Sequence[str]) -> tuple[str, ...]:
-    """Return the locked joints whose place shows: not a lift, nor a turn about the vertical."""
+    """Return the locked joints whose position matters; a lift or a vertical axis does not."""
     moving = [name not in locked for name in robot.joints]
     q = random_poses(robot) * moving
 
@@ -152,12 +152,12 @@ def shown_by(robot: Robot, locked: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_visible(robot: Robot) -> None:
-    """Refuse an arm whose joint torques never show the whole wrench.
+    """Raise an error for an arm whose joint torques never determine the whole wrench.
 
     Raises
     ------
     DescriptionError
-        With the number of components they show, and what they cannot tell of a payload.
+        It states how many components they determine, and the unidentifiable payload parameters.
     """
     visible = visible_components(robot)
     if visible == COMPONENTS:

@@ -1,4 +1,4 @@
-"""Which experiments to carry out: those whose equations together are conditioned best.
+"""Choose the experiments whose equations together are conditioned best.
 
 Vandanjon, Gautier and Desbats 1995, section 3.3, after Mitchell 1974 and Fedorov 1972.
 """
@@ -22,26 +22,26 @@ from load_identification.errors import ParameterError
 from load_identification.typing_aliases import FloatArray, IntArray
 
 STARTS = 3
-"""Random choices that the exchange begins with; the best end wins."""
+"""Number of random initial choices of the exchange; the best result is used."""
 
 RIDGE = 1e-9
-"""Added to the information of a start that does not determine all, in parts of its mean."""
+"""Ridge added to a rank-deficient information matrix, as a share of its mean diagonal [-]."""
 
 GAIN = 1e-9
-"""Smallest relative gain for which an experiment is exchanged: rounding errors gain less."""
+"""Smallest relative gain for which an experiment is exchanged; rounding errors gain less [-]."""
 
 MOST_ROUNDS = 50
-"""Through all experiments chosen; some five are usual, but a ridge could go round in a ring."""
+"""Most passes through all experiments chosen; about five are usual, but a ridge could cycle."""
 
 
 @dataclass(frozen=True, eq=False)
 class Design(Worth):
-    """A choice of experiments, and what its rows are worth.
+    """A choice of experiments, and the criteria of its rows.
 
     Attributes
     ----------
     chosen : (n,) array
-        Places among the candidates, ascending.
+        Indices among the candidates, ascending.
     """
 
     chosen: IntArray
@@ -57,29 +57,29 @@ def optimal_design(
 ) -> Design:
     """Choose experiments by exchanging one at a time.
 
-    For the largest determinant of F = W^T W; where that is the criterion, from there on for the
-    least Frobenius condition number. An experiment chosen is replaced by the one left out that
-    gains most, until none gains. Both come from updates of rank 2 r, without forming a matrix
-    per candidate.
+    The exchange maximises the determinant of F = W^T W. If the criterion is the Frobenius
+    condition number, it then minimises that from there. A chosen experiment is replaced by the
+    unused one that gains most, until none gains. Both criteria come from updates of rank 2 r,
+    without forming a matrix per candidate.
 
     Parameters
     ----------
     blocks : (N, r, p) array
-        Rows of each candidate in units of their errors, r at most; those it lacks are zero.
+        At most r rows of each candidate, in units of their errors; missing rows are zero.
     size : int
-        How many to choose.
+        Number of experiments to choose.
     seed : int
-        Of the random starts.
+        Seed of the random starts.
     criterion : str
         One of `CRITERIA`.
     starts : int
     progress : callable, optional
-        Told in words how far it has come, at every step.
+        Called with the progress in words at every step.
 
     Raises
     ------
     ParameterError
-        Where the candidates, or so few of them, cannot determine all p parameters.
+        If the candidates, or `size` of them, cannot determine all p parameters.
     """
     if not 1 <= size <= len(blocks):
         raise ParameterError(
@@ -116,7 +116,7 @@ def optimal_design(
 
 
 def as_they_come(blocks: FloatArray, size: int, seed: int) -> Design:
-    """Take experiments in random order, and more of them until they determine all parameters."""
+    """Choose experiments in random order, adding more until all parameters are determined."""
     order = np.random.default_rng(seed).permutation(len(blocks)).astype(np.int64)
     designs = (design(blocks, order[:count]) for count in range(min(size, len(order)), len(order)))
     found = next((d for d in designs if np.isfinite(d.condition)), None)
@@ -124,7 +124,7 @@ def as_they_come(blocks: FloatArray, size: int, seed: int) -> Design:
 
 
 def design(blocks: FloatArray, chosen: IntArray) -> Design:
-    """Judge a choice of experiments."""
+    """Evaluate the criteria of a choice of experiments."""
     condition, log_determinant = judged(_information(blocks[chosen]))
     places = np.sort(np.asarray(chosen, dtype=np.int64))
     return Design(float(condition), float(log_determinant), places)
@@ -157,7 +157,7 @@ def _improved(
 def _best_exchange(
     blocks: FloatArray, chosen: IntArray, place: int, by_condition: bool
 ) -> tuple[float, int]:
-    """Find what to take in place of one of the experiments chosen, and what that gains.
+    """Find the best replacement of one chosen experiment, and its gain.
 
     With U = [A_out; A_in], C = diag(-1, 1) and F' = F + U^T C U,
 
@@ -167,7 +167,7 @@ def _best_exchange(
     Returns
     -------
     tuple of float and int
-        Gain of log det F, or of the logarithm of the squared condition number; and whom by.
+        Gain of log det F, or decrease of the log of the squared condition number; replacement.
     """
     p, r = blocks.shape[2], blocks.shape[1]
     information = _information(blocks[chosen])
@@ -209,7 +209,7 @@ def _best_exchange(
 def _pairs(
     out: FloatArray, out_solved: FloatArray, blocks: FloatArray, solved: FloatArray
 ) -> FloatArray:
-    """Return U M U^T (N, 2 r, 2 r) of one experiment going out with every one coming in."""
+    """Return U M U^T (N, 2 r, 2 r) for one experiment removed and each candidate added."""
     r = blocks.shape[1]
     products = np.empty((len(blocks), 2 * r, 2 * r))
     products[:, :r, :r] = out @ out_solved.T

@@ -1,4 +1,4 @@
-"""How large the errors of this cell are, class by class, in those of an ordinary one."""
+"""Learn the scale of each class of systematic errors, relative to its prior."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from load_identification.numerics.triangle import root_covariance
 from load_identification.typing_aliases import FloatArray
 
 SCALE_PRIOR = 4.0
-"""Numbers that the expected scale of a class counts for."""
+"""Weight of the prior scale of a class, as a number of observed errors [-]."""
 
 LEAST_SCALE = 0.7
-"""However small the errors look, there may be others of their kind [-]."""
+"""Least scale of a class [-]: small errors observed do not exclude others of their kind."""
 
 LEAST = np.where(np.isin([*CLASSES, ''], OF_AN_ARM), 1.0, LEAST_SCALE)
-"""Of each class: what is shown of an arm, as the difference of two gains, says little of what is
-not."""
+"""Least scale of each class [-]. The observable errors of an arm, such as the difference of two
+gains, have little information on the unobservable ones."""
 
 
 def learned_scales(
     model: Model, triangle: FloatArray, values: FloatArray, scales: FloatArray
 ) -> FloatArray:
-    """Return the scale of each class that its posterior shows, (classes + 1,).
+    """Return the scale of each class estimated from its posterior, (classes + 1,).
 
     s² = (nu0 + sum x² / prior) / (nu0 + sum(1 - posterior / prior))
 
@@ -32,9 +32,9 @@ def learned_scales(
     model : Model
     triangle : (size + 1, size + 1) array
     values : (size,) array
-        Its solution.
+        Solution of the triangle.
     scales : (classes + 1,) array
-        With which the priors in the triangle were made.
+        Scales of the priors in the triangle.
     """
     part = slice(model.errors.start, model.field.stop)
     std = model.std(np.ones(FIELD + 1))[part]

@@ -1,4 +1,4 @@
-"""At which phi the products of phi with the systematic errors are linearised, and until when."""
+"""Judge the linearisation point of products of phi and systematic errors, and its validity."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from load_identification.estimation.measurement import Block, merged, unlikeness
 from load_identification.typing_aliases import FloatArray
 
 MOST_HELD = 40
-"""Blocks kept; then the two neighbours most alike become one."""
+"""Most blocks kept; beyond it the two most similar neighbours are merged."""
 
 KNOWN = 0.01
-"""To such a part of it mass and first moment are known when the blocks need not be kept [-]."""
+"""Relative std of mass and first moment from which the blocks need not be kept [-]."""
 
 LITTLE = np.array([0.02, 0.002, 0.002, 0.002])
-"""Or as well as this [kg, kg m]: its product with any error is below the noise."""
+"""Absolute std that suffices too [kg, kg m]: its product with any error is below the noise."""
 
 MOVED = 0.5
-"""Times what is known well enough: an estimate that has moved by more has the blocks kept
-evaluated anew [-]."""
+"""Change of the estimate, as a multiple of the sufficient std, from which the kept blocks are
+linearised again [-]."""
 
 NOISE_MOVED = 1.3
-"""A noise that has changed by this factor has the blocks kept evaluated anew [-]."""
+"""Factor of change of the noise from which the kept blocks are evaluated again [-]."""
 
 LATER = 0.05
-"""Part of its age after which the blocks kept may be evaluated anew once more [-]: they are seldom
-where a payload explains them, and at every block where none does."""
+"""Share of its age after which the kept blocks may be evaluated again [-]. That is rare where a
+payload explains them; where none does it would happen at every block."""
 
 
 class Start(NamedTuple):
-    """What was known before the blocks that are kept; see `Belief`."""
+    """The state before the blocks that are kept; see `Belief`."""
 
     triangles: tuple[FloatArray, ...]
     scores: FloatArray
     blur: FloatArray
 
     def of(self, members: Sequence[int], scores: FloatArray) -> Start:
-        """Return that of some members of the bank, with other scores."""
+        """Return the start of some members of the bank, with other scores."""
         return Start(tuple(self.triangles[k] for k in members), scores, self.blur)
 
 
 def thinned(held: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Return blocks that are kept, at most `MOST_HELD`."""
+    """Return the blocks to keep, at most `MOST_HELD`."""
     if len(held) <= MOST_HELD:
         return held
     k = int(np.argmin([unlikeness(a, b) for a, b in pairwise(held)]))
@@ -53,17 +53,17 @@ def thinned(held: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def informed(blocks: Sequence[Block]) -> slice:
-    """Return the places of what blocks can tell: of the mass alone where there is no torque."""
+    """Return the indices that blocks inform: of the mass alone where there is no torque."""
     return slice(4 if any(block.live[3:].any() for block in blocks) else 1)
 
 
 def is_known(body: FloatArray, std: FloatArray, part: slice) -> bool:
-    """Tell whether a part of phi (10,) is known well enough to be linearised at for good."""
+    """Return whether a part of phi (10,) is certain enough as final linearisation point."""
     return bool(np.all(std[part] <= _enough(body)[part]))
 
 
 def is_due(age: float, elapsed: float) -> bool:
-    """Tell whether an age [s] has come at which to look; `elapsed` [s] ago it was less."""
+    """Return whether a check has become due at an age [s], within the last `elapsed` [s]."""
     before, after = np.floor(np.log([max(age - elapsed, 1e-9), max(age, 1e-9)]) / LATER)
     return bool(after > before)
 
@@ -71,16 +71,16 @@ def is_due(age: float, elapsed: float) -> bool:
 def has_moved(
     body: FloatArray, at: FloatArray, std: FloatArray, noise: FloatArray, part: slice
 ) -> bool:
-    """Tell whether what is linearised at one phi is to be evaluated anew at another.
+    """Return whether the blocks linearised at one phi must be linearised again at another.
 
     Parameters
     ----------
     body, at, std : (10,) arrays
-        Of now, that of the linearisation, and the standard deviation of now.
+        Present phi, the linearisation point, and the present standard deviation.
     noise : (2, 2) array
-        That of now over the one assumed [-].
+        Ratio of the present noise to the one assumed [-].
     part : slice
-        Of phi, which are informed.
+        The informed part of phi.
     """
     moved = np.any(np.abs(body - at)[part] > MOVED * _enough(body)[part])
     changed = np.maximum(noise, 1.0 / noise).max() > NOISE_MOVED

@@ -1,4 +1,4 @@
-"""What is expected of a block before it is taken in, and which samples deviate from that."""
+"""Predict a block before it is combined, and weight samples by their innovation."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from load_identification.numerics.triangle import root_covariance
 from load_identification.typing_aliases import FloatArray
 
 FULL_WEIGHT = 5.0
-"""Deviation, in standard deviations, beyond which a sample has less weight: it has that influence
-and no more."""
+"""Deviation, in standard deviations, beyond which a sample has less weight, so that its influence
+is limited [-]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """The wrench expected of a block; its covariance is worked out where somebody asks for it.
+    """The predicted wrench of a block; its covariance is computed on demand.
 
     Attributes
     ----------
     wrench : (6,) array
-        [N, N m].
+        Predicted wrench [N, N m].
     triangle : (size + 1, size + 1) array
-        Of the unknowns.
+        Square-root information of the unknowns.
     rows : (6, size) array
-        What multiplies them.
+        Regressor of the unknowns.
     moved : (6, 6) array
-        Covariance by what the unknowns will have moved until then.
+        Covariance added by the unknowns' time update until then.
     """
 
     wrench: FloatArray
@@ -40,7 +40,7 @@ class Prediction:
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """Without noise, (6, 6) [N², N² m²]."""
+        """Predicted covariance without noise, (6, 6) [N², N² m²]."""
         root = root_covariance(self.triangle, self.rows)
         return np.asarray(root.T @ root + self.moved)
 
@@ -48,24 +48,24 @@ class Prediction:
 def robust_weights(
     batch: FilteredBatch, body: FloatArray, expected: Prediction, noise: FloatArray
 ) -> FloatArray | None:
-    """Return weights (n, 6), alike within a group: less where a deviation is too large.
+    """Return weights (n, 6), equal within a group, lower where a deviation is too large.
 
-    w = min(1, (c / d)²), d being the deviation from what was predicted for the block, in its
-    standard deviation and that of a sample. None where all are ones.
+    w = min(1, (c / d)²); d is the deviation from the prediction for the block, in units of its
+    standard deviation and that of a sample. None if all weights are one.
 
     Parameters
     ----------
     batch : FilteredBatch
     body : (10,) array
-        phi as known before.
+        Prior phi.
     expected : Prediction
     noise : (2,) array
-        Of a sample [N, N m]; NaN: not known, such a group's samples have full weight.
+        Noise of a sample [N, N m]; NaN: unknown, the group's samples have full weight.
     """
     matrix = -regressor(batch)
     away = batch.wrench - expected.wrench - (matrix - matrix.mean(axis=0)) @ body
     variance = np.repeat(noise, 3) ** 2
-    # Within the noise of a sample alone, as nearly always, it is within both.
+    # A deviation within the noise of a sample alone, which is nearly always so, is within both.
     if np.all(_distance(away, variance) <= FULL_WEIGHT**2):
         return None
     distance = _distance(away, np.diag(expected.covariance) + variance)
@@ -83,15 +83,15 @@ def robust_block(
     noise: FloatArray,
     taken: FloatArray,
 ) -> Block:
-    """Return the block of a batch, with less weight where a deviation is too large.
+    """Return the block of a batch, with lower weights where a deviation is too large.
 
     Parameters
     ----------
     batch, body, noise : as for `robust_weights`
     block : Block
-        With full weights.
+        The block with full weights.
     expected : Prediction
-        Of the block.
+        Prediction of the block.
     taken : (6,) array
         As for `make_block`.
     """

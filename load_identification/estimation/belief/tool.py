@@ -1,7 +1,7 @@
-"""A body that this sensor has identified before, and what it has in common with a later one.
+"""Subtract a tool identified by the same sensor, including the errors that both have in common.
 
-An error n of the sensor spoils both alike: phi = a + S n. Of their difference it spoils what is
-left, (S - S') n: a gain of one per cent the payload by one per cent, however heavy the tool.
+An error n of the sensor affects both bodies: phi = a + S n. Their difference is affected only by
+(S - S') n: a gain of one per cent affects the payload by one per cent, however heavy the tool.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 BODY = slice(PARAMETERS)
 
 OF_THE_SENSOR = ('gain', 'cross_talk')
-"""Errors that stay: gravity, description, encoders and delay may be corrected meanwhile."""
+"""Classes of lasting errors; gravity, description, encoders and delay may be corrected later."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """How a body depends on the errors of the sensor that it was identified with.
+    """Dependence of a body on the errors of the sensor that identified it.
 
     Attributes
     ----------
     names : tuple of str
-        Of N errors, as in `SystematicErrors.names`.
+        Names of N errors, as in `SystematicErrors.names`.
     errors : (N,) array
-        What they were taken for.
+        Estimates of the errors at that time.
     by_errors : (10, N) array
-        S: by how much the parameters move with each.
+        S: derivative of the parameters by each error.
     alone : (10, 10) array
-        Covariance of the parameters were these errors known.
+        Covariance of the parameters given these errors.
     """
 
     names: tuple[str, ...]
@@ -47,7 +47,7 @@ class Shared:
 
     @classmethod
     def of(cls, found: Knowledge, names: Sequence[str]) -> Shared:
-        """Return it of what is known now; `names` are those of all systematic errors."""
+        """Return the dependence at present; `names` are those of all systematic errors."""
         kept = np.flatnonzero([name.startswith(OF_THE_SENSOR) for name in names])
         by_errors, alone = _split(found, kept)
         shared = tuple(names[k] for k in kept.tolist())
@@ -56,14 +56,14 @@ class Shared:
 
 @dataclass(frozen=True, eq=False)
 class Tool:
-    """A body that is taken off the payload.
+    """A body that is subtracted from the payload.
 
     Attributes
     ----------
     parameters, covariance : (10,) and (10, 10) arrays
         As identified; zeros: none [kg, kg m, kg m²].
     shared : Shared or None
-        None: its errors have nothing to do with those of the payload.
+        None: its errors are independent of those of the payload.
     """
 
     parameters: FloatArray
@@ -73,22 +73,22 @@ class Tool:
     def taken_off(
         self, found: Knowledge, names: Sequence[str]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Take the tool off what is known of all that is carried.
+        """Subtract the tool from the estimate of tool and payload together.
 
         Parameters
         ----------
         found : Knowledge
         names : sequence of str
-            Of its systematic errors.
+            Names of its systematic errors.
 
         Returns
         -------
         parameters : (10,) array
-            Of the payload.
+            Parameters of the payload.
         covariance : (16, 16) array
-            Of payload and offset.
+            Joint covariance of payload and offset.
         part : (10, 10) array
-            What of it comes from the tool alone.
+            The part of it that comes from the tool alone.
         """
         its, covariance = self.shared, found.covariance.copy()
         if its is None or not set(its.names) <= set(names):
@@ -99,7 +99,7 @@ class Tool:
         by_errors[BODY] -= its.by_errors
         covariance += by_errors @ found.errors_covariance[np.ix_(places, places)] @ by_errors.T
         covariance[BODY, BODY] += its.alone
-        # What is known better of the errors now is so of the tool as well.
+        # Better present estimates of the errors correct the tool as well.
         tool = self.parameters + its.by_errors @ (found.errors[places] - its.errors)
         return found.body - tool, covariance, its.alone
 
@@ -108,18 +108,18 @@ NO_TOOL = Tool(np.zeros(PARAMETERS), np.zeros((PARAMETERS, PARAMETERS)))
 
 
 def _split(found: Knowledge, places: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Split what is known of body and offset by some errors.
+    """Split the covariance of body and offset into the part of some errors and the remainder.
 
     Returns
     -------
     by_errors : (16, k) array
     alone : (16, 16) array
-        Covariance were these errors known.
+        Covariance given these errors.
     """
     among, along = found.errors_covariance[np.ix_(places, places)], found.with_errors[:, places]
     by_errors = np.asarray(np.linalg.solve(among, along.T).T)
     left = found.covariance - by_errors @ along.T
-    # Members of the bank disagree on it by a little: no variance below zero.
+    # Members of the bank disagree slightly on it: negative variances are cut off.
     scale = np.sqrt(np.diag(found.covariance))
     values, axes = np.linalg.eigh(left / np.outer(scale, scale))
     axes *= scale[:, None]

@@ -1,4 +1,4 @@
-"""A joint of the opposite sign, or two that are exchanged: what that would leave."""
+"""Test hypotheses of a joint of the opposite sign, or of two exchanged joints."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray, IntArray
 
 FOR_CHOICE = 60
-"""Blocks by which it is chosen what is then tried on all of them."""
+"""Number of blocks for choosing the hypothesis that is then evaluated on all blocks."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Joints:
-    """Joints as they may be in truth.
+    """A hypothesis of the true joints.
 
     Attributes
     ----------
     order : (J,) int array
-        Column of what is published as each.
+        Published column of each joint.
     sign : (J,) array
     words : str
     """
@@ -37,7 +37,7 @@ class _Joints:
     words: str
 
     def moved(self, evidence: Evidence, robot: Robot) -> Evidence:
-        """Return the evidence of a sensor that is moved by these joints."""
+        """Return the evidence under the hypothesis that these joints move the sensor."""
         position, velocity, acceleration = np.moveaxis(
             self.sign * evidence.joint_motion[..., self.order], 1, 0
         )
@@ -49,7 +49,7 @@ class _Joints:
 
 
 def _every(robot: Robot) -> Iterator[_Joints]:
-    """List what may be wrong with the joints of a robot."""
+    """Yield every hypothesis of an error in the joints of a robot."""
     count = len(robot.joints)
     for joint, name in enumerate(robot.joints):
         sign = np.where(np.arange(count) == joint, -1.0, 1.0)
@@ -62,14 +62,14 @@ def _every(robot: Robot) -> Iterator[_Joints]:
 
 
 def joint_trial(task: Problem, evidence: Evidence, robot: Robot) -> Trial:
-    """Try every joint of the opposite sign, and every two exchanged; those with a mass above zero.
+    """Test every joint of the opposite sign and every pair exchanged; the mass must be positive.
 
     Parameters
     ----------
     task : Problem
-        Of the evidence.
+        Problem of the evidence.
     evidence : Evidence
-        With the motion of the robot's joints.
+        Evidence with the motion of the robot's joints.
     robot : Robot
     """
 
@@ -84,6 +84,6 @@ def joint_trial(task: Problem, evidence: Evidence, robot: Robot) -> Trial:
 
 
 def _left(task: Problem) -> float:
-    """Return the mean square that payload and offset leave; infinite with a mass below zero."""
+    """Return the mean square residual of payload and offset; infinite for a negative mass."""
     found, payload = task.alone()
     return found if payload[0] > 0.0 else np.inf

@@ -1,4 +1,4 @@
-"""Reads the topics between the nodes, joined by their stamps, whoever publishes them."""
+"""Read the topics between the nodes and join them by stamp, whoever publishes them."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ from load_identification.signals.sensor_health import ALIVE
 from load_identification.typing_aliases import FloatArray
 
 Sample: TypeAlias = tuple[Any, int]
-"""The batch in which a sample came, and its place there."""
+"""The batch that contains a sample, and the sample's index in it."""
 
 
 class SynchronizedReader:
-    """Joins joint states and wrenches of equal stamps.
+    """Join joint states and wrenches of equal stamps.
 
     Parameters
     ----------
     node : Node
     frame : str
-        Of the wrenches; empty: the one that they name.
+        Frame of the wrenches; empty: the one that they name.
     dropped : collections.Counter
-        Where messages that cannot be used are counted, by reason.
+        Counts unusable messages by reason.
     """
 
     def __init__(self, node: Node, frame: str, dropped: Counter[str]) -> None:
@@ -75,15 +75,15 @@ class SynchronizedReader:
         self._matcher = StampMatcher(2)
 
     def problem(self) -> str:
-        """Return in words that nobody publishes, or several at once; empty where one does."""
+        """Return a warning if there is no publisher or more than one; empty otherwise."""
         return self._wrenches.not_from_one('fusion_node')
 
     def silence(self) -> str:
-        """Return in words that nothing comes any more; empty while something does."""
+        """Return a warning if messages have stopped; empty while they arrive."""
         return self._wrenches.silence('fusion_node')
 
     def read(self) -> Iterator[SynchronizedBatch]:
-        """Yield what has become complete."""
+        """Yield the samples that are now complete."""
         states = self._joint_reader.read(self._joint_states.take_serialized())
         wrenches = self._wrench_reader.read(self._wrenches.take_serialized())
         return synchronized(self._matcher, wrenches, states)
@@ -98,8 +98,8 @@ def synchronized(
 ) -> Iterator[SynchronizedBatch]:
     """Join wrenches and joint states of equal stamps into batches.
 
-    Each is of one layout, its stamps increasing. They are in the order of the wrenches: joint
-    states are read layout by layout, and a stamp that falls is a stream that starts afresh.
+    Each batch has one layout and increasing stamps. Batches follow the order of the wrenches.
+    Joint states are read layout by layout; a decreasing stamp marks a restarted stream.
     """
     pairs = matcher.update([_samples(wrenches), _samples(states)])
     stamped = (
@@ -123,19 +123,19 @@ def _rows(samples: Iterable[Sample], name: str) -> Any:
 
 
 JUMP = NS
-"""A stamp farther ahead than this is believed only once the next one follows on it [ns]."""
+"""A stamp farther ahead than this is accepted only once the next one confirms it [ns]."""
 
 SENT = FilteredBatch.arrays()[1:6]
-"""What the three topics carry of a batch: the wrench, velocities and accelerations."""
+"""Fields of a batch that the three topics carry: the wrench, velocities and accelerations."""
 
 GONE = 5.0
-"""A node that has said nothing of itself for so long is gone [s]: it does once a second."""
+"""A node whose diagnostics are older counts as gone [s]; it publishes them once a second."""
 
 
 class FilteredReader:
-    """Joins filtered wrench, twist and accel of equal stamps, and drops what cannot be used.
+    """Join filtered wrench, twist and accel of equal stamps, and drop unusable samples.
 
-    Where somebody publishes the kinematics of a known robot, with those.
+    If the kinematics of a known robot are published, they are joined too.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class FilteredReader:
 
     def __init__(self, node: Node) -> None:
         self.dropped: Counter[str] = Counter()
-        # The first to be connected, as it is the first to be published.
+        # Connected first, because it is published first.
         self._kinematics = KinematicsReader(node, self.dropped)
         self._inputs = [StreamSubscription(node, kind, name) for name, kind in FILTERED.items()]
         self._matcher = StampMatcher(len(self._inputs))
@@ -154,15 +154,15 @@ class FilteredReader:
         self._held: Filtered | None = None
 
     def problem(self) -> str:
-        """Return in words that nobody publishes, or several at once; empty where one does."""
+        """Return a warning if there is no publisher or more than one; empty otherwise."""
         return self._inputs[0].not_from_one('filter_node')
 
     def silence(self) -> str:
-        """Return in words that nothing usable comes any more; empty while something does."""
+        """Return a warning if usable messages have stopped; empty while they arrive."""
         return self._inputs[0].silence('filter_node') or self._kinematics.problem
 
     def read(self) -> Iterator[FilteredBatch]:
-        """Yield what has become complete."""
+        """Yield the samples that are now complete."""
         new = [((stamp_of(m), m) for m in topic.take()) for topic in self._inputs]
         triples = self._matcher.update(new)
         if self._inputs[0].mixed:
@@ -179,7 +179,7 @@ class FilteredReader:
         self._kinematics.note(len(triples), used)
 
     def _with_kinematics(self, triples: Sequence[tuple[Any, ...]]) -> list[Filtered]:
-        """Return what is complete: with kinematics where somebody publishes them."""
+        """Return the complete samples, with kinematics where these are published."""
         rows = self._kinematics.read()
         if not self._kinematics.connected:
             return [(*triple, None) for triple in triples]
@@ -187,10 +187,10 @@ class FilteredReader:
         return [(*triple, known) for triple, known in both]
 
     def _in_order(self, samples: Iterable[Filtered]) -> Iterator[Filtered]:
-        """Pass on samples whose stamps increase, and those after a jump that is confirmed.
+        """Yield samples whose stamps increase, and those after a confirmed jump.
 
-        A stamp that is not newer, or far ahead, is held: if the next one follows on it, the
-        stream has jumped or started afresh; if not, it was a stray one.
+        A sample whose stamp is not newer, or is far ahead, is held. If the next stamp follows it,
+        the stream has jumped or restarted; if not, the sample was a stray one.
         """
         for sample in samples:
             stamp = stamp_of(sample[0])
@@ -210,13 +210,13 @@ class FilteredReader:
             yield sample
 
     def _follows(self, held: int, stamp: int) -> bool:
-        """Tell whether both stamps are ahead of the newest, or both behind, and in order."""
+        """Return whether both stamps are in order, and both ahead of the newest or both behind."""
         newest = self._newest or 0
         return held < stamp and (held > newest or stamp <= newest)
 
 
 def _sensible(batch: FilteredBatch) -> FilteredBatch:
-    """Return a batch with NaN for what nothing that moves can send."""
+    """Return a batch with NaN for values that are physically impossible."""
     sent = {name: getattr(batch, name) for name in SENT}
     changes: dict[str, Any] = {
         name: np.where(np.abs(values) < BEYOND_ALL_SENSE, values, np.nan)
@@ -226,7 +226,7 @@ def _sensible(batch: FilteredBatch) -> FilteredBatch:
 
 
 class TopicUpstream:
-    """Reads filtered/* and synchronized/*, and what the nodes that publish them say of themselves.
+    """Read filtered/* and synchronized/*, and the diagnostics of the nodes that publish them.
 
     Parameters
     ----------
@@ -238,17 +238,17 @@ class TopicUpstream:
         self._name = node.get_fully_qualified_name().lstrip('/')
         self._filtered = FilteredReader(node)
         self._raw = SynchronizedReader(node, '', Counter())
-        # On some robots hundreds a second: more than the executor is asked to serve.
+        # Some robots publish hundreds a second: more than the executor serves here.
         self._diagnostics = DrainedSubscription(node, DiagnosticArray, '/diagnostics', STREAM_QOS)
         self._said: dict[str, tuple[float, Report]] = {}
 
     def read(self) -> Iterator[Samples]:
-        """Yield what has come: no filtered sample before the raw ones that it was made of."""
+        """Yield new samples; a filtered sample never precedes the raw samples it was made from."""
         for message in self._diagnostics.take():
             self._on_diagnostics(message)
         health = self.report().health
         dead = tuple(health.get(channel, ALIVE) != ALIVE for channel in CHANNELS)
-        # Taken first: what comes from now on is of raw samples that may not be here yet.
+        # Taken first: raw samples of later filtered ones may not have arrived yet.
         batches = list(self._filtered.read())
         for raw in self._raw.read():
             yield Samples(raw=raw, dead=dead)
@@ -256,21 +256,21 @@ class TopicUpstream:
             yield Samples(filtered=filtered)
 
     def problem(self) -> str:
-        """Return in words that filtered/* has no publisher, or several; empty where it has one."""
+        """Return a warning if filtered/* has no publisher or several; empty if it has one."""
         return self._filtered.problem()
 
     def silence(self) -> str:
-        """Return which of the nodes before sends nothing any more; empty while both do."""
+        """Return which upstream node has stopped sending; empty while both send."""
         return self._raw.silence() or self._filtered.silence()
 
     def report(self) -> Report:
-        """Return what the nodes before say of themselves, and what is dropped here."""
+        """Return the upstream nodes' diagnostics, and the counts of samples dropped here."""
         now = time.monotonic()
         recent = (said for heard, said in self._said.values() if now - heard < GONE)
         return sum(recent, Report(dropped=self._filtered.dropped))
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        """Keep what the fusion and the filter node of this namespace say of themselves."""
+        """Store the diagnostics of this namespace's fusion and filter node."""
         for status in message.status:
             mine = status.hardware_id == self._namespace and status.name != self._name
             if mine and all(item.key != COMPENSATED for item in status.values):
@@ -278,15 +278,16 @@ class TopicUpstream:
 
 
 class LoadReader:
-    """Reads what is to be taken off a wrench: `offset`, `inertia_total` and `inertia_by_driver`.
+    """Read what is to be subtracted from a wrench, from the load topics.
 
-    The last one may have no publisher: then no driver takes anything off.
+    They are `offset`, `inertia_total` and `inertia_by_driver`. If the last one has no publisher,
+    no driver subtracts anything.
 
     Parameters
     ----------
     node : Node
     sign : float
-        From the raw wrench to what the load exerts on the sensor.
+        Sign between the raw wrench and the wrench that the load exerts on the sensor.
     """
 
     def __init__(self, node: Node, sign: float) -> None:
@@ -301,7 +302,7 @@ class LoadReader:
         self._driver_told = False
 
     def read(self) -> None:
-        """Take in what has come; what no body or offset can be is left out."""
+        """Process new messages; physically impossible bodies and offsets are ignored."""
         self._driver_told = self._driver_told or bool(self._by_driver.publishers)
         for message in self._by_driver.take():
             self.load.by_driver = self._body(self._by_driver, message, self.load.by_driver)
@@ -321,7 +322,7 @@ class LoadReader:
         return InertialParameters.from_message_order(values).to_vector()
 
     def waiting_for(self, frame: str = '') -> str:
-        """Return what has not come yet, or not in the frame of the wrenches; empty: all has."""
+        """Return which topics are missing, or not in the frame of the wrenches; empty: none."""
         by_driver = [self._by_driver] if self._driver_told else []
         needed = [each.topic for each in (self._offset, self._total, *by_driver)]
         missing = [topic for topic in needed if topic not in self._frames]

@@ -1,4 +1,4 @@
-"""What every node of this package needs of rclpy: parameters, drained queues, life and death."""
+"""Run the nodes of this package with rclpy: parameters, periodic calls, errors, start and end."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from load_identification.interface.program import NAMESPACE as NAMESPACE
 from load_identification.nodes.transport.entry import END_SIGNALS
 
 SERVE_PERIOD, MOST_SERVED = 0.2, 10
-"""How often parameters, timers and ordinary subscriptions are served [s]; at most so many then."""
+"""Period of serving parameters, timers and ordinary subscriptions [s]; most callbacks per turn."""
 
 QUIET = 1.0
-"""Errors that are caught are printed no more often than this [s]."""
+"""Least time between two prints of caught errors [s]."""
 
 END_WITHIN = 12.0
-"""An end that takes longer hangs in the middleware, see docs/reliability.md [s]."""
+"""A shutdown that takes longer hangs in the middleware, see docs/reliability.md [s]."""
 
 FAST_DDS_PROFILES = {
     2: ('FASTRTPS_DEFAULT_PROFILES_FILE', 'fastdds.xml'),
     3: ('FASTDDS_DEFAULT_PROFILES_FILE', 'fastdds3.xml'),
 }
-"""The variable that Fast DDS of a major version looks at, and our file, beside this one."""
+"""Per major version of Fast DDS: the variable that it reads, and our file beside this one."""
 
 _unknown: set[str] = set()
-"""Parameters of no meaning that have been warned of: nodes in one process all get them."""
+"""Unknown parameters already warned of: every node in a process receives them."""
 
 
 def declare_parameters(
@@ -63,12 +63,12 @@ def declare_parameters(
     node : Node
     role : str
     defaults : mapping of str to any, optional
-        Those that are other than in the table.
+        Defaults that differ from the table's.
 
     Raises
     ------
     ParameterError
-        With name, value and what is allowed.
+        If a value is invalid; it states name, value and what is allowed.
     """
     values = {}
     for name, parameter in TABLE.items():
@@ -80,7 +80,7 @@ def declare_parameters(
             description=info['description'] + unit,
             additional_constraints=allowed(name),
             read_only=not info['settable'],
-            # An integer where a number is meant is taken; `check` refuses what is not.
+            # An integer is accepted for a float; `check` rejects other types.
             dynamic_typing=True,
         )
         if info['limits'] is not None and isinstance(parameter.default, float):
@@ -106,7 +106,7 @@ def declare_parameters(
 
 
 def _checked(parameters: Sequence[Any]) -> SetParametersResult:
-    """Accept parameters set at run time if they can be used."""
+    """Accept parameters set at run time if they are valid."""
     try:
         for parameter in parameters:
             if parameter.name in TABLE:
@@ -117,20 +117,20 @@ def _checked(parameters: Sequence[Any]) -> SetParametersResult:
 
 
 def every(node: Node, period: float, callback: Callable[[], None]) -> None:
-    """Call back periodically in real time, whatever the simulated clock does, while `run` runs.
+    """Call back periodically in real time while `run` runs, regardless of simulated time.
 
-    Not by a timer: the executor serves one callback at a turn.
+    No timer is used, because the executor serves only one callback per turn.
 
     Parameters
     ----------
     period : float
-        [s].
+        Time between two calls [s].
     """
     _periodic.setdefault(node, []).append(Periodic(period, callback))
 
 
 def _set_parameters(callback: Callable[..., Any], request: Any, response: Any) -> Any:
-    """Answer set_parameters: by rclpy, one by one, and in words where that raises something."""
+    """Answer set_parameters through rclpy, one by one; what it raises becomes a reason."""
     for parameter in request.parameters:
         try:
             alone = SetParameters.Request(parameters=[parameter])
@@ -142,7 +142,7 @@ def _set_parameters(callback: Callable[..., Any], request: Any, response: Any) -
 
 
 def _set_atomically(callback: Callable[..., Any], request: Any, response: Any) -> Any:
-    """Answer set_parameters_atomically: by rclpy, and in words where that raises something."""
+    """Answer set_parameters_atomically through rclpy; what it raises becomes a reason."""
     try:
         return callback(request, response)
     except Exception as error:  # as above
@@ -159,13 +159,13 @@ def _refused(names: Sequence[str], error: Exception) -> SetParametersResult:
 
 
 class Guard:
-    """Catches whatever a callback or a tick raises: it is counted, said, and the node goes on."""
+    """Catch every exception of a callback or tick, count and print it, and let the node go on."""
 
     def __init__(self) -> None:
         self.count = 0
-        """How many have been caught."""
+        """Number of exceptions caught."""
         self.words = ''
-        """The last one."""
+        """The last exception, in words."""
         self._quiet_until = 0.0
 
     def __enter__(self) -> None:
@@ -188,12 +188,12 @@ class Guard:
 
 
 guard = Guard()
-"""Of this process."""
+"""The guard of this process."""
 
 
 @dataclass
 class Periodic:
-    """Something to be done again and again: how often, what, and when next [s, monotonic]."""
+    """A periodic call: period [s], callback, and the time when it is next due [s, monotonic]."""
 
     period: float
     callback: Callable[[], None]
@@ -201,22 +201,22 @@ class Periodic:
 
 
 _periodic: dict[Node, list[Periodic]] = {}
-"""What the nodes of this process have to do again and again."""
+"""Periodic calls of the nodes of this process."""
 
 
 class Program(Protocol):
-    """What `run` runs: nodes, and something to do periodically."""
+    """A program for `run`: nodes, and a tick to call periodically."""
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The nodes whose services, timers and callbacks are to be served."""
+        """The nodes whose services, timers and callbacks are served."""
 
     @property
     def period(self) -> float:
         """Time between two ticks [s]."""
 
     def tick(self) -> None:
-        """Drain the queues and do what is to be done."""
+        """Drain the queues and process their content."""
 
 
 def run(make: Callable[[], Program]) -> int:
@@ -225,12 +225,12 @@ def run(make: Callable[[], Program]) -> int:
     Parameters
     ----------
     make : callable
-        Makes the program; a LoadIdentificationError it raises ends the process with status 2.
+        Makes the program; a LoadIdentificationError that it raises leads to exit status 2.
     """
     ended = _end_requested()
     program: Program | None = None
     try:
-        # Whoever has profiles of his own knows better.
+        # A user's own profiles take precedence.
         variable, name = FAST_DDS_PROFILES[_fast_dds_version()]
         os.environ.setdefault(variable, str(Path(__file__).with_name(name)))
         initialize()
@@ -242,14 +242,14 @@ def run(make: Callable[[], Program]) -> int:
         print(f'load_identification: {error}', file=sys.stderr)
         return 2
     finally:
-        # By a thread of C: what hangs there holds the interpreter.
+        # A C thread, because a hanging middleware holds the interpreter lock.
         faulthandler.dump_traceback_later(END_WITHIN, exit=True, file=2)
         for node in program.nodes if program else ():
             node.destroy_node()
         rclpy.try_shutdown()
         faulthandler.cancel_dump_traceback_later()
         for number in END_SIGNALS:
-            # Python gives up its handlers when it ends: one more signal would kill it in that.
+            # Python drops its handlers when it ends: one more signal would then kill the process.
             signal.signal(number, signal.SIG_IGN)
     return 0
 
@@ -264,17 +264,17 @@ def _warn_of_misplaced(nodes: Sequence[Node], words: Sequence[str]) -> None:
             sections = [(name, list(values)) for name, values in read_sections(Path(file))]
             warnings = [f'{file}: {sentence}' for sentence in misplaced(sections, running)]
         except ParameterError as error:
-            # rcl has read it; what it takes and we do not is no reason to end.
+            # rcl has read the file; a file that only our reader rejects is no reason to end.
             warnings = [str(error)]
         for sentence in warnings:
             nodes[0].get_logger().warning(sentence)
 
 
 def _end_requested() -> Callable[[], bool]:
-    """Return a function that tells whether SIGINT or SIGTERM has come.
+    """Return a function that returns whether SIGINT or SIGTERM has been received.
 
-    The handlers of rclpy shut the context down under whatever is running, which then fails;
-    these let it finish.
+    The handlers of rclpy shut down the context while code is still using it, which then fails.
+    These handlers let it finish.
     """
     received: list[int] = []
     for number in END_SIGNALS:
@@ -283,12 +283,12 @@ def _end_requested() -> Callable[[], bool]:
 
 
 def initialize(argv: list[str] | None = None) -> None:
-    """Initialize rclpy for a command line, that of the process where none is given.
+    """Initialize rclpy for a command line; default: that of the process.
 
     Raises
     ------
     ParameterError
-        Where it cannot read its arguments: an unknown one, no such parameter file, no YAML.
+        If rclpy cannot read the arguments: an unknown one, a missing parameter file, no YAML.
     """
     try:
         rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
@@ -299,21 +299,21 @@ def initialize(argv: list[str] | None = None) -> None:
 
 
 def _fast_dds_version() -> int:
-    """Return the major version of Fast DDS that the nodes would load: its library's name tells."""
+    """Return the major version of Fast DDS that the nodes would load, from its library's name."""
     folders = os.environ.get('LD_LIBRARY_PATH', '').split(os.pathsep)
     return 3 if any(Path(folder, 'libfastdds.so').exists() for folder in folders if folder) else 2
 
 
 def _loop(program: Program, ended: Callable[[], bool]) -> None:
-    """Tick in real time, and serve everything else now and then.
+    """Tick in real time, and serve everything else once per `SERVE_PERIOD`.
 
-    The executor rebuilds its wait set at every turn, which costs as much as a tick; so it is
-    asked only every `SERVE_PERIOD`, and the ticks do not go through it.
+    The executor rebuilds its wait set at every turn, which costs as much as a tick. It is
+    therefore called only every `SERVE_PERIOD`, and the ticks bypass it.
     """
     executor = SingleThreadedExecutor()
     for node in program.nodes:
         executor.add_node(node)
-    # What is alive now stays: without it the garbage collector has little to look through.
+    # Objects alive now stay alive: frozen, they do not cost the garbage collector any time.
     gc.collect()
     gc.freeze()
     due = serve = time.monotonic()
@@ -332,12 +332,12 @@ def _loop(program: Program, ended: Callable[[], bool]) -> None:
         if now >= serve:
             _serve(executor)
             serve = now + SERVE_PERIOD
-        # A signal does not cut a sleep short, so none is longer than a turn of the executor.
+        # A signal does not interrupt a sleep, so no sleep is longer than `SERVE_PERIOD`.
         time.sleep(max(0.0, min(due, serve) - time.monotonic()))
 
 
 def _serve(executor: SingleThreadedExecutor) -> None:
-    """Run what waits for the executor; its wait set is made anew for the first of it alone."""
+    """Run the executor's ready callbacks; its wait set is rebuilt only for the first of them."""
     for _ in range(MOST_SERVED):
         with guard:
             try:
