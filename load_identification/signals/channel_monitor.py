@@ -31,6 +31,9 @@ LATELY = 64
 NEAR = 20
 """Changes of so many of its smallest steps, or fewer, tell how likely a channel repeats itself."""
 
+FAR = 5.0
+"""Changes of the usual size that no noise makes at once [-]."""
+
 MORE = 2.0
 """Repeats so many times as common as at first are none that the driver has always made [-]."""
 
@@ -258,22 +261,27 @@ class StaleMonitor:
 class ZeroMonitor:
     """Marks zeros in place of values, as of a loose cable or a driver that has nothing to send.
 
-    Noise far larger than the quantiser's step hits zero hardly ever, and then from nearby as
-    often as from far away. One in twenty is named, by a cumulative sum.
+    Noise far larger than the quantiser's step seldom hits zero, and only from nearby. Zeros more
+    often than one in twenty are named, by a cumulative sum; until then only those are marked that
+    lie `FAR` usual changes from the value before.
     """
 
     def __init__(self) -> None:
-        # Last value that was none, the least change of those, and the sum.
+        # Last value that was none, the least change of those, their sum and number; and of zeros.
         self._last, self._least = np.zeros(6), np.full(6, np.inf)
+        self._way, self._changes = np.zeros(6), np.zeros(6, dtype=np.int64)
         self._sum: IntArray = np.zeros(6, dtype=np.int64)
 
     @property
     def words(self) -> str:
         """Which channels fall to zero, in words; empty: none."""
-        often = self._sum >= AT_ONCE * ZERO
-        names = [name for name, each in zip(CHANNELS, often, strict=True) if each]
+        names = [name for name, each in zip(CHANNELS, self._often, strict=True) if each]
         who = 'the wrench falls' if len(names) == 6 else f'{", ".join(names)} fall'
         return f'{who} to zero now and then: cable or driver?' if names else ''
+
+    @property
+    def _often(self) -> BoolArray:
+        return np.asarray(self._sum >= AT_ONCE * ZERO)
 
     def update(self, wrench: FloatArray, noisy: BoolArray) -> BoolArray:
         """Return which values of a batch (n, 6), n at least 1, are such zeros [N, N m].
@@ -291,8 +299,13 @@ class ZeroMonitor:
             values = np.take_along_axis(values, given, axis=0)
         step = np.abs(np.diff(values, axis=0))
         least = np.minimum(self._least, np.where(step > 0.0, step, np.inf).min(axis=0))
-        zero = (wrench == 0.0) & (np.abs(values[1:]) > NEAR * least) & noisy
+        way = self._way + np.cumsum(np.nan_to_num(step), axis=0)
+        changes = self._changes + np.cumsum(step > 0.0, axis=0)
+        size = np.abs(values[1:])
+        zero = (wrench == 0.0) & (size > NEAR * least) & noisy
+        marked = zero & (self._often | (size * changes > FAR * way))
         self._last, self._least = values[-1], least
+        self._way, self._changes = way[-1], changes[-1]
         change = np.sum(np.where(zero, ZERO, -1), axis=0)
         self._sum = np.clip(self._sum + change, 0, (AT_ONCE + 2) * ZERO)
-        return np.asarray(zero)
+        return np.asarray(marked)
