@@ -68,7 +68,7 @@ class Claim:
 
     @property
     def tool_part(self) -> FloatArray:
-        """Share of the covariance of `parameters` that is due to the tool alone, (10, 10)."""
+        """Part of the covariance of `parameters` that is due to the tool alone, (10, 10)."""
         return self._without_tool[2]
 
     @cached_property

@@ -39,7 +39,7 @@ class Model:
     bank : Bank
         Random walks of the offset and sizes of the path errors.
     relaxation : float
-        Time constant in which a systematic error may change [s].
+        Time constant, in motion, in which a systematic error may change [s].
     forgetting_time : float
         Time constant of forgetting under excitation [s]; infinite: never.
     steps : (2,) array

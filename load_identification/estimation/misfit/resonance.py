@@ -38,7 +38,7 @@ STRONG = 2.0
 """Least rms of a reported line, in standard deviations of a sample [-]."""
 
 LOW = 6.0
-"""A resonance below this frequency falsifies the estimate [Hz]."""
+"""A resonance below this frequency corrupts the estimate [Hz]."""
 
 
 class Resonance:

@@ -63,8 +63,8 @@ KNOWN_FACTOR, KNOWN_ANGLE = 0.3, 0.1
 """Largest standard deviation of a reported factor [-], and of a reported angle [rad]."""
 
 FARTHEST, LIGHTEST = 2.0, 0.1
-"""Largest distance of a centre of mass from the sensor [m]; least mass that can be determined,
-for this test [kg]."""
+"""Largest distance of a centre of mass from the sensor [m], and least mass that can be determined
+[kg]."""
 
 
 @dataclass(frozen=True)
