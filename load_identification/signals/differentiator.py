@@ -217,7 +217,7 @@ class Differentiator:
     def update(self, batch: SynchronizedBatch) -> DifferentiatedBatch | None:
         """Process samples and return the outputs whose windows they complete, or None.
 
-        A stamp before the last one, or another number of joints, restarts.
+        A first stamp not after the last one, or another number of joints, restarts.
         """
         if not batch.stamps.size:
             return None

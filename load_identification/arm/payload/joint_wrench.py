@@ -84,7 +84,7 @@ def torque_to_wrench(jacobian: FloatArray, variance: FloatArray) -> TorqueToWren
 
 
 def random_poses(robot: Robot, seed: int = 0) -> FloatArray:
-    """Return random positions (n, C) in [-pi, pi], prismatic joints within a metre [rad, m]."""
+    """Return random positions (n, C), uniform in [-pi, pi] for every joint [rad, m]."""
     return np.random.default_rng(seed).uniform(-np.pi, np.pi, (POSES, len(robot.joints)))
 
 

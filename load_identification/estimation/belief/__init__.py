@@ -1,1 +1,1 @@
-"""What is known of payload, offset and errors, as one value."""
+"""Hold the joint posterior of payload, offset and errors as one immutable value."""

@@ -1,4 +1,4 @@
-"""What a belief lets one say of the payload: values, intervals, and whether they are enough."""
+"""Derive the published payload from a belief: values, intervals, and which are identified."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from load_identification.typing_aliases import FloatArray
 INERTIA = range(4, PARAMETERS)
 
 SHOWN = 0.5
-"""Posterior over prior standard deviation of an error below which motion shows it [-]."""
+"""Ratio of posterior to prior std below which an error counts as determined by motion [-]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """The payload by a belief: all that is carried, less the tool.
+    """The payload according to a belief: everything on the sensor minus the tool.
 
     Attributes
     ----------
     belief : Belief
     tool : Tool
     excitation : Excitation
-        By the load with the tool.
+        Excitation by payload and tool together.
     settings : EstimatorSettings
     """
 
@@ -63,20 +63,20 @@ class Claim:
 
     @property
     def parameters(self) -> FloatArray:
-        """Of the payload, (10,)."""
+        """Inertial parameters of the payload, (10,)."""
         return self._without_tool[0]
 
     @property
     def tool_part(self) -> FloatArray:
-        """What of their covariance comes from the tool alone, (10, 10)."""
+        """Part of the covariance of `parameters` that is due to the tool alone, (10, 10)."""
         return self._without_tool[2]
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """Of parameters and offset, (16, 16), as the linear problem has it."""
+        """Covariance of parameters and offset in the linear problem, (16, 16)."""
         covariance = self._without_tool[1].copy()
         if not self.tool.parameters.any():
-            # A tool found by this sensor was pulled at as well: the difference is the load's.
+            # The same pose errors act on a tool identified by this sensor: they cancel.
             covariance[BODY, BODY] += np.diag(self.belief.model.pose.like_a_load)
         return covariance
 
@@ -92,14 +92,14 @@ class Claim:
 
     @property
     def unexplained(self) -> float:
-        """Torque that the fit leaves, as the motion has it to compete with [N m]."""
-        # Without a row of torque nothing is known of its residual.
+        """Residual torque with which the torque caused by inertia is compared [N m]."""
+        # Without a row of torque its residual is unknown.
         residual = float(np.nan_to_num(self.belief.noise.fast[TORQUE]))
         return max(residual, self.excitation.unexplained)
 
     @cached_property
     def judgement(self) -> Identifiability:
-        """What of it is identified, and why the rest is not."""
+        """Which values are identified, and why the others are not."""
         values, std, _ = self.in_message_order
         return judge(
             values,
@@ -113,13 +113,13 @@ class Claim:
     def estimate(
         self, stamp: int, frame: str, puzzle: str, warnings: tuple[str, ...]
     ) -> PayloadEstimate:
-        """Return what is published.
+        """Return the estimate to be published.
 
         Parameters
         ----------
         stamp, frame, warnings : as in `PayloadEstimate`
         puzzle : str
-            What else to check where the mass is not identified; empty: nothing.
+            What else to check if the mass is not identified; empty: nothing.
         """
         found, noise, judgement = self.belief.knowledge, self.belief.noise.overall, self.judgement
         values, std, parts = self.in_message_order
@@ -157,14 +157,14 @@ class Claim:
 
 
 def explained(belief: Belief, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:
-    """Split measured wrenches by what is known.
+    """Split measured wrenches into a predicted and an external part.
 
     Returns
     -------
     predicted, external : (n, 6) arrays
-        What tool and payload make the sensor read besides its offset, its errors included as
-        far as they are known, and what contact alone would; both as the load exerts them on
-        the sensor [N, N m]. NaN where the motion is not finite. None where it nowhere is.
+        Reading caused by tool and payload without the offset, with the estimated errors of the
+        sensor included, and the reading caused by contact alone; both as the load exerts them on
+        the sensor [N, N m]. NaN where the motion is not finite; None if it is finite nowhere.
     """
     usable = finite_motion(batch)
     if not usable.any():
@@ -177,17 +177,17 @@ def explained(belief: Belief, batch: FilteredBatch) -> tuple[FloatArray, FloatAr
 
 
 def warnings(belief: Belief, zero: drift.Zero | None, stamp: int, ringing: str) -> tuple[str, ...]:
-    """Say what is more than expected: a drift of the offset, an error of the cell.
+    """Report what exceeds expectation: offset drift, cell errors, ringing.
 
     Parameters
     ----------
     belief : Belief
     zero : drift.Zero or None
-        The offset when it was first known.
+        The offset when it was first determined.
     stamp : int
-        Of now [ns].
+        Present time [ns].
     ringing : str
-        What rings, in words; empty: nothing.
+        Message about ringing; empty: none.
     """
     words = [error_words(*error) for error in _errors_of_the_cell(belief)] + [ringing]
     if zero is not None:
@@ -198,7 +198,7 @@ def warnings(belief: Belief, zero: drift.Zero | None, stamp: int, ringing: str) 
 
 
 def shown(belief: Belief) -> Mapping[str, CalibrationValue]:
-    """Return the errors of the cell of which motion shows at least half."""
+    """Return the errors of the cell whose std motion has reduced below `SHOWN` of the prior."""
     return {
         name: CalibrationValue(value, std)
         for name, value, std, prior in _errors_of_the_cell(belief)
@@ -207,9 +207,9 @@ def shown(belief: Belief) -> Mapping[str, CalibrationValue]:
 
 
 def _errors_of_the_cell(belief: Belief) -> Iterator[tuple[str, float, float, float]]:
-    """Yield names, values, standard deviations and those expected.
+    """Yield name, value, standard deviation and prior standard deviation of each error.
 
-    None of an arm that weighs; of friction its size, not its shape.
+    Errors of an arm that weighs are left out; of friction, the size is included, not the shape.
     """
     found, errors = belief.knowledge, belief.model.systematic
     numbers = np.column_stack([found.errors, found.errors_std, errors.std]).tolist()

@@ -1,4 +1,4 @@
-"""What is published of a belief: means, covariance, and which source the variance comes from."""
+"""Compute means and covariance of a belief, and split the variance by its sources."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ if TYPE_CHECKING:
     from load_identification.estimation.belief.belief import Belief
 
 SOURCES = ('noise', 'drift', 'calibration', 'tool')
-"""Of variance: white noise; wandering of the offset; gains, mounting, gravity, joint zeros, delay
-and the pose field; the tool that is taken off."""
+"""Sources of variance: white noise; random walk of the offset; gains, mounting, gravity, joint
+zeros, delay and the pose field; the subtracted tool."""
 
 NORMAL = 1.96
-"""Half of a 95 % interval, in standard deviations."""
+"""Half-width of a 95 % interval in standard deviations [-]."""
 
 BLUR_KNOWN = 0.3
-"""How well the noise of the accelerations is known, as a share of its variance [-]."""
+"""Relative uncertainty of the variance of the acceleration noise [-]."""
 
 LEAST_BLUR = 1e-4
-"""Sum of such shares from which on they are worth the work."""
+"""Sum of the shares of information due to acceleration noise from which it is corrected [-]."""
 
 MOST_BLUR = 0.8
-"""Of the information on a direction of phi, that is taken for noise of the accelerations [-]."""
+"""Largest share of the information in a direction that is ascribed to acceleration noise [-]."""
 
 PRIOR_FREEDOM = 20.0
-"""Numbers behind the priors of the errors: several classes, of which none is known exactly."""
+"""Degrees of freedom of the error priors: several classes, none of exactly known size."""
 
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Means and covariances of a belief, all walks of the bank together.
+    """Means and covariances of a belief, mixed over all walks of the bank.
 
     Attributes
     ----------
     body, offset : (10,) and (6,) arrays
-        [kg, kg m, kg m²], [N, N m].
+        Means [kg, kg m, kg m²], [N, N m].
     covariance : (16, 16) array
-        Of both.
+        Covariance of both.
     noise, drift : (10, 10) arrays
-        Parts of the covariance of `body`; what is left comes from the errors of the cell.
+        Parts of the covariance of `body`; the remainder is due to the errors of the cell.
     errors, errors_covariance : (N,) and (N, N) arrays
-        Systematic errors.
+        Mean and covariance of the systematic errors.
     with_errors : (16, N) array
-        Covariance of body and offset with them.
+        Cross-covariance of body and offset with the errors.
     freedom : (2,) array
-        Numbers behind the noise of force and torque.
+        Degrees of freedom of the noise of force and torque.
     """
 
     body: FloatArray
@@ -69,20 +69,20 @@ class Knowledge:
 
     @property
     def errors_std(self) -> FloatArray:
-        """Of the systematic errors, (N,)."""
+        """Standard deviations of the systematic errors, (N,)."""
         return np.asarray(np.sqrt(np.diag(self.errors_covariance)))
 
 
 def known(belief: Belief) -> Knowledge:
-    """Return what a belief knows.
+    """Return means and covariances of a belief.
 
-    The part of the noise is the covariance were all errors of the cell known and the offset as
-    steady as expected; that of drift is what the walks of the bank and their disagreement add;
-    that of the errors of the cell is the remainder.
+    The noise part is the covariance conditional on the errors of the cell, under the expected walk
+    of the offset. The drift part is added by the other walks of the bank and their disagreement.
+    The remainder is the part of the errors of the cell.
     """
     model = belief.model
     places = np.concatenate([model.places(model.body), model.places(model.offset)])
-    # Of the best, the systematic errors are asked for too.
+    # The systematic errors are evaluated for the best member only.
     asked = np.concatenate([places, model.places(model.errors)])
     rows = np.zeros((len(asked), model.size))
     rows[np.arange(len(asked)), asked] = 1.0
@@ -107,7 +107,7 @@ def known(belief: Belief) -> Knowledge:
         conditional[k] = inverse.T @ inverse
     mean, covariance = drift.mixed(weight, means, covariances)
     body = slice(PARAMETERS)
-    # Errors and phi, in the order of the blur.
+    # Errors and phi, in the order of `blur`.
     sharp = np.concatenate([np.arange(len(places), len(asked)), np.arange(PARAMETERS)])
     its = of_best[np.ix_(sharp, sharp)]
     errors, hidden = belief.values[model.errors], np.zeros((PARAMETERS, PARAMETERS))
@@ -133,12 +133,12 @@ def known(belief: Belief) -> Knowledge:
 def sharpened(
     mean: FloatArray, covariance: FloatArray, blur: FloatArray, along: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return by how much the noise of the accelerations has changed means, and what it hides.
+    """Return the corrections of mean and covariance for the noise of the accelerations.
 
-    Errors of the regressor add M to the information on x and nothing to what is explained, so
-    that x comes out too small by P M x (Fuller, Measurement Error Models, 1987, section 3.1).
-    With P = L L^T and L^T M L = Q Λ Q^T, x = L Q (1 - Λ)^-1 Q^T L^-1 x_0. M is known to
-    `BLUR_KNOWN`, which widens the covariance.
+    Errors in the regressor add M to the information on x and nothing to the right-hand side, so
+    that x is too small by P M x (Fuller, Measurement Error Models, 1987, section 3.1).
+    With P = L L^T and L^T M L = Q Λ Q^T, x = L Q (1 - Λ)^-1 Q^T L^-1 x_0. The uncertainty
+    `BLUR_KNOWN` of M inflates the covariance.
 
     Parameters
     ----------
@@ -147,12 +147,12 @@ def sharpened(
     blur : (n, n) array
         M.
     along : (n, k) array
-        Covariance of x with what is asked for, x itself or what goes with it.
+        Covariance of x with the quantities to correct: x itself or correlated ones.
 
     Returns
     -------
     change, more : (k,) and (k, k) arrays
-        To be added to mean and covariance of what is asked for.
+        To be added to mean and covariance of these quantities.
     """
     scale = np.sqrt(np.diag(covariance))
     scales = np.outer(scale, scale)
@@ -172,14 +172,14 @@ def sharpened(
 def budget(
     total: FloatArray, noise: FloatArray, wandering: FloatArray, tool: FloatArray
 ) -> FloatArray:
-    """Return the parts of some variances, (4, n), in the order of `SOURCES`; they add up exactly.
+    """Split variances into parts (4, n) in the order of `SOURCES`, with an exact sum.
 
     Parameters
     ----------
     total : (n,) array
-        Variances, the tool's included.
+        Variances, including the tool's.
     noise, wandering, tool : (n,) arrays
-        What each source contributes as far as it is known.
+        Contribution of each source before the parts are limited to the total.
     """
     tool = np.minimum(np.maximum(tool, 0.0), total)
     left = np.where(np.isfinite(total), total, 0.0) - np.where(np.isfinite(tool), tool, 0.0)
@@ -192,7 +192,7 @@ def budget(
 
 
 def budget_words(parts: FloatArray) -> str:
-    """Return in words what the half-width of a 95 % interval of the mass consists of.
+    """Report the parts of the half-width of the 95 % interval of the mass.
 
     Parameters
     ----------
@@ -210,13 +210,14 @@ def budget_words(parts: FloatArray) -> str:
 def interval_factor(parts: FloatArray, freedom: float) -> FloatArray:
     """Return the factor (n,) that makes 1.96 times a standard deviation a 95 % interval.
 
-    nu = (sum v_s)² / sum(v_s² / nu_s), Welch and Satterthwaite; factor t(0.975, nu) / 1.96
+    nu = (sum v_s)² / sum(v_s² / nu_s), Welch and Satterthwaite; factor t(0.975, nu) / 1.96.
 
     Parameters
     ----------
     parts : (4, n) array
+        Variances in the order of `SOURCES`.
     freedom : float
-        Numbers behind the noise.
+        Degrees of freedom of the noise.
     """
     total = parts.sum(axis=0)
     safe = np.where(np.isfinite(total) & (total > 0.0), total, 1.0)

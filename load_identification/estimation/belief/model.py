@@ -1,9 +1,9 @@
-"""What is not known of payload, sensor and cell: order, priors, and what a block says of it.
+"""Define the unknowns of payload, sensor and cell: order, priors, and rows of a block.
 
     y_k = (A_k + sum_j n_j D_jk) phi + o_k + H(u_k) h + b_k + e_k
 
-Those that move with every block stand first, the inertial parameters last; see
-`numerics.triangle`.
+The unknowns that a time update changes at every block come first, the inertial parameters last;
+see `numerics.triangle`.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from load_identification.typing_aliases import FloatArray, IntArray
 
 WIDE_BODY = np.array([1e3] * PARAMETERS)
 WIDE_OFFSET = np.array([1e5] * 3 + [1e4] * 3)
-"""So wide that no payload or offset is pulled by it [kg, kg m, kg m², N, N m]."""
+"""Prior std too wide to bias any payload or offset [kg, kg m, kg m², N, N m]."""
 
 FIELD = len(CLASSES)
-"""Place of the field's scale, after those of the classes."""
+"""Index of the field's scale, after those of the classes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What the unknowns are, and how they move.
+    """The unknowns, their priors and their time update.
 
     Attributes
     ----------
     systematic : SystematicErrors
     pose : PoseErrors
     bank : Bank
-        How offset and path errors may wander.
+        Random walks of the offset and sizes of the path errors.
     relaxation : float
-        Time in which a systematic error may become another one [s].
+        Time constant, in motion, in which a systematic error may change [s].
     forgetting_time : float
-        Time constant of forgetting where the motion excites [s]; infinite: never.
+        Time constant of forgetting under excitation [s]; infinite: never.
     steps : (2,) array
-        In which force and torque are given, 0: as fine as can be [N, N m].
+        Quantisation steps of force and torque; 0: none [N, N m].
     """
 
     systematic: SystematicErrors
@@ -55,32 +55,32 @@ class Model:
 
     @cached_property
     def path(self) -> slice:
-        """Places of the relaxing states."""
+        """Indices of the relaxing path states."""
         return slice(0, len(self.pose.path_std))
 
     @cached_property
     def offset(self) -> slice:
-        """Places of the offset."""
+        """Indices of the offset."""
         return slice(self.path.stop, self.path.stop + 6)
 
     @cached_property
     def errors(self) -> slice:
-        """Places of the systematic errors."""
+        """Indices of the systematic errors."""
         return slice(self.offset.stop, self.offset.stop + self.systematic.size)
 
     @property
     def friction(self) -> IntArray:
-        """Places of the friction of the last joint; none where it is not known."""
+        """Indices of the friction of the last joint; empty if that joint is unknown."""
         return np.asarray(self.errors.start + self.systematic.friction)
 
     @cached_property
     def field(self) -> slice:
-        """Places of the pose field."""
+        """Indices of the pose field."""
         return slice(self.errors.stop, self.errors.stop + len(self.pose.field_std))
 
     @cached_property
     def body(self) -> slice:
-        """Places of the inertial parameters, the last."""
+        """Indices of the inertial parameters, which come last."""
         return slice(self.field.stop, self.field.stop + PARAMETERS)
 
     @property
@@ -90,15 +90,15 @@ class Model:
 
     @property
     def no_blur(self) -> FloatArray:
-        """What noise of the accelerations has added before there is any, see `blur`."""
+        """Initial `blur`, of no data: zeros, (N + 10, N + 10)."""
         return np.zeros((self.systematic.size + PARAMETERS,) * 2)
 
     def places(self, part: slice) -> IntArray:
-        """Return the places of a part."""
+        """Return the indices of a part."""
         return np.arange(part.start, part.stop)
 
     def std(self, scales: FloatArray, path_part: float = 1.0) -> FloatArray:
-        """Return the prior standard deviations, (size,), with a factor for each class."""
+        """Return the prior standard deviations, (size,), scaled by a factor per class."""
         return np.concatenate(
             [
                 path_part * scales[FIELD] * self.pose.path_std,
@@ -112,7 +112,7 @@ class Model:
     def moved(
         self, elapsed: float, angle: float, scales: FloatArray, weight: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return how path states and offset move: what is kept, and the variance that is added.
+        """Return the time update of path states and offset: factor kept, and variance added.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Model:
             Time, and angle travelled [s, rad].
         scales : (classes + 1,) array
         weight : (k,) array
-            Of the members of the bank.
+            Weights of the members of the bank.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class Model:
         return keep, variances
 
     def rows(self, block: Block, body: FloatArray) -> FloatArray:
-        """Return a block's rows [B y], (6, size + 1), not weighted yet [N, N m]."""
+        """Return a block's rows [B y], (6, size + 1), before weighting [N, N m]."""
         rows = np.zeros((6, self.size + 1))
         if self.pose.used:
             rows[:, self.path] = np.eye(6)
@@ -148,16 +148,16 @@ class Model:
         return rows
 
     def variance(self, block: Block, noise: FloatArray, weight: FloatArray) -> FloatArray:
-        """Return the noise of a block's live channels, variances (live,) [N², N² m²]."""
+        """Return the noise variances of a block's live channels, (live,) [N², N² m²]."""
         live = block.live
         unseen = np.repeat(self.steps, 3)[live] ** 2 / 12.0
         return np.asarray(np.repeat(noise, 3)[live] ** 2 / weight[live] + unseen)
 
     def blur(self, block: Block, body: FloatArray, noise: FloatArray) -> FloatArray:
-        """Return what noise of the accelerations adds to the information, (N + 10, N + 10).
+        """Return the information that acceleration noise seems to add, (N + 10, N + 10).
 
-        On systematic errors and phi: where a gain and phi cannot be distinguished, the noise is in
-        the columns of both, and tells them no more apart.
+        It is on systematic errors and phi. If a gain and phi cannot be distinguished, the noise is
+        in the columns of both, and does not distinguish them either.
 
         Parameters
         ----------
@@ -168,17 +168,17 @@ class Model:
         std = np.sqrt(self.variance(block, noise, block.weight))
         both = np.concatenate([self.systematic.by_wrench(wrench), rows], axis=2)
         flat = (both[:, live] / std[:, None]).reshape(-1, both.shape[2])
-        # What it makes of the wrench is part of the noise that is known, and no more than that.
+        # Its effect on the wrench is part of the known noise, and at most all of it.
         made = np.zeros(6)
         made[live] = np.sum(wrench[:, live] ** 2, axis=0) / std**2
         most = by_group(made) / np.maximum(by_group(live.astype(float)), 1.0)
         return np.asarray(flat.T @ flat) / max(float(most.max()), 1.0)
 
     def relaxed_blur(self, blur: FloatArray, kept: float, lost: bool = False) -> FloatArray:
-        """Return a blur when of what is known of the systematic errors so much is kept.
+        """Return a blur after the share `kept` of the information on systematic errors is kept.
 
-        As in `relax` what is known of phi given the errors stays: of the blur's part on them,
-        M_ee = M_ep M_pp^-1 M_pe + rest, the rest alone fades. With `lost`, phi is forgotten.
+        As in `relax`, the information on phi given the errors stays: in the blur of the errors,
+        M_ee = M_ep M_pp^-1 M_pe + rest, only the rest fades. With `lost`, phi is forgotten.
         """
         errors, body = slice(self.systematic.size), slice(self.systematic.size, None)
         scale = np.sqrt(np.maximum(np.diag(blur)[body], 1e-300))
@@ -191,7 +191,7 @@ class Model:
         return out
 
     def weighted(self, block: Block, body: FloatArray, noise: FloatArray) -> FloatArray:
-        """Return a block's rows over their noise, (live, size + 1)."""
+        """Return a block's rows divided by their noise std, (live, size + 1)."""
         rows = self.rows(block, body)
         if block.root is not None:
             white = (block.root @ rows)[block.live]

@@ -1,4 +1,4 @@
-"""How noisy force and torque are: of a sample, and of a sample that counts as independent."""
+"""Learn the noise of force and torque: of a sample, and of an effectively independent one."""
 
 from __future__ import annotations
 
@@ -11,59 +11,59 @@ from load_identification.estimation.measurement import Block
 from load_identification.typing_aliases import FloatArray
 
 EXPECTED = 6.0
-"""Numbers that the expected noise counts for."""
+"""Degrees of freedom of the expected noise as a prior."""
 
 FEWEST = 10.0
-"""Free numbers of a group from which on its samples' scatter is a measure of the noise."""
+"""Degrees of freedom of a group from which its samples' scatter measures the noise."""
 
 LEARNED = 4.0
-"""Free numbers of a group that tell its noise well enough for a change to be noticed."""
+"""Degrees of freedom of a group from which its noise is certain enough to detect a change."""
 
 LARGER = 5.0
-"""Times what is expected, noise that has not shown itself yet may be: coarse encoders [-]."""
+"""Factor by which noise not yet observed may exceed the expected: coarse encoders [-]."""
 
 SMOOTH = 1.5
-"""Variance of a sample that counts as independent, in that of one behind the low-pass: 1.2 for
+"""Variance of an effectively independent sample over that of a low-passed sample [-]: 1.2 for
 white noise at 20 Hz and 50 samples a second."""
 
 SINGULAR = 1e-9
-"""Eigenvalues of scaled products below such a part of the largest tell nothing."""
+"""Eigenvalues of scaled products below this share of the largest count as zero [-]."""
 
 MOST_CORRELATED = 0.9
-"""Of residuals of blocks one after the other [-]."""
+"""Upper limit of the correlation of residuals of consecutive blocks [-]."""
 
 FOLLOWS = 0.25
-"""Blocks no further apart than that are one after the other [s]."""
+"""Blocks closer than this count as consecutive [s]."""
 
 MEMORY = 100.0
-"""Residuals count in full for so long [s]."""
+"""Time constant of forgetting residuals [s]."""
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseLevels:
     """Noise of force and torque, in motion and at rest, learned from residuals.
 
-    In motion there is more of it: vibration, and the jitter of stamps. Arrays of two rows are of
-    motion and of rest.
+    Motion adds noise: vibration, and the jitter of stamps. In arrays of two rows, the first is for
+    motion, the second for rest.
 
     Attributes
     ----------
     expected : (2,) array
-        Of a filtered sample of force and torque [N, N m].
+        Expected std of a filtered sample of force and torque [N, N m].
     residual, free : (2, 2) arrays
-        Sums over blocks: squared residual after the fit [N², N² m²], as if of one sample, and
-        what is free in it.
+        Sums over blocks: squared residual after the fit [N², N² m²], scaled to one sample, and
+        its degrees of freedom.
     lagged : (2, 2) array
-        The same for products of the residuals of blocks one after the other.
+        The same for products of the residuals of consecutive blocks.
     scatter, samples : (2, 2) arrays
         The same for samples about the mean of their block.
     seen : (2, 2) array
-        As `samples`, with those that came before the load was known well enough for `scatter`.
+        As `samples`, including those from before the load was known well enough for `scatter`.
     early : (2,) array
-        Variance of a sample about the mean of its block in motion, before the load is known well
-        enough for that; NaN: not known [N², N² m²].
+        Variance of a sample about the mean of its block in motion, while the load is not known
+        well enough for `scatter`; NaN: unknown [N², N² m²].
     last : (6,) array
-        Residual of the newest block; NaN where a channel has none [N, N m].
+        Residual of the newest block; NaN for a channel without one [N, N m].
     """
 
     expected: FloatArray
@@ -78,18 +78,18 @@ class NoiseLevels:
 
     @classmethod
     def of_expected(cls, expected: FloatArray) -> NoiseLevels:
-        """Return the levels before anything is seen."""
+        """Return the levels before any data."""
         nothing = np.zeros((2, 2))
         unseen = np.full(2, np.nan), np.full(6, np.nan)
         return cls(expected, *(nothing,) * 6, *unseen)
 
     @property
     def each(self) -> FloatArray:
-        """Standard deviation of a sample that counts as independent, (2, 2)."""
+        """Standard deviation of an effectively independent sample, (2, 2) [N, N m]."""
         known = self.samples >= FEWEST
         seen = SMOOTH * self.scatter / np.where(known, self.samples, 1.0)
         prior = np.where(known, seen, self.expected**2)
-        # What is slow is not seen within a block: no less than expected.
+        # Slow noise is invisible within a block: at least the expected noise.
         early = np.fmax(SMOOTH * self.early, self.expected**2)
         prior[0] = np.where(known[0], seen[0], early)
         total = EXPECTED * prior + self.residual
@@ -99,13 +99,13 @@ class NoiseLevels:
     def _inefficiency(self, variance: FloatArray) -> float:
         """Return how many blocks count as one: (1 + r) / (1 - r), with r their correlation.
 
-        A load that swings, or a cable, goes on for longer than a block and is no white noise. One
-        for all, so that only intervals become wider.
+        A swinging load or cable causes errors longer than a block, which are not white noise. One
+        factor applies to all levels, so that only intervals become wider.
 
         Parameters
         ----------
         variance : (2, 2) array
-            By which residuals count.
+            Variances by which the residuals are weighted.
         """
         squares = max(float(np.sum(self.residual / variance)), 1.0)
         correlation = float(np.sum(self.lagged / variance)) / squares
@@ -113,33 +113,33 @@ class NoiseLevels:
         return (1.0 + correlation) / (1.0 - correlation)
 
     def at(self, rest: bool) -> FloatArray:
-        """Return that of force and torque at rest or in motion, (2,)."""
+        """Return the std `each` of force and torque at rest or in motion, (2,)."""
         return np.asarray(self.each[int(rest)])
 
     @property
     def learned_enough(self) -> bool:
-        """Whether enough has been seen to distinguish a deviation from noise."""
+        """Whether there are enough data to distinguish a deviation from noise."""
         total = self.free.sum(axis=0)
         return bool(np.all((total >= LEARNED) | (total <= 0.0)) and total.any())
 
     def surely(self, rest: bool) -> FloatArray:
-        """Return that of force and torque, (2,); the larger of both where one is hardly known."""
+        """Return the std as `at`, (2,); the larger of motion and rest if this one is uncertain."""
         known = self.free[int(rest)] >= LEARNED
         return np.asarray(np.where(known, self.each[int(rest)], self.each.max(axis=0)))
 
     def unsure(self, rest: bool) -> FloatArray:
-        """Return by what factor the variance of this kind may be larger than `surely`, (2,)."""
+        """Return the factor by which the variance may exceed that of `surely`, (2,)."""
         free: FloatArray = self.free[int(rest)]
         return np.asarray(1.0 + (LARGER**2 - 1.0) / (1.0 + free / 2.0) ** 2)
 
     def sample(self, rest: bool) -> FloatArray:
-        """Return the standard deviation of a filtered sample, (2,); NaN: not known yet."""
+        """Return the standard deviation of a filtered sample, (2,); NaN: still unknown."""
         known = self.samples[int(rest)] >= FEWEST
         count = np.where(known, self.samples[int(rest)], 1.0)
         return np.asarray(np.where(known, np.sqrt(self.scatter[int(rest)] / count), np.nan))
 
     def visible(self, rest: bool) -> FloatArray:
-        """Return that of a filtered sample, as expected where it is not known, (2,)."""
+        """Return the std of a filtered sample, (2,); the expected one if it is unknown."""
         sample = self.sample(rest)
         return np.where(np.isfinite(sample), np.maximum(sample, 1e-9), self.expected)
 
@@ -150,7 +150,7 @@ class NoiseLevels:
 
     @property
     def fast(self) -> FloatArray:
-        """Root mean square of samples about the mean of their block, (2,); NaN: not known."""
+        """Root mean square of samples about the mean of their block, (2,); NaN: unknown."""
         total = self.samples.sum(axis=0)
         known = total >= FEWEST
         rms = np.sqrt(self.scatter.sum(axis=0) / np.where(known, total, 1.0))
@@ -158,38 +158,38 @@ class NoiseLevels:
 
     @property
     def overall(self) -> FloatArray:
-        """Root mean square left of a filtered sample, and of one that counts as independent."""
+        """Rms residual of a filtered sample, and std of an effectively independent one, (2, 2)."""
         early = np.nan_to_num(self.early) * (self.seen - self.samples).sum(axis=0)
         squares = (self.scatter + self.residual).sum(axis=0) + early
         seen = self.seen.sum(axis=0)
         known = seen >= FEWEST
         left = np.sqrt(squares / np.where(known, seen + self.free.sum(axis=0), 1.0))
-        # The offset follows what is slow: no less than what is fast.
+        # The fitted offset absorbs slow noise: the residual is at least the fast noise.
         left = np.fmax(np.where(known, left, np.nan), self.fast)
         return np.array([left, self.at(self.mostly_rest)])
 
     @property
     def freedom(self) -> FloatArray:
-        """Numbers behind the levels, (2,)."""
+        """Degrees of freedom of the levels of force and torque, (2,)."""
         freedom: FloatArray = EXPECTED + np.max(self.free, axis=0)
         return freedom
 
     def learned(self, residual: FloatArray, free: FloatArray, block: Block) -> NoiseLevels:
-        """Return the levels with a block more, but for the scatter of its samples.
+        """Return the levels updated by a block, except for the scatter of its samples.
 
         Parameters
         ----------
         residual : (6,) array
-            NaN where a channel has none [N, N m].
+            Residual of the block; NaN for a channel without one [N, N m].
         free : (2,) array
-            What is free in it.
+            Its degrees of freedom.
         block : Block
         """
         kept = float(np.exp(-block.elapsed / MEMORY))
         mine = np.eye(2)[:, [int(block.rest)]]
-        # Only what follows at once tells whether it is the same error that goes on.
+        # Only a consecutive block shows whether the same error persists.
         last = np.where(block.elapsed < FOLLOWS, self.last, np.nan)
-        # What is not seen is not forgotten.
+        # The kind without new data is not forgotten.
         kept_share = np.where(mine > 0.0, kept, 1.0)
         return replace(
             self,
@@ -203,7 +203,7 @@ class NoiseLevels:
         )
 
     def scattered(self, block: Block, scatter: FloatArray) -> NoiseLevels:
-        """Return the levels with the scatter (2,) of a block's samples."""
+        """Return the levels updated by the scatter (2,) of a block's samples."""
         mine = np.eye(2)[:, [int(block.rest)]]
         return replace(
             self,
@@ -213,15 +213,15 @@ class NoiseLevels:
 
 
 def by_group(channels: FloatArray) -> FloatArray:
-    """Return the sums over force and torque, (2,), of numbers (6,); NaN counts for nothing."""
+    """Return the sums over force and torque, (2,), of channels (6,); NaN is ignored."""
     return np.asarray(np.nansum(channels.reshape(2, 3), axis=1))
 
 
 def scatter_of_any(blocks: Sequence[Block]) -> FloatArray:
-    """Return the variance of a sample about its block's mean, whatever the load is, (2,).
+    """Return the variance of a sample about its block's mean, for any load, (2,) [N², N² m²].
 
-    What is left of least squares within the blocks, force and torque by themselves; NaN where
-    less than `FEWEST` numbers are free.
+    It is the residual of least squares within the blocks, for force and torque separately; NaN
+    with fewer than `FEWEST` degrees of freedom.
     """
     found = np.full(2, np.nan)
     if not blocks:

@@ -1,1 +1,1 @@
-"""Why a payload does not fit what is measured: causes that are tried, and named with numbers."""
+"""Find why a payload does not fit the data: test causes, and name them with numbers."""

@@ -1,4 +1,4 @@
-"""What causes of a misfit are tried on: averages of 0.1 s of the last motion, all round."""
+"""Keep the data to test causes of a misfit on: averages of 0.1 s of recent, varied motion."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from load_identification.model.robot import Robot, tilted
 from load_identification.typing_aliases import FloatArray
 
 MOST = 300
-"""Blocks that are kept: half a minute of swift motion, minutes of slow motion and of poses."""
+"""Number of blocks kept: half a minute of fast motion, minutes of slow motion and of poses."""
 
 ANOTHER = 0.5
-"""By so much must what an accelerometer reads have changed for a block to tell something new
-[m/s²]: gravity turned by 3°."""
+"""Change of an accelerometer's reading from which a block counts as new [m/s²]: gravity turned
+by 3°."""
 
 STILL = 10
-"""Of so many blocks that tell nothing new one is kept."""
+"""One of this many blocks without anything new is kept."""
 
 APART = float(np.deg2rad(20.0))
-"""Directions of gravity in S so far from each other count as different ones [rad]."""
+"""Angle from which directions of gravity in S count as different [rad]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,21 +34,21 @@ class Evidence:
     Attributes
     ----------
     matrix : (N, 6, 10) array
-        -A: what multiplies phi in the wrench that the load exerts on the sensor.
+        -A: regressor of the wrench that the load exerts on the sensor.
     by_acceleration : (N, 6, 10, 3) array
-        Its derivatives by an acceleration along the axes of the root; (N, 6, 10, 0) where the
-        robot is not known.
+        Its derivatives by an acceleration along the axes of the root; (N, 6, 10, 0) if the robot
+        is unknown.
     wrench : (N, 6) array
-        [N, N m].
+        Measured wrench in S [N, N m].
     carried : (N, 6, 3, 3) array
-        The wrench if component l of what is measured acted along axis k of the root: entry l, k;
-        (N, 6, 3, 0) where the robot is not known.
+        Entry l, k: the wrench in S if measured component l acted along axis k of the root;
+        (N, 6, 3, 0) if the robot is unknown.
     gravity : (N, 3) array
-        In S [m/s²].
+        Gravity in S [m/s²].
     joint_motion : (N, 3, J) array
-        Positions, velocities and accelerations of the joints; (N, 3, 0) where not known.
+        Positions, velocities and accelerations of the joints; (N, 3, 0) if unknown.
     time : (N,) array
-        [s].
+        Times of the first samples [s].
     """
 
     matrix: FloatArray
@@ -61,9 +61,9 @@ class Evidence:
 
     @property
     def directions(self) -> int:
-        """How many directions of gravity in S there are of which each is `APART` from the others.
+        """Number of directions of gravity in S that are at least `APART` from each other.
 
-        So many blocks count as independent.
+        This many blocks count as independent.
         """
         left, count = self.gravity / np.linalg.norm(self.gravity, axis=1, keepdims=True), 0
         while len(left):
@@ -71,22 +71,22 @@ class Evidence:
         return count
 
     def select(self, blocks: slice) -> Evidence:
-        """Return that of some blocks."""
+        """Return the evidence of some blocks."""
         return Evidence(*(getattr(self, f.name)[blocks] for f in fields(self)))
 
     def followed_by(self, other: Evidence) -> Evidence:
-        """Return that of this and then another."""
+        """Return this evidence with another appended."""
         pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
         return Evidence(*(np.concatenate(pair) for pair in pairs))
 
 
 class Store:
-    """Keeps the averages of the newest blocks, of those in one pose only a few.
+    """The averages of the newest blocks; of those in one pose only a few are kept.
 
     Parameters
     ----------
     gravity : (3,) array
-        In the root, as samples have it in S [m/s²].
+        Gravity in the root; the samples contain it in S [m/s²].
     """
 
     def __init__(self, gravity: FloatArray) -> None:
@@ -98,14 +98,14 @@ class Store:
         self._new: list[FilteredBatch] = []
         self._kept: Evidence | None = None
         self.robot: Robot | None = None
-        """That which moves, as far as it is known."""
+        """The robot of the newest samples; None if unknown."""
         self._still = 0
         self._last: FloatArray = np.zeros(3)
 
     def add(self, samples: FilteredBatch) -> None:
-        """Take in the samples of a block.
+        """Process the samples of a block.
 
-        A wrench that is made of something else, joint torques or legs, has errors of another kind.
+        A wrench computed from joint torques or leg forces is ignored: its errors are different.
         """
         if samples.whitening.size:
             return
@@ -117,7 +117,7 @@ class Store:
             self._still, self._last = 0, read
 
     def evidence(self) -> Evidence | None:
-        """Return the averages; None where there is none yet."""
+        """Return the averages, or None without any."""
         usable = [block for block in map(complete, self._new) if len(block.stamps)]
         self._new = []
         if usable:
@@ -128,13 +128,13 @@ class Store:
 
 
 def complete(samples: FilteredBatch) -> FilteredBatch:
-    """Return the samples with all channels and with gravity."""
+    """Return the samples with all channels and gravity finite."""
     finite = np.asarray(np.isfinite(np.hstack([samples.wrench, samples.gravity])).all(axis=1))
     return samples if finite.all() else samples.select(finite)
 
 
 def averages(blocks: list[FilteredBatch], gravity: FloatArray) -> Evidence:
-    """Average each of some blocks of samples, see `Evidence`."""
+    """Average the samples within each block, see `Evidence`."""
     counts = np.array([len(block.stamps) for block in blocks])
     starts = np.cumsum(counts) - counts
     samples = joined(blocks)
@@ -148,7 +148,7 @@ def averages(blocks: list[FilteredBatch], gravity: FloatArray) -> Evidence:
     by_axis = np.empty((n, 6, PARAMETERS, root.shape[1]))
     for axis in range(root.shape[1]):
         by_axis[..., axis] = -wrench_regressor(root[:, axis], zero, zero)
-    # Component i in S of what is measured as component l and acts along axis k of the root.
+    # Component i in S of measured component l, if that acts along axis k of the root.
     carried = np.einsum('nki,ngl->ngilk', root, samples.wrench.reshape(n, 2, 3))
     return Evidence(
         matrix=mean(-regressor(samples)),
@@ -162,14 +162,14 @@ def averages(blocks: list[FilteredBatch], gravity: FloatArray) -> Evidence:
 
 
 def orientation(in_sensor: FloatArray, by_tilt: FloatArray, gravity: FloatArray) -> FloatArray:
-    """Return the axes of the root as they lie in S, (n, 3, 3); (n, 0, 3) where not known.
+    """Return the axes of the root expressed in S, (n, 3, 3); (n, 0, 3) if unknown.
 
     Parameters
     ----------
     in_sensor, by_tilt : (n, 3) and (n, 3, 2) or (n, 3, 0) arrays
         Gravity in S and its derivatives, see `FilteredBatch`.
     gravity : (3,) array
-        In the root.
+        Gravity in the root [m/s²].
     """
     if by_tilt.shape[2] != 2 or not np.any(gravity):
         return np.empty((len(in_sensor), 0, 3))

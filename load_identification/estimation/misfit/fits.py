@@ -1,7 +1,7 @@
-"""Least squares of payload and offset with something else free: what each cause would leave.
+"""Fit payload, offset and the free parameters of a cause by least squares, for its residual.
 
-All in units of what an ordinary cell leaves, means over the blocks taken off: so the offset is
-free in each of them.
+All values are in units of an ordinary cell's residual. Means over the blocks are subtracted, which
+leaves the offset free in every fit.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from load_identification.estimation.misfit.evidence import Evidence
 from load_identification.typing_aliases import FloatArray
 
 LIMIT = np.array([300.0] + [100.0] * 3 + [30.0] * 6)
-"""Width of what a payload may be [kg, kg m, kg m²]: no entry is pulled by it."""
+"""Prior std of a payload [kg, kg m, kg m²], too wide to bias any entry."""
 
 STARTS = 400
-"""Rotations, and directions, from which the best are looked for."""
+"""Number of random rotations, and directions, from which the search starts."""
 
 KEPT = 6
-"""Of them that are followed to the minimum."""
+"""Number of the best starts that are iterated to the minimum."""
 
 STEPS = 12
-"""Of Gauss-Newton."""
+"""Number of Gauss-Newton iterations."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What payload and offset cannot explain, as a quadratic form of what is free besides.
+    """The residual of payload and offset, as a quadratic form of further free parameters.
 
     Attributes
     ----------
     scale : (6,) array
-        What an ordinary cell leaves in each channel [N, N m].
+        Residual of an ordinary cell in each channel [N, N m].
     matrix : (N, 6, 10) array
-        Whitened, means off.
+        Regressor, whitened, means subtracted.
     wrench : (N, 6) array
-        Likewise.
+        Measured wrench, likewise.
     by_acceleration : (N, 6, 10, 3) array
-        Derivatives of the matrix by an acceleration along each axis of the root, times that of
-        gravity, whitened; (N, 6, 10, 0) where the robot is not known.
+        Derivatives of the matrix by an acceleration along each axis of the root, in units of
+        gravity, whitened; (N, 6, 10, 0) if the robot is unknown.
     gram : (4, 10, 4, 10) array
-        Of the matrix and these; (1, 10, 1, 10) where the robot is not known.
+        Gram matrix of the matrix and its derivatives; (1, 10, 1, 10) if the robot is unknown.
     right : (4, 10) array
-        Their products with the wrench.
+        Products of matrix and derivatives with the wrench.
     """
 
     scale: FloatArray
@@ -57,18 +57,18 @@ class Problem:
 
     @property
     def count(self) -> int:
-        """Numbers that are explained or not."""
+        """Number of scalar measurements."""
         return self.wrench.size
 
     def alone(self) -> tuple[float, FloatArray]:
-        """Return the mean square that payload and offset leave [-], and the payload (10,)."""
+        """Return the mean square residual of payload and offset [-], and the payload (10,)."""
         cost, payload = self.with_acceleration(np.zeros((1, len(self.right) - 1)))
         return float(cost[0]) / self.count, payload[0]
 
     def with_acceleration(self, acceleration: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return costs (k,) and payloads (k, 10) with accelerations in the root, (k, 3), added.
+        """Return costs (k,) and payloads (k, 10) for added accelerations (k, 3) in the root.
 
-        In units of gravity.
+        The accelerations are in units of gravity.
         """
         factor = np.column_stack([np.ones(len(acceleration)), acceleration])
         gram = np.einsum('na,aibj,nb->nij', factor, self.gram, factor)
@@ -80,21 +80,22 @@ class Problem:
         return cost, payload
 
     def rows_with(self, acceleration: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return matrix and wrench with one such acceleration (3,) added."""
+        """Return matrix and wrench for one added acceleration (3,), as in `with_acceleration`."""
         return self.matrix + self.by_acceleration @ acceleration, self.wrench
 
     def parts(self, measured: FloatArray) -> FloatArray:
-        """Return parts of what is measured (N, 6, p) whitened."""
+        """Return parts of the measured wrench, (N, 6, p), whitened."""
         return whitened(measured, self.scale)
 
     def form(self, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return cost and payload where p parts, (N, 6, p), make up the wrench.
+        """Return cost and payload for a wrench composed of p parts, (N, 6, p).
 
         Returns
         -------
         cost : (p, p) array
-            That of the parts weighted by q is q^T cost q.
+            With the parts weighted by q, the sum of squares is q^T cost q.
         payload : (10, p) array
+            Payload of each part.
         """
         flat = parts.reshape(self.count, -1)
         right = self.matrix.reshape(self.count, PARAMETERS).T @ flat
@@ -103,13 +104,13 @@ class Problem:
 
 
 def whitened(values: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return (N, 6, ...) in units of the scale (6,), means off."""
+    """Return values (N, 6, ...) in units of the scale (6,), means subtracted."""
     unit = values / scale.reshape(6, *[1] * (values.ndim - 2))
     return np.asarray(unit - unit.mean(axis=0))
 
 
 def problem(evidence: Evidence, scale: FloatArray, strength: float) -> Problem:
-    """Set up the least squares; `strength`: of gravity [m/s²]."""
+    """Set up the least squares; `strength` is the magnitude of gravity [m/s²]."""
     matrix, wrench = whitened(evidence.matrix, scale), whitened(evidence.wrench, scale)
     besides = whitened(strength * evidence.by_acceleration, scale)
     every = np.concatenate([matrix[..., None], besides], axis=3)
@@ -120,7 +121,7 @@ def problem(evidence: Evidence, scale: FloatArray, strength: float) -> Problem:
 
 
 def rotations() -> FloatArray:
-    """Return rotations all over, (STARTS, 3, 3), always the same."""
+    """Return identity and STARTS uniform random rotations, (STARTS + 1, 3, 3), always the same."""
     q = np.random.default_rng(0).standard_normal((STARTS, 4))
     q /= np.linalg.norm(q, axis=1, keepdims=True)
     w, v = q[:, 0], q[:, 1:]
@@ -133,7 +134,7 @@ ROTATIONS = rotations()
 
 
 def exponential(vector: FloatArray) -> FloatArray:
-    """Return the rotations by vectors (n, 3), (n, 3, 3)."""
+    """Return the rotations (n, 3, 3) by rotation vectors (n, 3) [rad]."""
     angle = np.linalg.norm(vector, axis=1)
     axis = vector / np.maximum(angle, 1e-12)[:, None]
     cross = np.cross(axis[:, None, :], -np.eye(3)[None])
@@ -142,13 +143,13 @@ def exponential(vector: FloatArray) -> FloatArray:
 
 
 def best_rotation(form: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the rotation with the least q^T form q, q its nine entries row by row.
+    """Return the rotation that minimises q^T form q, with q its nine entries row by row.
 
     Returns
     -------
     rotation : (3, 3) array
     information : (3, 3) array
-        Half the second derivative by a small turn besides, rotation @ exp(turn).
+        Half the second derivative by a small further rotation, rotation @ exp(turn) [1/rad²].
     """
     flat = ROTATIONS.reshape(-1, 9)
     order = np.argsort(np.einsum('ni,ij,nj->n', flat, form, flat))[:KEPT]
@@ -169,20 +170,20 @@ def best_rotation(form: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def best_direction(task: Problem, upright: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the direction of gravity that leaves least, with a mass above zero.
+    """Return the direction of gravity with the least residual and a positive mass.
 
     Parameters
     ----------
     task : Problem
     upright : (3,) array
-        The direction that is taken for it, in the root.
+        The configured direction of gravity, a unit vector in the root.
 
     Returns
     -------
     direction : (3,) array
-        In the root.
+        Unit vector in the root.
     information : (2, 2) array
-        Half the second derivative of the cost by a small turn about two axes at right angles.
+        Half the second derivative of the cost by a small turn about two perpendicular axes.
     """
 
     def cost(tried: FloatArray) -> FloatArray:
@@ -201,7 +202,7 @@ def best_direction(task: Problem, upright: FloatArray) -> tuple[FloatArray, Floa
         if not np.isfinite(costs).all():
             best = near[np.argmin(costs)]
             continue
-        # Of a quadratic through nine points.
+        # Slope and curvature of a quadratic fitted to nine points.
         slope = grid.T @ costs / (6.0 * size)
         square = grid**2
         both = costs @ (square - 2.0 / 3.0) / 2.0
@@ -218,12 +219,12 @@ def best_direction(task: Problem, upright: FloatArray) -> tuple[FloatArray, Floa
 
 
 def least_squares(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
-    """Return what payload and offset leave of N blocks, (N, 6).
+    """Return the residual of payload and offset in N blocks, (N, 6).
 
     Parameters
     ----------
     matrix, wrench : (N, 6, 10) and (N, 6) arrays
-        Whitened.
+        Regressor and measured wrench, whitened.
     """
     rows = np.concatenate([matrix, wrench[..., None]], axis=2)
     flat = (rows - rows.mean(axis=0)).reshape(-1, PARAMETERS + 1)
@@ -233,6 +234,6 @@ def least_squares(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
 
 
 def without_drift(values: FloatArray, way: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return blocks (N, ...) without the part that grows along a way (N,), and that part (...)."""
+    """Return blocks (N, ...) without the part proportional to a way (N,), and that part (...)."""
     grown = np.tensordot(way, values, 1) / max(float(way @ way), 1e-12)
     return np.asarray(values - np.multiply.outer(way, grown)), np.asarray(grown)

@@ -1,4 +1,4 @@
-"""What rings in the wrench and not in the joints: a line in the spectrum of what is left."""
+"""Detect ringing of the wrench that the joints do not show: a line in the residual spectrum."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from load_identification.interface.messages import NS
 from load_identification.typing_aliases import FloatArray
 
 SPAN, PIECE, EVERY = 15.0, 4.0, 2.0
-"""Samples that are looked at, pieces that their spectrum is averaged over, and time between two
-looks [s]."""
+"""Length of the samples examined, length of the segments of their averaged spectrum, and time
+between two evaluations [s]."""
 
 FEWEST = 2
-"""Pieces, half of each shared with the next, that a spectrum may be made of."""
+"""Least number of segments in a spectrum, each half overlapping the next."""
 
 REMEMBERED = 60.0
-"""What has rung will ring again; so long it counts [s]."""
+"""Time for which ringing counts after it was last detected, as it will recur [s]."""
 
 BAND = 2.25, 16.0
-"""Below, motion that is not quite explained has lines too; above, the filter passes little
-[Hz]."""
+"""Frequencies searched [Hz]: below, imperfectly explained motion has lines too; above, the filter
+passes little."""
 
 BESIDE, WITHIN = 1.6, 0.6
-"""A line is compared with what lies up to such a factor beside it, but for so much [-, Hz]."""
+"""A line is compared with frequencies up to this factor and beyond this distance [-, Hz]."""
 
 ABOVE = 5.0
-"""By such a factor is a line higher; in sound cells 3.5 at most, with pushes 4.4 [-]."""
+"""Least ratio of a line to its surroundings; sound cells reach 3.5, with pushes 4.4 [-]."""
 
 STRONG = 2.0
-"""A line that is weaker, in standard deviations of a sample, is not worth a word [-]."""
+"""Least rms of a reported line, in standard deviations of a sample [-]."""
 
 LOW = 6.0
-"""A resonance below this spoils what is estimated [Hz]."""
+"""A resonance below this frequency corrupts the estimate [Hz]."""
 
 
 class Resonance:
-    """Looks for compliance of arm, mounting or load in the newest samples.
+    """Detect compliance of arm, mounting or load in the newest samples.
 
-    A joint that sways behind its encoder rings on when it is set off, by itself at its resonance.
+    A joint that is compliant behind its encoder, once excited, rings at its own resonance.
 
     Parameters
     ----------
     noise : (2,) array
-        Expected of a sample, of force and torque [N, N m].
+        Expected std of a sample of force and torque [N, N m].
     """
 
     def __init__(self, noise: FloatArray) -> None:
@@ -61,11 +61,11 @@ class Resonance:
         self._samples: deque[FilteredBatch] = deque()
         self._due, self._until = 0, 0
         self.frequency = np.inf
-        """[Hz]; infinite: nothing rings."""
+        """Frequency of the ringing [Hz]; infinite: none."""
         self.words = ''
 
     def add(self, samples: FilteredBatch) -> None:
-        """Take in the samples of a block of a sensor's wrench; now and then look."""
+        """Process a block of samples of a sensor's wrench; evaluate every `EVERY` seconds."""
         if samples.whitening.size:
             return
         stamp = int(samples.stamps[-1])
@@ -94,21 +94,21 @@ class Resonance:
 
 
 def line(left: FloatArray, step: float) -> tuple[float, FloatArray] | None:
-    """Find the line that stands out most of a spectrum.
+    """Return the most prominent line of the spectrum, or None without one.
 
     Parameters
     ----------
     left : (n, 6) array
         Residuals in standard deviations of a sample.
     step : float
-        Between samples [s].
+        Time between samples [s].
 
     Returns
     -------
     frequency : float
-        [Hz].
+        Frequency of the line [Hz].
     rms : (2,) array
-        Of force and torque in it, in units of `left`.
+        Rms of force and torque in the line, in units of `left`.
     """
     size = round(PIECE / step)
     window = np.hanning(size)

@@ -1,4 +1,4 @@
-"""What each cause of a misfit would leave unexplained, all tried on the same evidence."""
+"""Test hypotheses of the cause of a misfit on the same data, each by its residual."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from load_identification.interface.batches import CHANNELS
 from load_identification.typing_aliases import FloatArray
 
 SMALL = float(np.deg2rad(4.0))
-"""A turn up to which a cell's own errors, learned as such, keep the intervals true [rad]."""
+"""Largest turn that is learned as a cell's own error, with valid intervals [rad]."""
 
 AS_WELL = 0.05
-"""What leaves so little more explains as much, mean square [-]."""
+"""Excess of mean square residual up to which a hypothesis explains as much [-]."""
 
 
 class Kind(Enum):
-    """What may be wrong."""
+    """Hypotheses of the cause; the value is its name in messages."""
 
     GRAVITY = 'gravity another'
     WEIGHTLESS = 'weight taken off by the driver'
@@ -50,22 +50,22 @@ class Kind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What a cause leaves.
+    """The fit under one hypothesis of the cause.
 
     Attributes
     ----------
     kind : Kind
     left : float
-        Mean square, in units of what errors of an ordinary cell leave [-].
+        Mean square residual, in units of that from errors of an ordinary cell [-].
     information : (k, k) array
-        Half the second derivative of the sum of squares by what is free in the cause; (0, 0)
-        where that is nothing.
+        Half the second derivative of the sum of squares by the free parameters of the cause;
+        (0, 0) if there are none.
     words : callable
-        Returns in words what is wrong, for a standard deviation of what is free.
+        Returns the message, for a standard deviation of the free parameters.
     rows : callable
-        Returns matrix (N, 6, 10) and wrench (N, 6) with the cause allowed for, whitened.
+        Returns matrix (N, 6, 10) and wrench (N, 6), whitened, corrected for the cause.
     small : bool
-        It is a turn of no more than `SMALL`.
+        Whether the cause is a turn of at most `SMALL`.
     """
 
     kind: Kind
@@ -76,7 +76,7 @@ class Trial:
     small: bool = False
 
     def std(self, crowd: float) -> float:
-        """Return the standard deviation of what is free; so many blocks count as one."""
+        """Return the largest std of the free parameters; `crowd` blocks count as one."""
         if not self.information.size:
             return 0.0
         least = max(float(np.linalg.eigvalsh(self.information)[0]), 1e-9)
@@ -87,7 +87,7 @@ NOTHING = np.empty((0, 0))
 
 
 def trials(task: Problem, evidence: Evidence, gravity: FloatArray) -> list[Trial]:
-    """Return what each cause would leave; `gravity`: as it is set, in the root (3,) [m/s²]."""
+    """Return the fit of each hypothesis; `gravity` (3,) as configured, in the root [m/s²]."""
     found = [*_turned(task, evidence), _channels(task, evidence), _dead(task), _units(task)]
     found += [_changed(task), _drifting(task, evidence.time)]
     if evidence.carried.shape[3]:
@@ -96,13 +96,13 @@ def trials(task: Problem, evidence: Evidence, gravity: FloatArray) -> list[Trial
 
 
 def _about_gravity(task: Problem, gravity: FloatArray) -> list[Trial]:
-    """Try gravity along every direction, and none at all: as if the load had no weight."""
+    """Test gravity along any direction, and no gravity, as if the load had no weight."""
     upright = gravity / np.linalg.norm(gravity)
     direction, information = best_direction(task, upright)
     added = np.array([upright - direction, upright, upright + direction])
     left = (task.with_acceleration(added)[0] / task.count).tolist()
     rows = [partial(task.rows_with, each) for each in added]
-    # At rest the opposite direction and a wrench of the other sign explain as much.
+    # At rest the opposite direction with a wrench of the other sign explains as much.
     either = left[2] < 1.1 * left[0] + AS_WELL
     say = partial(words.gravity, gravity, direction, either)
     small = bool(upright @ direction > np.cos(SMALL))
@@ -113,13 +113,13 @@ def _about_gravity(task: Problem, gravity: FloatArray) -> list[Trial]:
 
 
 def _in_the_world(task: Problem, evidence: Evidence) -> list[Trial]:
-    """Try a frame of the wrench that stands still in the root."""
+    """Test a wrench expressed in a frame that is fixed in the root."""
     parts = task.parts(evidence.carried.reshape(-1, 6, 9))
     return _rotation(task, parts, Kind.WORLD, lambda turn, std: words.world(turn.T, std))
 
 
 def _turned(task: Problem, evidence: Evidence) -> list[Trial]:
-    """Try a sensor that is turned against its frame."""
+    """Test a sensor that is rotated relative to its frame."""
     wrench = evidence.wrench.reshape(-1, 2, 3)
     parts = np.einsum('ij,ngl->ngijl', np.eye(3), wrench).reshape(-1, 6, 9)
     return _rotation(task, task.parts(parts), Kind.ROTATED, words.rotated)
@@ -128,7 +128,7 @@ def _turned(task: Problem, evidence: Evidence) -> list[Trial]:
 def _rotation(
     task: Problem, parts: FloatArray, kind: Kind, say: Callable[[FloatArray, float], str]
 ) -> list[Trial]:
-    """Try rotations whose entries weight nine parts (N, 6, 9); none with a mass below zero."""
+    """Test rotations, their entries weighting nine parts (N, 6, 9); reject a negative mass."""
     form, payload = task.form(parts)
     turn, information = best_rotation(form)
     entries = turn.ravel()
@@ -141,21 +141,21 @@ def _rotation(
 
 
 def _signed_axes() -> FloatArray:
-    """Return what a driver may make of three axes: swapped, reversed, (48, 3, 3)."""
+    """Return every way to swap and reverse three axes in a driver, (48, 3, 3)."""
     kinds = product(permutations(range(3)), product((1.0, -1.0), repeat=3))
     return np.array([np.array(signs)[:, None] * np.eye(3)[list(order)] for order, signs in kinds])
 
 
 def _wrong_channels() -> FloatArray:
-    """List what a driver may make of the channels: of force, of torque, or of both alike.
+    """List the errors of channels in a driver: of force, of torque, or of both alike.
 
-    No rotation of both, which has a trial of its own, and no other sign of all of one: that is
-    another load.
+    A rotation of both is left out, as it has its own trial. So is a reversal of all channels of
+    force or torque alone, which is equivalent to another load.
 
     Returns
     -------
     (k, 2, 3, 3) array
-        From what is measured to the true force, and torque; those that change least first.
+        Maps measured to true force, and torque; in order of increasing change.
     """
     axes = _signed_axes()
     same = np.broadcast_to(np.eye(3), axes.shape)
@@ -172,7 +172,7 @@ WRONG_CHANNELS = _wrong_channels()
 
 
 def _channels(task: Problem, evidence: Evidence) -> Trial:
-    """Try channels reversed or swapped."""
+    """Test channels that are reversed or swapped."""
     wrench = evidence.wrench
     parts = np.zeros((len(wrench), 6, 2, 3, 3))
     for axis in range(3):
@@ -190,7 +190,7 @@ def _channels(task: Problem, evidence: Evidence) -> Trial:
 
 
 def _dead(task: Problem) -> Trial:
-    """Try a channel that shows noise and nothing of the load, each of the six."""
+    """Test each of the six channels for showing noise alone, without the load."""
     without = [task.matrix * (np.arange(6) != channel)[:, None] for channel in range(6)]
     left = [float(np.mean(least_squares(rows, task.wrench) ** 2)) for rows in without]
     best = int(np.argmin(left))
@@ -199,7 +199,7 @@ def _dead(task: Problem) -> Trial:
 
 
 def _units(task: Problem) -> Trial:
-    """Try torques that are by a factor larger or smaller than the forces go with."""
+    """Test torques that are inconsistent with the forces by a constant factor."""
     rows, wrench = task.matrix, task.wrench
     parts = [
         (rows[:, group].reshape(-1, PARAMETERS), wrench[:, group].ravel())
@@ -212,7 +212,7 @@ def _units(task: Problem) -> Trial:
     def cost(log: FloatArray) -> FloatArray:
         factor = np.exp(log)[:, None]
         gram = of_force + factor[..., None] ** 2 * of_torque + np.diag(LIMIT**-2.0)
-        # With a few blocks and a large factor they differ by more than numbers have digits.
+        # With few blocks and a large factor, the scales differ beyond floating-point precision.
         gram += 1e-13 * np.trace(gram, axis1=1, axis2=2)[:, None, None] * np.eye(PARAMETERS)
         right = force + factor * torque
         payload = np.linalg.solve(gram, right[..., None])[..., 0]
@@ -235,7 +235,7 @@ def _units(task: Problem) -> Trial:
 
 
 def _changed(task: Problem) -> Trial:
-    """Try another load and offset from some instant on."""
+    """Test a change of load and offset at some instant."""
     costs = [
         float(np.sum(least_squares(task.matrix[:cut], task.wrench[:cut]) ** 2))
         + float(np.sum(least_squares(task.matrix[cut:], task.wrench[cut:]) ** 2))
@@ -246,7 +246,7 @@ def _changed(task: Problem) -> Trial:
 
 
 def _drifting(task: Problem, time: FloatArray) -> Trial:
-    """Try an offset that drifts steadily; `time`: of the blocks (N,) [s]."""
+    """Test an offset that drifts linearly; `time` (N,) of the blocks [s]."""
     span = float(np.ptp(time))
     way = (time - time.mean()) / max(span, 1e-9)
     matrix, of_matrix = without_drift(task.matrix, way)

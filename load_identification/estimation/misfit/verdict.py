@@ -1,4 +1,4 @@
-"""Why payload and offset do not explain what is measured, found out now and then."""
+"""Determine, at intervals, why payload and offset do not explain the measured wrench."""
 
 from __future__ import annotations
 
@@ -17,72 +17,73 @@ from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray
 
 EVERY_NS, FOR_EACH_NS, LATER_NS = 1_000_000_000, 20_000_000, 10_000_000
-"""Between two looks [ns]: FOR_EACH_NS for each block that is known, up to EVERY_NS, as what is
-claimed early would be wrong; from a hundred blocks on LATER_NS for each: a few new ones change
-little then."""
+"""Time between two evaluations [ns]: FOR_EACH_NS per block, up to EVERY_NS, because early claims
+would be wrong; from a hundred blocks on LATER_NS per block, because a few new blocks change little
+then."""
 
 AGREED = 2
-"""Looks in a row that must name the same cause, or none, before that is said."""
+"""Consecutive evaluations that must name the same cause, or none, before it is reported."""
 
 SHARE = 0.015
-"""Of the change of the wrench that errors of an ordinary cell leave [-]."""
+"""Share of the change of the wrench that errors of an ordinary cell leave as residual [-]."""
 
 LEVER = 5e-4
-"""Torque that an ordinary cell leaves of a force [m]."""
+"""Torque residual of an ordinary cell per change of force [m]."""
 
 ELSEWHERE = (Kind.CHANGED, Kind.DRIFT)
-"""These are found by others as well; here they keep what else would explain them from being
-named."""
+"""Causes that other modules detect too; as hypotheses here they keep other causes that would
+explain them from being named."""
 
 WORTH, WORTH_SMALL, WORTH_DRIFT = 0.3, 2.0, 4.0
-"""A misfit less than this is none [-], in what errors of an ordinary cell may leave, mean square;
-for small turns, which are among those, and for drift, both learned as such."""
+"""Least misfit, a mean square in units of that from errors of an ordinary cell [-]: in general;
+for small turns, which are such errors, and for drift, as both are learned."""
 
 EXPLAINED = 2.0
-"""What a cause may leave at most, in the same unit [-]."""
+"""Largest residual of a cause, in the same unit [-]."""
 
 BETTER, CLEARER = 6.0, 3.0
-"""By so much less must it leave than payload and offset alone, and than any other cause [-]."""
+"""Least ratio of the residual of payload and offset, and of the second cause, to the best [-]."""
 
 SUSPICIOUS = 8.0
-"""By so much less must a cause leave than payload and offset alone to be in question [-]."""
+"""Least ratio of the residual of payload and offset to that of a suspected cause [-]."""
 
 FEWEST, ALL_ROUND = 20, 3
-"""Blocks, and directions of gravity in S, from which a verdict is given."""
+"""Least number of blocks, and of directions of gravity in S, for a verdict."""
 
 FEWEST_POSES = 8
-"""As `FEWEST`, of poses at rest: each is another."""
+"""As `FEWEST`, for poses at rest: each is a different one."""
 
 AMPLE, LARGE = 60, 20.0
-"""Blocks, and a misfit [-], from which on that no cause explains it is worth a word."""
+"""Least number of blocks, and misfit [-], for reporting that no cause explains it."""
 
 FEWEST_TO_SUSPECT = 3
-"""Blocks from which on payload and offset do not explain everything."""
+"""Number of blocks from which payload and offset cannot fit just anything."""
 
 KNOWN_FACTOR, KNOWN_ANGLE = 0.3, 0.1
-"""Largest standard deviation of a factor [-], and of an angle [rad], that is said."""
+"""Largest standard deviation of a reported factor [-], and of a reported angle [rad]."""
 
 FARTHEST, LIGHTEST = 2.0, 0.1
-"""No centre of mass is so far from the sensor [m], of a load whose mass can be determined [kg]."""
+"""Largest distance of a centre of mass from the sensor [m], and least mass that can be determined
+[kg]."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is found out.
+    """The result of testing the causes of a misfit.
 
     Attributes
     ----------
     misfit : float
-        What payload and offset leave, mean square, in units of what errors of an ordinary cell
-        leave [-]; NaN: too little motion to tell.
+        Mean square residual of payload and offset, in units of that from errors of an ordinary
+        cell [-]; NaN: too little motion.
     kind : Kind or None
-        The cause that explains it, None where none does or nothing is to be explained.
+        The cause that explains the misfit; None if no cause does, or if there is no misfit.
     words : str
-        That in words, with numbers, and what to do.
+        The cause in words, with numbers and a remedy.
     suspected : Kind or None
-        A cause that would explain it, whether or not others would as well.
+        A cause that would explain the misfit, whether or not others would too.
     puzzling : bool
-        It is large through ample motion, and no cause explains even most of it.
+        Whether the misfit is large after ample motion and no cause explains even most of it.
     """
 
     misfit: float
@@ -100,19 +101,19 @@ def judged(
     robot: Robot | None = None,
     fewest: int = FEWEST,
 ) -> Verdict:
-    """Find out why payload and offset do not explain what was measured.
+    """Determine why payload and offset do not explain the measured wrench.
 
     Parameters
     ----------
     evidence : Evidence
     noise, field : (2,) arrays
-        Expected of a sample, and errors tied to the pose; of force and torque [N, N m].
+        Expected std of a sample, and rms of pose errors, of force and torque [N, N m].
     gravity : (3,) array
-        As it is set, in the root [m/s²].
+        Gravity as configured, in the root [m/s²].
     robot : Robot, optional
-        That whose joints have moved the sensor.
+        The robot whose joints moved the sensor.
     fewest : int
-        Blocks from which a verdict is given.
+        Least number of blocks for a verdict.
     """
     count = len(evidence.wrench)
     if count < FEWEST_TO_SUSPECT:
@@ -129,7 +130,7 @@ def judged(
         return Verdict(now if enough else np.nan)
     found = trials(task, evidence, gravity)
     if robot is not None and enough and min(trial.left for trial in found) > EXPLAINED:
-        # Joints are seldom wrong, and to try them takes a tenth of a second.
+        # Joints are seldom wrong, and testing them takes a tenth of a second.
         found.append(joint_trial(task, evidence, robot))
     best, second = (found := sorted(found, key=lambda trial: trial.left))[:2]
     likeliest = next(trial for trial in found if trial.kind not in ELSEWHERE)
@@ -158,7 +159,7 @@ def judged(
 
 
 def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatArray:
-    """Return what errors of an ordinary cell leave in each channel, (6,) [N, N m].
+    """Return the residual std from errors of an ordinary cell in each channel, (6,) [N, N m].
 
     Parameters
     ----------
@@ -172,12 +173,12 @@ def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatA
 
 
 class MisfitMonitor:
-    """Keeps the newest blocks, and now and then looks whether a payload explains them.
+    """Keep the newest blocks, and test at intervals whether a payload explains them.
 
     Parameters
     ----------
     gravity : (3,) array
-        As it is set, in the root [m/s²].
+        Gravity as configured, in the root [m/s²].
     noise, field : (2,) arrays
         As in `judged`.
     """
@@ -192,7 +193,7 @@ class MisfitMonitor:
         self._store.forget()
         self._resonance.forget()
         self.named = Verdict(np.nan)
-        """What is said: looks in a row have agreed on it."""
+        """The verdict reported, on which consecutive evaluations agreed."""
         self._last = Verdict(np.nan)
         self._seen: Evidence | None = None
         self._agreed = 0
@@ -200,17 +201,17 @@ class MisfitMonitor:
 
     @property
     def cause(self) -> str:
-        """Why no payload explains what is measured, in words; empty where that is not known."""
+        """Why no payload explains the measured wrench, in words; empty if unknown."""
         return self.named.words
 
     @property
     def suspicion(self) -> str:
-        """What would explain it and is neither named nor refuted, in words; empty: nothing."""
+        """A cause that would explain it, neither named nor refuted, in words; empty: none."""
         return words.suspected(self._last.suspected.value) if self._last.suspected else ''
 
     @property
     def puzzle(self) -> str:
-        """What else to check where no cause explains it, in words; empty: nothing."""
+        """What else to check if no cause explains it, in words; empty: nothing."""
         if not self._last.puzzling:
             return ''
         root_known = self._seen is not None and self._seen.by_acceleration.shape[3] > 0
@@ -218,11 +219,11 @@ class MisfitMonitor:
 
     @property
     def ringing(self) -> str:
-        """What rings, in words; empty: nothing."""
+        """Message about ringing; empty: none."""
         return self._resonance.words
 
     def update(self, samples: FilteredBatch) -> None:
-        """Take in the samples of a block."""
+        """Process the samples of a block."""
         self._store.add(samples)
         self._resonance.add(samples)
         stamp = int(samples.stamps[-1])

@@ -1,4 +1,4 @@
-"""A cause of a misfit in words: what is wrong, by how much, how sure, and what to set."""
+"""Put a cause of a misfit in words: the fault, its size, its uncertainty, and the remedy."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PUZZLE_WITHOUT_ROOT = (
     f'{PUZZLE}; check gravity, too, and that the wrench is in the sensor frame with all of the '
     'weight: load_identification, in one process, tells which'
 )
-"""From a source that does not tell how the sensor lies in the root."""
+"""For a source that does not provide the orientation of the sensor in the root."""
 
 FAR = float(np.deg2rad(45.0))
-"""A gravity so far off may as well be a wrench of the other sign [rad]."""
+"""Error of gravity from which a wrench of the other sign may be the cause too [rad]."""
 
 NEARLY = float(np.deg2rad(3.0))
-"""So near to quarter turns a rotation is taken for one [rad]."""
+"""Angle within which a rotation is rounded to quarter turns [rad]."""
 
 UNITS = {
     1000.0: 'forces in N, torques in mN·m',
@@ -41,22 +41,22 @@ UNITS = {
     1.0 / 9.80665: 'forces in N, torques in kgf·m',
     0.001: 'forces in mN, torques in N·m',
 }
-"""What a factor between torque and force may come from."""
+"""Units of force and torque that explain a factor between them [-]."""
 
 
 def suspected(kind: str) -> str:
-    """Say that a cause, in words, would explain what no payload explains."""
+    """Report that a cause, named by `kind`, would explain what no payload explains."""
     return f'the set-up may be wrong ({kind}?): no payload explains what is measured; go on moving'
 
 
 def with_residuals(cause: str, before: FloatArray, after: FloatArray) -> str:
-    """Add to a cause by how much it makes the residual less, of force or torque.
+    """Append to a cause by how much it reduces the residual of force or torque.
 
     Parameters
     ----------
     cause : str
     before, after : (2,) arrays
-        Rms of force and torque [N, N m].
+        Rms residual of force and torque [N, N m].
     """
     group = int(np.argmax(before / np.maximum(after, 1e-9)))
     unit = ('N', 'N·m')[group]
@@ -64,18 +64,18 @@ def with_residuals(cause: str, before: FloatArray, after: FloatArray) -> str:
 
 
 def gravity(taken: FloatArray, direction: FloatArray, either: bool, std: float) -> str:
-    """Say that gravity points another way than it is taken for.
+    """Report that gravity points in another direction than configured.
 
     Parameters
     ----------
     taken : (3,) array
-        In the root [m/s²].
+        Gravity as configured, in the root [m/s²].
     direction : (3,) array
-        The true one, a unit vector.
+        True direction, a unit vector in the root.
     either : bool
-        The opposite direction explains as much if the wrench has the other sign.
+        Whether the opposite direction, with a wrench of the other sign, explains as much.
     std : float
-        [rad].
+        Standard deviation of the angle [rad].
     """
     strength = float(np.linalg.norm(taken))
     angle = float(np.arccos(np.clip(taken @ direction / strength, -1.0, 1.0)))
@@ -89,14 +89,14 @@ def gravity(taken: FloatArray, direction: FloatArray, either: bool, std: float) 
 
 
 def world(turn: FloatArray, std: float) -> str:
-    """Say that the wrench is expressed in a frame that does not turn with the sensor.
+    """Report that the wrench is expressed in a frame that does not turn with the sensor.
 
     Parameters
     ----------
     turn : (3, 3) array
-        From the frame of the wrench to the root.
+        Rotation from the frame of the wrench to the root.
     std : float
-        [rad].
+        Standard deviation of the angle [rad].
     """
     away = turned(turn, std)
     frame = f'a frame fixed to the base, {away} against its root,' if away else 'the base frame,'
@@ -107,7 +107,7 @@ def world(turn: FloatArray, std: float) -> str:
 
 
 def rotated(turn: FloatArray, std: float) -> str:
-    """Say that the sensor is turned against its frame; `turn`: from it to the frame (3, 3)."""
+    """Report a sensor rotated relative to its frame; `turn` (3, 3) maps sensor to frame."""
     return (
         f'the sensor is {turned(turn, std)} against its frame: correct its mounting in the robot '
         'description, or the parameter sensor_frame'
@@ -115,12 +115,12 @@ def rotated(turn: FloatArray, std: float) -> str:
 
 
 def degrees(angle: float, std: float) -> str:
-    """Write an angle with its 95 % interval [rad]."""
+    """Return an angle [rad] with its 95 % interval in degrees; `std` [rad]."""
     return f'{np.rad2deg(angle):.1f} ± {INTERVAL * np.rad2deg(std):.1f}°'
 
 
 def turned(turn: FloatArray, std: float) -> str:
-    """Say about which axis and how far something is turned; empty where it is not."""
+    """Report axis and angle of a rotation (3, 3); empty if there is none."""
     nearest = np.round(turn)
     if (
         np.linalg.norm(turn - nearest) < np.sqrt(2.0) * NEARLY
@@ -130,7 +130,7 @@ def turned(turn: FloatArray, std: float) -> str:
     angle = float(np.arccos(np.clip((np.trace(turn) - 1.0) / 2.0, -1.0, 1.0)))
     if angle < 1e-6:
         return ''
-    # The eigenvector of eigenvalue one, with the sense that the skew part has.
+    # The eigenvector of eigenvalue one, with the sense of the skew part.
     axis = np.linalg.svd(turn - np.eye(3))[2][-1]
     skew = np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
     if axis @ skew < 0.0 or (abs(axis @ skew) < 1e-9 and axis[np.argmax(np.abs(axis))] < 0.0):
@@ -144,7 +144,7 @@ def turned(turn: FloatArray, std: float) -> str:
 
 
 def channels(force: FloatArray, torque: FloatArray) -> str:
-    """Say which channels are reversed or swapped; matrices (3, 3) from measured to true."""
+    """Report which channels are reversed or swapped; matrices (3, 3) map measured to true."""
     said = []
     for letter, turn in (('f', force), ('t', torque)):
         for axis, row in zip('xyz', turn, strict=True):
@@ -156,7 +156,7 @@ def channels(force: FloatArray, torque: FloatArray) -> str:
 
 
 def dead(channel: str) -> str:
-    """Say that a channel shows nothing of what the others do."""
+    """Report that a channel does not follow the load as the others do."""
     return (
         f'{channel} shows noise alone where the other channels follow the load: look at sensor, '
         'cable and driver, or have the driver publish it as NaN'
@@ -164,7 +164,7 @@ def dead(channel: str) -> str:
 
 
 def joint_reversed(joint: str) -> str:
-    """Say that a joint is published with the opposite sign."""
+    """Report that a joint is published with the opposite sign."""
     return (
         f'{joint} turns the other way than its positions say: correct their sign in the driver, '
         'or its axis in the robot description'
@@ -172,7 +172,7 @@ def joint_reversed(joint: str) -> str:
 
 
 def joints_exchanged(first: str, second: str) -> str:
-    """Say that the values of two joints are published under each other's name."""
+    """Report that the values of two joints are published under each other's name."""
     return (
         f'{first} and {second} are exchanged: correct their order in the driver, or their '
         'names in the robot description'
@@ -180,7 +180,7 @@ def joints_exchanged(first: str, second: str) -> str:
 
 
 def rings(frequency: float, rms: FloatArray) -> str:
-    """Say that the wrench rings at a frequency [Hz], with force and torque (2,) [N, N m]."""
+    """Report ringing at a frequency [Hz] with rms of force and torque (2,) [N, N m]."""
     return (
         f'the wrench rings at {frequency:.1f} Hz, {rms[0]:.2g} N and {rms[1]:.2g} N·m rms: '
         'joints, mounting or load sway behind the encoders; start and stop more gently, or '
@@ -189,7 +189,7 @@ def rings(frequency: float, rms: FloatArray) -> str:
 
 
 def far(arm: float) -> str:
-    """Say that a centre of mass so far away [m] means torques in another unit."""
+    """Report that a centre of mass at this distance [m] implies torques in another unit."""
     return (
         f'the centre of mass would be {arm:.3g} m from the sensor: torques in mN·m, or forces in '
         'kN? Have the driver publish N and N·m'
@@ -197,7 +197,7 @@ def far(arm: float) -> str:
 
 
 def units(factor: float, std: float) -> str:
-    """Say that torques are by a factor too large; `std`: relative."""
+    """Report that torques are too large by a factor; `std` is relative [-]."""
     known = min(UNITS, key=lambda each: abs(np.log(each / factor)))
     meant = ''
     if abs(np.log(known / factor)) < max(3.0 * std, 0.03):
