@@ -39,7 +39,7 @@ class Model:
     bank : Bank
         Random walks of the offset and sizes of the path errors.
     relaxation : float
-        Time constant, in motion, in which a systematic error may change [s].
+        Time constant of systematic errors, in motion, and of the discount of drift scores [s].
     forgetting_time : float
         Time constant of forgetting under excitation [s]; infinite: never.
     steps : (2,) array
