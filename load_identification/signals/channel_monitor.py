@@ -1,4 +1,4 @@
-"""Channels of a sensor that say nothing: found by how often, and where, they repeat themselves."""
+"""Detect channels without information by how often, and where, they repeat themselves."""
 
 from __future__ import annotations
 
@@ -8,56 +8,59 @@ from load_identification.interface.batches import CHANNELS
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 FALSE_ALARM = 1e-24
-"""Chance that a channel of constant chance to repeat itself does so as often as is called stuck.
+"""Probability that a channel with a constant probability of repeats is called stuck by chance [-].
 
-So small because the chance is not constant: it varies with the place on the quantiser's step.
+It is so small because that probability varies with the position on the quantiser's step.
 """
 
 FEWEST_REPEATS = 5
-"""No channel is called stuck for less, however rarely it repeats itself."""
+"""Least number of repeats from which a channel is called stuck, however rarely it repeats."""
 
 SELDOM = 0.05
-"""A channel that repeats itself less often has noise of five steps or more of its quantiser."""
+"""Share of repeats below which a channel's noise is at least five quantiser steps [-]."""
 
 RARELY = 0.01
-"""A channel that repeats itself less often hardly ever does so twice in a row by chance."""
+"""Share of repeats below which a channel hardly ever repeats twice in a row by chance [-]."""
 
 FEWEST_ELSEWHERE, AT_FIRST = 20, 500
-"""Values that show whether a channel seldom repeats itself, and those at first."""
+"""Number of values that determine whether a channel seldom repeats itself, and number of first
+samples, in which other channels may stand in for it and the initial repeats are counted."""
 
 LATELY = 64
-"""Samples among which repeats are counted that end again."""
+"""Number of newest samples in which repeats, and the ends of their runs, are counted."""
 
 NEAR = 20
-"""Changes of so many of its smallest steps, or fewer, tell how likely a channel repeats itself."""
+"""Largest change, in smallest steps of a channel, used to predict how likely it repeats [-]."""
 
 FAR = 5.0
-"""Changes of the usual size that no noise makes at once [-]."""
+"""Size of a change, relative to the usual one, that noise never causes in one sample [-]."""
 
 MORE = 2.0
-"""Repeats so many times as common as at first are none that the driver has always made [-]."""
+"""Factor of increase of repeats since the start beyond which the driver has not always made them
+[-]."""
 
 ZERO, AT_ONCE = 24, 8
-"""So many samples without a zero outweigh one with; so many zeros at once are named."""
+"""Number of samples without a zero that outweigh one zero, and number of consecutive zeros from
+which they are reported."""
 
 STEP = 2e-3
-"""Way of a joint over which repeats count as one [rad or m]: at rest they count for nothing."""
+"""Path of a joint over which all repeats count as one [rad or m]: at rest they do not count."""
 
 
 class ChannelMonitor:
-    """Marks the samples of a wrench channel that says nothing.
+    """Mark the samples of a wrench channel that has no information.
 
-    A live channel of a real sensor carries noise, so it seldom repeats a value to the last bit;
-    how often it does (a coarse quantiser makes it common) is learned from runs of repeats that
-    have ended. A run too long for that is a channel that is dead, frozen or saturated. As long
-    as the arm stands still any channel may repeat itself, so that a run is as long as the way
-    of the arm in it; for a channel that repeats itself seldom, also as long as other channels
-    change. A channel that has been exactly zero from the start is one the sensor lacks.
+    A live channel of a real sensor has noise, so it seldom repeats a value to the last bit. How
+    often it does is learned from runs of repeats that have ended; a coarse quantiser makes repeats
+    common. In a run too long for that, the channel is dead, frozen or saturated. While the arm is
+    at rest any channel may repeat itself, so the path of the arm limits the length of a run. For a
+    channel that seldom repeats itself, the samples in which other channels change count too. A
+    channel that has been exactly zero from the start is absent from the sensor.
 
     Parameters
     ----------
     channels : int
-        Number k of them.
+        Number k of channels.
     """
 
     def __init__(self, channels: int = 6) -> None:
@@ -65,14 +68,14 @@ class ChannelMonitor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what is known of every channel."""
+        """Forget everything about every channel."""
         k = self._channels
         self._last: FloatArray | None = None
         self._alive = np.zeros(k, dtype=bool)
         # As if 20 samples with 19 repeats had been seen: at first only a long run is too long.
         self._samples, self._repeats = np.full(k, 20), np.full(k, 19)
-        # Of the run that goes on: repeats, those while other channels changed, how many are too
-        # many, whether it has come to that, and where the arm was at its start.
+        # The present run: its repeats, those while other channels changed, the number that is too
+        # many, whether that has been reached, and the arm's position at its start.
         self._run, self._others = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
         self._longest: IntArray = np.zeros(k, dtype=np.int64)
         self._found = np.zeros(k, dtype=bool)
@@ -85,11 +88,11 @@ class ChannelMonitor:
 
     @property
     def silent(self) -> BoolArray:
-        """Channels that are absent, or have been lost: the last value is not finite, (k,)."""
+        """Channels that are absent or lost, (k,); lost: the last value is not finite."""
         return self.absent if self._last is None else self.absent | ~np.isfinite(self._last)
 
     def update(self, position: FloatArray, wrench: FloatArray) -> BoolArray:
-        """Return which values of a batch say nothing.
+        """Return which values of a batch have no information.
 
         Parameters
         ----------
@@ -122,15 +125,15 @@ class ChannelMonitor:
         return stuck | ~finite
 
     def _forget_stuck(self, ended: BoolArray) -> None:
-        """Learn no more from a stuck run that has ended than that one so long may occur."""
+        """Limit what is learned from an ended stuck run: it counts as the longest allowed one."""
         if ended.any():
             excess = np.where(ended, self._run - self._longest, 0)
             self._samples, self._repeats = self._samples - excess, self._repeats - excess
 
     def _stuck(self, repeat: BoolArray, position: FloatArray, finite: BoolArray) -> BoolArray:
-        """Return which samples belong to a run of repeats that a live channel does not show.
+        """Return which samples belong to a run of repeats that is too long for a live channel.
 
-        As far as before the end of the first such run.
+        The result ends with the first such run.
         """
         sample = np.arange(len(repeat))[:, None]
         change: IntArray = np.maximum.accumulate(np.where(repeat, -1, sample))
@@ -166,23 +169,23 @@ class ChannelMonitor:
 
 
 class RangeMonitor:
-    """Marks values at an end of a channel's range.
+    """Mark values at an end of a channel's range.
 
-    The largest or smallest of all so far that comes three times in a row, to the last bit, of a
-    channel that rarely repeats itself elsewhere, or four times where it seldom does; at first,
-    where it has hardly been elsewhere, others of its kind tell. A limit is seen so before the run
-    is long enough to be called one.
+    Such a value is the largest or smallest so far and occurs three times in a row, to the last
+    bit, if the channel rarely repeats other values; four times if it seldom does. At first, while
+    it has hardly had other values, channels of the same kind decide. A limit is thus detected
+    before its run is long enough to be called stuck.
     """
 
     def __init__(self) -> None:
         self._high, self._low = np.full((2, 1, 6), np.nan)
         self._last = np.full((3, 6), np.nan)
-        # Of values elsewhere: how many, and how many of them repeat the one before.
+        # Number of values that are not at an end, and how many of them repeat the previous one.
         self._count, self._repeats = np.zeros((2, 6), dtype=np.int64)
         self._samples = 0
 
     def update(self, wrench: FloatArray) -> BoolArray:
-        """Return which values of a batch (n, 6) stand at an end [N, N m]."""
+        """Return which values of a batch (n, 6) [N, N m] are at an end of the range."""
         high = np.fmax.accumulate(np.concatenate([self._high, wrench]))[1:]
         low = np.fmin.accumulate(np.concatenate([self._low, wrench]))[1:]
         values = np.concatenate([self._last, wrench])
@@ -198,7 +201,7 @@ class RangeMonitor:
         seldom = self._count >= FEWEST_ELSEWHERE
         seldom &= self._repeats < SELDOM * self._count
         ends &= seldom | (few & np.repeat(seldom.reshape(2, 3).any(axis=1), 3))
-        # The first of each run, too, where they have come with the last.
+        # Also the first values of each run, if they are in the same batch as the last.
         ends[:-1] |= ends[1:]
         ends[:-1] |= ends[1:]
         ends[:-1] |= ends[1:] & ~rarely
@@ -206,20 +209,20 @@ class RangeMonitor:
 
 
 class StaleMonitor:
-    """Marks wrenches with old values under fresh stamps, as of a driver that misses new ones.
+    """Mark wrenches with old values under fresh stamps, as from a driver that misses new values.
 
-    Noise far larger than the quantiser's step makes no change at all as likely as any other small
-    one: where few changes are small, many repeats that end again are none of the sensor. A driver
-    that has always repeated values, being faster than its sensor, is left alone. So is a coarse
-    sensor: there the two cannot be distinguished.
+    With noise far larger than the quantiser's step, a zero change is as likely as any other small
+    one. If few changes are small, many repeats that end again are not caused by the sensor. A
+    driver that has always repeated values, because it is faster than its sensor, is not reported.
+    Nor is a coarse sensor, whose repeats cannot be distinguished from the driver's.
     """
 
     def __init__(self) -> None:
         self._last = np.full((1, 6), np.nan)
         self._least = np.full((1, 6), np.inf)
-        # Of the samples lately: whether each repeats, ends repeats, changes, and changes little.
+        # Newest samples: whether each repeats, ends repeats, changes, and changes little.
         self._lately: BoolArray = np.zeros((LATELY, 4, 6), dtype=bool)
-        # As if five samples had been seen, all repeats: at first many of them are by right.
+        # As if five samples had been seen, all repeats: at first many repeats are legitimate.
         self._samples, self._repeats = 5, np.full(6, 5)
         self._stale: BoolArray = np.zeros(6, dtype=bool)
 
@@ -231,7 +234,7 @@ class StaleMonitor:
         return f'{who} old values under fresh stamps: driver?' if names else ''
 
     def update(self, wrench: FloatArray) -> BoolArray:
-        """Return which samples of a batch (n, 6), n at least 1, hold an old value [N, N m]."""
+        """Return which samples of a batch (n, 6) [N, N m], n at least 1, have an old value."""
         with np.errstate(invalid='ignore'):
             step = np.abs(np.diff(np.concatenate([self._last, wrench]), axis=0))
         change: BoolArray = step > 0.0
@@ -245,7 +248,7 @@ class StaleMonitor:
         counts[LATELY:] -= counts[:-LATELY].copy()
         repeats, runs, changes, near = np.moveaxis(counts[LATELY:], 1, 0)
         expected = (near + 1) / (2 * NEAR)
-        # A bound of the chance of so many.
+        # Log of an upper bound of the probability of so many runs.
         chance = runs * (1.0 + np.log(expected / np.maximum(runs, 1)))
         samples = self._samples + np.arange(1, len(wrench) + 1)[:, None]
         ever = self._repeats + np.cumsum(repeat & (samples <= AT_FIRST), axis=0)
@@ -259,15 +262,15 @@ class StaleMonitor:
 
 
 class ZeroMonitor:
-    """Marks zeros in place of values, as of a loose cable or a driver that has nothing to send.
+    """Mark zeros in place of values, as from a loose cable or a driver that has nothing to send.
 
-    Noise far larger than the quantiser's step seldom hits zero, and only from nearby. Zeros more
-    often than one in twenty are named, by a cumulative sum; until then only those are marked that
-    lie `FAR` usual changes from the value before.
+    Noise far larger than the quantiser's step seldom reaches zero, and only from nearby values. A
+    cumulative sum detects zeros more frequent than one in twenty, which are then reported. Until
+    then only zeros that are `FAR` usual changes from the previous value are marked.
     """
 
     def __init__(self) -> None:
-        # Last value that was none, the least change of those, their sum and number; and of zeros.
+        # Last nonzero value; least change of these, sum and number; cumulative sum of zeros.
         self._last, self._least = np.zeros(6), np.full(6, np.inf)
         self._way, self._changes = np.zeros(6), np.zeros(6, dtype=np.int64)
         self._sum: IntArray = np.zeros(6, dtype=np.int64)
@@ -284,13 +287,13 @@ class ZeroMonitor:
         return np.asarray(self._sum >= AT_ONCE * ZERO)
 
     def update(self, wrench: FloatArray, noisy: BoolArray) -> BoolArray:
-        """Return which values of a batch (n, 6), n at least 1, are such zeros [N, N m].
+        """Return which values of a batch (n, 6) [N, N m], n at least 1, are such zeros.
 
         Parameters
         ----------
         wrench : (n, 6) array
         noisy : (6,) bool array
-            Channels with noise; in others there are none.
+            Channels with noise; in other channels no zero is marked.
         """
         values = np.concatenate([self._last[None], wrench])
         if not wrench.all():

@@ -1,8 +1,8 @@
-"""What is known of payload, offset and errors: one triangle for each walk of the drift bank.
+"""The joint posterior of payload, offset and errors: one triangle per walk of the drift bank.
 
     y_k = (A_k + sum_j n_j D_jk) phi + o_k + H(u_k) h + b_k + e_k
 
-A belief is a value: what passes or is seen makes a new one.
+A belief is immutable: time updates and measurements return a new one.
 """
 
 from __future__ import annotations
@@ -43,43 +43,43 @@ from load_identification.numerics.triangle import (
 from load_identification.typing_aliases import FloatArray, IntArray
 
 SETTLING = 3.0
-"""Least time for which blocks are kept as they are [s]."""
+"""Least time for which blocks are kept, to be linearised again [s]."""
 
 RELAX_EVERY = 5.0
-"""Between two steps of the relaxation of systematic errors [s]."""
+"""Interval between two steps of the relaxation of systematic errors [s]."""
 
 SCALE_STEP = 1.2
-"""A scale that has grown by this factor acts at once [-]; others with the relaxation."""
+"""A scale that has grown by this factor takes effect at once [-]; others by relaxation."""
 
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """A belief, and the blocks that are kept while it is not known where to linearise.
+    """A belief, and the blocks that are kept while the linearisation point is uncertain.
 
     Attributes
     ----------
     model : Model
     triangles : tuple of (size + 1, size + 1) arrays
-        One for each walk.
+        Square-root information of all unknowns, one triangle for each walk.
     scores : (k,) array
-        Logarithms of their likelihoods.
+        Log likelihoods of the walks.
     body : (10,) array
-        The phi at which the columns of the systematic errors are evaluated.
+        Linearisation point: the phi at which the columns of the systematic errors are evaluated.
     noise : NoiseLevels
     scales : (classes + 1,) array
-        Factors on the priors of each class, that of the field last.
+        Factors on the prior standard deviations of each class; that of the field is last.
     blur : (N + 10, N + 10) array
-        What noise of the accelerations has added to the information on systematic errors and phi;
-        see `error_budget.sharpened`.
+        Part of the information on systematic errors and phi that is due to noise of the
+        accelerations; see `error_budget.sharpened`.
     age : float
-        Since the load is what it is [s].
+        Time since the load last changed [s].
     unrelaxed : float
         Time in motion since the systematic errors were last relaxed [s].
     start : Start or None
-        Before the blocks that are kept; None: none are, any more.
+        State before the kept blocks; None: no blocks are kept any more.
     held : tuple of Block
     held_noise : (2, 2) array
-        With which they were weighted.
+        Noise with which the kept blocks were weighted.
     """
 
     model: Model
@@ -97,7 +97,7 @@ class Belief:
 
     @classmethod
     def of_nothing(cls, model: Model, noise: NoiseLevels) -> Belief:
-        """Return what is known before anything is measured."""
+        """Return the prior, before any measurement."""
         scales = np.ones(FIELD + 1)
         parts = np.nan_to_num(model.bank.path_parts, nan=1.0)
         triangles = tuple(prior_triangle(model.std(scales, part)) for part in parts)
@@ -115,41 +115,41 @@ class Belief:
 
     @cached_property
     def weight(self) -> FloatArray:
-        """Of each walk, (k,)."""
+        """Posterior weight of each walk, (k,)."""
         return drift.weights(self.scores, self.model.bank.first)
 
     @cached_property
     def best(self) -> int:
-        """The walk of most weight."""
+        """Index of the walk of largest weight."""
         return int(np.argmax(self.weight))
 
     @property
     def triangle(self) -> FloatArray:
-        """That of the walk of most weight."""
+        """The triangle of the walk of largest weight."""
         return self.triangles[self.best]
 
     @cached_property
     def values(self) -> FloatArray:
-        """Most probable unknowns with that walk, (size,)."""
+        """Most probable unknowns given that walk, (size,)."""
         return values(self.triangle)
 
     @cached_property
     def knowledge(self) -> Knowledge:
-        """Means and covariances, all walks together."""
+        """Means and covariances of the mixture of all walks."""
         return known(self)
 
     @property
     def drifts(self) -> bool:
-        """Whether the offset wanders more than expected."""
+        """Whether the offset drifts more than expected."""
         return bool(self.weight[self.model.bank.faster()].sum() > drift.SEEN)
 
     @property
     def settled(self) -> bool:
-        """Whether no blocks are kept any more."""
+        """Whether the linearisation point is final, so that no blocks are kept."""
         return self.start is None
 
     def after(self, block: Block) -> Belief:
-        """Return what is known at the time of a block; at rest systematic errors do not relax."""
+        """Apply the time update to a block's time; at rest systematic errors do not relax."""
         keep, variances = self.model.moved(block.elapsed, block.angle, self.scales, self.weight)
         bank = zip(self.triangles, variances, strict=True)
         later = replace(
@@ -163,7 +163,7 @@ class Belief:
         return later._relaxed() if due and later.settled and self.model.systematic.size else later
 
     def _relaxed(self) -> Belief:
-        """Let the systematic errors become others, slowly; the load moves along (`relax`)."""
+        """Relax the systematic errors towards their prior; the load moves along (`relax`)."""
         model, places = self.model, self.model.places(self.model.errors)
         scales = learned_scales(model, self.triangle, self.values, self.scales)
         kept = max(float(np.exp(-self.unrelaxed / model.relaxation)), LEAST_KEPT)
@@ -179,9 +179,9 @@ class Belief:
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
     ) -> Prediction:
-        """Return what a member of the bank expects of a block, that of most weight unless said.
+        """Predict a block by a member of the bank, without `member` the one of largest weight.
 
-        It may be so much later [s], and so much farther [rad].
+        The block may be later by `elapsed` [s], and farther by a travelled `angle` [rad].
         """
         place = self.best if member is None else member
         found = self.values if place == self.best else values(self.triangles[place])
@@ -195,7 +195,7 @@ class Belief:
 
     @property
     def single(self) -> Belief:
-        """The belief with the member of most weight alone."""
+        """The belief reduced to the member of largest weight."""
         return replace(
             self,
             model=replace(self.model, bank=self.model.bank.only(self.best, self.weight)),
@@ -205,7 +205,7 @@ class Belief:
         )
 
     def banked(self, bank: Belief) -> Belief:
-        """Return the belief, of one walk, with all walks of another and their weights."""
+        """Return this single-walk belief with all walks and weights of another belief."""
         count = len(bank.model.bank.walks)
         return replace(
             self,
@@ -216,7 +216,7 @@ class Belief:
         )
 
     def with_block(self, block: Block, learn: bool = True) -> Belief:
-        """Return what is known with a block more; `learn` from it how noisy it is."""
+        """Apply the measurement update of a block; with `learn`, update the noise levels too."""
         noise = self.noise.at(block.rest)
         rows = self.model.weighted(block, self.body, noise)
         later, memory = self, self.model.forgetting_time
@@ -229,7 +229,7 @@ class Belief:
         return later._going_on() if later.settled else later._held(block)
 
     def _going_on(self) -> Belief:
-        """Let members that are given up go on from what the best of them has found."""
+        """Restart given-up members from the triangle of the best member."""
         bank = self.model.bank
         lost, scores = drift.given_up(self.scores, bank)
         if not (lost.any() and np.isfinite(self.model.relaxation)):
@@ -240,7 +240,7 @@ class Belief:
         return replace(self, model=model, triangles=triangles, scores=scores)
 
     def _with_rows(self, rows: FloatArray, block: Block, noise: FloatArray) -> Belief:
-        """Take in the weighted rows of a block."""
+        """Process the weighted rows of a block."""
         joined = tuple(combine(triangle, rows) for triangle in self.triangles)
         pairs = zip(joined, self.triangles, strict=True)
         volume = np.log(np.repeat(noise, 3)[block.live]).sum()
@@ -254,7 +254,7 @@ class Belief:
         )
 
     def _learned_noise(self, block: Block, rows: FloatArray, noise: FloatArray) -> NoiseLevels:
-        """Learn from what is left of a block after the fit, in units of the noise assumed."""
+        """Learn the noise from the residual of rows in units of `noise`, less their leverage."""
         residual = np.full(6, np.nan)
         leverage = np.sum(root_covariance(self.triangle, rows[:, :-1]) ** 2, axis=0)
         group = GROUPS[block.live]
@@ -266,7 +266,7 @@ class Belief:
         return levels
 
     def _held(self, block: Block) -> Belief:
-        """Keep a block; evaluate all anew where the estimate has moved, and end where known."""
+        """Keep a block; linearise all again if the estimate has moved, and finally if known."""
         held = thinned((*self.held, block))
         noise = replace(self.noise, early=scatter_of_any([b for b in held if not b.rest]))
         assumed = noise.each if self.held_noise is None else self.held_noise
@@ -281,7 +281,7 @@ class Belief:
         return later
 
     def _evaluated_at(self, body: FloatArray) -> Belief:
-        """Return the belief with the blocks kept linearised at another phi."""
+        """Return the belief with the kept blocks linearised at another phi."""
         start = self.start or Start(self.triangles, self.scores, self.blur)
         again = replace(self, **start._asdict(), body=body, start=None, unrelaxed=-np.inf)
         for block in self.held:
@@ -298,13 +298,13 @@ class Belief:
         )
 
     def non_payload_wrench(self, block: Block) -> FloatArray:
-        """Return what the sensor reads in a block besides tool and payload, (6,) [N, N m]."""
+        """Return the reading in a block that tool and payload do not cause, (6,) [N, N m]."""
         values = self.values.copy()
         values[self.model.body] = 0.0
         return np.asarray(self.model.rows(block, self.body)[:, :-1] @ values)
 
     def with_offset(self, mean: FloatArray, covariance: FloatArray) -> Belief:
-        """Return the belief with an offset known besides, (6,) and (6, 6) [N, N m]."""
+        """Add independent information on the offset: mean (6,) and covariance (6, 6) [N, N m]."""
         root = np.linalg.inv(np.linalg.cholesky(covariance))
         rows = np.zeros((6, self.model.size + 1))
         rows[:, self.model.offset] = root
@@ -313,11 +313,11 @@ class Belief:
         return replace(self, triangles=triangles, start=Start(triangles, self.scores, self.blur))
 
     def in_steps(self, steps: FloatArray) -> Belief:
-        """Return the belief for wrenches given in steps, (2,) [N, N m]."""
+        """Return the belief for wrenches with quantisation steps (2,) [N, N m]."""
         return replace(self, model=replace(self.model, steps=steps))
 
     def widened(self, variance: FloatArray) -> Belief:
-        """Return the belief with unknowns that may have moved by so much, variances (size,)."""
+        """Return the belief with its covariance inflated by variances (size,) of the unknowns."""
         keep = np.ones(self.model.size)
         triangles = tuple(time_update(t, keep, variance) for t in self.triangles)
         later = replace(self, triangles=triangles)
@@ -327,9 +327,9 @@ class Belief:
         return replace(later, start=start, held=(), held_noise=None)
 
     def without(self, unknowns: IntArray) -> Belief:
-        """Return a belief that has forgotten some unknowns, and goes on with one walk.
+        """Return the belief with some unknowns reset to their prior, continued from one walk.
 
-        With another load, the errors are evaluated anew: blocks are kept until it is known.
+        If the load is among them, blocks are kept again until it is known, for linearisation.
         """
         wide = self.model.std(self.scales)[unknowns]
         triangle = forget(self.triangle, unknowns, wide)

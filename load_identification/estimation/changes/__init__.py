@@ -1,1 +1,1 @@
-"""What does not fit what was known: found, and named."""
+"""Detect changes of load and offset, and contacts, and identify their cause."""

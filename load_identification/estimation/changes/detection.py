@@ -1,4 +1,4 @@
-"""What does not fit what was known: another load, another offset, both, or a contact.
+"""Detect a change and identify its cause: another load, another offset, both, or a contact.
 
 tracking --NIS over gate--> changed (nothing claimed) --one hypothesis named--> tracking
                                \\--none fits--> contact --ends--> changed
@@ -35,57 +35,57 @@ from load_identification.estimation.measurement import PARAMETERS, Block, angle_
 from load_identification.typing_aliases import FloatArray
 
 WINDOWS = (1, 3, 6)
-"""Lengths of the newest averages that are compared with the past, in blocks: the shortest for a
-quick answer, the longest for a small change."""
+"""Lengths of the newest windows whose means are tested against the past, in blocks: the shortest
+detects quickly, the longest detects small changes."""
 
 HELD = max(WINDOWS)
-"""Beliefs remembered: a change noticed late has not entered the oldest."""
+"""Number of past beliefs kept: the oldest has no block of a change that is detected late."""
 
 USUAL = 3.0
-"""By so much must a deviation exceed the largest of late that was no change [-]: what a real
-sensor, cable or gear does now and then is not normal."""
+"""Factor by which the NIS over its gate must exceed the largest recent one that was no change [-]:
+the occasional errors of real sensors, cables and gears are not normally distributed."""
 
 MOST_USUAL = 5.0
-"""A deviation so far over its gate is never usual: a push that has ended, or a grasp that fits an
-offset just calibrated, would hide the next change as large [-]."""
+"""Upper limit of the recent NIS over gate in that comparison [-]: otherwise a push that has ended,
+or a grasp that fits an offset just calibrated, would hide the next change of equal size."""
 
 LATE, MEMORY = 20, 100.0
-"""Blocks after which a deviation that raised no alarm has been no change, and the time in which
-that is forgotten [s]."""
+"""Blocks after which a deviation without an alarm counts as no change, and the time constant of
+forgetting it [s]."""
 
 SETTLING = 0.35
-"""Blocks that begin so soon after the alarm [s] do not tell what has changed: where a gripper
-closes or a driver zeroes slowly, they are neither of the old nor of the new."""
+"""Time after the alarm during which blocks are not used to identify the change [s]: if a gripper
+closes or a driver zeroes slowly, they belong neither to the old state nor to the new."""
 
 FEWEST = 3
-"""Blocks that a hypothesis must explain to be named."""
+"""Least number of blocks that a hypothesis must explain to be named."""
 
 EXCLUDED = 1e-6
-"""Chance of a misfit as large as the one seen below which a hypothesis is excluded [-]."""
+"""p-value of the misfit below which a hypothesis is excluded [-]."""
 
 AGREED = 2
-"""Blocks in a row that must name the same hypothesis."""
+"""Number of consecutive blocks that must name the same hypothesis."""
 
 STEADY = 5.5
-"""A push that is steady in the sensor is no other than another offset, until it ends: one that
-explains everything for so long [s] is believed, alone or with another load; at once only where
-the sensor read zero when it came, or has turned so far since that no push would have followed."""
+"""Time for which another offset must explain everything to be named, alone or with another load
+[s]. Until a push ends that is constant in the sensor, it looks the same. No wait is needed if the
+sensor read zero at the change, or has turned since by `FOLLOWED`, as no push would have."""
 
 FOLLOWED = float(np.deg2rad(30.0))
-"""The angle by which gravity has turned in the sensor while it explained everything [rad]."""
+"""Angle from which gravity has turned too far in the sensor for a push to have followed [rad]."""
 
 NEAR = 4
-"""Blocks about a change among which the sensor may have read zero."""
+"""Number of blocks around a change in which a reading of zero is looked for."""
 
 UNDECIDED = 2.0
-"""After so long at rest or in motion [s] a small change that stays unresolved widens intervals."""
+"""Time at rest or in motion after which a small unresolved change inflates the covariance [s]."""
 
 LASTING = 10.0
-"""A misfit that is steady for so long is noise [s]."""
+"""Time from which a steady misfit counts as noise [s]."""
 
 REMEMBERED = 4.0
-"""How long what was known before a change may be returned to [s]: longer than a push, shorter
-than it takes to put a thing down and pick up another one like it."""
+"""Time for which the belief before a change may be restored [s]: longer than a push, shorter than
+putting an object down and picking up another one like it."""
 
 WHY_CHANGED = (
     'load or offset changed: turn the sensor against gravity to tell which; where it cannot, call '
@@ -96,7 +96,7 @@ WHY_CONTACT = 'contact: an external wrench that no load and no offset explains'
 
 
 class State(Enum):
-    """What is known of changes."""
+    """State of the change detection."""
 
     TRACKING = 'tracking'
     CHANGED = 'changed'
@@ -104,14 +104,14 @@ class State(Enum):
 
 
 class ChangeDetection:
-    """Compares the newest blocks with what is believed, and finds out what has changed.
+    """Test the newest blocks against the belief, and identify what has changed.
 
     Parameters
     ----------
     events : EventQueue
-        Where what is found is added.
+        Queue to which events are added.
     watch : bool
-        Whether anything may change.
+        Whether changes are possible, and therefore looked for.
     """
 
     def __init__(self, events: EventQueue, watch: bool = True) -> None:
@@ -119,43 +119,42 @@ class ChangeDetection:
         self.forget()
 
     def forget(self) -> None:
-        """Look into nothing any more."""
+        """Reset to tracking, without history or an open change."""
         self.state = State.TRACKING
         self._turn = False
         self.nis = 0.0
-        """The largest normalised innovation squared over its gate, of the newest block [-]."""
+        """Normalised innovation squared (NIS) over its gate, largest of the newest windows [-]."""
         self._usual = 0.0
         self._late: deque[float] = deque()
         self.before: Belief | None = None
-        """What was believed before the change that is being looked into."""
+        """The belief before the open change; None if no change is open."""
         self.distinguished = True
-        """Whether load and offset were distinguished by then."""
+        """Whether load and offset were distinguished before the change."""
         self._history: deque[tuple[Belief, Block]] = deque(maxlen=HELD)
         self._earlier: Belief | None = None
         self._earlier_age = 0.0
         self._candidates: dict[Hypothesis, Candidate] = {}
 
     def settled(self, belief: Belief) -> Belief:
-        """Return what may be said now: the belief, or that of before while a change is open."""
+        """Return the belief to report: the present one, or the previous while a change is open."""
         return belief if self.before is None else self.before
 
     @property
     def open_for(self) -> float:
-        """For how long a change has been unresolved [s]; 0: there is none."""
+        """Time for which the open change has been unresolved [s]; 0: no change is open."""
         return 0.0 if self.before is None else self._pending
 
     def why(self) -> str:
-        """Return in words why nothing is claimed while something is looked into."""
+        """Return in words why nothing is claimed while a change is open."""
         return WHY_CONTACT if self.state is State.CONTACT else WHY_CHANGED
 
     def update(self, belief: Belief, block: Block) -> Belief:
-        """Judge a block; return the belief to go on with.
+        """Process a block; return the belief with which to continue.
 
         Parameters
         ----------
         belief : Belief
-            Before the block, carried on to its time; while a change is looked into it does not
-            count.
+            The belief before the block, predicted to its time; unused while a change is open.
         block : Block
         """
         if self._earlier is not None:
@@ -174,11 +173,11 @@ class ChangeDetection:
         return belief.with_block(block)
 
     def _alarm(self, belief: Belief, block: Block) -> bool:
-        """Tell whether the newest blocks do not fit what was believed before them."""
+        """Return whether the newest blocks do not fit the belief before them."""
         self.nis = 0.0
         if not (self._watch and belief.noise.learned_enough):
             return False
-        # The longest has time: every second block, by turns with the one before.
+        # The longer windows are less urgent: each is tested at every second block, in turn.
         self._turn = not self._turn
         for window in (WINDOWS[0], WINDOWS[1 + self._turn]):
             if window > len(self._history) + 1:
@@ -194,7 +193,7 @@ class ChangeDetection:
         return False
 
     def _begin(self, belief: Belief, block: Block) -> Belief:
-        """Set aside what was believed before the newest blocks: a change has been noticed."""
+        """Open a change: set the belief before the newest blocks aside."""
         history = [*self._history, (belief, block)]
         before, passed = history[0][0], [each for _, each in history[1:]]
         self.before = before.single
@@ -217,7 +216,7 @@ class ChangeDetection:
         self._leader: tuple[Hypothesis | None, int] = (None, 0)
 
     def _look_into(self, before: Belief, block: Block) -> Belief:
-        """Find out what the blocks since the change tell of its cause."""
+        """Update the hypotheses by a block; return the belief before, or that of the cause."""
         self.before = before.after(block)
         self._pending += block.elapsed
         self._steady += block.elapsed
@@ -232,7 +231,7 @@ class ChangeDetection:
         if self._candidates:
             self._candidates = {h: c.after(block) for h, c in self._candidates.items()}
             if over_gate(self._candidates[Hypothesis.BOTH].belief, block) > 1.0:
-                # Still changing: what came until now is neither the old nor the new.
+                # Still changing: the blocks until now are neither of the old state nor the new.
                 self._restart()
                 if self._pending > STEADY / 4:
                     self._say_contact()
@@ -247,17 +246,17 @@ class ChangeDetection:
         self._rows += int(block.live.sum())
         self._moved += 0.0 if block.rest else block.elapsed
         if over and self._recovery.in_question:
-            # A load takes in the last of a push in its first block; what was known does not.
+            # In its first block a load absorbs the end of a push; the belief before does not.
             return self.before
         named = self._named((self._steady if block.rest else self._moved) > UNDECIDED)
         return self.before if named is None else self._settle(named, self._candidates[named])
 
     def _named(self, waited: bool) -> Hypothesis | None:
-        """Return the hypothesis that explains what came, where no other does; None: not known."""
+        """Return the only hypothesis that explains the blocks since; None: undecided."""
         if self._blocks < FEWEST:
             return None
         misfit = {h: c.misfit for h, c in self._candidates.items()}
-        # What the freest of them leaves is noise, more than there was: a difference tells less.
+        # The freest one's misfit is noise; if that has grown, likelihood ratios count for less.
         spare = max(self._rows - PARAMETERS - 6, 1)
         louder = max(1.0, misfit[Hypothesis.BOTH] / spare)
         lasting = louder if self._steady > LASTING else 1.0
@@ -275,12 +274,12 @@ class ChangeDetection:
     def _best(
         self, misfit: Mapping[Hypothesis, float], chance: Mapping[Hypothesis, float]
     ) -> Hypothesis | None:
-        """Return the one that leads by `MARGIN`, the narrower of two that fit alike."""
+        """Return the hypothesis that leads by `MARGIN`, the simpler one of two that fit alike."""
         load, offset, both = (
             misfit[h] for h in (Hypothesis.LOAD, Hypothesis.OFFSET, Hypothesis.BOTH)
         )
         if not self.distinguished:
-            # There is nothing to tell a change of one of them by.
+            # A change of one of them cannot be distinguished from a change of the other.
             return Hypothesis.BOTH if chance[Hypothesis.BOTH] > PLAUSIBLE else None
         for same in (Hypothesis.SAME, Hypothesis.EARLIER):
             if same in misfit and chance[same] > PLAUSIBLE:
@@ -288,7 +287,7 @@ class ChangeDetection:
                     return None
                 slight = misfit[same] - misfit.get(Hypothesis.LITTLE, np.inf) > AS_WELL
                 return Hypothesis.LITTLE if slight and same is Hypothesis.SAME else same
-        # A push that would have lasted or followed so long is none unless that is shown.
+        # A push that would have lasted so long, or followed so far, must fit clearly better.
         lasted = self._steady > STEADY or self._turned > FOLLOWED
         push = misfit[Hypothesis.PUSH] + (2.0 * MARGIN if lasted else 0.0)
         if (
@@ -317,7 +316,7 @@ class ChangeDetection:
         return None
 
     def _settle(self, named: Hypothesis, found: Candidate) -> Belief:
-        """Go on with what a hypothesis leads to."""
+        """Close the change; continue with the belief of the named hypothesis."""
         belief = found.belief.banked(self._bank)
         self._late.clear()
         if named in UNCHANGED:

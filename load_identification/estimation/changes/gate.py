@@ -1,4 +1,4 @@
-"""How far the newest blocks may be from what is expected of them without being a change."""
+"""Gate the innovation of the newest blocks: above the gate it is a change."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.measurement import GROUPS, TORQUE, Block, merged
 
 FALSE_ALARM = 1e-9
-"""Chance that a window exceeds its gate though nothing has changed: three windows ten times a
-second, all and torque alone, in the hours that a cell runs."""
+"""Probability that a window exceeds its gate without a change [-]. Three windows are tested ten
+times a second, with all channels and with torque alone, during the hours that a cell runs."""
 
 SMALLEST = 2.5
-"""A deviation of force or torque that is shorter, in standard deviations of a sample, is no event
-[-]."""
+"""Least length of an innovation of force or torque that counts as an event, in standard deviations
+of a sample [-]."""
 
 NOISE_MARGIN = 1.5
-"""Times its level, noise is allowed to be by the gate: it is not normal, nor the same all the time
+"""Factor on the noise level that the gate allows, because noise is neither normal nor stationary
 [-]."""
 
 
 LIKELY = 0.01
-"""A change must not fit any member of the bank that has such a weight [-]."""
+"""Weight from which a member of the bank is tested; a change must fit none of these [-]."""
 
 
 def newest_over_gate(past: Sequence[tuple[Belief, Block]], belief: Belief, block: Block) -> float:
-    """Return the least that the mean of some blocks is over the gate, of the likely members.
+    """Return the NIS of the mean of some blocks over its gate, the least of the likely members.
 
     Parameters
     ----------
     past : sequence of Belief and Block
-        Each block with what was believed before it.
+        Each block with the belief before it.
     belief, block : Belief and Block
-        The newest.
+        The newest pair.
     """
     start = past[0][0] if past else belief
     newest = [*(each for _, each in past), block]
@@ -58,11 +58,11 @@ def over_gate(
     angle: float = 0.0,
     member: int | None = None,
 ) -> float:
-    """Return the normalised innovation squared of a block over its gate; above 1 is an alarm.
+    """Return the normalised innovation squared (NIS) of a block over its gate; above 1: alarm.
 
-    The larger of all channels and torque alone; 0 where the deviation is too small to matter. The
-    block may be later than the belief by so much time [s] and an angle travelled [rad]. By the
-    member of the bank of most weight, unless another is said.
+    It is the larger of those of all channels and of torque alone; 0 if the innovation is too small
+    to matter. The block may be later than the belief by a time `elapsed` [s] and a travelled
+    `angle` [rad]. Without `member`, the prediction is that of the bank's member of largest weight.
     """
     expected = belief.predicted(block, elapsed, angle, member)
     innovation = block.wrench - expected.wrench
@@ -75,7 +75,7 @@ def over_gate(
     noise = NOISE_MARGIN * belief.noise.surely(block.rest)
     unsure = belief.noise.unsure(block.rest)[GROUPS]
     if not belief.settled:
-        # At first all that is believed stands on that noise.
+        # At first the whole covariance depends on that uncertain noise level.
         covariance = covariance * unsure[live].max()
     white = np.zeros(6)
     if block.root is None:
@@ -84,7 +84,7 @@ def over_gate(
         information = (block.root / np.repeat(noise, 3)[:, None])[live][:, live]
         covariance = covariance.copy()
         covariance[np.ix_(live, live)] += np.linalg.inv(information.T @ information)
-    # What the accelerations of this block are off by.
+    # Covariance due to the errors of this block's accelerations.
     moving = NOISE_MARGIN * (block.blur @ belief.values[belief.model.body])
     covariance = covariance + np.diag(unsure * white) + moving.T @ moving
     ratios = []
@@ -98,5 +98,5 @@ def over_gate(
 
 @cache
 def quantile(channels: int) -> float:
-    """Return what the distance of so many channels exceeds by chance with `FALSE_ALARM`."""
+    """Return the gate of the NIS of some channels, exceeded with probability `FALSE_ALARM`."""
     return float(chdtri(channels, FALSE_ALARM))

@@ -1,4 +1,4 @@
-"""What may have happened, and what speaks for each of it."""
+"""Hypotheses on the cause of a change, and the evidence for each."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from load_identification.numerics.triangle import root_covariance, std_of_last
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 FARTHEST = 0.5
-"""From the sensor to the centre of mass of a load at most [m]."""
+"""Largest distance from the sensor to the centre of mass of a load [m]."""
 
 ZERO, CURVED = 4.0, 0.1
-"""A reading counts as zero within so many standard deviations and such a part of what it changes
-by from block to block [-]."""
+"""A reading counts as zero within `ZERO` standard deviations plus the share `CURVED` of its change
+from block to block [-]."""
 
 
 SLIPPED = 'slipped, its mass is unchanged'
-"""What is known of a slip besides that the load has changed."""
+"""Note of a slip, in addition to the event that the load has changed."""
 
 KNOWN_MASS = 0.02
-"""A standard deviation of the mass, before and after, up to which a slip is known from another
-load [-]."""
+"""Largest relative standard deviation of the mass, before and after, with which a slip can be
+distinguished from another load [-]."""
 
 AS_WELL = 4.0
-"""By how much what asks for less may fit worse, in units of chi-square: a slip than another load,
-no change than a little one [-]."""
+"""Chi-square by which the simpler hypothesis may fit worse: a slip than another load, no change
+than a little one [-]."""
 
 LITTLE_PART, LITTLE_WRENCH = 0.02, (0.25, 0.025)
-"""A deviation is little up to such a part of the weight, torque at an arm of 0.1 m, or up to such
-a force and torque [-, N, N m]: what it leaves open is worth an interval."""
+"""A deviation is little up to this share of the weight (for torque at an arm of 0.1 m), or up to
+this force and torque [-, N, N m]: wider intervals cover the uncertainty that it leaves."""
 
 UNKNOWN_OFFSET = 100.0
-"""A standard deviation that no sensor's offset has: it is not known apart from a load [N, N m]."""
+"""Standard deviation that no sensor's offset has: it is not separated from a load [N, N m]."""
 
 ARM = 0.1
-"""[m]."""
+"""Lever arm assumed for the torque of a little change [m]."""
 
 
 class Hypothesis(Enum):
-    """What may have happened; little: load or offset, hardly; slip: a load with its mass kept;
-    push: neither, but a push that is steady in the world."""
+    """Cause of a change. Little: a small change of load or offset; slip: of the load, at equal
+    mass; push: of neither, but a push that is constant in the world."""
 
     SAME = 'same'
     EARLIER = 'earlier'
@@ -64,13 +64,13 @@ class Hypothesis(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A hypothesis, the belief it leads to, and how badly that fits what came since.
+    """The belief that follows from a hypothesis, and its misfit to the blocks since.
 
     Attributes
     ----------
     belief : Belief
     before : float
-        Sum of squared residuals before.
+        Sum of squared residuals before the first of these blocks.
     """
 
     belief: Belief
@@ -78,25 +78,25 @@ class Candidate:
 
     @classmethod
     def of(cls, belief: Belief) -> Candidate:
-        """Return the candidate of a belief that no block has come to yet."""
+        """Return the candidate of a belief, before any block."""
         return cls(belief, float(belief.triangle[-1, -1] ** 2))
 
     @property
     def misfit(self) -> float:
-        """Squared residuals since in the noise allowed for, chi-square if the hypothesis holds."""
+        """Squared residuals since, in the allowed noise; chi-square if the hypothesis holds."""
         return (float(self.belief.triangle[-1, -1] ** 2) - self.before) / NOISE_MARGIN**2
 
     def after(self, block: Block) -> Candidate:
-        """Return the candidate carried on to the time of a block."""
+        """Return the candidate predicted to the time of a block."""
         return replace(self, belief=self.belief.after(block))
 
     def with_block(self, block: Block) -> Candidate:
-        """Return the candidate with a block more."""
+        """Return the candidate updated by a block."""
         return replace(self, belief=self.belief.with_block(block, learn=False))
 
 
 UNCHANGED = (Hypothesis.SAME, Hypothesis.EARLIER, Hypothesis.LITTLE)
-"""Hypotheses by which all is as it was, or so nearly that wider intervals hold it."""
+"""Hypotheses without a change, or with one so small that wider intervals cover it."""
 
 EVENTS = {
     Hypothesis.SAME: EventKind.UNCHANGED,
@@ -112,7 +112,7 @@ EVENTS = {
 def hypotheses(
     before: Belief, earlier: Belief | None, block: Block
 ) -> dict[Hypothesis, Candidate]:
-    """Return what may have happened until a block, and what would be believed then."""
+    """Return the hypotheses on a change before a block, each with its prior belief."""
     model = before.model
     load = model.places(model.body)
     offset = np.concatenate([model.places(model.path), model.places(model.offset)])
@@ -134,9 +134,9 @@ def hypotheses(
 
 
 def hardly_changed(before: Belief, block: Block) -> Belief | None:
-    """Return what is believed if load, offset or both changed by what a block deviates by.
+    """Return the belief if load, offset or both changed by the innovation of a block.
 
-    None where that is more than a little. Which of them it was need not be known then.
+    None if the innovation is more than little. Load and offset need not be distinguished then.
     """
     away = np.where(block.live, block.wrench - before.predicted(block).wrench, 0.0).reshape(2, 3)
     force, torque = np.linalg.norm(away, axis=1)
@@ -146,14 +146,14 @@ def hardly_changed(before: Belief, block: Block) -> Belief | None:
         return None
     std = np.zeros(model.size)
     std[model.offset] = np.repeat([force, torque], 3)
-    # What slips by d changes m c by m d, and inertia about S by some 2 m c d.
+    # A slip by d changes m c by m d, and inertia about S by about 2 m c d.
     parts = np.array([force, *[torque] * 3, *[2.0 * ARM * torque] * 6])
     std[model.places(model.body)] = parts / STANDARD_GRAVITY
     return before.widened(std**2)
 
 
 def mass_is_known(belief: Belief) -> bool:
-    """Tell whether the mass is known well enough for another one to show."""
+    """Return whether the mass is certain enough for another mass to be detected."""
     mass = float(belief.values[belief.model.body.start])
     return bool(std_of_last(belief.triangle, PARAMETERS)[0] < KNOWN_MASS * mass)
 
@@ -161,20 +161,20 @@ def mass_is_known(belief: Belief) -> bool:
 def as_heavy(
     candidates: Mapping[Hypothesis, Candidate], misfit: Mapping[Hypothesis, float]
 ) -> bool:
-    """Tell whether another load weighs, as far as is known and that well, what the old one did."""
+    """Return whether the new load's mass is known well and agrees with that of the old one."""
     worse = misfit[Hypothesis.SLIP] - misfit[Hypothesis.LOAD]
     return worse < AS_WELL and mass_is_known(candidates[Hypothesis.LOAD].belief)
 
 
 def is_load(belief: Belief) -> bool:
-    """Tell whether a body may be on the sensor: it weighs something, and is near."""
+    """Return whether a belief allows a body on the sensor: a positive mass that is near."""
     body, std = belief.values[belief.model.body], std_of_last(belief.triangle, PARAMETERS)
     mass = body[0] + 3.0 * std[0]
     return bool(mass > 0.0 and np.linalg.norm(body[1:4]) < FARTHEST * mass + 3.0 * std[1:4].max())
 
 
 def read_zero(belief: Belief, near: Sequence[Block]) -> bool:
-    """Tell whether, with the offset of a belief, the sensor read zero in or between blocks."""
+    """Return whether the sensor read zero in or between blocks, given the offset of a belief."""
     found = [belief.predicted(block) for block in near]
     noise = np.repeat(belief.noise.surely(near[0].rest), 3)
     std = np.sqrt(np.diag(found[-1].covariance) + noise**2)
@@ -189,12 +189,12 @@ def read_zero(belief: Belief, near: Sequence[Block]) -> bool:
 
 
 def knows_more(belief: Belief, before: Belief) -> bool:
-    """Tell whether mass and offset are known better since than they were before."""
+    """Return whether mass and offset are at least as certain as in the belief before."""
     return bool(np.all(main_std(belief) <= main_std(before)))
 
 
 def offset_is_known(belief: Belief, live: BoolArray) -> bool:
-    """Tell whether the offset of the channels that live (6,) is known, be it roughly."""
+    """Return whether the offset of the live channels (6,) is known at least roughly."""
     return bool(np.all(main_std(belief)[:-1][live] < UNKNOWN_OFFSET))
 
 

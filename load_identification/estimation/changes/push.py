@@ -1,4 +1,4 @@
-"""A push that is steady in the world, at a point of the tool: as a weight without inertia."""
+"""Model a push that is constant in the world, at a point of the tool: a weight without inertia."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from load_identification.model.regressor import wrench_regressor
 from load_identification.typing_aliases import FloatArray
 
 WEIGHT = 4
-"""A force along an axis of the world, and its moments [kg, kg m]."""
+"""Number of unknowns per axis of the world: a force along it, and its moments [kg, kg m]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pushed(Model):
-    """A model with an additional push; its unknowns stand between the field's and the body's.
+    """A model with an additional push; its unknowns are between the field's and the body's.
 
     Attributes
     ----------
     axes : int
-        Of the world, along which it may act: along gravity alone where no others are known.
+        Number of axes of the world along which it may act; gravity alone if no others are known.
     """
 
     axes: int
 
     @property
     def push(self) -> slice:
-        """Places of the push."""
+        """Indices of the push."""
         return slice(self.field.stop, self.field.stop + WEIGHT * self.axes)
 
     @cached_property
     def body(self) -> slice:
-        """Places of the inertial parameters, the last."""
+        """Indices of the inertial parameters, which are last."""
         return slice(self.push.stop, self.push.stop + PARAMETERS)
 
     def rows(self, block: Block, body: FloatArray) -> FloatArray:
-        """Return a block's rows [B y], (6, size + 1), not weighted yet [N, N m]."""
+        """Return a block's unweighted rows [B y], (6, size + 1) [N, N m]."""
         rows = super().rows(block, body)
         along = np.column_stack([STANDARD_GRAVITY * block.direction, block.gravity_by_tilt])
         still = np.zeros((self.axes, 3))
@@ -51,7 +51,7 @@ class Pushed(Model):
 
 
 def pushed(belief: Belief, block: Block) -> Belief:
-    """Return the belief with a push as a further unknown, of which nothing is known yet."""
+    """Return the belief with a push as additional unknown, with a wide prior."""
     known = {each.name: getattr(belief.model, each.name) for each in fields(Model)}
     model = Pushed(**known, axes=1 + block.gravity_by_tilt.shape[1])
 

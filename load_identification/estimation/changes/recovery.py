@@ -1,4 +1,4 @@
-"""Whether the newest blocks fit again what was known before a change, whatever came between."""
+"""Test whether the newest blocks fit the belief before a change again, whatever came between."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from load_identification.estimation.changes.hypotheses import Candidate, Hypothe
 from load_identification.estimation.measurement import Block
 
 PLAUSIBLE = 1e-3
-"""Chance of a misfit as large as the one seen above which a hypothesis is believed [-]."""
+"""p-value of the misfit above which a hypothesis is plausible [-]."""
 
 MARGIN = 25.0
-"""By how much every other hypothesis must fit worse, in units of chi-square [-]."""
+"""Least chi-square by which every other hypothesis must fit worse [-]."""
 
 ENOUGH = 6
-"""Blocks in a row that must fit: as many as are compared with the past at most."""
+"""Number of consecutive blocks that must fit: the longest window compared with the past."""
 
 NOISIER = 5.0
-"""A load that is believed in so many times the noise may be noise itself [-]."""
+"""Factor of increase of the noise from which a load identified in it may be noise itself [-]."""
 
 
 class Recovery:
-    """Compares the newest blocks alone with what was believed before a change.
+    """Compare only the newest blocks with the belief before a change.
 
-    A hypothesis that has taken in blocks of a fault, or of a push, does not fit what comes after
-    its end, and whether that is noticed at once depends on the motion.
+    A hypothesis that has processed blocks of a fault or a push does not fit the blocks after its
+    end. Whether that is detected at once depends on the motion.
     """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew with the next block."""
+        """Restart with the next block."""
         self._begun: Belief | None = None
         self._same: Candidate | None = None
         self._blocks: list[Block] = []
@@ -41,16 +41,16 @@ class Recovery:
 
     @property
     def in_question(self) -> bool:
-        """Whether the newest blocks fit what was known, and are too few to be believed."""
+        """Whether the newest blocks fit the belief from before, but are too few to decide."""
         return bool(self._blocks)
 
     def update(self, before: Belief, block: Block) -> Candidate | None:
-        """Take in a block; return that all is as it was where the newest ones show it.
+        """Process a block; return the unchanged candidate if the newest blocks confirm it.
 
         Parameters
         ----------
         before : Belief
-            What was known before the change, carried on to the time of the block.
+            The belief before the change, predicted to the time of the block.
         block : Block
         """
         if self._same is None:
@@ -74,9 +74,9 @@ class Recovery:
         return same if same.misfit - min(other.misfit for other in others) < MARGIN else None
 
     def after_noise(self, earlier: Belief, noise: NoiseLevels, block: Block) -> Candidate | None:
-        """Take in a block as `update` does, where another load was named in much more noise.
+        """Process a block like `update`, if another load was identified in much more noise.
 
-        What spikes look like for a while would else be believed until their noise is forgotten.
+        Otherwise a load that spikes mimicked would be kept until their noise is forgotten.
         """
         if (noise.at(block.rest) < NOISIER * earlier.noise.at(block.rest)).all():
             return None
