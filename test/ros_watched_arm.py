@@ -92,10 +92,14 @@ class WatchedArm(GuidedArm):
 
     def go(self, pose: FloatArray) -> None:
         """Have it go somewhere, as slowly as a joint can, and wait until it is there."""
-        move = Move(self.position, pose, 0.5)
-        times = np.linspace(0.0, move.duration, 20)
-        self._paths = [(time.time_ns(), Sampled(times, move.sample(times)))]
+        due = 0.0
         while np.max(np.abs(self.position - pose)) > 1e-9:
+            if time.monotonic() >= due:
+                # Again where a trajectory that was still under way has taken its place.
+                move = Move(self.position, pose, 0.5)
+                times = np.linspace(0.0, move.duration, 20)
+                self._paths = [(time.time_ns(), Sampled(times, move.sample(times)))]
+                due = time.monotonic() + move.duration + 1.0
             time.sleep(0.01)
 
     @property
