@@ -7,10 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.changes.gate import NOISE_MARGIN
 from load_identification.estimation.measurement import PARAMETERS, Block
-from load_identification.estimation.sensor_offset import BROKEN, OffsetPrior, SensorOffset
+from load_identification.estimation.sensor_offset import (
+    BROKEN,
+    DIFFERENT,
+    OffsetPrior,
+    SensorOffset,
+)
 from load_identification.typing_aliases import FloatArray
 
 
@@ -35,7 +41,25 @@ class CalibrationCheck:
         self._nothing = nothing.single
         self._without = None if prior is None else self._nothing
         self._begun = stamp
-        return nothing if prior is None else nothing.with_offset(*of_any_pose(prior, nothing))
+        return nothing if prior is None else self._applied(nothing, prior, stamp)
+
+    def trusted(self, belief: Belief, stamp: int) -> Belief:
+        """Return a belief, or the calibration alone where its offset contradicts that.
+
+        As no event has shown another offset, a load has changed unnoticed while it was being
+        identified.
+        """
+        prior = self._sensor_offset.prior(stamp)
+        if prior is None:
+            return belief
+        vague = replace(prior, covariance=of_any_pose(prior, belief.model))
+        away = vague.distance(belief.values[belief.model.offset], np.zeros((6, 6)))
+        return belief if away <= DIFFERENT else self._applied(self._nothing, prior, stamp)
+
+    def _applied(self, nothing: Belief, prior: OffsetPrior, stamp: int) -> Belief:
+        calibrated = self._sensor_offset.calibrated
+        moved = calibrated is None or stamp > calibrated.stamp
+        return nothing.with_offset(rows_of(prior, nothing.model, moved))
 
     def restart(self) -> None:
         """Restart the belief without the calibration, because the load may have changed."""
@@ -67,17 +91,35 @@ class CalibrationCheck:
             found = without.knowledge
             more = NOISE_MARGIN**2 * without.noise.unsure(block.rest).max()
             now, other = found.offset, other + more * found.covariance[PARAMETERS:, PARAMETERS:]
-        mean, covariance = of_any_pose(prior, belief)
-        if not replace(prior, mean=mean, covariance=covariance).contradicted_by(now, other):
+        vague = replace(prior, covariance=of_any_pose(prior, belief.model))
+        if not vague.contradicted_by(now, other):
             return None
         self._sensor_offset.invalidate()
         self._without = None
         return belief if without is None else without.banked(belief)
 
 
-def of_any_pose(prior: OffsetPrior, belief: Belief) -> tuple[FloatArray, FloatArray]:
-    """Return mean (6,) and covariance (6, 6) of an offset measured in one pose, field included."""
-    return prior.mean, prior.covariance + np.diag(belief.model.pose.variance)
+def rows_of(prior: OffsetPrior, model: Model, moved: bool) -> FloatArray:
+    """Return a calibration as whitened rows (6, size + 1): a reading in the pose of its time.
+
+    What depends on the pose is the same again in that pose. Where the pose is unknown it counts
+    as independent of all else, and so do the errors of the path if the arm has moved since.
+    """
+    rows, covariance = np.zeros((6, model.size + 1)), of_any_pose(prior, model)
+    if prior.direction is not None and model.pose.used:
+        rows[:, :-1] = model.of_pose(prior.direction)
+        covariance = prior.covariance
+        if moved:
+            rows[:, model.path] = 0.0
+            covariance = covariance + np.diag(model.pose.path_std**2)
+    rows[:, model.offset] = np.eye(6)
+    rows[:, -1] = prior.mean
+    return np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), rows))
+
+
+def of_any_pose(prior: OffsetPrior, model: Model) -> FloatArray:
+    """Return the covariance (6, 6) of an offset measured in one pose, the field included."""
+    return prior.covariance + np.diag(model.pose.variance)
 
 
 def misfit(more: NoiseLevels, less: NoiseLevels) -> float:

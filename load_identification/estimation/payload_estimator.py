@@ -157,13 +157,14 @@ class PayloadEstimator:
         self._begin(self.newest, self._belief.noise)
 
     def offset(self) -> tuple[FloatArray, FloatArray]:
-        """Return mean (6,) and covariance (6, 6) of the offset [N, N m].
-
-        The covariance is the prior's where nothing is known. While a change of load or offset is
-        unresolved, this is the offset from before.
-        """
+        """Return mean (6,) and covariance (6, 6) of the offset, as `without_load` [N, N m]."""
         found = self._changes.settled(self._belief).knowledge
         return found.offset, found.covariance[PARAMETERS:, PARAMETERS:]
+
+    def without_load(self) -> Belief:
+        """Return what is known besides the load, from before a change that is unresolved."""
+        belief = self._calibration.trusted(self._changes.settled(self._belief), self.newest)
+        return belief.without(belief.model.places(belief.model.body))
 
     def update(self, batch: FilteredBatch) -> None:
         """Process filtered samples; a stamp that is not newer, or another frame, restarts."""

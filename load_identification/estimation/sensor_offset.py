@@ -32,12 +32,15 @@ class OffsetPrior:
         Time for which it is valid [ns].
     noise : (2,) array
         Noise of filtered force and torque when it was measured [N, N m].
+    direction : (3,) array or None
+        Direction of gravity in S in the pose in which it was measured; None: unknown.
     """
 
     mean: FloatArray
     covariance: FloatArray
     stamp: int
     noise: FloatArray
+    direction: FloatArray | None = None
 
     def distance(self, mean: FloatArray, covariance: FloatArray) -> float:
         """Return the squared Mahalanobis distance from an offset (6,) of covariance (6, 6).

@@ -175,6 +175,13 @@ class SystematicErrors:
         """Return the derivatives of wrenches (n, 6) by the errors that mix them, (n, 6, N)."""
         return np.asarray(np.einsum('iek,nk->nie', self._by_wrench, wrench))
 
+    def suits(self, block: Block) -> bool:
+        """Whether a block is of the joints and the arm that these errors are of."""
+        angles = block.gravity_by_tilt.shape[1] + block.gravity_by_joint.shape[1]
+        beyond = len(self._used) - self._delay - 1
+        mine = self._angles.stop - self._angles.start
+        return angles in (0, mine) and block.sensitivity.shape[1] == beyond
+
     def columns(self, block: Block, body: FloatArray) -> FloatArray:
         """Return the derivatives of a block's wrench by the errors, (6, N).
 

@@ -155,6 +155,9 @@ class Parameters:
     mass_tolerance: float = _parameter(0.05, 'kg', (1e-6, 1000.0), settable=True)(
         'By how much the mass may differ from expected_mass'
     )
+    expected_by_this_sensor: bool = _parameter(False, settable=True)(
+        'Whether this sensor has measured expected_mass, so that its own errors cancel'
+    )
     expected_center_of_mass: tuple[float, ...] = _parameter(
         (0.0,) * 3, 'm', (-10.0, 10.0), settable=True
     )('Centre of mass in the sensor frame that check_mass compares with')

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from std_srvs.srv import Trigger
 
+from load_identification.estimation.belief.error_budget import SOURCES
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.names import INTERVAL
@@ -115,11 +116,13 @@ def mass(check: MassCheck, objects: tuple[KnownObject, ...]) -> Answer:
     if np.isfinite(check.center).all():
         spread = across @ check.covariance @ across
         across_std = float(np.sqrt(np.linalg.norm(spread, 2)))
+    parts = np.sqrt(weight.budget).tolist()
     answer: Answer = {
         'verdict': check.verdict.verdict,
         'reason': check.verdict.reason,
         'mass': weight.payload.mass,
         'mass_std': weight.payload.mass_std,
+        **{f'mass.std.{source}': std for source, std in zip(SOURCES, parts, strict=True)},
         'center_of_mass': np.where(unseen, np.nan, check.center),
         'center_of_mass_std': np.where(unseen, np.nan, std),
         'center_of_mass_across_gravity': across @ check.center,

@@ -273,6 +273,7 @@ class Services:
             now('mass_tolerance'),
             np.array(now('expected_center_of_mass')),
             now('center_of_mass_tolerance'),
+            now('expected_by_this_sensor'),
         )
 
     # save_tool, clear_tool, reset

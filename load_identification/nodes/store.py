@@ -32,13 +32,12 @@ OTHER = 'another node of this name'
 
 HEADER = (
     '# Written by load_identification: calibrate_offset, save_tool, clear_tool, apply_payload,\n'
-    '# clear_payload. SI units, axes\n'
-    '# of the sensor. Offset: of the wrench that the load exerts on the sensor, fx fy fz tx ty\n'
-    '# tz; noise: of filtered force and torque when it was measured. Tool: m, m*c, then\n'
-    '# Ixx Ixy Ixz Iyy Iyz Izz about the origin of the sensor; errors: of the sensor, what each\n'
-    '# was taken for and by how much the tool moves with it; alone: covariance were they known.\n'
-    '# Driver: what it holds as payload, and what the wrench comes without, both in the order of\n'
-    '# the tool. Stamps in ns.\n'
+    '# clear_payload. SI units, axes of the sensor. Offset: of the wrench that the load exerts\n'
+    '# on the sensor, fx fy fz tx ty tz; noise: of filtered force and torque when it was\n'
+    '# measured; direction: of gravity at that time. Tool: m, m*c, then Ixx Ixy Ixz Iyy Iyz Izz\n'
+    '# about the origin of the sensor; errors: of the sensor, what each was taken for and by how\n'
+    '# much the tool moves with it; alone: covariance were they known. Driver: what it holds as\n'
+    '# payload, and what the wrench comes without, both in the order of the tool. Stamps in ns.\n'
 )
 
 
@@ -136,7 +135,13 @@ def _stored(document: Any) -> Stored:
     section = field(document, 'offset')
     if section is not None:
         noise = vector(field(section, 'noise', 'offset.'), 'offset.noise', 2, LEAST_STD, LARGEST)
-        offset = OffsetPrior(*_quantity(section, 'offset', 6), noise)
+        # Files of before, and those of an unknown pose, do not have it.
+        pose = section.get('direction')
+        if pose is not None:
+            pose = vector(pose, 'offset.direction', 3, -1.0, 1.0)
+            if not 0.99 < np.linalg.norm(pose) < 1.01:
+                raise ParameterError(f'offset.direction {pose} is no unit vector')
+        offset = OffsetPrior(*_quantity(section, 'offset', 6), noise, pose)
     section = field(document, 'tool')
     if section is not None:
         tool = Gaussian(*_quantity(section, 'tool', 10), _shared(section))
@@ -174,8 +179,10 @@ def save(path: Path, stored: Stored) -> None:
     document['version'] = VERSION
     if stored.offset is not None:
         offset = stored.offset
-        noise = {'noise': offset.noise.tolist()}
-        document['offset'] = _plain(offset.stamp, offset.mean, offset.covariance) | noise
+        document['offset'] = _plain(offset.stamp, offset.mean, offset.covariance)
+        document['offset']['noise'] = offset.noise.tolist()
+        if offset.direction is not None:
+            document['offset']['direction'] = offset.direction.tolist()
     if stored.tool is not None:
         tool = stored.tool
         document['tool'] = _plain(tool.stamp, tool.value, tool.covariance)

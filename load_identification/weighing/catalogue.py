@@ -16,7 +16,7 @@ from load_identification.typing_aliases import FloatArray
 
 FIELDS = {
     'name', 'mass', 'mass_tolerance', 'center_of_mass', 'center_of_mass_tolerance',
-    'principal_moments', 'principal_moments_tolerance',
+    'principal_moments', 'principal_moments_tolerance', 'by_this_sensor',
 }  # fmt: skip
 
 LIMIT = 32_000_000
@@ -55,6 +55,8 @@ class KnownObject:
         Centre of mass in S under the catalogue's grasp; None: the grasp is unknown [m].
     place_tolerance : float
         Largest distance from `place` [m].
+    by_this_sensor : bool
+        Whether this sensor has measured the mass: then its errors are in both, and cancel.
     """
 
     name: str
@@ -65,6 +67,7 @@ class KnownObject:
     principal_moments_tolerance: float = 0.0
     place: FloatArray | None = None
     place_tolerance: float = 0.0
+    by_this_sensor: bool = False
 
 
 def load_catalogue(path: Path) -> tuple[KnownObject, ...]:
@@ -136,6 +139,9 @@ def _known_object(entry: Any, grasp: tuple[FloatArray, FloatArray] | None) -> Kn
     if moments is not None:
         moments = _moments(moments, f'{name}: principal_moments')
         moments_tolerance = positive('principal_moments_tolerance', LARGEST)
+    own = entry.get('by_this_sensor', False)
+    if not isinstance(own, bool):
+        raise ParameterError(f'{name}: by_this_sensor is {reprlib.repr(own)}, not true or false')
     return KnownObject(
         name,
         positive('mass', HEAVIEST),
@@ -145,6 +151,7 @@ def _known_object(entry: Any, grasp: tuple[FloatArray, FloatArray] | None) -> Kn
         moments_tolerance,
         place,
         place_tolerance,
+        own,
     )
 
 

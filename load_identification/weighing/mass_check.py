@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from load_identification.estimation.belief.error_budget import budget_words
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.typing_aliases import FloatArray
@@ -44,12 +45,15 @@ class Expectation:
         Expected centre of mass in S [m].
     center_of_mass_tolerance : float
         Its tolerance; 0: no expectation [m].
+    by_this_sensor : bool
+        Whether this sensor has measured that mass: then its errors are in both, and cancel.
     """
 
     mass: float
     mass_tolerance: float
     center_of_mass: FloatArray
     center_of_mass_tolerance: float
+    by_this_sensor: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +108,8 @@ def check_mass(
         return MassCheck(unknown, None, weight, center, covariance)
     recognition = None
     if objects:
-        recognition = recognize(features(mass, std, estimate), objects, center, covariance)
+        seen = features(mass, std, estimate, weight.repeated_std)
+        recognition = recognize(seen, objects, center, covariance)
     verdicts = []
     if expectation.mass >= 0.0:
         verdicts.append(_against_expected_mass(weight, expectation))
@@ -125,13 +130,16 @@ def check_mass(
 
 
 def _against_expected_mass(weight: Weight, expectation: Expectation) -> Verdict:
-    mass, std = weight.payload.mass, weight.payload.mass_std
+    mass, own = weight.payload.mass, expectation.by_this_sensor
+    std = weight.repeated_std if own else weight.payload.mass_std
     verdict = judge_mass(mass, std, expectation.mass, expectation.mass_tolerance)
     if verdict.verdict != INCONCLUSIVE:
         return verdict
     required = required_std(mass, expectation.mass, expectation.mass_tolerance)
-    settle = weight.outlook.what_would_settle(required)
-    return replace(verdict, reason=f'{verdict.reason}; {settle}')
+    settle = weight.outlook(own).what_would_settle(required)
+    parts = budget_words(weight.budget, SURE)
+    made = f' ({parts})' if parts and not own else ''
+    return replace(verdict, reason=f'{verdict.reason}{made}; {settle}')
 
 
 def _against_expected_center(
@@ -144,7 +152,9 @@ def _against_expected_center(
     )
 
 
-def features(mass: float, std: float, estimate: PayloadEstimate | None) -> Features:
+def features(
+    mass: float, std: float, estimate: PayloadEstimate | None, repeated_std: float | None = None
+) -> Features:
     """Return the features that recognition may compare.
 
     They include the principal moments if these are identified and the mass identified with them
@@ -155,4 +165,4 @@ def features(mass: float, std: float, estimate: PayloadEstimate | None) -> Featu
         if apart <= SURE * np.hypot(std, estimate.std[0]):
             body = slice(PARAMETERS)
             return mass_and_moments(estimate.parameters, estimate.covariance[body, body])
-    return mass_alone(mass, std)
+    return mass_alone(mass, std, repeated_std)

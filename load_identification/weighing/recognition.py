@@ -11,7 +11,7 @@ import scipy.special
 
 from load_identification.interface.names import INTERVAL
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 from load_identification.weighing.catalogue import KnownObject
 from load_identification.weighing.verdict import (
     INCONCLUSIVE,
@@ -41,10 +41,13 @@ class Features:
     ----------
     values, covariance : (1,) and (1, 1) or (4,) and (4, 4) arrays
         Mass; of size four, also the principal moments, largest first [kg, kg m²].
+    repeated : (1, 1) or (4, 4) array
+        Covariance relative to the same features measured by this sensor.
     """
 
     values: FloatArray
     covariance: FloatArray
+    repeated: FloatArray
 
 
 @dataclass(frozen=True)
@@ -88,9 +91,10 @@ class Recognition:
     known: bool
 
 
-def mass_alone(mass: float, std: float) -> Features:
+def mass_alone(mass: float, std: float, repeated_std: float | None = None) -> Features:
     """Return the features known at rest: the mass."""
-    return Features(np.array([mass]), np.array([[std**2]]))
+    repeated = std if repeated_std is None else repeated_std
+    return Features(np.array([mass]), np.array([[std**2]]), np.array([[repeated**2]]))
 
 
 def mass_and_moments(parameters: FloatArray, covariance: FloatArray) -> Features:
@@ -122,7 +126,7 @@ def mass_and_moments(parameters: FloatArray, covariance: FloatArray) -> Features
         if gap < 2.0 * std:
             result[first, first] += (std - gap / 2.0) ** 2
             result[second, second] += (std - gap / 2.0) ** 2
-    return Features(np.concatenate([parameters[:1], moments]), result)
+    return Features(np.concatenate([parameters[:1], moments]), result, result)
 
 
 def _moments(parameters: FloatArray) -> FloatArray:
@@ -206,27 +210,30 @@ def _compared(
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return each object's Mahalanobis distance, number of features compared, and probability
     that a true specimen has at least this distance, (n,) each."""
-    values, std = _table(tuple(objects))
+    values, std, own = _table(tuple(objects))
     count = np.where(np.isnan(values[:, 1]), 1, features.values.size)
     squared = np.empty(len(values))
     for size in np.unique(count):
         mine = count == size
         away = features.values[:size] - values[mine, :size]
-        covariance = features.covariance[:size, :size] + np.eye(size) * (
-            std[mine, :size, None] ** 2
-        )
+        measured = np.where(own[mine, None, None], features.repeated, features.covariance)
+        covariance = measured[:, :size, :size] + np.eye(size) * std[mine, :size, None] ** 2
         solved = np.linalg.solve(covariance, away[..., None])[..., 0]
         squared[mine] = np.sum(away * solved, axis=1)
     return np.sqrt(squared), count, np.asarray(scipy.special.chdtrc(count, squared))
 
 
 @functools.lru_cache(maxsize=1)
-def _table(objects: tuple[KnownObject, ...]) -> tuple[FloatArray, FloatArray]:
-    """Return the objects' mass and principal moments, and their specimens' std, (n, 4) each."""
+def _table(objects: tuple[KnownObject, ...]) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return the objects' mass and principal moments, and their specimens' std, (n, 4) each.
+
+    Also whether this sensor has measured their mass, (n,).
+    """
     unknown = np.full(3, np.nan)
     values = [
         (o.mass, *(unknown if o.principal_moments is None else o.principal_moments))
         for o in objects
     ]
     tolerance = [(o.mass_tolerance, *[o.principal_moments_tolerance] * 3) for o in objects]
-    return np.array(values), np.array(tolerance) / INTERVAL
+    own = np.array([o.by_this_sensor for o in objects])
+    return np.array(values), np.array(tolerance) / INTERVAL, own

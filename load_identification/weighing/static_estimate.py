@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.fft
@@ -100,11 +100,6 @@ class StaticEstimate:
         center = self.values[1:] / self.mass
         jacobian = np.hstack([-center[:, None], np.eye(3)]) / self.mass
         return center, jacobian @ self.covariance @ jacobian.T
-
-    def without(self, values: FloatArray, covariance: FloatArray) -> StaticEstimate:
-        """Return the estimate minus a body, given by its first four parameters."""
-        covariance = self.covariance + covariance
-        return replace(self, values=self.values - values, covariance=covariance)
 
 
 def averaged(
@@ -229,16 +224,15 @@ def static_estimate(
     rows[10:, 10] = means.ravel()[seen] * weight
     r = triangle(rows)
     inverse = np.linalg.solve(r[:10, :10], np.eye(10))
-    known = _rank(gravity)
     return StaticEstimate(
         values=(inverse @ r[:10, 10])[:4],
         covariance=(inverse @ inverse.T)[:4, :4],
         misfit=float(r[10, 10] ** 2),
-        freedom=len(weight) - known,
+        freedom=degrees_of_freedom(len(weight), gravity),
     )
 
 
-def _rank(gravity: FloatArray) -> int:
-    """Return how many of mass and first moment gravity's directions determine: 3 or 4."""
+def degrees_of_freedom(count: int, gravity: FloatArray) -> int:
+    """Return those of a number of rows, less what gravity (n, 3) determines: 3 or 4 values."""
     spread = np.linalg.svd(gravity, compute_uv=False)
-    return 4 if len(spread) > 1 and spread[1] > 0.05 * spread[0] else 3
+    return count - (4 if len(spread) > 1 and spread[1] > 0.05 * spread[0] else 3)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
+from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.tool import Tool
 from load_identification.estimation.identifiability import Requirements
+from load_identification.estimation.measurement import finite_motion
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.estimation.sensor_offset import DIFFERENT, OffsetPrior, SensorOffset
+from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffset
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.model.regressor import gravity_wrench
 from load_identification.signals.quantiser import Quantiser
@@ -21,20 +22,17 @@ from load_identification.weighing.idle_joints import IdleJoints
 from load_identification.weighing.static_estimate import (
     QUIETEST,
     NotAtRestError,
-    StaticEstimate,
     StaticPose,
     gravity_rows,
-    static_estimate,
 )
 from load_identification.weighing.static_monitor import StaticMonitor
-from load_identification.weighing.verdict import Outlook
-from load_identification.weighing.weight import Pose, Weight
+from load_identification.weighing.weight import Pose, Weight, still_block, weighed
 
-MOST_POSES = 12
-"""Poses remembered."""
+EARLIER = (0, 1, 2, 3, 5, 8, 12)
+"""Numbers of earlier poses that are tried for a weight; as many as the last are remembered."""
 
 SETTLED = 0.1
-"""After so long at rest what is known of the offset is noted, before the rest tells of it [s]."""
+"""After so long at rest it is noted what is known besides the load [s]."""
 
 FIRST_LOOK = 1.0
 """After so long at rest a pose is remembered, and again each time twice as long [s]."""
@@ -47,9 +45,6 @@ GRAVITY_NS = 30_000_000_000
 
 ABSENT_STD = np.array([1e5] * 3 + [1e4] * 3)
 """Of the offset of a channel that the sensor lacks: nothing is known [N, N m]."""
-
-NO_LOAD = 16.0
-"""Misfit, in units of its expectation, at which a wrench at rest is not that of a load."""
 
 
 class TakenOff(Protocol):
@@ -89,13 +84,14 @@ class StaticWeigher:
         self._handled = 0
         self._sensed: FilteredBatch | None = None
         self._motion: deque[tuple[IntArray, FloatArray]] = deque()
+        self._travelled = 0.0
         self.forget()
 
     def forget(self) -> None:
         """Forget every pose: the payload is another one, or the offset is."""
-        self._poses: deque[Pose] = deque(maxlen=MOST_POSES)
+        self._poses: deque[Pose] = deque(maxlen=EARLIER[-1])
         self._candidate: Pose | None = None
-        self._prior: tuple[FloatArray, FloatArray] | None = None
+        self._known: tuple[Belief, int] | None = None
         self._next_look = FIRST_LOOK
         # In the pose in which it is to forget, the arm may have held something else.
         self._forgotten = self.monitor.newest
@@ -116,8 +112,9 @@ class StaticWeigher:
         self.monitor.update(batch, joints)
         if self.monitor.rests != rests:
             self._moved()
-        if self._prior is None and self.monitor.still_for() >= SETTLED:
-            self._prior = self.offset_at(self.monitor.newest or 0)
+        still = self.monitor.still_for() >= SETTLED
+        if self._known is None and self._sensed is not None and still:
+            self._known = self._known_now()
         if ((self.monitor.newest or 0) - self._since()) * 1e-9 >= self._next_look:
             self._next_look *= 2.0
             self._look()
@@ -133,7 +130,7 @@ class StaticWeigher:
         """Remember the pose that the arm has left."""
         if self._candidate is not None:
             self._poses.append(self._candidate)
-        self._candidate = self._prior = None
+        self._candidate = self._known = None
         self._next_look = FIRST_LOOK
 
     def _since(self) -> int:
@@ -155,6 +152,10 @@ class StaticWeigher:
         self._idle.sense(batch)
         if self._motion and batch.stamps[0] <= self._motion[-1][0][-1]:
             self._motion.clear()
+        before = self._motion[-1][0][-1] if self._motion else batch.stamps[0]
+        turning = np.linalg.norm(batch.angular_velocity, axis=1) * ~batch.rest
+        elapsed = np.diff(batch.stamps, prepend=before) * 1e-9
+        self._travelled += float(np.nan_to_num(turning) @ elapsed)
         self._motion.append((batch.stamps, -batch.linear_acceleration))
         while self._motion[-1][0][-1] - self._motion[0][0][-1] > GRAVITY_NS:
             self._motion.popleft()
@@ -203,20 +204,13 @@ class StaticWeigher:
         mean = np.nan_to_num(explained[1]).mean(axis=0)
         return float(np.linalg.norm(mean[:3])), float(np.linalg.norm(mean[3:]))
 
-    def offset_at(self, stamp: int) -> tuple[FloatArray, FloatArray]:
-        """Return the offset as known now, (6,) and (6, 6).
-
-        What the estimator knows, unless the calibration says more, or is contradicted without an
-        event that shows another offset: then a load has changed unnoticed while it was being
-        identified, and the calibration counts.
-        """
-        value, covariance = self._estimator.offset()
-        prior = self.sensor_offset.prior(stamp)
-        if prior is not None:
-            vaguer = np.trace(covariance[:3, :3]) > np.trace(prior.covariance[:3, :3])
-            if vaguer or prior.distance(value, np.zeros((6, 6))) > DIFFERENT:
-                return prior.mean, prior.covariance
-        return value, covariance
+    def _known_now(self) -> tuple[Belief, int]:
+        """Return what is known besides the load, and when [ns]."""
+        calibrated = self.sensor_offset.calibrated
+        known_at = self._estimator.newest
+        if calibrated is not None:
+            known_at = max(known_at, calibrated.stamp)
+        return self._estimator.without_load(), known_at
 
     def average(self, since: int) -> StaticPose:
         """Average the samples of this rest from a stamp on [ns]; see `StaticMonitor.pose`.
@@ -234,13 +228,17 @@ class StaticWeigher:
         ------
         NotAtRestError
         """
-        rest = self.average(since)
+        rest, sensed = self.average(since), self._sensed
         gravity = self.gravity(rest.start, rest.end)
-        if gravity is None:
+        if gravity is None or sensed is None:
             raise NotAtRestError('gravity unknown: no filtered motion of this pose')
-        offset, covariance = self._prior or self.offset_at(rest.end)
         wrench = self._sign * rest.mean + self._given_back(gravity)
-        return Pose(rest, wrench, gravity, offset, covariance)
+        last = int(np.flatnonzero(finite_motion(sensed))[-1])
+        block = still_block(sensed.select(slice(last, last + 1)), gravity, wrench)
+        known, known_at = self._known or self._known_now()
+        if not known.model.systematic.suits(block):
+            raise NotAtRestError('the robot has just become known: no estimate with it yet')
+        return Pose(rest, block, gravity, known, known_at, self._travelled)
 
     def _given_back(self, gravity: FloatArray) -> FloatArray:
         """Return what the driver takes off the wrench where gravity in S is so, (6,)."""
@@ -264,34 +262,13 @@ class StaticWeigher:
         NotAtRestError
         """
         here = self._pose(since)
-        choices: list[tuple[StaticEstimate, int, bool]] = []
-        for count in range(len(self._poses) + 1):
-            poses = [*list(self._poses)[len(self._poses) - count :], here]
-            estimate = static_estimate(
-                np.array([p.mean for p in poses]),
-                np.array([p.rest.standard_error for p in poses]),
-                np.array([p.gravity for p in poses]),
-                poses[0].offset,
-                poses[0].offset_covariance,
-            )
-            ratio = estimate.misfit / max(estimate.freedom, 1)
-            fitted = replace(estimate, covariance=estimate.covariance * max(1.0, ratio))
-            choices.append((fitted, count + 1, ratio < NO_LOAD))
-        estimate, used, fits = min(choices, key=lambda choice: choice[0].mass_std)
-        tool = self._estimator.tool
-        return Weight(
-            estimate.without(tool.parameters[:4], tool.covariance[:4, :4]),
-            used,
-            here,
-            fits,
-            Outlook(
-                here.rest.standard_error,
-                here.gravity,
-                here.offset_covariance,
-                (here.rest.end - here.rest.start) * 1e-9,
-                float(tool.covariance[0, 0]),
-            ),
-        )
+        before = list(self._poses)
+        choices = [
+            weighed([*before[len(before) - count :], here], self._estimator.tool)
+            for count in EARLIER
+            if count <= len(before)
+        ]
+        return min(choices, key=lambda weight: weight.payload.mass_std)
 
     def offset_from(self, rest: StaticPose, gravity: FloatArray | None) -> OffsetPrior:
         """Return the offset that a pose shows with nothing but the tool on the sensor.
@@ -330,4 +307,5 @@ class StaticWeigher:
             covariance,
             rest.end,
             np.maximum(scatter, QUIETEST * self.noise),
+            None if gravity is None else gravity / np.linalg.norm(gravity),
         )

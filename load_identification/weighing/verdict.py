@@ -126,7 +126,9 @@ class Outlook:
     duration : float
         Duration of that pose [s].
     extra_variance : float
-        Variance of the mass that is subtracted, a tool's [kg²].
+        Variance of the mass that no data reduce: of the sensor's gains, and of a tool [kg²].
+    pose_variance : (6,) array or float
+        Variance of errors that depend on the pose [N², N² m²].
     """
 
     errors: FloatArray
@@ -134,6 +136,7 @@ class Outlook:
     offset_covariance: FloatArray
     duration: float
     extra_variance: float = 0.0
+    pose_variance: FloatArray | float = 0.0
 
     def std(self, poses: int, seconds: float) -> float:
         """Return the std of the mass after a number of poses of a number of seconds [kg]."""
@@ -143,7 +146,8 @@ class Outlook:
         side /= np.linalg.norm(side)
         # The pose itself, its opposite, then the four perpendicular ones.
         around = (down, -down, side, -side, np.cross(down, side), np.cross(side, down))
-        errors = np.tile(self.errors * np.sqrt(self.duration / seconds), (poses, 1))
+        noise = self.errors**2 * (self.duration / seconds)
+        errors = np.tile(np.sqrt(noise + self.pose_variance), (poses, 1))
         means = np.where(np.isfinite(errors), 0.0, np.nan)
         gravity = g * np.array(around[:poses])
         found = static_estimate(means, errors, gravity, np.zeros(6), self.offset_covariance)

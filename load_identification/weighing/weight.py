@@ -1,12 +1,32 @@
-"""Hold the values that weighing exchanges: a pose at rest, and the weight found."""
+"""Weigh in poses at rest with all that is known of offset, sensor and cell."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.belief.error_budget import budget, interval_factor
+from load_identification.estimation.belief.tool import BODY, Tool
+from load_identification.estimation.measurement import PARAMETERS, Block, make_block
+from load_identification.interface.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray
-from load_identification.weighing.static_estimate import StaticEstimate, StaticPose
+from load_identification.weighing.static_estimate import (
+    StaticEstimate,
+    StaticPose,
+    degrees_of_freedom,
+    gravity_rows,
+    static_estimate,
+)
 from load_identification.weighing.verdict import Outlook
+
+STATIC = slice(4)
+"""Mass and first moment among the inertial parameters."""
+
+NO_LOAD = 16.0
+"""Misfit, in units of its expectation, at which a wrench at rest is not that of a load."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,19 +36,46 @@ class Pose:
     Attributes
     ----------
     rest : StaticPose
-    mean : (6,) array
-        Mean wrench [N, N m].
+    block : Block
+        Its mean wrench and the geometry of the pose.
     gravity : (3,) array
         In S [m/s²].
-    offset, offset_covariance : (6,) and (6, 6) arrays
-        Offset known before the arm came to rest in this pose.
+    before : Belief
+        What was known, besides the load, when the arm came to rest in this pose.
+    known_at : int
+        When that was [ns].
+    travelled : float
+        Angle by which the sensor has turned in all its motion until then [rad].
     """
 
     rest: StaticPose
-    mean: FloatArray
+    block: Block
     gravity: FloatArray
-    offset: FloatArray
-    offset_covariance: FloatArray
+    before: Belief
+    known_at: int
+    travelled: float
+
+
+def still_block(sample: FilteredBatch, gravity: FloatArray, wrench: FloatArray) -> Block:
+    """Return a mean wrench (6,) at rest as a block, with the geometry of a sample of the pose.
+
+    Mass and first moment alone act at rest, and no noise of accelerations.
+    """
+    block = make_block(sample, int(sample.stamps[0]))
+    matrix = np.zeros_like(block.matrix)
+    matrix[:, STATIC] = gravity_rows(gravity[None])[0]
+    live = np.isfinite(wrench)
+    return replace(
+        block,
+        rest=True,
+        matrix=matrix,
+        slope=np.zeros_like(matrix),
+        wrench=np.where(live, wrench, 0.0),
+        weight=live.astype(float),
+        direction=gravity / np.linalg.norm(gravity),
+        blur=np.zeros_like(block.blur),
+        root=None,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,18 +86,98 @@ class Weight:
     ----------
     payload : StaticEstimate
         Tool subtracted; covariance inflated where the poses do not fit one load.
+    budget : (4,) array
+        Variance of its mass by source, see `error_budget.SOURCES` [kg²].
+    repeated_std : float
+        Standard deviation of the mass relative to another one weighed by this sensor [kg].
+    lasting, tool_variance : float
+        Variance of the mass that no more poses reduce, of the sensor's gains and the tool, and
+        of the tool alone [kg²].
     poses : int
         Number of poses used.
     pose : Pose
         The last of them.
     fits : bool
         Whether the wrench is consistent with a load at all.
-    outlook : Outlook
-        Predicted std of the mass with more data.
     """
 
     payload: StaticEstimate
+    budget: FloatArray
+    repeated_std: float
+    lasting: float
+    tool_variance: float
     poses: int
     pose: Pose
     fits: bool
-    outlook: Outlook
+
+    def outlook(self, repeated: bool = False) -> Outlook:
+        """Predict the std of the mass with more data, `repeated` as in `repeated_std`."""
+        rest, before = self.pose.rest, self.pose.before
+        return Outlook(
+            rest.standard_error,
+            self.pose.gravity,
+            before.knowledge.covariance[PARAMETERS:, PARAMETERS:],
+            (rest.end - rest.start) * 1e-9,
+            self.tool_variance if repeated else self.lasting,
+            before.model.pose.variance,
+        )
+
+
+def weighed(poses: Sequence[Pose], tool: Tool) -> Weight:
+    """Weigh one payload in poses at rest, from what was known before the first of them.
+
+    Poses that do not fit one load (it has changed between them) widen the interval by their
+    misfit.
+    """
+    gravity = np.array([pose.gravity for pose in poses])
+    first = poses[0]
+    belief = begun = replace(first.before, body=_about(poses, gravity))
+    stamp, travelled = first.known_at, first.travelled
+    for pose in poses:
+        elapsed = max(0.0, 1e-9 * (pose.rest.end - stamp))
+        block = replace(pose.block, elapsed=elapsed, angle=pose.travelled - travelled)
+        belief, live = belief.after(block), block.live
+        rows = belief.model.rows(block, belief.body)[live]
+        rows /= pose.rest.standard_error[live, None]
+        belief = belief.with_rows(rows, block, np.ones(2))
+        stamp, travelled = pose.rest.end, pose.travelled
+    misfit = belief.triangle[-1, -1] ** 2 - begun.triangles[belief.best][-1, -1] ** 2
+    freedom = degrees_of_freedom(sum(int(pose.block.live.sum()) for pose in poses), gravity)
+    ratio = misfit / max(freedom, 1)
+    found, names = belief.knowledge, belief.model.systematic.names
+    parameters, covariance, tool_part = tool.taken_off(found, names)
+    covariance, repeated = covariance[BODY, BODY], tool.repeated(found, names)
+    of_tool = float(tool_part[0, 0])
+    of_sensor = max(float((covariance - repeated)[0, 0]), 0.0)
+    if len(poses) > 1 and not tool.parameters.any():
+        alike = np.diag(belief.model.pose.like_a_load)
+        covariance, repeated = covariance + alike, repeated + alike
+    parts = [covariance, found.noise, found.drift, tool_part]
+    split = budget(*(np.diag(part)[:1] for part in parts))
+    misfits = max(1.0, ratio)
+    widened = misfits * float(interval_factor(split, np.inf)[0]) ** 2
+    values, variance = parameters[STATIC], widened * covariance[STATIC, STATIC]
+    return Weight(
+        payload=StaticEstimate(values, variance, float(misfit), freedom),
+        budget=widened * split[:, 0],
+        repeated_std=float(np.sqrt(misfits * repeated[0, 0])),
+        lasting=of_sensor + of_tool,
+        tool_variance=of_tool,
+        poses=len(poses),
+        pose=poses[-1],
+        fits=bool(ratio < NO_LOAD),
+    )
+
+
+def _about(poses: Sequence[Pose], gravity: FloatArray) -> FloatArray:
+    """Return about what is held (10,): the point at which the errors' effect is evaluated."""
+    known = poses[0].before.knowledge
+    missing = np.array([np.where(pose.block.live, 0.0, np.nan) for pose in poses])
+    found = static_estimate(
+        np.array([pose.block.wrench for pose in poses]) + missing,
+        np.array([pose.rest.standard_error for pose in poses]),
+        gravity,
+        known.offset,
+        known.covariance[PARAMETERS:, PARAMETERS:],
+    )
+    return np.concatenate([found.values, np.zeros(PARAMETERS - len(found.values))])

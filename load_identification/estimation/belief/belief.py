@@ -223,7 +223,7 @@ class Belief:
         if np.isfinite(memory):
             older = (forget_along(t, rows, block.elapsed / memory) for t in self.triangles)
             later = replace(self, triangles=tuple(older))
-        later = later._with_rows(rows, block, noise)
+        later = later.with_rows(rows, block, noise)
         if learn:
             later = replace(later, noise=later._learned_noise(block, rows, noise))
         return later._going_on() if later.settled else later._held(block)
@@ -239,7 +239,7 @@ class Belief:
         model = replace(self.model, bank=bank.after(lost))
         return replace(self, model=model, triangles=triangles, scores=scores)
 
-    def _with_rows(self, rows: FloatArray, block: Block, noise: FloatArray) -> Belief:
+    def with_rows(self, rows: FloatArray, block: Block, noise: FloatArray) -> Belief:
         """Process the weighted rows of a block."""
         joined = tuple(combine(triangle, rows) for triangle in self.triangles)
         pairs = zip(joined, self.triangles, strict=True)
@@ -287,7 +287,7 @@ class Belief:
         for block in self.held:
             again = again.after(block)
             noise = self.noise.at(block.rest)
-            again = again._with_rows(self.model.weighted(block, body, noise), block, noise)
+            again = again.with_rows(self.model.weighted(block, body, noise), block, noise)
         return replace(
             again,
             start=self.start,
@@ -303,12 +303,8 @@ class Belief:
         values[self.model.body] = 0.0
         return np.asarray(self.model.rows(block, self.body)[:, :-1] @ values)
 
-    def with_offset(self, mean: FloatArray, covariance: FloatArray) -> Belief:
-        """Add independent information on the offset: mean (6,) and covariance (6, 6) [N, N m]."""
-        root = np.linalg.inv(np.linalg.cholesky(covariance))
-        rows = np.zeros((6, self.model.size + 1))
-        rows[:, self.model.offset] = root
-        rows[:, -1] = root @ mean
+    def with_offset(self, rows: FloatArray) -> Belief:
+        """Add information from before the first block: rows (6, size + 1) of unit variance."""
         triangles = tuple(combine(triangle, rows) for triangle in self.triangles)
         return replace(self, triangles=triangles, start=Start(triangles, self.scores, self.blur))
 

@@ -103,6 +103,14 @@ class Tool:
         tool = self.parameters + its.by_errors @ (found.errors[places] - its.errors)
         return found.body - tool, covariance, its.alone
 
+    def repeated(self, found: Knowledge, names: Sequence[str]) -> FloatArray:
+        """Return the covariance (10, 10) of the payload relative to itself, weighed once more.
+
+        Errors of the sensor are the same both times: they do not count.
+        """
+        own = self.covariance if self.shared is None else self.shared.alone
+        return Shared.of(found, names).alone + own
+
 
 NO_TOOL = Tool(np.zeros(PARAMETERS), np.zeros((PARAMETERS, PARAMETERS)))
 

@@ -69,6 +69,7 @@ class LoadIdentification:
         tolerance: float | None = None,
         center_of_mass: Sequence[float] | None = None,
         center_of_mass_tolerance: float | None = None,
+        by_this_sensor: bool | None = None,
     ) -> MassCheck:
         """Weigh the payload at rest and compare it with the expected one.
 
@@ -80,6 +81,8 @@ class LoadIdentification:
             In the sensor frame [m].
         center_of_mass_tolerance : float, optional
             [m]; 0: the centre of mass is not compared.
+        by_this_sensor : bool, optional
+            Whether this sensor has measured the expected mass: then its errors cancel.
 
         Raises
         ------
@@ -94,6 +97,7 @@ class LoadIdentification:
             'mass_tolerance': tolerance,
             'expected_center_of_mass': center_of_mass,
             'center_of_mass_tolerance': center_of_mass_tolerance,
+            'expected_by_this_sensor': by_this_sensor,
         }
         self._set({name: value for name, value in given.items() if value is not None})
         answer = self.call('check_mass')
