@@ -257,4 +257,4 @@ def test_the_documented_grasp_check_runs_beside_the_demonstration(
 ) -> None:
     said, _ = whole_run[1].communicate(timeout=DEADLINE)
     assert whole_run[1].returncode == 0, said
-    assert re.search(r'identified: 1\.\d+ kg, 99 % within 0\.0\d+ kg\nsuccess\n$', said), said
+    assert re.search(r'identified: 1\.\d+ kg, 95 % within 0\.0\d+ kg\nsuccess\n$', said), said

@@ -9,10 +9,10 @@ import pytest
 
 from load_identification.weighing.static_estimate import static_estimate
 from load_identification.weighing.verdict import (
+    DECISIVE,
     INCONCLUSIVE,
     MATCH,
     MISMATCH,
-    SURE,
     Outlook,
     Verdict,
     both,
@@ -29,8 +29,8 @@ DOWN = np.array([0.0, 0.0, -G])
     ('mass', 'std', 'verdict'),
     [
         (1.00, 0.010, MATCH),
-        (1.00, 0.018, MATCH),
-        (1.00, 0.020, INCONCLUSIVE),
+        (1.00, 0.024, MATCH),
+        (1.00, 0.025, INCONCLUSIVE),
         (1.05, 0.001, INCONCLUSIVE),
         (1.07, 0.005, MISMATCH),
         (1.07, 0.010, INCONCLUSIVE),
@@ -46,7 +46,7 @@ def test_verdict_is_by_the_interval_not_by_the_value(
 
 def test_reason_has_the_numbers() -> None:
     reason = judge_mass(1.1, 0.004, 1.0, 0.05).reason
-    assert reason == 'mass 1.1000 ± 0.0103 kg (99 %), 1.0000 ± 0.0500 expected'
+    assert reason == 'mass 1.1000 ± 0.0078 kg, 1.0000 ± 0.0500 expected'
     assert judge_mass(1.0, 0.001, 1.0, 0.05).reason == ''
 
 
@@ -57,8 +57,8 @@ def test_at_most_two_per_cent_are_wrong_wherever_the_truth_lies(std: float) -> N
         verdicts = [
             judge_mass(m, std, 1.0, 0.05).verdict for m in truth + std * rng.standard_normal(2000)
         ]
-        # 0.5 % by the quantile; three standard deviations of 2000 draws more.
-        assert verdicts.count(wrong) < 2000 * 0.01
+        # 2 % by the quantile; three standard deviations of 2000 draws more.
+        assert verdicts.count(wrong) < 2000 * 0.03
 
 
 def test_a_match_and_a_mismatch_do_happen() -> None:
@@ -81,7 +81,7 @@ def test_center_of_mass_is_judged_across_gravity_alone() -> None:
     held = np.array([0.012, 0.0, 7.0])
     verdict = judge_center_of_mass(held, FLAT, expected, 0.005)
     assert verdict.verdict == MISMATCH
-    assert verdict.reason == 'held 12.0 ± 2.6 mm (99 %) off, 5.0 allowed'
+    assert verdict.reason == 'held 12.0 ± 2.0 mm off, 5.0 allowed'
     assert judge_center_of_mass(held, FLAT, expected, 0.020).verdict == MATCH
     assert judge_center_of_mass(held, FLAT, expected, 0.012).verdict == INCONCLUSIVE
 
@@ -152,4 +152,4 @@ def test_what_nothing_settles_is_said_so() -> None:
 def test_an_uncertain_tool_is_not_averaged_away() -> None:
     tool = outlook(0.01, 1e-4, extra=0.02**2)
     assert tool.std(6, 60.0) > 0.02
-    assert SURE * tool.std(6, 60.0) > 0.05
+    assert DECISIVE * tool.std(6, 60.0) > 0.04

@@ -137,7 +137,7 @@ def _against_expected_mass(weight: Weight, expectation: Expectation) -> Verdict:
         return verdict
     required = required_std(mass, expectation.mass, expectation.mass_tolerance)
     settle = weight.outlook(own).what_would_settle(required)
-    parts = budget_words(weight.budget, SURE)
+    parts = budget_words(weight.budget)
     made = f' ({parts})' if parts and not own else ''
     return replace(verdict, reason=f'{verdict.reason}{made}; {settle}')
 

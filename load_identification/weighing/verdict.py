@@ -7,13 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from load_identification.interface.names import INTERVAL
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.static_estimate import static_estimate
 
 MATCH, MISMATCH, INCONCLUSIVE = 'match', 'mismatch', 'inconclusive'
 
 SURE = 2.576
-"""Half width of the interval (99 %) on which a verdict rests, in standard deviations."""
+"""Standard deviations (99 %) by which a mass must differ from none or another to count as such."""
+
+DECISIVE = 2.054
+"""Standard deviations by which a value must be clear of the tolerance's edge for a verdict: at
+worst, with the truth at the edge, 2 % of the verdicts are wrong."""
+
+UNSURE = 'too uncertain for a verdict'
 
 INVISIBLE = 10.0
 """Largest std of the centre of mass in an observable direction, in tolerances."""
@@ -40,18 +47,19 @@ class Verdict:
 
 
 def judge_mass(mass: float, std: float, expected: float, tolerance: float) -> Verdict:
-    """Compare a mass with its expectation.
+    """Compare a mass with its expectation [kg].
 
-    It is a match if the whole interval lies within the tolerance, a mismatch if all of it lies
-    outside, and inconclusive otherwise [kg].
+    It is a match if it is within the tolerance by `DECISIVE` standard deviations, a mismatch if
+    it is outside by as much, and inconclusive otherwise.
     """
-    off, error = abs(mass - expected), SURE * std
-    words = f'mass {mass:.4f} ± {error:.4f} kg (99 %), {expected:.4f} ± {tolerance:.4f} expected'
+    off, error = abs(mass - expected), DECISIVE * std
+    half = INTERVAL * std
+    words = f'mass {mass:.4f} ± {half:.4f} kg, {expected:.4f} ± {tolerance:.4f} expected'
     if off + error <= tolerance:
         return Verdict(MATCH)
     if off - error > tolerance:
         return Verdict(MISMATCH, words)
-    return Verdict(INCONCLUSIVE, f'{words}: the interval reaches across the tolerance')
+    return Verdict(INCONCLUSIVE, f'{words}: {UNSURE}')
 
 
 def judge_center_of_mass(
@@ -74,26 +82,26 @@ def judge_center_of_mass(
     seen = int(np.sum(std <= INVISIBLE * tolerance))
     if not seen:
         return Verdict(
-            INCONCLUSIVE, f'centre of mass ± {1e3 * SURE * std[0]:.1f} mm (99 %) at best: not seen'
+            INCONCLUSIVE, f'centre of mass ± {1e3 * INTERVAL * std[0]:.1f} mm at best: not seen'
         )
     away = (center - expected) @ directions
     # Best-known directions first: poorly known ones must not hide well-known ones.
     distances = [float(np.linalg.norm(away[: k + 1])) for k in range(seen)]
     # The whole distance first, because it is the one to report.
-    for distance, error in reversed(list(zip(distances, SURE * std, strict=False))):
-        if distance - error > tolerance:
+    for distance, each in reversed(list(zip(distances, std, strict=False))):
+        if distance - DECISIVE * each > tolerance:
             return Verdict(
                 MISMATCH,
-                f'held {1e3 * distance:.1f} ± {1e3 * error:.1f} mm (99 %) off, '
+                f'held {1e3 * distance:.1f} ± {1e3 * INTERVAL * each:.1f} mm off, '
                 f'{1e3 * tolerance:.1f} allowed',
             )
-    error = SURE * float(std[seen - 1])
-    if distances[-1] + error <= tolerance:
+    largest = float(std[seen - 1])
+    if distances[-1] + DECISIVE * largest <= tolerance:
         return Verdict(MATCH)
     return Verdict(
         INCONCLUSIVE,
-        f'held {1e3 * distances[-1]:.1f} ± {1e3 * error:.1f} mm (99 %) off, '
-        f'{1e3 * tolerance:.1f} allowed: the interval reaches across the tolerance',
+        f'held {1e3 * distances[-1]:.1f} ± {1e3 * INTERVAL * largest:.1f} mm off, '
+        f'{1e3 * tolerance:.1f} allowed: {UNSURE}',
     )
 
 
@@ -108,7 +116,7 @@ def both(first: Verdict, second: Verdict) -> Verdict:
 
 def required_std(mass: float, expected: float, tolerance: float) -> float:
     """Return the standard deviation below which this mass gets a conclusive verdict [kg]."""
-    return abs(abs(mass - expected) - tolerance) / SURE
+    return abs(abs(mass - expected) - tolerance) / DECISIVE
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +179,7 @@ class Outlook:
             return ' or '.join(ways) + ' would settle it'
         return (
             f'neither {MOST_SECONDS:.0f} s nor {MOST_POSES} poses would settle it: '
-            f'± {1e3 * SURE * required:.1f} g (99 %) would be needed'
+            f'± {1e3 * INTERVAL * required:.1f} g would be needed'
         )
 
 

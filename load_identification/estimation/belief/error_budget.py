@@ -191,17 +191,15 @@ def budget(
     return np.array([parts[0], parts[1], np.maximum(left - first, 0.0), tool])
 
 
-def budget_words(parts: FloatArray, interval: float = NORMAL) -> str:
-    """Report the parts of the half-width of the interval of the mass, of 95 % by default.
+def budget_words(parts: FloatArray) -> str:
+    """Report the parts of the half-width of the 95 % interval of the mass.
 
     Parameters
     ----------
     parts : (4,) array
         Variances in the order of `SOURCES` [kg²].
-    interval : float
-        Half-width in standard deviations [-].
     """
-    halves = interval * np.sqrt(np.maximum(parts, 0.0))
+    halves = NORMAL * np.sqrt(np.maximum(parts, 0.0))
     if not np.isfinite(halves).all() or not halves.any():
         return ''
     names = ('noise', 'drift', 'errors of the cell', 'tool')
