@@ -14,9 +14,10 @@ with --reliable all are reliable, which costs an acknowledgement per message, 20
 synchronized/* alone. Printed: the ratio of their CPU times.
 
 With --compensated one or alone: how late `wrench_compensated` is behind the raw wrench, from its
-publication to the arrival of the compensated one by the clocks of the middleware, and what it
-costs in CPU time of the empty subscriber: on top of a pipeline to which nobody listens (one), or
-of the process compensation_node at 500 Hz (alone).
+publication to the arrival of the compensated one by the clocks of the middleware, with no other
+process than feeder, listener and the one that publishes it. Then, for as long again, what it costs
+in CPU time of the empty subscriber: on top of a pipeline to which nobody listens (one), or of the
+process compensation_node at 500 Hz (alone).
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ from load_identification.nodes.transport.subscriptions import (
 )
 from load_identification.simulation.puma import puma_trajectory
 from load_identification.simulation.sensors import SensorModel, aluminium_block, simulate
+from load_identification.typing_aliases import FloatArray
 
 RATE = 1000.0
 WARM_UP = 3.0
@@ -95,8 +97,11 @@ def empty_subscriber() -> None:
     rclpy.spin(node)
 
 
-def feed(seconds: float) -> None:
-    """Publish the simulated arm in real time, then say how many samples that were."""
+def feed(seconds: float, subscribers: int) -> None:
+    """Publish the simulated arm in real time, then say how many samples that were.
+
+    It begins with so many subscribers of the joint states.
+    """
     urdf = (Path(__file__).parents[1] / 'config/puma.urdf').read_text(encoding='utf-8')
     robot = Robot(urdf, 'ft_sensor')
     trajectory = puma_trajectory(0.6 * robot.velocity_limits, seconds - 3.0, 1)
@@ -107,7 +112,7 @@ def feed(seconds: float) -> None:
     joints = node.create_publisher(JointState, '/joint_states', STREAM_QOS)
     wrenches = node.create_publisher(WrenchStamped, '/wrench', STREAM_QOS)
     description.publish(String(data=urdf))
-    while min(joints.get_subscription_count(), wrenches.get_subscription_count()) < 2:
+    while min(p.get_subscription_count() for p in (joints, wrenches)) < subscribers:
         time.sleep(0.01)
     time.sleep(1.0)
     state, wrench = JointState(name=list(arm.names)), WrenchStamped()
@@ -283,22 +288,24 @@ def times(subscription: Any) -> dict[int, tuple[int, int]]:
     return found
 
 
-def measure_compensated(seconds: float, alone: bool, extra: Sequence[str]) -> bool:
-    """Measure how late the compensated wrench is and what it costs; return whether it came."""
-    me = str(Path(__file__))
-    options = [*(extra or ['--ros-args']), '-p', 'compensate_inertia:=true']
-    empty = start(me, '--role', 'empty')
-    quiet = start(*PIPELINE, *extra)
-    if alone:
-        name, topic = 'compensation_node', f'{NAMESPACE}/wrench_compensated/alone'
-        options += ['-p', 'poll_rate:=500.0', '-r', f'wrench_compensated:={topic}']
-        options += ['-r', '__node:=alone']
-    else:
-        name, topic = 'load_identification', f'{WATCHED}/wrench_compensated'
-        options += ['-r', f'__ns:={WATCHED}']
-    measured = start(*ENTRY, name, *options)
-    processes = (measured, quiet, empty)
-    feeder = start(me, '--role', 'feed', '--seconds', str(seconds + 2 * WARM_UP))
+def hear(
+    topic: str, seconds: float, processes: Sequence[subprocess.Popen[str]]
+) -> tuple[int, FloatArray, FloatArray]:
+    """Feed processes, then end them; listen to what one of them makes of the raw wrench.
+
+    Returns
+    -------
+    count : int
+        Raw wrenches heard.
+    late : (n,) array
+        From the publication of each to the arrival of the compensated one [ms].
+    cost : (processes,) array
+        CPU time of each process, as a share of a core [-].
+    """
+    feeder = start(
+        *(str(Path(__file__)), '--role', 'feed', '--seconds', str(seconds + 2 * WARM_UP)),
+        *('--subscribers', str(max(len(processes) - 1, 1))),
+    )
     rclpy.init()
     node = Node('listener')
     raw = node.create_subscription(WrenchStamped, '/wrench', lambda _: None, INPUT_QOS)
@@ -321,7 +328,7 @@ def measure_compensated(seconds: float, alone: bool, extra: Sequence[str]) -> bo
         came.clear()
         before = [cpu_seconds(process) for process in processes]
         listen(seconds)
-        mine, other, nothing = (cpu_seconds(p) - b for p, b in zip(processes, before, strict=True))
+        after = [cpu_seconds(process) for process in processes]
     finally:
         for process in (feeder, *processes):
             process.terminate()
@@ -329,21 +336,42 @@ def measure_compensated(seconds: float, alone: bool, extra: Sequence[str]) -> bo
         rclpy.try_shutdown()
     both = sorted(sent.keys() & came.keys())
     late = np.array([1e-6 * (came[stamp][1] - sent[stamp][0]) for stamp in both])
+    return len(sent), late, np.subtract(after, before) / seconds
+
+
+def measure_compensated(seconds: float, alone: bool, extra: Sequence[str]) -> bool:
+    """Measure how late the compensated wrench is and what it costs; return whether it came."""
+    options = [*(extra or ['--ros-args']), '-p', 'compensate_inertia:=true']
+    if alone:
+        name, topic = 'compensation_node', f'{NAMESPACE}/wrench_compensated/alone'
+        options += ['-p', 'poll_rate:=500.0', '-r', f'wrench_compensated:={topic}']
+        options += ['-r', '__node:=alone']
+    else:
+        name, topic = 'load_identification', f'{WATCHED}/wrench_compensated'
+        options += ['-r', f'__ns:={WATCHED}']
+
+    def measured() -> subprocess.Popen[str]:
+        return start(*ENTRY, name, *options)
+
+    needed = [start(*PIPELINE, *extra)] if alone else []
+    heard, late, _ = hear(topic, seconds, [measured(), *needed])
+    others = [start(*PIPELINE, *extra), start(str(Path(__file__)), '--role', 'empty')]
+    mine, other, nothing = hear(topic, seconds, [measured(), *others])[2]
     table = Table(title=f'compensated wrench, both topics at 1 kHz, {seconds:.0f} s')
     table.add_column('what')
     table.add_column('measured', justify='right')
-    table.add_row('raw wrenches heard, compensated ones of them', f'{len(sent)}, {len(both)}')
+    table.add_row('raw wrenches heard, compensated ones of them', f'{heard}, {len(late)}')
     for percent in (50, 90, 99, 100):
-        row = f'late behind the raw wrench, {percent} % [ms]'
-        table.add_row(row, f'{np.percentile(late, percent):.2f}' if both else 'nan')
+        row = f'late behind the raw wrench, {percent} %, ms'
+        table.add_row(row, f'{np.percentile(late, percent):.2f}' if len(late) else 'nan')
     cost = mine if alone else mine - other
-    table.add_row('CPU of the empty subscriber, % of a core', f'{100 * nothing / seconds:.1f}')
+    table.add_row('CPU of the empty subscriber, % of a core', f'{100 * nothing:.1f}')
     table.add_row('CPU of a pipeline nobody listens to, of that', f'{other / nothing:.2f}')
     allowed = '' if alone else ', allowed 0.30'
     table.add_row(f'CPU on top of it, of that{allowed}', f'{cost / nothing:.2f}')
     table.add_row('load of the machine, last minute', f'{os.getloadavg()[0]:.1f}')
     Console().print(table)
-    return bool(both)
+    return bool(len(late))
 
 
 def main() -> int:
@@ -355,13 +383,14 @@ def main() -> int:
     parser.add_argument(
         '--compensated', choices=('one', 'alone'), help='how late wrench_compensated is'
     )
+    parser.add_argument('--subscribers', type=int, default=2, help=argparse.SUPPRESS)
     roles = ('measure', 'empty', 'feed', 'watch')
     parser.add_argument('--role', choices=roles, default='measure')
     arguments, extra = parser.parse_known_args()
     if arguments.role == 'empty':
         empty_subscriber()
     elif arguments.role == 'feed':
-        feed(arguments.seconds)
+        feed(arguments.seconds, arguments.subscribers)
     elif arguments.role == 'watch':
         watch(arguments.reliable)
     else:
