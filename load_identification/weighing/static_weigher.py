@@ -28,8 +28,11 @@ from load_identification.weighing.static_estimate import (
 from load_identification.weighing.static_monitor import StaticMonitor
 from load_identification.weighing.weight import Pose, Weight, still_block, weighed
 
-EARLIER = (0, 1, 2, 3, 5, 8, 12)
-"""Numbers of earlier poses that are tried for a weight; as many as the last are remembered."""
+MOST_POSES = 12
+"""Poses remembered."""
+
+FEW = (0, 1, 3)
+"""Numbers of the latest of them that are tried for a weight, besides all."""
 
 SETTLED = 0.1
 """After so long at rest it is noted what is known besides the load [s]."""
@@ -89,7 +92,7 @@ class StaticWeigher:
 
     def forget(self) -> None:
         """Forget every pose: the payload is another one, or the offset is."""
-        self._poses: deque[Pose] = deque(maxlen=EARLIER[-1])
+        self._poses: deque[Pose] = deque(maxlen=MOST_POSES)
         self._candidate: Pose | None = None
         self._known: tuple[Belief, int] | None = None
         self._next_look = FIRST_LOOK
@@ -261,14 +264,13 @@ class StaticWeigher:
         ------
         NotAtRestError
         """
-        here = self._pose(since)
-        before = list(self._poses)
-        choices = [
-            weighed([*before[len(before) - count :], here], self._estimator.tool)
-            for count in EARLIER
-            if count <= len(before)
-        ]
-        return min(choices, key=lambda weight: weight.payload.mass_std)
+        here, tool = self._pose(since), self._estimator.tool
+        before, number = list(self._poses), len(self._poses)
+        counts = sorted({*(count for count in FEW if count < number), number})
+        choices = [[*before[number - count :], here] for count in counts]
+        # The walk of largest weight suffices to choose by.
+        best = min(choices, key=lambda poses: weighed(poses, tool, single=True).payload.mass_std)
+        return weighed(best, tool)
 
     def offset_from(self, rest: StaticPose, gravity: FloatArray | None) -> OffsetPrior:
         """Return the offset that a pose shows with nothing but the tool on the sensor.

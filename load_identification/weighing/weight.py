@@ -123,15 +123,16 @@ class Weight:
         )
 
 
-def weighed(poses: Sequence[Pose], tool: Tool) -> Weight:
+def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
     """Weigh one payload in poses at rest, from what was known before the first of them.
 
     Poses that do not fit one load (it has changed between them) widen the interval by their
-    misfit.
+    misfit. With `single`, of the walks of the offset the one of largest weight counts alone.
     """
     gravity = np.array([pose.gravity for pose in poses])
     first = poses[0]
-    belief = begun = replace(first.before, body=_about(poses, gravity))
+    before = first.before.single if single else first.before
+    belief = begun = replace(before, body=_about(poses, gravity))
     stamp, travelled = first.known_at, first.travelled
     for pose in poses:
         elapsed = max(0.0, 1e-9 * (pose.rest.end - stamp))
