@@ -46,11 +46,11 @@ class CalibrationCheck:
     def trusted(self, belief: Belief, stamp: int) -> Belief:
         """Return a belief, or the calibration alone where its offset contradicts that.
 
-        As no event has shown another offset, a load has changed unnoticed while it was being
-        identified.
+        As no event has shown another offset, nor a drift, a load has changed unnoticed while it
+        was being identified.
         """
         prior = self._sensor_offset.prior(stamp)
-        if prior is None:
+        if prior is None or belief.drifts:
             return belief
         vague = replace(prior, covariance=of_any_pose(prior, belief.model))
         away = vague.distance(belief.values[belief.model.offset], np.zeros((6, 6)))

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.tool import Tool
+from load_identification.estimation.events import EventKind
 from load_identification.estimation.identifiability import Requirements
 from load_identification.estimation.measurement import finite_motion
 from load_identification.estimation.payload_estimator import PayloadEstimator
@@ -26,7 +26,7 @@ from load_identification.weighing.static_estimate import (
     gravity_rows,
 )
 from load_identification.weighing.static_monitor import StaticMonitor
-from load_identification.weighing.weight import Pose, Weight, still_block, weighed
+from load_identification.weighing.weight import Known, Pose, Weight, still_block, weighed
 
 MOST_POSES = 12
 """Poses remembered."""
@@ -87,14 +87,14 @@ class StaticWeigher:
         self._handled = 0
         self._sensed: FilteredBatch | None = None
         self._motion: deque[tuple[IntArray, FloatArray]] = deque()
-        self._travelled = 0.0
+        self._travelled = self._travelled_before = 0.0
         self.forget()
 
     def forget(self) -> None:
         """Forget every pose: the payload is another one, or the offset is."""
         self._poses: deque[Pose] = deque(maxlen=MOST_POSES)
         self._candidate: Pose | None = None
-        self._known: tuple[Belief, int] | None = None
+        self._known: Known | None = None
         self._next_look = FIRST_LOOK
         # In the pose in which it is to forget, the arm may have held something else.
         self._forgotten = self.monitor.newest
@@ -128,6 +128,8 @@ class StaticWeigher:
         self._handled = self._estimator.events.newest.number
         if any(event.kind.changes_offset for event in events):
             self.forget()
+        if any(event.kind is EventKind.CHANGE_DETECTED for event in events):
+            self._travelled_before = self._travelled
 
     def _moved(self) -> None:
         """Remember the pose that the arm has left."""
@@ -207,13 +209,17 @@ class StaticWeigher:
         mean = np.nan_to_num(explained[1]).mean(axis=0)
         return float(np.linalg.norm(mean[:3])), float(np.linalg.norm(mean[3:]))
 
-    def _known_now(self) -> tuple[Belief, int]:
-        """Return what is known besides the load, and when [ns]."""
-        calibrated = self.sensor_offset.calibrated
-        known_at = self._estimator.newest
+    def _known_now(self) -> Known:
+        """Return what is known besides the load."""
+        calibrated, stamp = self.sensor_offset.calibrated, self._estimator.newest
         if calibrated is not None:
-            known_at = max(known_at, calibrated.stamp)
-        return self._estimator.without_load(), known_at
+            stamp = max(stamp, calibrated.stamp)
+        unresolved = self._estimator.events.newest.kind in (
+            EventKind.CHANGE_DETECTED,
+            EventKind.CONTACT,
+        )
+        travelled = self._travelled_before if unresolved else self._travelled
+        return Known(self._estimator.without_load(), stamp, travelled)
 
     def average(self, since: int) -> StaticPose:
         """Average the samples of this rest from a stamp on [ns]; see `StaticMonitor.pose`.
@@ -233,15 +239,14 @@ class StaticWeigher:
         """
         rest, sensed = self.average(since), self._sensed
         gravity = self.gravity(rest.start, rest.end)
-        if gravity is None or sensed is None:
+        if gravity is None or sensed is None or not finite_motion(sensed).any():
             raise NotAtRestError('gravity unknown: no filtered motion of this pose')
         wrench = self._sign * rest.mean + self._given_back(gravity)
-        last = int(np.flatnonzero(finite_motion(sensed))[-1])
-        block = still_block(sensed.select(slice(last, last + 1)), gravity, wrench)
-        known, known_at = self._known or self._known_now()
-        if not known.model.systematic.suits(block):
+        block = still_block(sensed.select(finite_motion(sensed)), gravity, wrench)
+        known = self._known or self._known_now()
+        if not known.belief.model.systematic.suits(block):
             raise NotAtRestError('the robot has just become known: no estimate with it yet')
-        return Pose(rest, block, gravity, known, known_at, self._travelled)
+        return Pose(rest, block, gravity, known, self._travelled)
 
     def _given_back(self, gravity: FloatArray) -> FloatArray:
         """Return what the driver takes off the wrench where gravity in S is so, (6,)."""

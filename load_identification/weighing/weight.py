@@ -30,6 +30,25 @@ NO_LOAD = 16.0
 
 
 @dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of offset, sensor and cell.
+
+    Attributes
+    ----------
+    belief : Belief
+        Of all but the load.
+    stamp : int
+        When that was known [ns].
+    travelled : float
+        Angle by which the sensor has turned in all its motion until then [rad].
+    """
+
+    belief: Belief
+    stamp: int
+    travelled: float
+
+
+@dataclass(frozen=True, eq=False)
 class Pose:
     """A pose at rest with the data needed for weighing; wrench as exerted by the load.
 
@@ -40,28 +59,26 @@ class Pose:
         Its mean wrench and the geometry of the pose.
     gravity : (3,) array
         In S [m/s²].
-    before : Belief
-        What was known, besides the load, when the arm came to rest in this pose.
-    known_at : int
-        When that was [ns].
+    known : Known
+        When the arm came to rest in this pose.
     travelled : float
-        Angle by which the sensor has turned in all its motion until then [rad].
+        Angle by which the sensor has turned until it came there [rad].
     """
 
     rest: StaticPose
     block: Block
     gravity: FloatArray
-    before: Belief
-    known_at: int
+    known: Known
     travelled: float
 
 
-def still_block(sample: FilteredBatch, gravity: FloatArray, wrench: FloatArray) -> Block:
-    """Return a mean wrench (6,) at rest as a block, with the geometry of a sample of the pose.
+def still_block(samples: FilteredBatch, gravity: FloatArray, wrench: FloatArray) -> Block:
+    """Return a mean wrench (6,) at rest as a block, with the geometry of the pose's last sample.
 
     Mass and first moment alone act at rest, and no noise of accelerations.
     """
-    block = make_block(sample, int(sample.stamps[0]))
+    last = len(samples.stamps) - 1
+    block = make_block(samples.select(slice(last, None)), int(samples.stamps[last]))
     matrix = np.zeros_like(block.matrix)
     matrix[:, STATIC] = gravity_rows(gravity[None])[0]
     live = np.isfinite(wrench)
@@ -112,7 +129,7 @@ class Weight:
 
     def outlook(self, repeated: bool = False) -> Outlook:
         """Predict the std of the mass with more data, `repeated` as in `repeated_std`."""
-        rest, before = self.pose.rest, self.pose.before
+        rest, before = self.pose.rest, self.pose.known.belief
         return Outlook(
             rest.standard_error,
             self.pose.gravity,
@@ -130,10 +147,10 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
     misfit. With `single`, of the walks of the offset the one of largest weight counts alone.
     """
     gravity = np.array([pose.gravity for pose in poses])
-    first = poses[0]
-    before = first.before.single if single else first.before
+    known = poses[0].known
+    before = known.belief.single if single else known.belief
     belief = begun = replace(before, body=_about(poses, gravity))
-    stamp, travelled = first.known_at, first.travelled
+    stamp, travelled = known.stamp, known.travelled
     for pose in poses:
         elapsed = max(0.0, 1e-9 * (pose.rest.end - stamp))
         block = replace(pose.block, elapsed=elapsed, angle=pose.travelled - travelled)
@@ -172,7 +189,7 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
 
 def _about(poses: Sequence[Pose], gravity: FloatArray) -> FloatArray:
     """Return about what is held (10,): the point at which the errors' effect is evaluated."""
-    known = poses[0].before.knowledge
+    known = poses[0].known.belief.knowledge
     missing = np.array([np.where(pose.block.live, 0.0, np.nan) for pose in poses])
     found = static_estimate(
         np.array([pose.block.wrench for pose in poses]) + missing,
