@@ -35,13 +35,18 @@ class CalibrationCheck:
         self._sensor_offset = sensor_offset
         self._without: Belief | None = None
 
-    def begin(self, nothing: Belief, stamp: int) -> Belief:
-        """Return the initial belief, with the calibration aged to a stamp [ns] if it holds."""
+    def begin(self, nothing: Belief, stamp: int, moved: bool = True) -> Belief:
+        """Return the initial belief, with the calibration aged to a stamp [ns] if it holds.
+
+        `moved`: whether the arm may have moved since the calibration.
+        """
         prior = self._sensor_offset.prior(stamp)
         self._nothing = nothing.single
         self._without = None if prior is None else self._nothing
         self._begun = stamp
-        return nothing if prior is None else self._applied(nothing, prior, stamp)
+        if prior is None:
+            return nothing
+        return nothing.with_offset(rows_of(prior, nothing.model, moved))
 
     def trusted(self, belief: Belief, stamp: int) -> Belief:
         """Return a belief, or the calibration alone where its offset contradicts that.
@@ -54,12 +59,9 @@ class CalibrationCheck:
             return belief
         vague = replace(prior, covariance=of_any_pose(prior, belief.model))
         away = vague.distance(belief.values[belief.model.offset], np.zeros((6, 6)))
-        return belief if away <= DIFFERENT else self._applied(self._nothing, prior, stamp)
-
-    def _applied(self, nothing: Belief, prior: OffsetPrior, stamp: int) -> Belief:
-        calibrated = self._sensor_offset.calibrated
-        moved = calibrated is None or stamp > calibrated.stamp
-        return nothing.with_offset(rows_of(prior, nothing.model, moved))
+        if away <= DIFFERENT:
+            return belief
+        return self._nothing.with_offset(rows_of(prior, belief.model, moved=True))
 
     def restart(self) -> None:
         """Restart the belief without the calibration, because the load may have changed."""

@@ -115,8 +115,8 @@ class PayloadEstimator:
         self.newest = 0
         self._frame = ''
 
-    def _begin(self, stamp: int, noise: NoiseLevels) -> None:
-        """Start from noise levels and a calibrated offset that holds, at a stamp [ns]."""
+    def _begin(self, stamp: int, noise: NoiseLevels, moved: bool = True) -> None:
+        """Start from noise levels and a calibrated offset that holds, see `CalibrationCheck`."""
         s = self.settings
         self._known = None
         self._gathered: list[FilteredBatch] = []
@@ -132,7 +132,7 @@ class PayloadEstimator:
             forgetting_time=s.forgetting_time,
             steps=self._steps,
         )
-        self._belief = self._calibration.begin(Belief.of_nothing(model, noise), stamp)
+        self._belief = self._calibration.begin(Belief.of_nothing(model, noise), stamp, moved)
         self._changes.forget()
 
     def expect_steps(self, steps: FloatArray) -> None:
@@ -154,7 +154,7 @@ class PayloadEstimator:
         """Restart with a calibrated offset; the payload is forgotten."""
         self.sensor_offset.calibrate(calibrated)
         self._excitation.reset()
-        self._begin(self.newest, self._belief.noise)
+        self._begin(self.newest, self._belief.noise, moved=False)
 
     def offset(self) -> tuple[FloatArray, FloatArray]:
         """Return mean (6,) and covariance (6, 6) of the offset, as `without_load` [N, N m]."""

@@ -156,7 +156,7 @@ class Parameters:
         'By how much the mass may differ from expected_mass'
     )
     expected_by_this_sensor: bool = _parameter(False, settable=True)(
-        'Whether this sensor has measured expected_mass, so that its own errors cancel'
+        'Whether this sensor has measured expected_mass, so that its common gain cancels'
     )
     expected_center_of_mass: tuple[float, ...] = _parameter(
         (0.0,) * 3, 'm', (-10.0, 10.0), settable=True

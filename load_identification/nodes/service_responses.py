@@ -123,6 +123,7 @@ def mass(check: MassCheck, objects: tuple[KnownObject, ...]) -> Answer:
         'mass': weight.payload.mass,
         'mass_std': weight.payload.mass_std,
         **{f'mass.std.{source}': std for source, std in zip(SOURCES, parts, strict=True)},
+        'mass_repeated_std': weight.repeated_std,
         'center_of_mass': np.where(unseen, np.nan, check.center),
         'center_of_mass_std': np.where(unseen, np.nan, std),
         'center_of_mass_across_gravity': across @ check.center,

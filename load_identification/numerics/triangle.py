@@ -161,10 +161,15 @@ def given(triangle: FloatArray, unknowns: IntArray) -> FloatArray:
     return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(columns)[0][:size]))
 
 
+def covariance_of_last(triangle: FloatArray, count: int) -> FloatArray:
+    """Return the marginal covariance of the last unknowns, (count, count)."""
+    inverse = np.linalg.inv(triangle[-1 - count : -1, -1 - count : -1])
+    return np.asarray(inverse @ inverse.T)
+
+
 def std_of_last(triangle: FloatArray, count: int) -> FloatArray:
     """Return the marginal standard deviations of the last unknowns, (count,)."""
-    root = triangle[-1 - count : -1, -1 - count : -1]
-    return np.asarray(np.sqrt(np.sum(np.linalg.inv(root) ** 2, axis=1)))
+    return np.asarray(np.sqrt(np.diag(covariance_of_last(triangle, count))))
 
 
 def log_likelihood(triangle: FloatArray) -> float:

@@ -56,7 +56,7 @@ class KnownObject:
     place_tolerance : float
         Largest distance from `place` [m].
     by_this_sensor : bool
-        Whether this sensor has measured the mass: then its errors are in both, and cancel.
+        Whether this sensor has measured the mass: then its common gain is in both, and cancels.
     """
 
     name: str

@@ -46,7 +46,7 @@ class Expectation:
     center_of_mass_tolerance : float
         Its tolerance; 0: no expectation [m].
     by_this_sensor : bool
-        Whether this sensor has measured that mass: then its errors are in both, and cancel.
+        Whether this sensor has measured that mass: then its common gain is in both.
     """
 
     mass: float
@@ -131,11 +131,13 @@ def check_mass(
 
 def _against_expected_mass(weight: Weight, expectation: Expectation) -> Verdict:
     mass, own = weight.payload.mass, expectation.by_this_sensor
-    std = weight.repeated_std if own else weight.payload.mass_std
+    # What this sensor has measured is not known better than what it measures now.
+    std = np.sqrt(2.0) * weight.repeated_std if own else weight.payload.mass_std
     verdict = judge_mass(mass, std, expectation.mass, expectation.mass_tolerance)
     if verdict.verdict != INCONCLUSIVE:
         return verdict
     required = required_std(mass, expectation.mass, expectation.mass_tolerance)
+    required *= weight.repeated_std / std if own else 1.0
     settle = weight.outlook(own).what_would_settle(required)
     parts = budget_words(weight.budget)
     made = f' ({parts})' if parts and not own else ''

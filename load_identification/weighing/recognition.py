@@ -42,7 +42,7 @@ class Features:
     values, covariance : (1,) and (1, 1) or (4,) and (4, 4) arrays
         Mass; of size four, also the principal moments, largest first [kg, kg m²].
     repeated : (1, 1) or (4, 4) array
-        Covariance relative to the same features measured by this sensor.
+        Covariance relative to the same mass measured by this sensor; of moments, `covariance`.
     """
 
     values: FloatArray
@@ -93,8 +93,8 @@ class Recognition:
 
 def mass_alone(mass: float, std: float, repeated_std: float | None = None) -> Features:
     """Return the features known at rest: the mass."""
-    repeated = std if repeated_std is None else repeated_std
-    return Features(np.array([mass]), np.array([[std**2]]), np.array([[repeated**2]]))
+    repeated = std**2 if repeated_std is None else 2.0 * repeated_std**2
+    return Features(np.array([mass]), np.array([[std**2]]), np.array([[repeated]]))
 
 
 def mass_and_moments(parameters: FloatArray, covariance: FloatArray) -> Features:

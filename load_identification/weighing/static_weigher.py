@@ -28,11 +28,18 @@ from load_identification.weighing.static_estimate import (
 from load_identification.weighing.static_monitor import StaticMonitor
 from load_identification.weighing.weight import Known, Pose, Weight, still_block, weighed
 
-MOST_POSES = 12
-"""Poses remembered."""
+EARLIER = (0, 1, 3)
+"""Numbers of earlier poses that are tried for a weight; more tell hardly more: what is known when
+the arm comes to rest contains them."""
 
-FEW = (0, 1, 3)
-"""Numbers of the latest of them that are tried for a weight, besides all."""
+ANOTHER_OFFSET = (
+    *(kind for kind in EventKind if kind.changes_offset),
+    *(EventKind.SENSOR_FRAME_CHANGED, EventKind.STAMPS_JUMPED_BACK),
+)
+"""Events with which poses and what was known are of another offset, robot or time."""
+
+NOT_RESOLVED = (EventKind.CONTACT, EventKind.SAVE_TOOL, EventKind.CLEAR_TOOL)
+"""Events that leave a change unresolved."""
 
 SETTLED = 0.1
 """After so long at rest it is noted what is known besides the load [s]."""
@@ -87,14 +94,19 @@ class StaticWeigher:
         self._handled = 0
         self._sensed: FilteredBatch | None = None
         self._motion: deque[tuple[IntArray, FloatArray]] = deque()
-        self._travelled = self._travelled_before = 0.0
+        self._travelled = 0.0
+        self._change: tuple[int, float] | None = None
         self.forget()
 
     def forget(self) -> None:
         """Forget every pose: the payload is another one, or the offset is."""
-        self._poses: deque[Pose] = deque(maxlen=MOST_POSES)
-        self._candidate: Pose | None = None
+        self._forget_poses()
         self._known: Known | None = None
+
+    def _forget_poses(self) -> None:
+        """Forget them, but not what is known besides the load."""
+        self._poses: deque[Pose] = deque(maxlen=EARLIER[-1])
+        self._candidate: Pose | None = None
         self._next_look = FIRST_LOOK
         # In the pose in which it is to forget, the arm may have held something else.
         self._forgotten = self.monitor.newest
@@ -108,6 +120,7 @@ class StaticWeigher:
         if newest is not None and batch.stamps.size and batch.stamps[0] <= newest:
             self._motion.clear()
             self.forget()
+            self._forgotten = None
         if batch.stamps.size:
             self.quantiser.update(batch.stamps, batch.wrench)
         self._handle_events()
@@ -126,10 +139,14 @@ class StaticWeigher:
         """Give up all poses where the offset has been found to be another."""
         events = self._estimator.events.since(self._handled)
         self._handled = self._estimator.events.newest.number
-        if any(event.kind.changes_offset for event in events):
-            self.forget()
-        if any(event.kind is EventKind.CHANGE_DETECTED for event in events):
-            self._travelled_before = self._travelled
+        for event in events:
+            if event.kind in ANOTHER_OFFSET:
+                self.forget()
+            if event.kind is EventKind.CHANGE_DETECTED:
+                self._forget_poses()
+                self._change = event.stamp, self._travelled
+            elif event.kind not in NOT_RESOLVED:
+                self._change = None
 
     def _moved(self) -> None:
         """Remember the pose that the arm has left."""
@@ -211,14 +228,11 @@ class StaticWeigher:
 
     def _known_now(self) -> Known:
         """Return what is known besides the load."""
-        calibrated, stamp = self.sensor_offset.calibrated, self._estimator.newest
+        calibrated = self.sensor_offset.calibrated
+        # Amid a change that is what was known before it.
+        stamp, travelled = self._change or (self._estimator.newest, self._travelled)
         if calibrated is not None:
             stamp = max(stamp, calibrated.stamp)
-        unresolved = self._estimator.events.newest.kind in (
-            EventKind.CHANGE_DETECTED,
-            EventKind.CONTACT,
-        )
-        travelled = self._travelled_before if unresolved else self._travelled
         return Known(self._estimator.without_load(), stamp, travelled)
 
     def average(self, since: int) -> StaticPose:
@@ -269,10 +283,10 @@ class StaticWeigher:
         ------
         NotAtRestError
         """
+        self._handle_events()
         here, tool = self._pose(since), self._estimator.tool
         before, number = list(self._poses), len(self._poses)
-        counts = sorted({*(count for count in FEW if count < number), number})
-        choices = [[*before[number - count :], here] for count in counts]
+        choices = [[*before[number - n :], here] for n in EARLIER if n <= number]
         # The walk of largest weight suffices to choose by.
         best = min(choices, key=lambda poses: weighed(poses, tool, single=True).payload.mass_std)
         return weighed(best, tool)
@@ -304,7 +318,9 @@ class StaticWeigher:
             value = value + self._given_back(gravity)
             rows = gravity_rows(gravity[None])[0]
             value = value - rows @ tool.parameters[:4]
-            covariance = covariance + 3.0 * rows @ tool.covariance[:4, :4] @ rows.T
+            # Errors of the sensor that identified it are in the reading as well, and cancel.
+            own = tool.covariance if tool.shared is None else tool.shared.alone
+            covariance = covariance + 3.0 * rows @ own[:4, :4] @ rows.T
         absent = ~np.isfinite(value)
         covariance[absent] = covariance[:, absent] = 0.0
         covariance[absent, absent] = ABSENT_STD[absent] ** 2

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import chdtri
 
 from load_identification.interface.names import INTERVAL
 from load_identification.typing_aliases import FloatArray
@@ -16,9 +17,8 @@ MATCH, MISMATCH, INCONCLUSIVE = 'match', 'mismatch', 'inconclusive'
 SURE = 2.576
 """Standard deviations (99 %) by which a mass must differ from none or another to count as such."""
 
-DECISIVE = 2.054
-"""Standard deviations by which a value must be clear of the tolerance's edge for a verdict: at
-worst, with the truth at the edge, 2 % of the verdicts are wrong."""
+WRONG = 0.02
+"""Largest share of wrong verdicts, wherever the truth lies [-]."""
 
 UNSURE = 'too uncertain for a verdict'
 
@@ -46,13 +46,21 @@ class Verdict:
     reason: str = ''
 
 
+def decisive(dimensions: int) -> float:
+    """Return by how many standard deviations a value must be clear of the tolerance's edge.
+
+    With the truth at the edge a share `WRONG` of the verdicts is wrong at most.
+    """
+    return float(np.sqrt(chdtri(dimensions, WRONG)))
+
+
 def judge_mass(mass: float, std: float, expected: float, tolerance: float) -> Verdict:
     """Compare a mass with its expectation [kg].
 
-    It is a match if it is within the tolerance by `DECISIVE` standard deviations, a mismatch if
+    It is a match if it is within the tolerance by `decisive` standard deviations, a mismatch if
     it is outside by as much, and inconclusive otherwise.
     """
-    off, error = abs(mass - expected), DECISIVE * std
+    off, error = abs(mass - expected), decisive(1) * std
     half = INTERVAL * std
     words = f'mass {mass:.4f} ± {half:.4f} kg, {expected:.4f} ± {tolerance:.4f} expected'
     if off + error <= tolerance:
@@ -88,15 +96,16 @@ def judge_center_of_mass(
     # Best-known directions first: poorly known ones must not hide well-known ones.
     distances = [float(np.linalg.norm(away[: k + 1])) for k in range(seen)]
     # The whole distance first, because it is the one to report.
-    for distance, each in reversed(list(zip(distances, std, strict=False))):
-        if distance - DECISIVE * each > tolerance:
+    for k in reversed(range(seen)):
+        distance, each = distances[k], float(std[k])
+        if distance - decisive(k + 1) * each > tolerance:
             return Verdict(
                 MISMATCH,
                 f'held {1e3 * distance:.1f} ± {1e3 * INTERVAL * each:.1f} mm off, '
                 f'{1e3 * tolerance:.1f} allowed',
             )
     largest = float(std[seen - 1])
-    if distances[-1] + DECISIVE * largest <= tolerance:
+    if distances[-1] + decisive(seen) * largest <= tolerance:
         return Verdict(MATCH)
     return Verdict(
         INCONCLUSIVE,
@@ -116,7 +125,7 @@ def both(first: Verdict, second: Verdict) -> Verdict:
 
 def required_std(mass: float, expected: float, tolerance: float) -> float:
     """Return the standard deviation below which this mass gets a conclusive verdict [kg]."""
-    return abs(abs(mass - expected) - tolerance) / DECISIVE
+    return abs(abs(mass - expected) - tolerance) / decisive(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +145,9 @@ class Outlook:
     extra_variance : float
         Variance of the mass that no data reduce: of the sensor's gains, and of a tool [kg²].
     pose_variance : (6,) array or float
-        Variance of errors that depend on the pose [N², N² m²].
+        Variance of errors that depend on the pose, of further poses [N², N² m²].
+    variance : float
+        That of the mass now; infinite: only what follows from the others is known [kg²].
     """
 
     errors: FloatArray
@@ -145,6 +156,7 @@ class Outlook:
     duration: float
     extra_variance: float = 0.0
     pose_variance: FloatArray | float = 0.0
+    variance: float = np.inf
 
     def std(self, poses: int, seconds: float) -> float:
         """Return the std of the mass after a number of poses of a number of seconds [kg]."""
@@ -154,12 +166,16 @@ class Outlook:
         side /= np.linalg.norm(side)
         # The pose itself, its opposite, then the four perpendicular ones.
         around = (down, -down, side, -side, np.cross(down, side), np.cross(side, down))
-        noise = self.errors**2 * (self.duration / seconds)
-        errors = np.tile(np.sqrt(noise + self.pose_variance), (poses, 1))
+        part = self.duration / seconds
+        errors = np.tile(np.sqrt(self.errors**2 * part + self.pose_variance), (poses, 1))
+        # Those of the first pose are in the offset known before it.
+        errors[0] = self.errors * np.sqrt(part)
         means = np.where(np.isfinite(errors), 0.0, np.nan)
         gravity = g * np.array(around[:poses])
         found = static_estimate(means, errors, gravity, np.zeros(6), self.offset_covariance)
-        return float(np.sqrt(found.covariance[0, 0] + self.extra_variance))
+        noise = np.sum((down * np.nan_to_num(self.errors[:3], posinf=0.0)) ** 2) / g**2
+        now = max(self.variance - (1.0 - part) * noise, 0.0)
+        return float(np.sqrt(min(found.covariance[0, 0] + self.extra_variance, now)))
 
     def what_would_settle(self, required: float) -> str:
         """Return in words how many more seconds or poses reach the required std [kg]."""

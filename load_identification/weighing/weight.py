@@ -106,10 +106,10 @@ class Weight:
     budget : (4,) array
         Variance of its mass by source, see `error_budget.SOURCES` [kg²].
     repeated_std : float
-        Standard deviation of the mass relative to another one weighed by this sensor [kg].
+        Standard deviation of the mass without the sensor's common gain [kg].
     lasting, tool_variance : float
-        Variance of the mass that no more poses reduce, of the sensor's gains and the tool, and
-        of the tool alone [kg²].
+        Variance of the mass that no more poses reduce, of lasting errors of the cell and of the
+        tool, and of the tool alone [kg²].
     poses : int
         Number of poses used.
     pose : Pose
@@ -137,6 +137,7 @@ class Weight:
             (rest.end - rest.start) * 1e-9,
             self.tool_variance if repeated else self.lasting,
             before.model.pose.variance,
+            self.repeated_std**2 if repeated else float(self.budget.sum()),
         )
 
 
@@ -166,7 +167,8 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
     parameters, covariance, tool_part = tool.taken_off(found, names)
     covariance, repeated = covariance[BODY, BODY], tool.repeated(found, names)
     of_tool = float(tool_part[0, 0])
-    of_sensor = max(float((covariance - repeated)[0, 0]), 0.0)
+    along = found.with_errors[0]
+    of_cell = float(along @ np.linalg.solve(found.errors_covariance, along))
     if len(poses) > 1 and not tool.parameters.any():
         alike = np.diag(belief.model.pose.like_a_load)
         covariance, repeated = covariance + alike, repeated + alike
@@ -179,7 +181,7 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
         payload=StaticEstimate(values, variance, float(misfit), freedom),
         budget=widened * split[:, 0],
         repeated_std=float(np.sqrt(misfits * repeated[0, 0])),
-        lasting=of_sensor + of_tool,
+        lasting=of_cell + of_tool,
         tool_variance=of_tool,
         poses=len(poses),
         pose=poses[-1],

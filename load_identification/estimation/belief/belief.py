@@ -21,6 +21,7 @@ from load_identification.estimation.belief.linearisation import (
     informed,
     is_due,
     is_known,
+    seen,
     thinned,
 )
 from load_identification.estimation.belief.model import FIELD, Model
@@ -30,13 +31,13 @@ from load_identification.estimation.measurement import GROUPS, PARAMETERS, Block
 from load_identification.estimation.pose_errors import LEAST_KEPT
 from load_identification.numerics.triangle import (
     combine,
+    covariance_of_last,
     forget,
     forget_along,
     log_likelihood,
     prior_triangle,
     relax,
     root_covariance,
-    std_of_last,
     time_update,
     values,
 )
@@ -271,8 +272,8 @@ class Belief:
         noise = replace(self.noise, early=scatter_of_any([b for b in held if not b.rest]))
         assumed = noise.each if self.held_noise is None else self.held_noise
         later = replace(self, noise=noise, held=held, held_noise=assumed)
-        body, part = self.values[self.model.body], informed(later.held)
-        std = std_of_last(self.triangle, PARAMETERS)
+        covariance, part = covariance_of_last(self.triangle, PARAMETERS), informed(later.held)
+        body, std = seen(self.values[self.model.body], covariance), np.sqrt(np.diag(covariance))
         moved = has_moved(body, self.body, std, noise.each / assumed, part)
         if moved and is_due(self.age, block.elapsed):
             later = later._evaluated_at(body)

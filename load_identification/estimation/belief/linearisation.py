@@ -24,6 +24,10 @@ MOVED = 0.5
 """Change of the estimate, as a multiple of the sufficient std, from which the kept blocks are
 linearised again [-]."""
 
+ROUGHLY, LEVER = 30.0, 0.1
+"""Std, as a multiple of its size, at which a value is known well enough as linearisation point;
+lever arm of an ordinary first moment [-, m]."""
+
 NOISE_MOVED = 1.3
 """Factor of change of the noise from which the kept blocks are evaluated again [-]."""
 
@@ -84,8 +88,22 @@ def has_moved(
     """
     moved = np.any(np.abs(body - at)[part] > MOVED * _enough(body)[part])
     changed = np.maximum(noise, 1.0 / noise).max() > NOISE_MOVED
-    roughly = np.all(std[part] < 30.0 * np.maximum(_size(body), 10.0 * LITTLE)[part])
-    return bool((moved or changed) and roughly)
+    return bool((moved or changed) and std[0] < ROUGHLY * max(abs(body[0]), 10.0 * LITTLE[0]))
+
+
+def seen(body: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Return phi (10,) without the components of the first moment that are still unknown.
+
+    At rest that is the component along gravity, for ever.
+
+    Parameters
+    ----------
+    covariance : (10, 10) array
+    """
+    variance, axes = np.linalg.eigh(covariance[1:4, 1:4])
+    largest = ROUGHLY * max(LEVER * abs(body[0]), 10.0 * LITTLE[1])
+    along = np.where(variance < largest**2, axes.T @ body[1:4], 0.0)
+    return np.concatenate([body[:1], axes @ along, body[4:]])
 
 
 def _enough(body: FloatArray) -> FloatArray:

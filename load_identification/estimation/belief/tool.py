@@ -104,12 +104,18 @@ class Tool:
         return found.body - tool, covariance, its.alone
 
     def repeated(self, found: Knowledge, names: Sequence[str]) -> FloatArray:
-        """Return the covariance (10, 10) of the payload relative to itself, weighed once more.
+        """Return the covariance (10, 10) of the payload without what weighing anew repeats.
 
-        Errors of the sensor are the same both times: they do not count.
+        That is the common gain: the other errors of the sensor act otherwise in another pose.
         """
-        own = self.covariance if self.shared is None else self.shared.alone
-        return Shared.of(found, names).alone + own
+        covariance = self.taken_off(found, names)[1][BODY, BODY]
+        kept = np.flatnonzero([name == 'gain_common' for name in names])
+        among, along = found.errors_covariance[np.ix_(kept, kept)], found.with_errors[BODY, kept]
+        if self.shared is not None and self.shared.names and kept.size:
+            at = np.flatnonzero([name == 'gain_common' for name in self.shared.names])
+            along = along - self.shared.by_errors[:, at] @ among
+        repeated: FloatArray = along @ np.linalg.solve(among, along.T)
+        return np.asarray(covariance - repeated)
 
 
 NO_TOOL = Tool(np.zeros(PARAMETERS), np.zeros((PARAMETERS, PARAMETERS)))

@@ -82,7 +82,8 @@ class LoadIdentification:
         center_of_mass_tolerance : float, optional
             [m]; 0: the centre of mass is not compared.
         by_this_sensor : bool, optional
-            Whether this sensor has measured the expected mass: then its errors cancel.
+            Whether this sensor has measured the expected mass: then its common gain cancels.
+            False for a new `expected`.
 
         Raises
         ------
@@ -92,6 +93,8 @@ class LoadIdentification:
             If an expectation is invalid.
         NotAnsweredError
         """
+        if expected is not None and by_this_sensor is None:
+            by_this_sensor = False
         given = {
             'expected_mass': expected,
             'mass_tolerance': tolerance,
