@@ -81,6 +81,8 @@ def judged(
         ('fx dead', 'puma', 'pauses', 'fx shows noise alone where the other channels follow the'),
         ('fz dead', 'scara', 'poses', 'fz shows noise alone'),
         ('ty dead', 'seven_joints', 'rich', 'ty shows noise alone'),
+        ('fx, fz dead', 'seven_joints', 'pauses', 'fx and fz show noise alone'),
+        ('tx, ty dead', 'puma', 'rich', 'tx and ty show noise alone'),
         ('torque x 1000', 'puma', 'rich', 'forces in N, torques in mN·m'),
         ('no weight', 'seven_joints', 'rich', 'switch its payload compensation off'),
         ('joint 2 reversed', 'seven_joints', 'pauses', 'left_2 turns the other way than its pos'),
