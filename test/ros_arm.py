@@ -254,4 +254,4 @@ def prepared(group: Group) -> None:
 
 def file_of(group: Group) -> Path:
     """Return the file that the nodes of a group store."""
-    return Path(group._home.name) / 'load_identification' / 'load_identification.yaml'
+    return group.home / 'load_identification' / 'load_identification.yaml'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -9,7 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from ros_helpers import Pipeline
+from processes import ForkedProcess
+from ros_helpers import Group, Pipeline
 from ros_messages import NS, PARAMETER_KEYS, TRUTH, Message, feed, recording
 from std_msgs.msg import String
 
@@ -20,6 +22,8 @@ PROCESSES = [ONE, pytest.param(THREE, marks=pytest.mark.matrix)]
 
 in_three_too = pytest.mark.parametrize('live', [ONE, THREE], ids=IDS, indirect=True)
 """In every run, for what another process than the one that speaks notices."""
+
+Three = tuple[Pipeline, dict[str, ForkedProcess]]
 
 BEGIN, END = 3.0, 5.0
 """Of each fault [s]."""
@@ -45,6 +49,17 @@ class Heard:
     def __call__(self, status: DiagnosticStatus) -> None:
         """Take in a status."""
         self.statuses.append((self.now, status))
+
+
+@contextlib.contextmanager
+def in_three() -> Iterator[Three]:
+    """Start the three nodes; yield what they say, and by name the process of each."""
+    with Group() as group:
+        group.publish_inputs()
+        processes = {module: group.start(module) for module in THREE}
+        pipeline = Pipeline(group)
+        pipeline.connect()
+        yield pipeline, processes
 
 
 def play(pipeline: Pipeline, heard: Heard, edit: Edit) -> int:

@@ -133,21 +133,6 @@ def test_ctrl_c_brings_the_arm_to_rest_on_its_path_within_half_a_second(
     assert 'Traceback' not in moving.output
 
 
-def test_killed_process_leaves_the_arm_at_rest_within_a_segment(
-    running: Group, arm: WatchedArm, moving: Program
-) -> None:
-    moving.send(signal.SIGKILL)
-    killed = time.time_ns()
-    moving.wait()
-    over = killed + 3 * NS
-    running.wait_for(lambda: time.time_ns() > over, 'the end of the segment')
-    assert arm.rests_from(killed) - killed <= 2.0 * NS
-    for trajectory in arm.trajectories:
-        last = trajectory.points[-1]
-        assert last.time_from_start.sec + last.time_from_start.nanosec / NS <= 2.0
-        np.testing.assert_array_equal(last.velocities, 0.0)
-
-
 def test_contact_stops_the_arm(running: Group, arm: WatchedArm, moving: Program) -> None:
     moving.wait_for_line('com ')
     arm.external = np.array([25.0, -15.0, 10.0, 0.0, 0.0, 0.0])
@@ -275,3 +260,19 @@ def test_demonstration_identifies_all_within_15_seconds_of_motion_and_returns(
     assert 'The estimate holds' in output
     assert 'The arm is back in its pose' in output
     assert re.search(r'^Mass ±  .*noise', output, re.MULTILINE), output
+
+
+def test_killed_process_leaves_the_arm_at_rest_within_a_segment(
+    running: Group, arm: WatchedArm, moving: Program
+) -> None:
+    # The last test in this group, see `Group`.
+    moving.send(signal.SIGKILL)
+    killed = time.time_ns()
+    moving.wait()
+    over = killed + 3 * NS
+    running.wait_for(lambda: time.time_ns() > over, 'the end of the segment')
+    assert arm.rests_from(killed) - killed <= 2.0 * NS
+    for trajectory in arm.trajectories:
+        last = trajectory.points[-1]
+        assert last.time_from_start.sec + last.time_from_start.nanosec / NS <= 2.0
+        np.testing.assert_array_equal(last.velocities, 0.0)

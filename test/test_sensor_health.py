@@ -460,9 +460,14 @@ def test_states_and_words_name_channel_value_and_time() -> None:
 
 
 @pytest.mark.parametrize('ratio', [8.0, 15.0, 30.0, 100.0])
-def test_zeros_of_a_quantiser_are_never_left_out_nor_named(ratio: float) -> None:
-    """Noise about zero, as of a sensor with nothing on it, of so many steps of its quantiser."""
-    wrench = np.round(ratio * np.random.default_rng(6).standard_normal((20 * RATE, 6)))
+@pytest.mark.parametrize(('mean', 'times'), [(0.0, 1), (1e4, 10)])
+def test_values_of_a_quantiser_are_never_taken_for_filled_in(
+    mean: float, times: int, ratio: float
+) -> None:
+    """Noise of so many steps of its quantiser, also where the driver repeats values."""
+    rng = np.random.default_rng(6)
+    wrench = np.round(mean + ratio * rng.standard_normal((20 * RATE // times, 6)))
+    wrench = np.repeat(wrench, times, axis=0)
     position, dropped = np.zeros((len(wrench), 6)), Counter[str]()
     health = SensorHealth(dropped)
     stamps = (1 + np.arange(len(wrench))) * (1_000_000_000 // RATE)
@@ -470,4 +475,4 @@ def test_zeros_of_a_quantiser_are_never_left_out_nor_named(ratio: float) -> None
         piece = slice(k, k + 25)
         health.update(stamps[piece], position[piece], wrench[piece], down)
         assert not health.words
-    assert dropped['wrench_zero'] == 0
+    assert dropped['wrench_filled'] == 0

@@ -39,9 +39,15 @@ MORE = 2.0
 """Factor of increase of repeats since the start beyond which the driver has not always made them
 [-]."""
 
-ZERO, AT_ONCE = 24, 8
-"""Number of samples without a zero that outweigh one zero, and number of consecutive zeros from
+FILLED, AT_ONCE = 24, 8
+"""Number of samples that outweigh one that is filled in, and number of consecutive zeros from
 which they are reported."""
+
+AGO = 8
+"""Number of samples within which a value that is filled in returns, if it does so often."""
+
+OLDER = range(AGO - 1)
+"""Of that many samples all but the newest, the oldest first."""
 
 STEP = 2e-3
 """Path of a joint over which all repeats count as one [rad or m]: at rest they do not count."""
@@ -261,54 +267,82 @@ class StaleMonitor:
         return np.asarray((stale & repeat).any(axis=1))
 
 
-class ZeroMonitor:
-    """Mark zeros in place of values, as from a loose cable or a driver that has nothing to send.
+class FillMonitor:
+    """Mark values filled in, as from a loose cable or a driver that has nothing to send.
 
-    Noise far larger than the quantiser's step seldom reaches zero, and only from nearby values. A
-    cumulative sum detects zeros more frequent than one in twenty, which are then reported. Until
-    then only zeros that are `FAR` usual changes from the previous value are marked.
+    Such a value is zero, or another that returns to the last bit from far away. Noise far larger
+    than the quantiser's step seldom reaches one value, and only from nearby ones. A cumulative sum
+    detects values more frequent than one in twenty, which are then reported. Until then only those
+    that are `FAR` usual changes from the previous value are marked.
     """
 
     def __init__(self) -> None:
-        # Last nonzero value; least change of these, sum and number; cumulative sum of zeros.
+        self._newest = np.full((AGO, 6), np.nan)
+        # Per channel zero, and the value that has last returned; cumulative sum of each.
+        self._fills = np.zeros((2, 6))
+        self._sum: IntArray = np.zeros((2, 6), dtype=np.int64)
+        # Of all other values: the last one; least change, sum of changes and their number.
         self._last, self._least = np.zeros(6), np.full(6, np.inf)
         self._way, self._changes = np.zeros(6), np.zeros(6, dtype=np.int64)
-        self._sum: IntArray = np.zeros(6, dtype=np.int64)
 
     @property
     def words(self) -> str:
-        """Which channels fall to zero, in words; empty: none."""
-        names = [name for name, each in zip(CHANNELS, self._often, strict=True) if each]
-        who = 'the wrench falls' if len(names) == 6 else f'{", ".join(names)} fall'
-        return f'{who} to zero now and then: cable or driver?' if names else ''
+        """Which channels fall to which value, in words; empty: none."""
+        parts = []
+        for fills, often in zip(self._fills, self._often, strict=True):
+            names = [name for name, each in zip(CHANNELS, often, strict=True) if each]
+            who = 'the wrench falls' if len(names) == 6 else f'{", ".join(names)} fall'
+            values = ' and '.join(f'{value:g}' if value else 'zero' for value in set(fills[often]))
+            if names:
+                parts.append(f'{who} to {values} now and then: cable or driver?')
+        return '; '.join(parts).replace('-', '−')
 
     @property
     def _often(self) -> BoolArray:
-        return np.asarray(self._sum >= AT_ONCE * ZERO)
+        return np.asarray(self._sum >= AT_ONCE * FILLED)
 
     def update(self, wrench: FloatArray, noisy: BoolArray) -> BoolArray:
-        """Return which values of a batch (n, 6) [N, N m], n at least 1, are such zeros.
+        """Return which values of a batch (n, 6) [N, N m], n at least 1, are filled in.
 
         Parameters
         ----------
         wrench : (n, 6) array
         noisy : (6,) bool array
-            Channels with noise; in other channels no zero is marked.
+            Channels with noise; in other channels no value is marked.
         """
+        rows = np.concatenate([self._newest, wrench])
+        begins: BoolArray = wrench != rows[AGO - 1 : -1]
+        returns = begins & noisy & np.any([wrench == rows[k : k - AGO] for k in OLDER], axis=0)
+        if returns.any():
+            self._choose(wrench, rows[AGO - 1 : -1], returns)
+        filled = wrench == self._fills[:, None]
         values = np.concatenate([self._last[None], wrench])
-        if not wrench.all():
+        other = np.isfinite(values) & ~np.pad(filled.any(axis=0), ((1, 0), (0, 0)))
+        if not other.all():
             row = np.arange(len(values))[:, None]
-            given = np.maximum.accumulate(np.where(np.nan_to_num(values) != 0.0, row, 0))
+            given = np.maximum.accumulate(np.where(other, row, 0))
             values = np.take_along_axis(values, given, axis=0)
         step = np.abs(np.diff(values, axis=0))
         least = np.minimum(self._least, np.where(step > 0.0, step, np.inf).min(axis=0))
-        way = self._way + np.cumsum(np.nan_to_num(step), axis=0)
+        way = self._way + np.cumsum(step, axis=0)
         changes = self._changes + np.cumsum(step > 0.0, axis=0)
-        size = np.abs(values[1:])
-        zero = (wrench == 0.0) & (size > NEAR * least) & noisy
-        marked = zero & (self._often | (size * changes > FAR * way))
-        self._last, self._least = values[-1], least
+        away = np.abs(wrench - values[1:])
+        filled &= (away > NEAR * least) & noisy
+        marked = filled & (self._often[:, None] | (away * changes > FAR * way))
+        self._newest, self._last, self._least = rows[-AGO:], values[-1], least
         self._way, self._changes = way[-1], changes[-1]
-        change = np.sum(np.where(zero, ZERO, -1), axis=0)
-        self._sum = np.clip(self._sum + change, 0, (AT_ONCE + 2) * ZERO)
-        return np.asarray(marked)
+        # A driver faster than its sensor repeats any value; that it returns is what counts.
+        counted = np.stack([np.ones_like(begins), begins])
+        change = np.sum(np.where(filled, FILLED * counted, -1), axis=1)
+        self._sum = np.clip(self._sum + change, 0, (AT_ONCE + 2) * FILLED)
+        return np.asarray(marked.any(axis=0))
+
+    def _choose(self, wrench: FloatArray, before: FloatArray, returns: BoolArray) -> None:
+        """Choose the value to watch for: one from far, or any while the present one is seldom."""
+        away = np.abs(np.where(returns, wrench, 0.0) - before)
+        returns &= (wrench != 0.0) & (wrench != self._fills[1]) & (away > NEAR * self._least)
+        far = returns & (away * self._changes > FAR * self._way)
+        for which in (returns & (self._sum[1] == 0), far):
+            for channel in np.flatnonzero(which.any(axis=0)):
+                self._fills[1, channel] = wrench[np.argmax(which[:, channel]), channel]
+                self._sum[1, channel] = 0

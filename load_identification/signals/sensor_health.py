@@ -14,9 +14,9 @@ from load_identification.signals.channel_monitor import (
     FEWEST_REPEATS,
     SELDOM,
     ChannelMonitor,
+    FillMonitor,
     RangeMonitor,
     StaleMonitor,
-    ZeroMonitor,
 )
 from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
@@ -78,7 +78,7 @@ class SensorHealth:
     def reset(self) -> None:
         """Forget the state of every channel."""
         self._monitor.reset()
-        self._range, self._stale, self._zeros = RangeMonitor(), StaleMonitor(), ZeroMonitor()
+        self._range, self._stale, self._fills = RangeMonitor(), StaleMonitor(), FillMonitor()
         self._last: FloatArray | None = None
         self._newest = 0
         # Stamps since which each channel, and all of them together, repeat the same value.
@@ -138,7 +138,7 @@ class SensorHealth:
             parts.append(f'{CHANNELS[k]} {does} {value} since {duration:.1f} s: {why}?')
         if absent:
             parts.append(f'{", ".join(absent)} absent: no value but zero or NaN')
-        return '; '.join(filter(None, [*parts, self._stale.words, self._zeros.words]))
+        return '; '.join(filter(None, [*parts, self._stale.words, self._fills.words]))
 
     def update(
         self,
@@ -173,12 +173,12 @@ class SensorHealth:
         ends = np.flatnonzero(np.diff((stamps - stamps[0]) // JUDGED_NS)) + 1
         pieces = np.split(np.arange(len(stamps)), ends)
         judged = [self._update(stamps[p], position[p], wrench[p], down) for p in pieces]
-        stuck, zero = (np.concatenate(parts) for parts in zip(*judged, strict=True))
-        old = self._stale.update(np.where(zero, np.nan, wrench))
-        filled = np.any(zero & ~stuck, axis=1) & ~old
+        stuck, filled = (np.concatenate(parts) for parts in zip(*judged, strict=True))
+        old = self._stale.update(np.where(filled, np.nan, wrench))
+        fallen = np.any(filled & ~stuck, axis=1) & ~old
         self._count('wrench_repeated', old)
-        self._count('wrench_zero', filled)
-        return stuck, old | filled
+        self._count('wrench_filled', fallen)
+        return stuck, old | fallen
 
     def _count(self, reason: str, dropped: BoolArray) -> None:
         if dropped.any():
@@ -189,7 +189,7 @@ class SensorHealth:
     ) -> tuple[BoolArray, BoolArray]:
         """Return which values of a piece belong to channels not alive, and which are filled in."""
         present = ~self._monitor.absent
-        zero = self._zeros.update(wrench, self._scatters)
+        filled = self._fills.update(wrench, self._scatters)
         stuck = self._monitor.update(position, wrench)
         if self._last is None:
             self._last = wrench[0]
@@ -203,7 +203,7 @@ class SensorHealth:
         self._since = np.where(last < 0, self._since, stamps[last])
         any_change: BoolArray = np.any(change, axis=1)
         frozen = self._find_frozen(stamps, any_change)
-        shown = any_change & ~zero.any(axis=1)
+        shown = any_change & ~filled.any(axis=1)
         if shown.any():
             self._learn(wrench[shown], np.where(change & ~stuck, before, np.nan))
         if any_change.any():
@@ -217,10 +217,10 @@ class SensorHealth:
         self._last, self._newest = wrench[-1], int(stamps[-1])
         self._frozen, self._stuck = bool(frozen[-1]), stuck[-1]
         self.states = self._judged(self._last)
-        at_limit = self._range.update(np.where(zero, np.nan, wrench))
+        at_limit = self._range.update(np.where(filled, np.nan, wrench))
         stuck |= at_limit & self._has_scattered
         self._count('wrench_channel_stuck', np.any(stuck[:, present], axis=1))
-        return stuck, zero
+        return stuck, filled
 
     def _find_frozen(self, stamps: IntArray, any_change: BoolArray) -> BoolArray:
         """Return which samples end a run of repeats of the whole wrench that noise excludes."""

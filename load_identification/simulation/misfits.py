@@ -104,12 +104,12 @@ def channels(*order: int, signs: str = '++++++') -> Fault:
     )
 
 
-def dead(channel: int) -> Fault:
-    """Replace a channel by noise."""
+def dead(*channels: int) -> Fault:
+    """Replace channels by noise."""
 
     def publish(path: Path, wrench: FloatArray, rng: np.random.Generator) -> FloatArray:
-        noise = (0.1 if channel < 3 else 0.005) * rng.standard_normal(len(wrench))
-        return np.where(np.arange(6) == channel, noise[:, None], wrench)
+        noise = np.repeat([0.1, 0.005], 3) * rng.standard_normal(wrench.shape)
+        return np.where(np.isin(np.arange(6), channels), noise, wrench)
 
     return Fault(Kind.DEAD, published=publish)
 
@@ -161,6 +161,8 @@ FAULTS: dict[str, Fault] = {
     'fx dead': dead(0),
     'fz dead': dead(2),
     'ty dead': dead(4),
+    'fx, fz dead': dead(0, 2),
+    'tx, ty dead': dead(3, 4),
     'torque / 10': torque_times(0.1),
     'torque x 9.8': torque_times(9.80665),
     'torque x 1000': torque_times(1000.0),

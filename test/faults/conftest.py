@@ -24,12 +24,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 @pytest.fixture(scope='module')
 def three() -> Iterator[Any]:
     """What the three nodes say, a `ros_helpers.Pipeline`, and by name the process of each."""
-    from ros_faults import THREE
-    from ros_helpers import Group, Pipeline
+    from ros_faults import in_three
 
-    with Group() as group:
-        group.publish_inputs()
-        processes = {module: group.start(module) for module in THREE}
-        pipeline = Pipeline(group)
-        pipeline.connect()
-        yield pipeline, processes
+    with in_three() as three:
+        yield three

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
 from processes import ForkedProcess
-from ros_arm import NOTHING, SHORT, Answer, Arm, file_of, prepared
+from ros_arm import NOTHING, SHORT, Arm, file_of, prepared
+from ros_faults import Three, in_three
 from ros_helpers import Group, Pipeline, state_of
-from ros_messages import PAYLOAD, feed, recording
+from ros_messages import NS, PAYLOAD, feed, recording
 
 from load_identification.nodes.store import Stored, load
 
@@ -20,18 +21,9 @@ CHANGES = {'calibrate_offset': 0.3, 'save_tool': 0.05, 'clear_tool': 0.05}
 """The services that store something, and within what time of the call they do so [s]."""
 
 
-@pytest.fixture
-def group() -> Iterator[Group]:
-    with Group() as group:
-        prepared(group)
-        yield group
-
-
 def started(group: Group, pipeline: Pipeline, arm: Arm) -> ForkedProcess:
     """Start the node and bring it to where every one of the services succeeds."""
     process = group.start(parameters={'calibration_samples': 10})
-    # One of before has been killed, and its latched status with it.
-    pipeline.statuses.clear()
     pipeline.connect()
     arm.ready()
     arm.body = PAYLOAD
@@ -43,43 +35,43 @@ def started(group: Group, pipeline: Pipeline, arm: Arm) -> ForkedProcess:
     return process
 
 
-def forget(group: Group, arm: Arm) -> None:
-    """Call reset until it is answered: one who was killed is still there for who looks on, and
-    what is sent to it is lost."""
-    pending: list[Callable[[], Answer | None]] = []
-
-    def call() -> None:
-        pending.append(arm.start('reset'))
-        arm.rest(0.3)
-
-    group.wait_for(lambda: any(answer() for answer in pending), 'reset', meanwhile=call)
-
-
 def same(one: Stored, other: Stored) -> bool:
     pairs = (one.offset, other.offset), (one.tool, other.tool)
     return all((a is None) == (b is None) and (a is None or a.stamp == b.stamp) for a, b in pairs)
 
 
+def killed(group: Group, service: str, arm: Arm, moment: float) -> None:
+    """Kill a node so long after a call of a service [s]."""
+    process = started(group, Pipeline(group), arm)
+    assert 'cannot be used' not in process.output
+    if service == 'calibrate_offset':
+        arm.body = NOTHING
+        arm.rest(0.3)
+        arm.call('reset')
+    arm.start(service)
+    end = time.monotonic() + moment
+    stream = arm.at_rest()
+    while time.monotonic() < end:
+        arm.play(stream, 0.01)
+    process.send(signal.SIGKILL)
+    process.wait()
+
+
 @pytest.mark.parametrize('times', [3, pytest.param(100, marks=pytest.mark.matrix)])
-def test_killed_at_any_moment_the_store_holds_the_old_or_the_new(group: Group, times: int) -> None:
+def test_killed_at_any_moment_the_store_holds_the_old_or_the_new(
+    tmp_path: Path, times: int
+) -> None:
     rng = np.random.default_rng(times)
-    pipeline, arm = Pipeline(group), Arm(group)
-    path, before, written = file_of(group), Stored(), 0
+    before, written = Stored(), 0
     for n in range(times):
-        process = started(group, pipeline, arm)
-        assert 'cannot be used' not in process.output
         service = list(CHANGES)[n % len(CHANGES)]
-        if service == 'calibrate_offset':
-            arm.body = NOTHING
-            arm.rest(0.3)
-            forget(group, arm)
-        arm.start(service)
-        end = time.monotonic() + rng.uniform(0.0, CHANGES[service])
-        stream = arm.at_rest()
-        while time.monotonic() < end:
-            arm.play(stream, 0.01)
-        process.send(signal.SIGKILL)
-        process.wait()
+        with Group(home=tmp_path) as group:
+            prepared(group)
+            arm = Arm(group)
+            # Later than what is stored.
+            arm.now += n * 100 * NS
+            killed(group, service, arm, rng.uniform(0.0, CHANGES[service]))
+            path = file_of(group)
         after = load(path)
         changed = not same(before, after)
         if changed:
@@ -115,9 +107,6 @@ def test_a_node_that_was_killed_is_gone_sooner_than_one_with_the_defaults_of_dds
         assert 'plain' in group.node.get_node_names()
 
 
-Three = tuple[Pipeline, dict[str, ForkedProcess]]
-
-
 def test_while_the_fusion_node_is_restarted_state_and_words_agree(three: Three) -> None:
     pipeline, processes = three
     group = pipeline.group
@@ -137,29 +126,19 @@ def test_while_the_fusion_node_is_restarted_state_and_words_agree(three: Three) 
 
 
 @pytest.mark.parametrize('node', ['fusion', 'filter'])
-def test_a_node_that_is_killed_is_named_within_a_second(three: Three, node: str) -> None:
-    pipeline, processes = three
-    group = pipeline.group
-    for module, process in processes.items():
-        if not process.alive:
-            processes[module] = group.start(module)
-            pipeline.connect()
-    messages = iter(feed(recording(), group.next_base()))
-    group.play(islice(messages, 400), 1.0)
-    # Of the node that was killed before, the others may still hear nothing.
-    group.wait_for(
-        lambda: '_node run' not in pipeline.statuses[-1].message,
-        'no node that is missed',
-        meanwhile=lambda: group.play(islice(messages, 50), 1.0),
-    )
-    processes[node].send(signal.SIGKILL)
-    before, words = len(pipeline.statuses), f'does {node}_node run'
-    group.play(islice(messages, 100), 1.0)
-    group.wait_for(lambda: any(words in s.message for s in pipeline.statuses[before:]), words)
-    said = [words in status.message for status in pipeline.statuses[before:]]
-    # Twenty a second, and what one is late by; DDS tells after 5 s that a node is gone.
-    assert said.index(True) <= 24
-    assert pipeline.status['state'] == 'waiting'
-    # No other node is blamed.
-    other = {'fusion': 'filter', 'filter': 'fusion'}[node]
-    assert not [s for s in pipeline.statuses[before:] if f'does {other}_node' in s.message]
+def test_a_node_that_is_killed_is_named_within_a_second(node: str) -> None:
+    with in_three() as (pipeline, processes):
+        group, words = pipeline.group, f'does {node}_node run'
+        messages = iter(feed(recording(), group.next_base()))
+        group.play(islice(messages, 400), 1.0)
+        processes[node].send(signal.SIGKILL)
+        before = len(pipeline.statuses)
+        group.play(islice(messages, 100), 1.0)
+        group.wait_for(lambda: any(words in s.message for s in pipeline.statuses[before:]), words)
+        said = [words in status.message for status in pipeline.statuses[before:]]
+        # Twenty a second, and what one is late by; DDS tells after 5 s that a node is gone.
+        assert said.index(True) <= 24
+        assert pipeline.status['state'] == 'waiting'
+        # No other node is blamed.
+        other = {'fusion': 'filter', 'filter': 'fusion'}[node]
+        assert not [s for s in pipeline.statuses[before:] if f'does {other}_node' in s.message]

@@ -174,14 +174,14 @@ def spiked(share: float, size: float) -> Edit:
     return change
 
 
-def fallen(share: float, *axes: str) -> Edit:
-    """Return an edit by which channels are zero in so many wrenches, nobody can foresee which."""
+def fallen(share: float, *axes: str, value: float = 0.0) -> Edit:
+    """Return an edit by which channels have a value in so many wrenches, nobody foresees which."""
     rng = np.random.default_rng(1)
 
     def change(message: Message) -> Message:
         if message.topic == WRENCH and rng.random() < share:
             for axis in axes:
-                put(axis, 0.0)(message.content)
+                put(axis, value)(message.content)
         return message
 
     return change
@@ -263,6 +263,8 @@ FAULTS: dict[str, Fault] = {
     'fz goes to -2.5 N': Fault(dying(-2.5), 'changed|drifts|fz repeats'),
     'three of ten wrenches repeated': Fault(repeated(0.3), 'the wrench repeats old values'),
     'fz zero, three times of ten': Fault(fallen(0.3, AXES[2]), 'fz fall to zero'),
+    'fz -1 N, three times of ten': Fault(fallen(0.3, AXES[2], value=-1.0), 'fz fall to −1'),
+    'three of ten wrenches 999': Fault(fallen(0.3, *AXES, value=999.0), 'the wrench falls to 999'),
     'three of ten wrenches zero': Fault(fallen(0.3, *AXES), 'the wrench falls to zero'),
     'three of ten wrenches with 50 N': Fault(spiked(0.3, 50.0), 'changed|contact'),
     'joint states at 10 Hz': Fault(thinned(JOINTS, 12), 'too few.* publish'),

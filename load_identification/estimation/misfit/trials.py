@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 
@@ -189,13 +189,22 @@ def _channels(task: Problem, evidence: Evidence) -> Trial:
     return Trial(Kind.CHANNELS, float(left[best]), NOTHING, lambda _: say, lambda: rows)
 
 
+DEAD = [*combinations(range(6), 1), *combinations(range(6), 2)]
+"""Channels that are tested for being dead together."""
+
+
 def _dead(task: Problem) -> Trial:
-    """Test each of the six channels for showing noise alone, without the load."""
-    without = [task.matrix * (np.arange(6) != channel)[:, None] for channel in range(6)]
-    left = [float(np.mean(least_squares(rows, task.wrench) ** 2)) for rows in without]
-    best = int(np.argmin(left))
-    rows, say = (without[best], task.wrench), words.dead(CHANNELS[best])
-    return Trial(Kind.DEAD, left[best], NOTHING, lambda _: say, lambda: rows)
+    """Test one and two of the six channels for showing noise alone, without the load."""
+    alive = np.array([~np.isin(np.arange(6), dead) for dead in DEAD])
+    right = alive @ np.einsum('nci,nc->ci', task.matrix, task.wrench)
+    of_channels = np.einsum('nci,ncj->cij', task.matrix, task.matrix)
+    gram = np.einsum('kc,cij->kij', alive, of_channels) + np.diag(LIMIT**-2.0)
+    payload = np.linalg.solve(gram, right[..., None])[..., 0]
+    left = (float(np.sum(task.wrench**2)) - np.sum(payload * right, axis=1)) / task.count
+    best = int(np.argmax(left < 1.1 * left.min() + AS_WELL))
+    rows = task.matrix * alive[best, :, None], task.wrench
+    say = words.dead([CHANNELS[channel] for channel in DEAD[best]])
+    return Trial(Kind.DEAD, float(left[best]), NOTHING, lambda _: say, lambda: rows)
 
 
 def _units(task: Problem) -> Trial:

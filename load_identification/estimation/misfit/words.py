@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from load_identification.interface.names import INTERVAL
@@ -155,11 +157,12 @@ def channels(force: FloatArray, torque: FloatArray) -> str:
     return f'axes of the wrench are reversed or swapped: {", ".join(said)}: correct the driver'
 
 
-def dead(channel: str) -> str:
-    """Report that a channel does not follow the load as the others do."""
+def dead(channels: Sequence[str]) -> str:
+    """Report channels that do not follow the load as the others do."""
+    show = 'shows' if len(channels) == 1 else 'show'
     return (
-        f'{channel} shows noise alone where the other channels follow the load: look at sensor, '
-        'cable and driver, or have the driver publish it as NaN'
+        f'{" and ".join(channels)} {show} noise alone where the other channels follow the load: '
+        'look at sensor, cable and driver, or have the driver publish NaN there'
     )
 
 
