@@ -296,25 +296,3 @@ def test_a_turn_is_said_about_its_axis() -> None:
 
 def test_kinds_of_faults_are_all_tried() -> None:
     assert {fault.kind for fault in FAULTS.values()} == set(Kind) - {Kind.CHANGED}
-
-
-def test_inertia_is_not_claimed_while_two_clocks_drift_apart() -> None:
-    mount, seconds = MOUNTS['puma'], 14.0
-    drawn = MOTIONS['rich'](mount, seconds, np.random.default_rng([1, 0]))
-    load = drawn_load(np.random.default_rng([1, 1]), 1.5)
-    joints, wrenches = recorded(mount, drawn, seconds, load, Fault(None), ORDINARY, 1)
-    age = joints.stamps - joints.stamps[0]
-    fast = replace(joints, stamps=joints.stamps + age // 1000)
-    claimed = []
-    for recording in (joints, fast):
-        batch, _ = filtered(mount, recording, wrenches, Parameters())
-        estimator = settings.payload_estimator(Parameters())
-        for piece in pieces(batch):
-            estimator.update(piece)
-        estimate = estimator.estimate()
-        assert estimate is not None
-        assert estimate.identified[:4].all()
-        claimed.append(bool(estimate.identified[4:].any()))
-    assert claimed == [True, False]
-    assert 'do not fit together in time' in estimate.reasons[0]
-    assert any('the clocks of two hosts drift apart' in said for said in estimate.warnings)

@@ -232,12 +232,8 @@ def error_words(name: str, value: float, std: float, prior: float) -> str:
     if kind == 'joint_zero':
         return f'zero of joint {which} off by {degrees}: calibrate the encoders'
     if kind == 'delay':
-        found = f'{1e3 * abs(value):.1f} ± {1.96e3 * std:.1f} ms'
-        sense = 'older' if value > 0.0 else 'younger'
-        return (
-            f'wrench {sense} by {found} than its stamp: correct wrench_delay; if that grows, the '
-            'clocks of two hosts drift apart'
-        )
+        found = f'{1e3 * value:.1f} ± {1.96e3 * std:.1f} ms'
+        return f'wrench older by {found} than its stamp: correct wrench_delay'
     if kind == 'joint_friction':
         found = f'{abs(value):.2g} ± {1.96 * std:.2g} N·m'
         return f'the sensor feels friction of the last joint, {found}: set joint_friction to that'

@@ -39,13 +39,6 @@ SHOWN = 0.5
 """Ratio of posterior to prior std below which an error counts as determined by motion [-]."""
 
 
-DELAYED = 3.0
-"""Multiple of its prior std that a delay must surely exceed for inertia not to be claimed [-]: it
-may be growing, and no interval allows for that."""
-
-DELAY_WORDS = 'inertia: wrench and joint states do not fit together in time, see the warning'
-
-
 @dataclass(frozen=True, eq=False)
 class Claim:
     """The payload according to a belief: everything on the sensor minus the tool.
@@ -117,14 +110,6 @@ class Claim:
             self.excitation.rate,
         )
 
-    @property
-    def _delayed(self) -> bool:
-        """Whether the delay between the streams is far from what is expected."""
-        return any(
-            name == 'delay' and abs(value) - 1.96 * std > DELAYED * prior
-            for name, value, std, prior in _errors_of_the_cell(self.belief)
-        )
-
     def estimate(
         self, stamp: int, frame: str, puzzle: str, warnings: tuple[str, ...]
     ) -> PayloadEstimate:
@@ -139,13 +124,10 @@ class Claim:
         found, noise, judgement = self.belief.knowledge, self.belief.noise.overall, self.judgement
         values, std, parts = self.in_message_order
         covariance, reasons = as_wide(self.covariance, self.parameters, std), judgement.reasons
-        identified = judgement.identified.copy()
-        if puzzle and not identified[0]:
+        identified = judgement.identified
+        if puzzle and not judgement.identified[0]:
             reasons = (puzzle, *reasons)
-        if identified[INERTIA].any() and self._delayed:
-            identified[INERTIA] = False
-            reasons = (DELAY_WORDS, *reasons)
-        if identified[INERTIA].any():
+        if judgement.identified[INERTIA].any():
             values, warning, refusal = possible(
                 self.parameters, values, covariance[BODY, BODY], self.settings.bounding_ellipsoid
             )
