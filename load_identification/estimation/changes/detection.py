@@ -302,8 +302,7 @@ class ChangeDetection:
             chance[Hypothesis.OFFSET] > PLAUSIBLE
             and min(misfit[Hypothesis.SAME], load) - offset > MARGIN
             and (
-                self._steady > STEADY
-                or self._turned > FOLLOWED
+                (lasted and push - offset > MARGIN)
                 or read_zero(self._candidates[Hypothesis.OFFSET].belief, self._near)
             )
         ):
