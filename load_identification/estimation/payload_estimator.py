@@ -35,7 +35,6 @@ from load_identification.estimation.payload_estimate import (
     nothing_claimed,
 )
 from load_identification.estimation.pose_errors import PoseErrors
-from load_identification.estimation.predicted_covariance import information_root
 from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffset
 from load_identification.estimation.systematic_errors import SystematicErrors
 from load_identification.estimation.time_delay import DelayEstimate
@@ -325,22 +324,7 @@ class PayloadEstimator:
         """
         if self._block is None or self.changes.before is not None or self.misfit.cause:
             return ''
-        belief = self._belief
-        claim = self._claim(belief)
-        if not claim.judgement.lacking:
-            return ''
-        advice = self._excitation.advice(
-            claim.parameters,
-            information_root(belief.knowledge.covariance),
-            belief.noise.overall[1],
-            claim.unexplained,
-            claim.judgement,
-            self.settings.requirements,
-            axes,
-            claim.tool_part,
-            belief.model.pose.variance,
-        )
-        return advice.text if advice is not None else ''
+        return self._excitation.advice(self._claim(self._belief), axes)
 
     def explain(self, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:
         """Return `claim.explained` for samples, None before the first block; changes nothing."""
