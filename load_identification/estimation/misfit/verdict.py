@@ -34,9 +34,10 @@ ELSEWHERE = (Kind.CHANGED, Kind.DRIFT)
 """Causes that other modules detect too; as hypotheses here they keep other causes that would
 explain them from being named."""
 
-WORTH, WORTH_SMALL, WORTH_DRIFT = 0.3, 2.0, 4.0
+WORTH, WORTH_SMALL, WORTH_DRIFT, WORTH_RINGING = 0.3, 2.0, 4.0, 0.15
 """Least misfit, a mean square in units of that from errors of an ordinary cell [-]: in general;
-for small turns, which are such errors, and for drift, as both are learned."""
+for small turns, which are such errors, and for drift, as both are learned; for a compliance that
+rings, as steady motion does not show most of its effect."""
 
 EXPLAINED = 2.0
 """Largest residual of a cause, in the same unit [-]."""
@@ -236,7 +237,7 @@ class MisfitMonitor:
         blocks = len(evidence.wrench)
         self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
         found = judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
-        if found.kind is None and found.misfit > WORTH and self._resonance.frequency < LOW:
+        if found.kind is None and found.misfit > WORTH_RINGING and self._resonance.frequency < LOW:
             found = replace(found, kind=Kind.COMPLIANT, words=self._resonance.words)
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
         self._agreed = self._agreed + 1 if agrees else 1
