@@ -149,6 +149,16 @@ def test_torques_in_another_unit_are_seen_at_rest_by_where_the_load_would_be() -
     assert 'm from the sensor: torques in mN·m' in estimator.misfit.cause
 
 
+@pytest.mark.parametrize(('robot', 'motion'), [('seven_joints', 'pauses'), ('puma', 'poses')])
+def test_torques_of_a_tenth_are_named_in_gentle_motion(robot: str, motion: str) -> None:
+    """They leave little misfit, and the centre of mass was claimed ten times too near."""
+    found = judged(FAULTS['torque / 10'], robot, motion, 20.0)
+    assert found.kind is Kind.UNITS
+    assert found.misfit < 0.3
+    factor = float(found.words.removeprefix('torques are ').partition(' ')[0])
+    assert factor == pytest.approx(0.1, rel=0.2)
+
+
 def test_gravity_is_found_to_a_degree() -> None:
     found = judged(FAULTS['gravity 45°'], 'puma', 'rich', 8.0)
     rng = np.random.default_rng([1, 9])
