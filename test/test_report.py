@@ -15,6 +15,9 @@ import pytest
 from PIL import Image
 
 from load_identification.commands.identify_load import main
+from load_identification.estimation.changes.hypotheses import Hypothesis
+from load_identification.estimation.changes.recovery import MARGIN
+from load_identification.estimation.changes.state import State
 from load_identification.estimation.measurement import regressor
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.interface.parameters import Parameters
@@ -23,9 +26,11 @@ from load_identification.model.robot import Robot
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
+from load_identification.pipeline.payload_stage import PayloadStage
+from load_identification.pipeline.samples import Samples
 from load_identification.report.information_figures import _since, condition_number, directions
 from load_identification.report.prediction_figure import predict
-from load_identification.report.recorder import GAP, SNAPSHOTS, Recorder
+from load_identification.report.recorder import GAP, LEVELS, SNAPSHOTS, Recorder
 from load_identification.report.report import write_report
 from load_identification.report.series import BinnedSeries, LiveliestWindow
 from load_identification.report.snapshot import (
@@ -35,7 +40,10 @@ from load_identification.report.snapshot import (
     snapshot_of,
 )
 from load_identification.report.spectrum import SpectrumRecorder, find_resonances
-from load_identification.simulation.robots import SIX_JOINTS
+from load_identification.simulation.cells import Conditions, filtered, record, sample
+from load_identification.simulation.changes.runs import pieces
+from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.robots import MOUNTS, SIX_JOINTS
 from load_identification.simulation.sensors import SensorModel, aluminium_block, simulate
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -454,11 +462,38 @@ def test_report_of_a_slow_motion_refuses_the_inertia(tmp_path: Path) -> None:
     assert not (tmp_path / 'wrench_detail.png').exists()
 
 
+def test_an_alarm_and_the_scores_that_name_its_cause_are_drawn(tmp_path: Path) -> None:
+    motion = MOTIONS['rich'](MOUNTS['puma'], 8.0, np.random.default_rng(0))
+    path = sample(MOUNTS['puma'], motion, 8.0, RATE)
+    joints, wrenches = record(path, PAYLOAD, Conditions(), 0)
+    wrenches.wrench[wrenches.stamps > 4_000_000_000] += [0.0, 3.0, 5.0, 0.0, 0.0, 0.0]
+    batch, _ = filtered(MOUNTS['puma'], joints, wrenches, Parameters())
+    recorder = Recorder()
+    stage = PayloadStage(Parameters(), recorder)
+    for piece in pieces(batch):
+        stage.update(Samples(filtered=piece))
+    looks = recorder.looks[0]
+    seconds, state, nis, scores = looks[:, 0], looks[:, 1], looks[:, 2], looks[:, 3:]
+    np.testing.assert_allclose(np.diff(seconds), 0.1, atol=0.03)
+    open_change = state == LEVELS.index(State.CHANGED)
+    assert 3.9 < seconds[open_change][0] < 4.3
+    assert (nis[open_change] > 1.0).all()
+    assert (nis[seconds < 3.9] < 1.0).all()
+    tested = np.isfinite(scores).any(axis=1)
+    assert tested.any()
+    assert not tested[~open_change].any()
+    last = dict(zip(Hypothesis, scores[tested][-1], strict=True))
+    assert last[Hypothesis.OFFSET] < MARGIN < min(last[Hypothesis.SAME], last[Hypothesis.LOAD])
+    write_report(tmp_path, recorder, outcome(truth=None))
+    assert (tmp_path / 'changes.png').exists()
+
+
 def test_report_without_any_identified_value_says_so(tmp_path: Path) -> None:
     recorder, last = recorded(2.0, slow=1e4)
     assert not last.identified.any()
     page = Page(write_report(tmp_path, recorder, outcome()).read_text('utf-8'))
     assert 'Not drawn: the centre of mass is not identified.' in page.text
+    assert 'Not drawn: not recorded from topics.' in page.text
     assert 'set_payload' not in page.text
     assert page.text.count('Refused: not identified: mass') == 5
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from diagnostic_msgs.msg import DiagnosticArray
 from ros_arm import NOTHING, SHORT, Arm, prepared, started
 from ros_helpers import Group, Pipeline
 from ros_messages import OFFSET, PAYLOAD
@@ -131,3 +132,30 @@ def test_of_two_as_heavy_motion_tells_by_principal_moments_which_is_held(
     assert moved.says['best']['features'] == 4
     # The other differs by 40 times the tolerance.
     assert moved.says['runner_up']['distance'] > 10.0
+
+
+def test_what_a_change_may_be_is_on_diagnostics_with_scores(live: tuple[Arm, Pipeline]) -> None:
+    arm, pipeline = live
+    arm.run(SHORT)
+    arm.rest(0.5)
+    arm.body = NOTHING
+    diagnostics = pipeline.group.record(DiagnosticArray, '/diagnostics')
+    arm.rest(1.0)
+
+    def said() -> dict[str, str]:
+        of_estimator = [
+            status
+            for array in diagnostics
+            for status in array.status
+            if status.name.endswith('/estimator_node')
+        ]
+        return {item.key: item.value for item in of_estimator[-1].values} if of_estimator else {}
+
+    pipeline.group.wait_for(
+        lambda: said().get('score.load', 'nan') != 'nan', 'the score of another load'
+    )
+    assert said()['change_detection'] == 'changed'
+    assert float(said()['nis']) > 1.0
+    # At rest another load or another offset: neither is ruled out, no change is.
+    assert float(said()['score.load']) < 25.0 < float(said()['score.same'])
+    assert float(said()['score.offset']) < 25.0

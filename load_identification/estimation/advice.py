@@ -21,6 +21,7 @@ from load_identification.estimation.predicted_covariance import (
     Knowledge,
     Motion,
     Prospect,
+    left_by_errors,
     predict,
     predicted_std,
     swings,
@@ -91,9 +92,18 @@ def advise(
     if not stage:
         return Advice('', None, now, True)
     axes = axes or sensor_axes()
-    prospect = predict(knowledge, swings(axes) if stage == INERTIA else turns(axes))
     places = np.arange(10)[PLACES[stage]]
     places = places[~judgement.identified[places]]
+    if stage == INERTIA:
+        # Errors of the sensor are small beside what is required of an inertia.
+        prospect = predict(knowledge.without_errors, swings(axes))
+    else:
+        prospect = predict(knowledge, turns(axes))
+        least = left_by_errors(knowledge, prospect.rows)
+        worst = int(places[np.argmax(least[places] / judgement.allowed[places])])
+        if least[worst] > judgement.allowed[worst]:
+            text = _calibrate(worst, float(least[worst]), float(judgement.allowed[worst]))
+            return Advice(text, None, now, False)
     ratio = prospect.std[:, places] / judgement.allowed[places]
     shortfall = np.sum(np.log(np.maximum(ratio, 1.0)), axis=1)
     useful = (np.min(prospect.std[:, places] / now[places], axis=1) <= NOTICEABLE) | (
@@ -167,6 +177,15 @@ def _named(place: int) -> tuple[str, str, float]:
     if place < 4:
         return f'centre of mass {names[place]}', 'mm', 1e3
     return f'inertia {names[place]}', 'kg·m²', 1.0
+
+
+def _calibrate(place: int, left: float, allowed: float) -> str:
+    """State what std errors of the sensor leave of a parameter, whatever turns are made."""
+    name, unit, scale = _named(place)
+    return (
+        f'{name}: errors of the sensor leave std {scale * left:.2g} {unit} after every turn, '
+        f'{scale * allowed:.2g} required: calibrate it, then set gain_common, gain and cross_talk'
+    )
 
 
 def _hopeless(prospect: Prospect, torque: FloatArray, wanted: float) -> str:

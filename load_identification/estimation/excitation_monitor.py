@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from load_identification.estimation.advice import Advice, advise
+from load_identification.estimation.advice import advise
+from load_identification.estimation.belief.claim import Claim
 from load_identification.estimation.excitation import Excitation, FastestMotion
-from load_identification.estimation.identifiability import Identifiability, Requirements
 from load_identification.estimation.measurement import regressor
-from load_identification.estimation.predicted_covariance import Knowledge
+from load_identification.estimation.predicted_covariance import Knowledge, information_root
 from load_identification.estimation.time_delay import DelayEstimate, DelayEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import RotationAxis
@@ -82,47 +82,34 @@ class ExcitationMonitor:
         """Return the excitation of inertia; see `FastestMotion.excitation`."""
         return self._fastest.excitation(parameters, tool)
 
-    def advice(
-        self,
-        parameters: FloatArray,
-        information: FloatArray,
-        noise: FloatArray,
-        unexplained: float,
-        judgement: Identifiability,
-        required: Requirements,
-        axes: Sequence[RotationAxis] = (),
-        tool_covariance: FloatArray | None = None,
-        pose_variance: FloatArray | None = None,
-    ) -> Advice | None:
-        """Return the motion that would help most from the present pose; None before samples.
+    def advice(self, claim: Claim, axes: Sequence[RotationAxis] = ()) -> str:
+        """Return in words the motion that would help a claim most from the present pose.
+
+        Empty if nothing is lacking, or before samples.
 
         Parameters
         ----------
-        parameters : (10,) array
-            Parameters of the payload, without the tool.
-        information : (16, 16) array
-            Square root of the information of parameters and offset.
-        noise : (2,) array
-        unexplained : float
-            Residual torque used in the judgement [N m].
-        judgement : Identifiability
-        required : Requirements
+        claim : Claim
         axes : sequence of RotationAxis
             Axes about which the sensor can be turned; none: its own.
-        tool_covariance : (10, 10) array, optional
-        pose_variance : (6,) array, optional
-            Variance of pose-dependent errors [N², N² m²].
         """
-        if not self._rate:
-            return None
+        if not (self._rate and claim.judgement.lacking):
+            return ''
+        found, model = claim.belief.knowledge, claim.belief.model
+        mixing = np.moveaxis(model.systematic.by_wrench(np.eye(6)), 0, 1)
+        of_sensor = np.flatnonzero(mixing.any(axis=(0, 1)))
+        cross = found.with_errors[:, of_sensor]
+        errors = found.errors_covariance[np.ix_(of_sensor, of_sensor)]
         knowledge = Knowledge(
-            parameters=parameters,
-            information=information,
-            noise=noise,
+            parameters=claim.parameters,
+            information=information_root(np.block([[found.covariance, cross], [cross.T, errors]])),
+            noise=claim.belief.noise.overall[1],
             specific_force=self._specific_force,
-            unexplained=unexplained,
+            unexplained=claim.unexplained,
             rate=self._rate,
-            tool_covariance=np.zeros((10, 10)) if tool_covariance is None else tool_covariance,
-            pose_variance=np.zeros(6) if pose_variance is None else pose_variance,
+            tool_covariance=claim.tool_part,
+            pose_variance=model.pose.variance,
+            total=found.body,
+            mixing=mixing[..., of_sensor],
         )
-        return advise(knowledge, judgement, required, axes)
+        return advise(knowledge, claim.judgement, claim.settings.requirements, axes).text

@@ -16,7 +16,8 @@ from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import robust_block
 from load_identification.estimation.belief.tool import NO_TOOL, Shared, Tool
 from load_identification.estimation.calibration_check import CalibrationCheck
-from load_identification.estimation.changes.detection import ChangeDetection, State
+from load_identification.estimation.changes.detection import ChangeDetection
+from load_identification.estimation.changes.state import State
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.excitation_monitor import ExcitationMonitor
 from load_identification.estimation.measurement import (
@@ -34,7 +35,6 @@ from load_identification.estimation.payload_estimate import (
     nothing_claimed,
 )
 from load_identification.estimation.pose_errors import PoseErrors
-from load_identification.estimation.predicted_covariance import information_root
 from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffset
 from load_identification.estimation.systematic_errors import SystematicErrors
 from load_identification.estimation.time_delay import DelayEstimate
@@ -80,7 +80,7 @@ class PayloadEstimator:
         """Events of the load and the sensor, from samples and services."""
         self._walk = walk
         self._excitation = ExcitationMonitor(settings.force_noise, settings.torque_noise)
-        self._changes = ChangeDetection(self.events, settings.changes)
+        self.changes = ChangeDetection(self.events, settings.changes)
         self.misfit = MisfitMonitor(
             np.array(settings.gravity), settings.noise, settings.errors.field
         )
@@ -99,13 +99,13 @@ class PayloadEstimator:
         self.misfit.forget()
         self._known = None
         if keep_offset and self._block is not None:
-            belief = self._changes.settled(self._belief)
-            if self._changes.before is not None and not self._changes.distinguished:
+            belief = self.changes.settled(self._belief)
+            if self.changes.before is not None and not self.changes.distinguished:
                 # The offset may be another one now, and hardly anything was known of it.
                 self._begin(self.newest, self._belief.noise)
                 return
             self._belief = belief.without(belief.model.places(belief.model.body))
-            self._changes.forget()
+            self.changes.forget()
             self._calibration.restart()
             self._gathered.clear()
             return
@@ -133,7 +133,7 @@ class PayloadEstimator:
             steps=self._steps,
         )
         self._belief = self._calibration.begin(Belief.of_nothing(model, noise), stamp, moved)
-        self._changes.forget()
+        self.changes.forget()
 
     def expect_steps(self, steps: FloatArray) -> None:
         """Set the quantisation steps of force and torque, (2,) [N, N m]."""
@@ -158,12 +158,12 @@ class PayloadEstimator:
 
     def offset(self) -> tuple[FloatArray, FloatArray]:
         """Return mean (6,) and covariance (6, 6) of the offset, as `without_load` [N, N m]."""
-        found = self._changes.settled(self._belief).knowledge
+        found = self.changes.settled(self._belief).knowledge
         return found.offset, found.covariance[PARAMETERS:, PARAMETERS:]
 
     def without_load(self) -> Belief:
         """Return what is known besides the load, from before a change that is unresolved."""
-        belief = self._calibration.trusted(self._changes.settled(self._belief), self.newest)
+        belief = self._calibration.trusted(self.changes.settled(self._belief), self.newest)
         return belief.without(belief.model.places(belief.model.body))
 
     def update(self, batch: FilteredBatch) -> None:
@@ -220,18 +220,18 @@ class PayloadEstimator:
         block = replace(block, angle=max(block.angle, turned))
         belief = self._belief.after(block)
         noise = belief.noise.sample(block.rest)
-        if self._changes.state is State.TRACKING and np.isfinite(noise).any():
+        if self.changes.state is State.TRACKING and np.isfinite(noise).any():
             block = robust_block(samples, block, body, belief.predicted(block), noise, taken)
         self._direction = block.direction
         number = self.events.newest.number
-        self._belief = self._changes.update(belief, block)
+        self._belief = self.changes.update(belief, block)
         self._excitation.update(samples)
         self.misfit.update(samples)
         self._see_to_events(number)
         if self._zero is None and self._belief.settled:
             offset, covariance = self.offset()
             self._zero = drift.Zero(block.stamp, offset, np.diag(covariance))
-        if self._changes.state is State.TRACKING:
+        if self.changes.state is State.TRACKING:
             other = self._calibration.update(self._belief, block)
             if other is not None:
                 self._belief = other
@@ -252,7 +252,7 @@ class PayloadEstimator:
                 self.sensor_offset.invalidate()
             elif event.kind is EventKind.UNCHANGED:
                 self.sensor_offset.confirm(*self.offset(), event.stamp)
-        if new and self._changes.state is State.TRACKING:
+        if new and self.changes.state is State.TRACKING:
             self._excitation.end_unresolved(any(event.kind.changes_load for event in new))
 
     def estimate(self) -> PayloadEstimate | None:
@@ -266,7 +266,7 @@ class PayloadEstimator:
 
     def _claimed(self) -> PayloadEstimate:
         """Compute the estimate that may be published."""
-        belief = self._changes.settled(self._belief)
+        belief = self.changes.settled(self._belief)
         withheld, why = self._withheld()
         if withheld is None:
             said = warnings(belief, self._zero, self.newest, self.misfit.ringing)
@@ -297,10 +297,10 @@ class PayloadEstimator:
         """Return why nothing is claimed, and the reason in words; None if something is."""
         if self.misfit.cause:
             return Withheld.SET_UP_WRONG, self.misfit.cause
-        if self._changes.before is not None:
-            long = self._changes.open_for > IMPLAUSIBLE
+        if self.changes.before is not None:
+            long = self.changes.open_for > IMPLAUSIBLE
             puzzle = self.misfit.puzzle if long else ''
-            return Withheld.CHANGED, '; '.join(filter(None, (self._changes.why(), puzzle)))
+            return Withheld.CHANGED, '; '.join(filter(None, (self.changes.why(), puzzle)))
         return (Withheld.SUSPECTED, self.misfit.suspicion) if self.misfit.suspicion else (None, '')
 
     @property
@@ -323,27 +323,12 @@ class PayloadEstimator:
         axes : sequence of RotationAxis
             Axes about which the sensor can be turned; none: its own.
         """
-        if self._block is None or self._changes.before is not None or self.misfit.cause:
+        if self._block is None or self.changes.before is not None or self.misfit.cause:
             return ''
-        belief = self._belief
-        claim = self._claim(belief)
-        if not claim.judgement.lacking:
-            return ''
-        advice = self._excitation.advice(
-            claim.parameters,
-            information_root(belief.knowledge.covariance),
-            belief.noise.overall[1],
-            claim.unexplained,
-            claim.judgement,
-            self.settings.requirements,
-            axes,
-            claim.tool_part,
-            belief.model.pose.variance,
-        )
-        return advice.text if advice is not None else ''
+        return self._excitation.advice(self._claim(self._belief), axes)
 
     def explain(self, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:
         """Return `claim.explained` for samples, None before the first block; changes nothing."""
         if self._block is None:
             return None
-        return explained(self._changes.settled(self._belief), batch)
+        return explained(self.changes.settled(self._belief), batch)

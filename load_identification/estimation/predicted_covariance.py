@@ -6,7 +6,7 @@ The covariance depends only on the motion and the noise, not on the measurements
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -31,6 +31,9 @@ POINTS = 16
 
 UNKNOWNS = 16
 
+EXACT = 1e-3
+"""Factor on the noise that makes it negligible [-]."""
+
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
@@ -40,9 +43,9 @@ class Knowledge:
     ----------
     parameters : (10,) array
         Parameters of the payload, without the tool.
-    information : (16, 16) array
+    information : (16 + N, 16 + N) array
         R so that RᵀR is the inverse covariance of the parameters of tool and payload together,
-        and the offset.
+        the offset, and N errors of the sensor.
     noise : (2,) array
         Standard deviation of a row of force and torque, for rows treated as
         independent [N, N m].
@@ -56,6 +59,10 @@ class Knowledge:
         Covariance of the tool's parameters.
     pose_variance : (6,) array
         Variance of the pose-dependent errors of each channel [N², N² m²].
+    total : (10,) array
+        Parameters of tool and payload together.
+    mixing : (6, 6, N) array
+        Derivative of the measured wrench by each error, per unit of each true component.
     """
 
     parameters: FloatArray
@@ -66,6 +73,16 @@ class Knowledge:
     rate: float = 50.0
     tool_covariance: FloatArray = field(default_factory=lambda: np.zeros((10, 10)))
     pose_variance: FloatArray = field(default_factory=lambda: np.zeros(6))
+    total: FloatArray = field(default_factory=lambda: np.zeros(10))
+    mixing: FloatArray = field(default_factory=lambda: np.zeros((6, 6, 0)))
+
+    @property
+    def without_errors(self) -> Knowledge:
+        """The same knowledge of parameters and offset, with the errors not listed."""
+        errors = self.mixing.shape[2]
+        ordered = np.roll(self.information, errors, axis=1)
+        information = triangular(ordered)[errors:, errors:]
+        return replace(self, information=information, mixing=self.mixing[..., :0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +123,7 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """Candidate motions, their rows (k, n, 6, 16), and the predicted std (k, 10) after each."""
+    """Candidate motions, their rows (k, n, 6, 16 + N), and the predicted std (k, 10) of each."""
 
     motions: tuple[Motion, ...]
     rows: FloatArray
@@ -133,8 +150,23 @@ def predict(knowledge: Knowledge, motions: Sequence[Motion]) -> Prospect:
     """Predict the std after each motion by itself, from the present pose."""
     slow_turns = not motions[0].rate
     rows, weight = _turn_rows(knowledge, motions) if slow_turns else _rows(knowledge, motions)
-    joined = _joined(knowledge, rows, weight)
-    return Prospect(tuple(motions), rows, predicted_std(knowledge, joined))
+    effect = np.einsum('kie,...k->...ie', knowledge.mixing, rows[..., :10] @ knowledge.total)
+    rows = np.concatenate([rows, effect], axis=-1)
+    std = predicted_std(knowledge, _joined(knowledge, rows, weight))
+    return Prospect(tuple(motions), rows, std)
+
+
+def left_by_errors(knowledge: Knowledge, rows: FloatArray) -> FloatArray:
+    """Return the std in message order that errors of the sensor leave, (10,).
+
+    It is that after all motions with rows (k, n, 6, 16 + N), without noise; 0 where most of it
+    would be left without these errors too.
+    """
+    exact = replace(knowledge, noise=EXACT * knowledge.noise, pose_variance=np.zeros(6))
+    joined = _joined(exact, rows.reshape(1, -1, *rows.shape[2:]), np.ones(1))
+    given = triangular(joined[..., :UNKNOWNS])
+    left, known = (predicted_std(knowledge, each)[0] for each in (joined, given))
+    return np.where(known < left / 2.0, left, 0.0)
 
 
 def predicted_std(knowledge: Knowledge, information: FloatArray) -> FloatArray:
@@ -143,13 +175,13 @@ def predicted_std(knowledge: Knowledge, information: FloatArray) -> FloatArray:
     Parameters
     ----------
     knowledge : Knowledge
-    information : (k, 16, 16) array
+    information : (k, 16 + N, 16 + N) array
         Square roots of the information.
     """
     known = knowledge.parameters[0] > 0.0
     jacobian = message_jacobian(knowledge.parameters) if known else np.eye(10)
     # J P Jᵀ = X Xᵀ with X = J R⁻¹
-    right = np.zeros((UNKNOWNS, 10))
+    right = np.zeros((information.shape[2], 10))
     right[:10] = jacobian.T
     root = np.linalg.solve(np.swapaxes(information, 1, 2), right)
     tool = np.einsum('ij,jk,ik->i', jacobian, knowledge.tool_covariance, jacobian)
@@ -204,26 +236,30 @@ def _regressor(
 
 
 def _joined(knowledge: Knowledge, rows: FloatArray, samples: FloatArray) -> FloatArray:
-    """Return the square roots of information after adding rows, (k, 16, 16).
+    """Return the square roots of information after adding rows, (k, 16 + N, 16 + N).
 
     Parameters
     ----------
     knowledge : Knowledge
-    rows : (k, n, 6, 16) array
+    rows : (k, n, 6, 16 + N) array
     samples : (k,) array
         Number of samples per point.
     """
     white = knowledge.noise**2 / samples[:, None]
     noise = np.sqrt(np.repeat(white, 3, axis=1) + knowledge.pose_variance)
-    weighted = (rows / noise[:, None, :, None]).reshape(len(rows), -1, UNKNOWNS)
-    known = np.broadcast_to(knowledge.information, (len(rows), UNKNOWNS, UNKNOWNS))
-    return np.asarray(
-        np.linalg.qr(np.concatenate([known, weighted], axis=1), mode='r'), dtype=float
-    )
+    unknowns = len(knowledge.information)
+    weighted = (rows / noise[:, None, :, None]).reshape(len(rows), -1, unknowns)
+    known = np.broadcast_to(knowledge.information, (len(rows), unknowns, unknowns))
+    return triangular(np.concatenate([known, weighted], axis=1))
+
+
+def triangular(rows: FloatArray) -> FloatArray:
+    """Return R of the QR decomposition of rows, (..., n, n)."""
+    return np.asarray(np.linalg.qr(rows, mode='r'), dtype=float)
 
 
 def information_root(covariance: FloatArray) -> FloatArray:
     """Return R (n, n) so that R^T R is the inverse of a covariance of very different scales."""
     scale = np.sqrt(np.diag(covariance))
-    unit = covariance / np.outer(scale, scale) + 1e-10 * np.eye(len(scale))
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(unit)) / scale)
+    variance, axes = np.linalg.eigh(covariance / np.outer(scale, scale))
+    return np.asarray(axes.T / np.sqrt(np.maximum(variance, 1e-10))[:, None] / scale)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 
+from load_identification.estimation.changes.hypotheses import Hypothesis
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.time_delay import delay_warning
 from load_identification.interface.batches import CHANNELS
@@ -226,12 +227,16 @@ class EstimatorNode(PipelineNode):
         return self._payload.estimator.dropped
 
     def details(self) -> Mapping[str, str]:
-        """Return the state, the samples used and the lag of the wrench not yet taken off."""
-        delay = self._payload.estimator.delay
+        """Return the state, the samples used, the wrench's lag, and scores of a change."""
+        delay, look = self._payload.estimator.delay, self._payload.estimator.changes.looks[-1]
+        scores = {f'score.{h.value}': look.scores.get(h, np.nan) for h in Hypothesis}
         return {
             'state': self._status.state,
             'samples.used': str(self._payload.estimator.used),
             'wrench_lag': f'{delay.value_s:.5f}' if delay.known else 'nan',
             'wrench_lag_std': f'{delay.std_s:.5f}' if delay.known else 'nan',
+            'change_detection': look.state.value,
+            'nis': f'{look.nis:.3g}',
+            **{key: f'{score:.1f}' for key, score in scores.items()},
             **self._requests.details(),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class PayloadStage:
         self._observer = observer
         self._skip_until = 0
         self._number = 0
+        self._look = self.estimator.changes.looks[-1]
         self._raw_start = self._delay = 0
 
     def update(self, samples: Samples) -> FilteredBatch | None:
@@ -143,6 +145,10 @@ class PayloadStage:
             observer.add_event(event.stamp, event.words)
         self._number = self.estimator.events.newest.number
         observer.add_samples(piece)
+        looks = self.estimator.changes.looks
+        new = list(takewhile(lambda look: look is not self._look, reversed(looks)))
+        observer.add_looks(new[::-1])
+        self._look = looks[-1]
         if observer.wants_estimate(self.estimator.newest):
             estimate = self.estimator.estimate()
             if estimate is not None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from load_identification.estimation.changes.state import Look
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.model.robot import Robot
@@ -48,6 +49,9 @@ class Observer(Protocol):
 
     def add_event(self, stamp: int, words: str) -> None:
         """Take in an event with its stamp [ns]."""
+
+    def add_looks(self, looks: Sequence[Look]) -> None:
+        """Take in state and scores of the change detection after each new block."""
 
     def wants_estimate(self, stamp: int) -> bool:
         """Return whether an estimate is wanted at a stamp [ns]."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from load_identification.estimation.changes.hypotheses import Hypothesis
+from load_identification.estimation.changes.state import Look, State
 from load_identification.estimation.measurement import regressor
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import FilteredBatch
@@ -29,6 +31,11 @@ GAP = 1.0
 """Interval between filtered samples above which it is a gap [s]."""
 
 FOUND, LOST = 'identified', 'no longer identified'
+
+LEVELS = tuple(State)
+"""States of the change detection, in the order of their level in the report."""
+
+LOOK_COLUMNS = 3 + len(Hypothesis)
 
 _TIME, _WRENCH, _MATRIX = slice(0, 1), slice(1, 7), slice(7, 67)
 COLUMNS = 67
@@ -93,6 +100,7 @@ class Recorder:
         """Number of filtered samples."""
         self._series, self._liveliest = BinnedSeries(COLUMNS), LiveliestWindow(COLUMNS)
         self._spectrum = SpectrumRecorder()
+        self._looks = BinnedSeries(LOOK_COLUMNS)
         self._latest: Snapshot | None = None
         self._step = FIRST_STEP
         self._identified = dict.fromkeys(STAGES, False)
@@ -159,6 +167,15 @@ class Recorder:
         stamps = batch.stamps
         return float(stamps.max() - stamps[0]) / (self._step * 1e9) if len(stamps) else 0.0
 
+    def add_looks(self, looks: Sequence[Look]) -> None:
+        """Record state and scores of the change detection, oldest first."""
+        rows = [
+            [1e-9 * (look.stamp - self.first), LEVELS.index(look.state), look.nis]
+            + [look.scores.get(hypothesis, np.nan) for hypothesis in Hypothesis]
+            for look in looks
+        ]
+        self._looks.add(np.array(rows).reshape(-1, LOOK_COLUMNS))
+
     def wants_estimate(self, stamp: int) -> bool:
         """Return whether another estimate is due at a stamp [ns]."""
         return self._latest is None or stamp - self._latest.stamp >= self._step * 1e9
@@ -190,6 +207,14 @@ class Recorder:
     def samples(self) -> Samples:
         """All samples, averaged in bins if there are too many."""
         return _samples(*self._series.bins)
+
+    @property
+    def looks(self) -> FloatArray:
+        """Time [s], state (index in `LEVELS`), NIS over its gate and the score of each hypothesis.
+
+        Of each bin the average, the smallest and the largest, (3, bins, 3 + hypotheses).
+        """
+        return self._looks.bins
 
     @property
     def bin_width(self) -> int:

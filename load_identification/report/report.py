@@ -20,6 +20,7 @@ from load_identification.report.page import PAGE, Picture, report_page
 from load_identification.report.payload_figure import payload_figure
 from load_identification.report.recorder import Recorder
 from load_identification.report.series_figures import (
+    changes_figure,
     estimates_figure,
     offset_figure,
     wrench_figure,
@@ -128,6 +129,16 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             offset_figure(recorder, outcome),
             'Offset and drift',
             _drift(recorder, outcome),
+        ),
+        (
+            'changes',
+            changes_figure(recorder),
+            'Change detection',
+            'Above, the normalised innovation squared over its gate: an alarm needs more than 1. '
+            'Below, while a change is open, by how much each hypothesis fits worse than the best: '
+            'one that leads all others by 25 (dotted) is named. Shaded: nothing is claimed.'
+            if len(recorder.looks[0])
+            else 'Not drawn: not recorded from topics.',
         ),
         (
             'spectrum',

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from enum import Enum
 
 import numpy as np
 from scipy.special import chdtrc
@@ -30,6 +29,7 @@ from load_identification.estimation.changes.hypotheses import (
     read_zero,
 )
 from load_identification.estimation.changes.recovery import MARGIN, PLAUSIBLE, Recovery
+from load_identification.estimation.changes.state import Look, State
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
 from load_identification.typing_aliases import FloatArray
@@ -83,6 +83,9 @@ UNDECIDED = 2.0
 LASTING = 10.0
 """Time from which a steady misfit counts as noise [s]."""
 
+MOST_LOOKS = 1000
+"""Number of looks kept."""
+
 REMEMBERED = 4.0
 """Time for which the belief before a change may be restored [s]: longer than a push, shorter than
 putting an object down and picking up another one like it."""
@@ -93,14 +96,6 @@ WHY_CHANGED = (
     'if the sensor was zeroed'
 )
 WHY_CONTACT = 'contact: an external wrench that no load and no offset explains'
-
-
-class State(Enum):
-    """State of the change detection."""
-
-    TRACKING = 'tracking'
-    CHANGED = 'changed'
-    CONTACT = 'contact'
 
 
 class ChangeDetection:
@@ -116,6 +111,8 @@ class ChangeDetection:
 
     def __init__(self, events: EventQueue, watch: bool = True) -> None:
         self._events, self._watch = events, watch
+        self.looks: deque[Look] = deque([Look(0, State.TRACKING, 0.0, {})], MOST_LOOKS)
+        """State and scores after each of the newest blocks, oldest first."""
         self.forget()
 
     def forget(self) -> None:
@@ -157,6 +154,13 @@ class ChangeDetection:
             The belief before the block, predicted to its time; unused while a change is open.
         block : Block
         """
+        found = self._update(belief, block)
+        misfit = {h: each.misfit for h, each in self._candidates.items()}
+        scores = {h: each - min(misfit.values()) for h, each in misfit.items()}
+        self.looks.append(Look(block.stamp, self.state, self.nis, scores))
+        return found
+
+    def _update(self, belief: Belief, block: Block) -> Belief:
         if self._earlier is not None:
             self._earlier = self._earlier.after(block)
             self._earlier_age += block.elapsed
@@ -302,8 +306,7 @@ class ChangeDetection:
             chance[Hypothesis.OFFSET] > PLAUSIBLE
             and min(misfit[Hypothesis.SAME], load) - offset > MARGIN
             and (
-                self._steady > STEADY
-                or self._turned > FOLLOWED
+                (lasted and push - offset > MARGIN)
                 or read_zero(self._candidates[Hypothesis.OFFSET].belief, self._near)
             )
         ):
@@ -327,7 +330,7 @@ class ChangeDetection:
         else:
             self._earlier, self._earlier_age = self.before, self._pending
             self._return = Recovery()
-        self.before, self.state = None, State.TRACKING
+        self.before, self.state, self._candidates = None, State.TRACKING, {}
         self._history.clear()
         self._events.add(EVENTS[named], self._noticed, SLIPPED if named is Hypothesis.SLIP else '')
         return belief

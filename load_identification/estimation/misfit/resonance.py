@@ -32,13 +32,13 @@ BESIDE, WITHIN = 1.6, 0.6
 """A line is compared with frequencies up to this factor and beyond this distance [-, Hz]."""
 
 ABOVE = 5.0
-"""Least ratio of a line to its surroundings; sound cells reach 3.5, with pushes 4.4 [-]."""
-
-STRONG = 2.0
-"""Least rms of a reported line, in standard deviations of a sample [-]."""
+"""Least ratio of a line to its surroundings; sound cells reach 4.3, with pushes 5.0 [-]."""
 
 LOW = 6.0
 """A resonance below this frequency corrupts the estimate [Hz]."""
+
+STRONG, STRONG_LOW = 2.0, 1.0
+"""Least rms of a reported line, and of one below `LOW`, in standard deviations of a sample [-]."""
 
 
 class Resonance:
@@ -85,7 +85,8 @@ class Resonance:
         matrix = -regressor(samples) / self._noise[:, None]
         left = least_squares(matrix, samples.wrench / self._noise)
         found = line(left, float(np.median(np.diff(samples.stamps))) / NS)
-        if found is not None and np.linalg.norm(found[1]) > STRONG:
+        least = STRONG_LOW if found is not None and found[0] < LOW else STRONG
+        if found is not None and np.linalg.norm(found[1]) > least:
             self._until = int(samples.stamps[-1]) + round(REMEMBERED * NS)
             self.frequency = found[0]
             self.words = words.rings(found[0], found[1] * self._noise[::3])

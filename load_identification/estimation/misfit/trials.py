@@ -66,6 +66,8 @@ class Trial:
         Returns matrix (N, 6, 10) and wrench (N, 6), whitened, corrected for the cause.
     small : bool
         Whether the cause is a turn of at most `SMALL`.
+    size : float
+        Value of the one free parameter, 0 in a sound set-up: the logarithm of a factor [-].
     """
 
     kind: Kind
@@ -74,6 +76,7 @@ class Trial:
     words: Callable[[float], str]
     rows: Callable[[], tuple[FloatArray, FloatArray]]
     small: bool = False
+    size: float = 0.0
 
     def std(self, crowd: float) -> float:
         """Return the largest std of the free parameters; `crowd` blocks count as one."""
@@ -88,7 +91,7 @@ NOTHING = np.empty((0, 0))
 
 def trials(task: Problem, evidence: Evidence, gravity: FloatArray) -> list[Trial]:
     """Return the fit of each hypothesis; `gravity` (3,) as configured, in the root [m/s²]."""
-    found = [*_turned(task, evidence), _channels(task, evidence), _dead(task), _units(task)]
+    found = [*_turned(task, evidence), _channels(task, evidence), _dead(task), units(task)]
     found += [_changed(task), _drifting(task, evidence.time)]
     if evidence.carried.shape[3]:
         found += [*_about_gravity(task, gravity), *_in_the_world(task, evidence)]
@@ -207,7 +210,7 @@ def _dead(task: Problem) -> Trial:
     return Trial(Kind.DEAD, float(left[best]), NOTHING, lambda _: say, lambda: rows)
 
 
-def _units(task: Problem) -> Trial:
+def units(task: Problem) -> Trial:
     """Test torques that are inconsistent with the forces by a constant factor."""
     rows, wrench = task.matrix, task.wrench
     parts = [
@@ -240,7 +243,8 @@ def _units(task: Problem) -> Trial:
     factor = float(np.exp(middle))
     matrix = rows * np.repeat([1.0, factor], 3)[:, None]
     say = partial(words.units, factor)
-    return Trial(Kind.UNITS, left, np.array([[curve / width**2]]), say, lambda: (matrix, wrench))
+    information = np.array([[curve / width**2]])
+    return Trial(Kind.UNITS, left, information, say, lambda: (matrix, wrench), size=float(middle))
 
 
 def _changed(task: Problem) -> Trial:

@@ -11,7 +11,7 @@ from load_identification.estimation.misfit.evidence import Evidence, Store
 from load_identification.estimation.misfit.fits import least_squares, problem
 from load_identification.estimation.misfit.joints import joint_trial
 from load_identification.estimation.misfit.resonance import LOW, Resonance
-from load_identification.estimation.misfit.trials import Kind, trials
+from load_identification.estimation.misfit.trials import Kind, Trial, trials, units
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray
@@ -34,9 +34,10 @@ ELSEWHERE = (Kind.CHANGED, Kind.DRIFT)
 """Causes that other modules detect too; as hypotheses here they keep other causes that would
 explain them from being named."""
 
-WORTH, WORTH_SMALL, WORTH_DRIFT = 0.3, 2.0, 4.0
+WORTH, WORTH_SMALL, WORTH_DRIFT, WORTH_RINGING = 0.3, 2.0, 4.0, 0.15
 """Least misfit, a mean square in units of that from errors of an ordinary cell [-]: in general;
-for small turns, which are such errors, and for drift, as both are learned."""
+for small turns, which are such errors, and for drift, as both are learned; for a compliance that
+rings, as steady motion does not show most of its effect."""
 
 EXPLAINED = 2.0
 """Largest residual of a cause, in the same unit [-]."""
@@ -61,6 +62,10 @@ FEWEST_TO_SUSPECT = 3
 
 KNOWN_FACTOR, KNOWN_ANGLE = 0.3, 0.1
 """Largest standard deviation of a reported factor [-], and of a reported angle [rad]."""
+
+SUSPECTED, SURE, NEAR = 3.0, 5.0, float(np.log(2.0))
+"""Standard deviations from which a factor between torque and force is suspected, and named,
+whatever misfit it leaves; and the logarithm up to which it counts as none [-]."""
 
 FARTHEST, LIGHTEST = 2.0, 0.1
 """Largest distance of a centre of mass from the sensor [m], and least mass that can be determined
@@ -126,7 +131,9 @@ def judged(
     arm = float(np.linalg.norm(payload[1:4])) / max(float(payload[0]), LIGHTEST)
     if enough and arm > FARTHEST and now < EXPLAINED:
         return Verdict(now, Kind.UNITS, words.far(arm))
-    if now < WORTH:
+    # A factor between torque and force leaves little misfit in gentle motion, and yet is certain.
+    sure = sureness(units(task), count / round_about)
+    if now < WORTH and sure < SUSPECTED:
         return Verdict(now if enough else np.nan)
     found = trials(task, evidence, gravity)
     if robot is not None and enough and min(trial.left for trial in found) > EXPLAINED:
@@ -134,21 +141,24 @@ def judged(
         found.append(joint_trial(task, evidence, robot))
     best, second = (found := sorted(found, key=lambda trial: trial.left))[:2]
     likeliest = next(trial for trial in found if trial.kind not in ELSEWHERE)
+    sure *= likeliest.kind is Kind.UNITS and likeliest.left < EXPLAINED
     suspected = likeliest.left < min(EXPLAINED, now / SUSPICIOUS) and not likeliest.small
+    suspected |= sure > SUSPECTED
     nothing = Verdict(
         now if enough else np.nan,
         suspected=likeliest.kind if suspected else None,
         puzzling=enough and count >= AMPLE and now > LARGE and best.left > now / CLEARER,
     )
+    best = likeliest if sure > SURE else best
     std = best.std(count / round_about)
     worth = WORTH_DRIFT if best.kind is Kind.DRIFT else WORTH
-    if (
-        not enough
-        or best.kind is Kind.CHANGED
-        or now < (WORTH_SMALL if best.small else worth)
-        or best.left > min(EXPLAINED, now / BETTER, second.left / CLEARER)
-        or std > (KNOWN_FACTOR if best.kind is Kind.UNITS else KNOWN_ANGLE)
-    ):
+    clear = (
+        best.kind is not Kind.CHANGED
+        and now >= (WORTH_SMALL if best.small else worth)
+        and best.left <= min(EXPLAINED, now / BETTER, second.left / CLEARER)
+        and std <= (KNOWN_FACTOR if best.kind is Kind.UNITS else KNOWN_ANGLE)
+    )
+    if not (enough and (clear or sure > SURE)):
         return nothing
     said = best.words(std)
     left = [
@@ -170,6 +180,12 @@ def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatA
     change = np.mean(np.sum(away.reshape(-1, 2, 3) ** 2, axis=2), axis=0)
     share = SHARE**2 * change + np.array([0.0, LEVER**2 * change[0]])
     return np.asarray(np.repeat(np.sqrt(noise**2 + field**2 + share), 3))
+
+
+def sureness(units: Trial, crowd: float) -> float:
+    """Return by how many std a factor between torque and force is not 1; 0 if it is `NEAR` it."""
+    away = abs(units.size)
+    return away / units.std(crowd) if away > NEAR else 0.0
 
 
 class MisfitMonitor:
@@ -236,7 +252,7 @@ class MisfitMonitor:
         blocks = len(evidence.wrench)
         self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
         found = judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
-        if found.kind is None and found.misfit > WORTH and self._resonance.frequency < LOW:
+        if found.kind is None and found.misfit > WORTH_RINGING and self._resonance.frequency < LOW:
             found = replace(found, kind=Kind.COMPLIANT, words=self._resonance.words)
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
         self._agreed = self._agreed + 1 if agrees else 1

@@ -1,0 +1,39 @@
+"""State and scores of the change detection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from load_identification.estimation.changes.hypotheses import Hypothesis
+
+
+class State(Enum):
+    """State of the change detection."""
+
+    TRACKING = 'tracking'
+    CHANGED = 'changed'
+    CONTACT = 'contact'
+
+
+@dataclass(frozen=True)
+class Look:
+    """The change detection after a block.
+
+    Attributes
+    ----------
+    stamp : int
+        Stamp of the block [ns].
+    state : State
+    nis : float
+        Largest normalised innovation squared (NIS) of the newest windows over its gate; while a
+        change is open, that of the alarm [-].
+    scores : mapping of Hypothesis to float
+        Chi-square by which each hypothesis fits worse than the best [-]; empty: none is open.
+    """
+
+    stamp: int
+    state: State
+    nis: float
+    scores: Mapping[Hypothesis, float]
