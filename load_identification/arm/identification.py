@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -100,6 +100,15 @@ def identify_and_test(
     source = held_out.source if held_out is not None else 'the last third of the data'
     if held_out is None and settings.plan is None:
         fit, test = split(recordings, FITTED_SHARE)
+    every = [*fit, *test, *([loaded.recording] if loaded is not None else [])]
+    factors = {
+        name: factor
+        for one in every
+        for name, factor in one.velocity_factors.items()
+        if name in model.arm.joints
+    }
+    if factors:
+        fit, test, loaded = _without_velocities(fit, test, loaded)
     odd = None
     if settings.cutoffs and not (settings.method == 'acceleration_free' and model.one_sensor):
         known = fit
@@ -111,8 +120,7 @@ def identify_and_test(
         model, odd = choice.model, choice.odd
         settings = replace(settings, cutoff=choice.cutoff, velocities=choice.velocities)
     if not settings.velocities:
-        fit, test = ([one.without_velocities() for one in part] for part in (fit, test))
-        loaded = loaded.without_velocities() if loaded is not None else None
+        fit, test, loaded = _without_velocities(fit, test, loaded)
     estimate = identify(model, fit, settings, loaded)
 
     def predicted(scale: FloatArray) -> Prediction:
@@ -128,6 +136,11 @@ def identify_and_test(
         # Of gravity efforts tell once they go together.
         prediction = replace(prediction, gravity=predicted(estimate.effort_scale / odd).gravity)
     identified, warnings = verdict(estimate, prediction, settings.method, odd)
+    method = _method(estimate, settings)
+    if factors:
+        # The driver will publish them to whatever weighs, too.
+        settings = replace(settings, velocities=False)
+        warnings.append(_wrong_velocities(factors))
     seconds = sum(float(one.seconds[-1] - one.seconds[0]) for one in fit)
     kind = 'joint states' if isinstance(model, ArmModel) else 'wrenches'
     fitted = f'{sum(len(one.stamps) for one in fit)} {kind} in {seconds:.1f} s'
@@ -140,7 +153,7 @@ def identify_and_test(
         prediction,
         settings,
         fitted,
-        _method(estimate, settings),
+        method,
         identified,
         tuple(warnings),
     )
@@ -275,6 +288,26 @@ def _between(plan: ExperimentPlan, recording: Recording, bandwidth: float) -> Fi
             '--held-out'
         )
     return log.select(outside)
+
+
+def _without_velocities(
+    fit: Sequence[Recording], test: Sequence[Recording], loaded: Loaded | None
+) -> tuple[list[Recording], list[Recording], Loaded | None]:
+    """Return all data as if no velocities had been published."""
+    return (
+        [one.without_velocities() for one in fit],
+        [one.without_velocities() for one in test],
+        loaded.without_velocities() if loaded is not None else None,
+    )
+
+
+def _wrong_velocities(factors: Mapping[str, float]) -> str:
+    """Say that velocities are another multiple of the derivative of the positions."""
+    words = ', '.join(f'of {name} {factor:.3g} times' for name, factor in factors.items())
+    return (
+        f'published velocities left out: those {words} the derivative of the position; are they '
+        'in degrees, or in another unit than the positions?'
+    )
 
 
 def _method(estimate: ArmEstimate, settings: Settings) -> str:
