@@ -109,15 +109,15 @@ def identify_and_test(
     }
     if factors:
         fit, test, loaded = _without_velocities(fit, test, loaded)
-    odd = None
+    odd, unsure = None, ''
     if settings.cutoffs and not (settings.method == 'acceleration_free' and model.one_sensor):
         known = fit
         if loaded is not None:
             # Nothing can be compared before the joints agree on what a newton metre is.
             scale = identify(model, fit, settings, loaded).effort_scale
             known = [one.scaled(scale) for one in fit]
-        choice = choose(model, known, settings.cutoffs, settings.bandwidth)
-        model, odd = choice.model, choice.odd
+        choice = choose(model, known, settings.cutoffs, settings.bandwidth, bool(settings.plan))
+        model, odd, unsure = choice.model, choice.odd, choice.unsure
         settings = replace(settings, cutoff=choice.cutoff, velocities=choice.velocities)
     if not settings.velocities:
         fit, test, loaded = _without_velocities(fit, test, loaded)
@@ -137,6 +137,8 @@ def identify_and_test(
         prediction = replace(prediction, gravity=predicted(estimate.effort_scale / odd).gravity)
     identified, warnings = verdict(estimate, prediction, settings.method, odd)
     method = _method(estimate, settings)
+    if unsure and loaded is None:
+        warnings.append(unsure)
     if factors:
         # The driver will publish them to whatever weighs, too.
         settings = replace(settings, velocities=False)
@@ -197,7 +199,30 @@ def identify(
     settings: Settings,
     loaded: Loaded | None = None,
 ) -> ArmEstimate:
-    """Identify an arm.
+    """Identify an arm; parameters as in `_identified`.
+
+    Raises
+    ------
+    RecordingError
+        If they cannot be filtered, or lack what the method needs.
+    ParameterError
+        Where there are too few rows.
+    """
+    estimate = _identified(model, recordings, settings, loaded)
+    if isinstance(model, ArmModel) and model.drive.load_friction:
+        # The load on a joint is that of the links identified, as in the arm model.
+        model = model.bearing(estimate.consistent[model.links])
+        estimate = _identified(model, recordings, settings, loaded)
+    return estimate
+
+
+def _identified(
+    model: Model,
+    recordings: Sequence[Recording],
+    settings: Settings,
+    loaded: Loaded | None = None,
+) -> ArmEstimate:
+    """Identify an arm whose joints bear what the model says.
 
     Parameters
     ----------
@@ -207,13 +232,6 @@ def identify(
     settings : Settings
     loaded : Loaded, optional
         As in `identify_and_test`.
-
-    Raises
-    ------
-    RecordingError
-        If they cannot be filtered, or lack what the method needs.
-    ParameterError
-        Where there are too few rows.
     """
     models, base = _candidates(model, settings), arm_base_parameters(model)
     free = settings.method == 'acceleration_free'
@@ -320,8 +338,13 @@ def _method(estimate: ArmEstimate, settings: Settings) -> str:
     if not isinstance(estimate.model, ArmModel):
         return words
     drive, gravity = estimate.model.drive, ' '.join(f'{g:.3f}' for g in estimate.model.arm.gravity)
-    cables = ', cables and hoses as springs' if drive.stiffness else ''
+    chosen = {
+        f'a Stribeck term of {drive.stribeck_velocity:g} rad/s or m/s': drive.stribeck_velocity,
+        'friction in proportion to the load': drive.load_friction,
+        'cables and hoses as springs': drive.stiffness,
+    }
+    more = ''.join(f', {name}' for name, taken in chosen.items() if taken)
     return (
         f'{words}; Coulomb friction changes its sign over {drive.transition_velocity:g} rad/s or '
-        f'm/s, {drive.viscous} slopes{cables}; gravity {gravity} m/s²'
+        f'm/s, {drive.viscous} slopes{more}; gravity {gravity} m/s²'
     )
