@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ DRIVES = (
     DriveModel('asymmetric', 'symmetric', rotor_inertia=True, transition_velocity=0.02),
     DriveModel('symmetric', 'asymmetric', offset=True),
     DriveModel('none', 'none'),
+    DriveModel('symmetric', 'symmetric', stribeck_velocity=0.2, load_friction=True),
 )
 
 
@@ -38,7 +40,7 @@ def identified(drive: DriveModel, seed: int = 1) -> IdentifiedArm:
         gravity=arm.gravity,
         drive=drive,
         parameters=arm.nominal,
-        drives=rng.uniform(0.1, 2.0, (JOINTS, len(drive.terms))),
+        drives=rng.uniform(0.1, 0.9, (JOINTS, len(drive.terms))),
         noise=rng.uniform(0.01, 0.2, JOINTS),
         cutoff=12.5,
         covariance=1e-4 * root @ root.T,
@@ -59,6 +61,21 @@ def test_what_is_written_is_read(tmp_path: Path, drive: DriveModel) -> None:
     for name in ('gravity', 'drives', 'noise', 'covariance'):
         # Nine digits are written.
         np.testing.assert_allclose(getattr(read, name), getattr(arm, name), rtol=1e-8)
+
+
+def test_a_file_from_before_friction_under_load_is_read(tmp_path: Path) -> None:
+    path = tmp_path / 'arm.yaml'
+    write_arm_model(path, identified(DRIVES[1]))
+    content = yaml.safe_load(path.read_text())
+    del content['drive']['stribeck_velocity'], content['drive']['load_friction']
+    path.write_text(yaml.safe_dump(content))
+    assert read_arm_model(path).drive == DRIVES[1]
+
+
+def test_friction_of_all_of_the_load_is_refused() -> None:
+    arm = identified(DRIVES[3])
+    with pytest.raises(ParameterError, match='load_friction of a joint is 1 or more'):
+        replace(arm, drives=arm.drives + 1.0)
 
 
 def test_names_and_values_are_those_of_the_model_on_the_description() -> None:

@@ -36,6 +36,7 @@ from load_identification.simulation.weighing_arm import (
     RATE,
     Identifier,
     Run,
+    certain,
     differentiator,
     exact_arm,
     friction,
@@ -195,6 +196,27 @@ def test_the_residual_is_the_torque_of_the_load_and_the_prediction_that_of_the_a
     # What the low-pass takes off: 1e-3 of 40 N m while the motion swells in a second.
     np.testing.assert_allclose(efforts.residual[steady], held[steady], atol=0.04)
     np.testing.assert_allclose(efforts.predicted[steady], alone.torque[index][steady], atol=0.04)
+
+
+def test_friction_under_load_is_that_of_arm_and_payload() -> None:
+    alone, loaded = run(6.0, 2), run(6.0, 2, PAYLOAD)
+    passed = loaded.torque - friction(loaded.velocity)
+    more = 0.1 * np.abs(passed) * np.sign(loaded.velocity)
+    joints = replace(loaded, torque=loaded.torque + more).measured(0, noise=0.0)
+    arm = exact_arm()
+    drive = replace(arm.drive, load_friction=True)
+    drives = np.insert(arm.drives, drive.terms.index('load_friction'), 0.1, axis=1)
+    own = certain(arm.model(SEVEN_JOINTS.urdf).arm, drive, drives, float(arm.noise[0]))
+    filtering = stage(own)
+    filtering.update(replace(joints, position=loaded.position))
+    efforts = filtering.efforts
+    assert efforts is not None
+    index = np.searchsorted(joints.stamps, efforts.stamps)
+    window = np.lib.stride_tricks.sliding_window_view(np.sign(loaded.velocity), 31, axis=0)
+    steady = np.abs(window.sum(axis=2))[index - 15] == 31
+    held = (loaded.torque - alone.torque)[index]
+    # As above; of 40 N m by the arm alone 4 N m of friction, of which a tenth by the payload.
+    np.testing.assert_allclose(efforts.residual[steady], held[steady], atol=0.05)
 
 
 def regressor(samples: FilteredBatch) -> FloatArray:

@@ -265,6 +265,25 @@ def test_positions_in_degrees_are_refused_by_the_limits(folder: Path, command: C
     assert 'is it in degrees or millimetres?' in err
 
 
+@pytest.mark.parametrize('factor', [57.29578, -1.0, 0.5])
+def test_velocities_that_are_a_multiple_of_the_derivative_are_named_and_not_used(
+    folder: Path, tmp_path: Path, command: Command, factor: float
+) -> None:
+    times, q, qd, effort = moved(8, 15.0)
+    first, model = description(NOMINAL), tmp_path / 'arm.yaml'
+    wrong = qd * [1.0, factor, 1.0]
+    path = write(folder / f'velocities {factor}', [first, *efforts(times, q, wrong, effort)])
+    status, out, _ = command(path, '--cutoff', 10, '--model', model)
+    assert status == IDENTIFIED
+    words = f'those of joint_2 {factor:.3g} times the derivative of the position;'
+    assert words in ' '.join(out.split())
+    assert not read_arm_model(model).velocities
+    none = write(folder / f'none {factor}', [first, *efforts(times, q, None, effort)])
+    _, expected, _ = command(none, '--cutoff', 10)
+    assert 'velocities left out' not in expected
+    assert relative_errors(out) == relative_errors(expected)
+
+
 def test_a_link_fixed_to_another_is_part_of_it() -> None:
     hung = TRUTH.replace(
         '</robot>',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,10 @@ LEAST_GAIN = 0.3
 
 CLEAR = 3.0
 """Standard errors of a gain: 98 % of Student's t of five folds lie below [-]."""
+
+
+WRONG = (-1.0, 0.5, 2.0)
+"""Signs and units of one joint that data should show: reversed, half, twice [-]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,13 +105,46 @@ def disagreement(pieces: Pieces) -> FloatArray:
             if _is_odd(found[joint]):
                 scaled = _scaled(pieces, found)
                 errors = scaled.errors(scaled)
-                gain = float(np.mean(known[0] - errors[0]))
-                if gain > LEAST_GAIN and clearly_better(errors, known):
-                    better.append((gain, found, errors))
+                if _shows(errors, known):
+                    better.append((float(np.mean(known[0] - errors[0])), found, errors))
         if not better:
             return scale
         _, scale, known = max(better, key=lambda each: each[0])
     return np.ones(len(scale))
+
+
+def unsure(pieces: Pieces, channels: Sequence[str]) -> str:
+    """Name the joints whose efforts could be of another sign or unit without notice.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        As in `disagreement`, which has found none.
+    channels : sequence of str
+    """
+    ones = np.ones(len(channels))
+    plain = _scaled(pieces, ones)
+    known = plain.errors(plain)
+
+    def hidden(joint: int, factor: float) -> bool:
+        wrong = _scaled(pieces, np.where(np.arange(len(ones)) == joint, factor, ones))
+        if _shows(known, wrong.errors(wrong)):
+            return False
+        products = pieces.products.copy()
+        products[:, joint, -1] *= factor
+        products[:, joint, :, -1] *= factor
+        return bool(disagreement(replace(pieces, products=products))[joint] == 1.0)
+
+    found = {
+        name: (hidden(joint, WRONG[0]), any(hidden(joint, each) for each in WRONG[1:]))
+        for joint, name in enumerate(channels)
+    }
+    words = [
+        f'{kind} of the efforts of {", ".join(n for n, each in found.items() if each[k])}'
+        for k, kind in enumerate(('sign', 'unit (half, twice)'))
+        if any(each[k] for each in found.values())
+    ]
+    return f'these data would not show a wrong {", or ".join(words)}' if words else ''
 
 
 def in_words(scale: FloatArray, channels: Sequence[str]) -> str:
@@ -121,6 +158,11 @@ def in_words(scale: FloatArray, channels: Sequence[str]) -> str:
         'the efforts of the joints do not go together: by what the others say of the links, '
         f'{", ".join(words)}; --effort-scale takes a number for each joint'
     )
+
+
+def _shows(errors: FloatArray, known: FloatArray) -> bool:
+    """Tell whether `Pieces.errors` are so much less than others that one joint is wrong."""
+    return bool(np.mean(known[0] - errors[0]) > LEAST_GAIN and clearly_better(errors, known))
 
 
 def _is_odd(factor: float) -> bool:

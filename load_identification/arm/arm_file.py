@@ -116,6 +116,8 @@ class IdentifiedArm:
                 raise ParameterError(f'noise of {joint} is {noise}; it must be above 0')
             if scale == 0.0:
                 raise ParameterError(f'effort_scale of {joint} is 0; it must be another number')
+        if self.level('load_friction').max() >= 1.0:
+            raise ParameterError('load_friction of a joint is 1 or more: it could not move')
         for link, body in zip(self.links, self.parameters, strict=True):
             if not InertialParameters.from_vector(body).is_consistent():
                 raise ParameterError(f'parameters of {link} are of no physically consistent body')
@@ -127,6 +129,11 @@ class IdentifiedArm:
     def values(self) -> FloatArray:
         """Parameters of links and drives, (P,), as `ArmModel.names` of the arm and `drive`."""
         return np.concatenate([self.parameters.ravel(), self.drives.ravel()])
+
+    def level(self, *terms: str) -> FloatArray:
+        """Return the largest of some terms of each drive, (J,); 0 where it has none of them."""
+        own = [k for k, name in enumerate(self.drive.terms) if name in terms]
+        return np.asarray(self.drives[:, own].max(axis=1, initial=0.0))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -150,7 +157,7 @@ class IdentifiedArm:
                 f'{", ".join(self.links)}; in the robot description {", ".join(arm.joints)} move '
                 f'{", ".join(arm.bodies)}'
             )
-        return ArmModel(arm, self.drive, self.transmission)
+        return ArmModel(arm, self.drive, self.transmission, self.parameters.ravel())
 
 
 def write_arm_model(path: Path, arm: IdentifiedArm) -> None:
@@ -264,6 +271,9 @@ def _drive(fields: Any) -> DriveModel:
         coulomb=str(field(fields, 'coulomb', 'drive.')),
         viscous=str(field(fields, 'viscous', 'drive.')),
         transition_velocity=number(velocity, 'drive.transition_velocity'),
+        # Older files lack these.
+        stribeck_velocity=number(fields.get('stribeck_velocity', 0.0), 'drive.stribeck_velocity'),
+        load_friction='load_friction' in fields and _switch(fields, 'load_friction', 'drive.'),
         **switches,
     )
 

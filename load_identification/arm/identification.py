@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -100,19 +100,27 @@ def identify_and_test(
     source = held_out.source if held_out is not None else 'the last third of the data'
     if held_out is None and settings.plan is None:
         fit, test = split(recordings, FITTED_SHARE)
-    odd = None
+    every = [*fit, *test, *([loaded.recording] if loaded is not None else [])]
+    factors = {
+        name: factor
+        for one in every
+        for name, factor in one.velocity_factors.items()
+        if name in model.arm.joints
+    }
+    if factors:
+        fit, test, loaded = _without_velocities(fit, test, loaded)
+    odd, unsure = None, ''
     if settings.cutoffs and not (settings.method == 'acceleration_free' and model.one_sensor):
         known = fit
         if loaded is not None:
             # Nothing can be compared before the joints agree on what a newton metre is.
             scale = identify(model, fit, settings, loaded).effort_scale
             known = [one.scaled(scale) for one in fit]
-        choice = choose(model, known, settings.cutoffs, settings.bandwidth)
-        model, odd = choice.model, choice.odd
+        choice = choose(model, known, settings.cutoffs, settings.bandwidth, bool(settings.plan))
+        model, odd, unsure = choice.model, choice.odd, choice.unsure
         settings = replace(settings, cutoff=choice.cutoff, velocities=choice.velocities)
     if not settings.velocities:
-        fit, test = ([one.without_velocities() for one in part] for part in (fit, test))
-        loaded = loaded.without_velocities() if loaded is not None else None
+        fit, test, loaded = _without_velocities(fit, test, loaded)
     estimate = identify(model, fit, settings, loaded)
 
     def predicted(scale: FloatArray) -> Prediction:
@@ -128,6 +136,13 @@ def identify_and_test(
         # Of gravity efforts tell once they go together.
         prediction = replace(prediction, gravity=predicted(estimate.effort_scale / odd).gravity)
     identified, warnings = verdict(estimate, prediction, settings.method, odd)
+    method = _method(estimate, settings)
+    if unsure and loaded is None:
+        warnings.append(unsure)
+    if factors:
+        # The driver will publish them to whatever weighs, too.
+        settings = replace(settings, velocities=False)
+        warnings.append(_wrong_velocities(factors))
     seconds = sum(float(one.seconds[-1] - one.seconds[0]) for one in fit)
     kind = 'joint states' if isinstance(model, ArmModel) else 'wrenches'
     fitted = f'{sum(len(one.stamps) for one in fit)} {kind} in {seconds:.1f} s'
@@ -140,7 +155,7 @@ def identify_and_test(
         prediction,
         settings,
         fitted,
-        _method(estimate, settings),
+        method,
         identified,
         tuple(warnings),
     )
@@ -184,7 +199,30 @@ def identify(
     settings: Settings,
     loaded: Loaded | None = None,
 ) -> ArmEstimate:
-    """Identify an arm.
+    """Identify an arm; parameters as in `_identified`.
+
+    Raises
+    ------
+    RecordingError
+        If they cannot be filtered, or lack what the method needs.
+    ParameterError
+        Where there are too few rows.
+    """
+    estimate = _identified(model, recordings, settings, loaded)
+    if isinstance(model, ArmModel) and model.drive.load_friction:
+        # The load on a joint is that of the links identified, as in the arm model.
+        model = model.bearing(estimate.consistent[model.links])
+        estimate = _identified(model, recordings, settings, loaded)
+    return estimate
+
+
+def _identified(
+    model: Model,
+    recordings: Sequence[Recording],
+    settings: Settings,
+    loaded: Loaded | None = None,
+) -> ArmEstimate:
+    """Identify an arm whose joints bear what the model says.
 
     Parameters
     ----------
@@ -194,13 +232,6 @@ def identify(
     settings : Settings
     loaded : Loaded, optional
         As in `identify_and_test`.
-
-    Raises
-    ------
-    RecordingError
-        If they cannot be filtered, or lack what the method needs.
-    ParameterError
-        Where there are too few rows.
     """
     models, base = _candidates(model, settings), arm_base_parameters(model)
     free = settings.method == 'acceleration_free'
@@ -277,6 +308,26 @@ def _between(plan: ExperimentPlan, recording: Recording, bandwidth: float) -> Fi
     return log.select(outside)
 
 
+def _without_velocities(
+    fit: Sequence[Recording], test: Sequence[Recording], loaded: Loaded | None
+) -> tuple[list[Recording], list[Recording], Loaded | None]:
+    """Return all data as if no velocities had been published."""
+    return (
+        [one.without_velocities() for one in fit],
+        [one.without_velocities() for one in test],
+        loaded.without_velocities() if loaded is not None else None,
+    )
+
+
+def _wrong_velocities(factors: Mapping[str, float]) -> str:
+    """Say that velocities are another multiple of the derivative of the positions."""
+    words = ', '.join(f'of {name} {factor:.3g} times' for name, factor in factors.items())
+    return (
+        f'published velocities left out: those {words} the derivative of the position; are they '
+        'in degrees, or in another unit than the positions?'
+    )
+
+
 def _method(estimate: ArmEstimate, settings: Settings) -> str:
     """Return the method in words."""
     words = f'{settings.method}, cutoff {settings.cutoff:g} Hz'
@@ -287,8 +338,13 @@ def _method(estimate: ArmEstimate, settings: Settings) -> str:
     if not isinstance(estimate.model, ArmModel):
         return words
     drive, gravity = estimate.model.drive, ' '.join(f'{g:.3f}' for g in estimate.model.arm.gravity)
-    cables = ', cables and hoses as springs' if drive.stiffness else ''
+    chosen = {
+        f'a Stribeck term of {drive.stribeck_velocity:g} rad/s or m/s': drive.stribeck_velocity,
+        'friction in proportion to the load': drive.load_friction,
+        'cables and hoses as springs': drive.stiffness,
+    }
+    more = ''.join(f', {name}' for name, taken in chosen.items() if taken)
     return (
         f'{words}; Coulomb friction changes its sign over {drive.transition_velocity:g} rad/s or '
-        f'm/s, {drive.viscous} slopes{cables}; gravity {gravity} m/s²'
+        f'm/s, {drive.viscous} slopes{more}; gravity {gravity} m/s²'
     )

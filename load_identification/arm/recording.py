@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,12 +37,15 @@ class Recording(ABC):
         Increasing [ns].
     began : int, optional
         Stamp of the first sample of the recording that this is a part of [ns].
+    velocity_factors : mapping of str to float
+        Joints whose velocities are a multiple of the derivative of the position, and which [-].
     """
 
     source: str
     joints: tuple[str, ...]
     stamps: IntArray
     began: int | None
+    velocity_factors: Mapping[str, float] = MappingProxyType({})
 
     @property
     def seconds(self) -> FloatArray:
@@ -257,6 +261,7 @@ class StreamedRecording(Recording):
     varying: frozenset[str]
     began: int | None = None
     moved: frozenset[str] = frozenset()
+    velocity_factors: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_stamps(self.stamps)

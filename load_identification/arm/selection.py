@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from load_identification.arm.agreement import Pieces, clearly_better, disagreement
+from load_identification.arm.agreement import Pieces, clearly_better, disagreement, unsure
+from load_identification.arm.assessment import WIDER
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, Model
-from load_identification.arm.filtering import FilteredRecording, filtered_by, without_reversals
+from load_identification.arm.filtering import (
+    FilteredRecording,
+    filtered,
+    filtered_by,
+    low_passed,
+    without_reversals,
+)
+from load_identification.arm.methods.least_squares import pieces
 from load_identification.arm.recording import Recording
+from load_identification.interface.batches import joined
 from load_identification.numerics.nearest_links import nearest_links
 from load_identification.numerics.square_root import triangle
 from load_identification.numerics.weighted_solution import BLOCKS
@@ -24,6 +33,9 @@ CUTOFFS = (10.0, 7.0, 14.0, 5.0, 20.0)
 
 BANDWIDTH = 10.0
 """At which predictions are compared, and tested in the end [Hz]."""
+
+STRIBECK_VELOCITIES = (0.1, 0.05, 0.2, 0.4)
+"""Over which friction falls to its Coulomb level, if it does [rad/s, m/s]."""
 
 TRANSITIONS = (0.03, 0.01, 0.1)
 """Transition velocities of friction to compare drives with [rad/s, m/s]."""
@@ -55,6 +67,8 @@ class Choice:
     odd : (k,) array, optional
         What the efforts of each joint are of those that the others ask for, where any is far
         from one.
+    unsure : str
+        Where none is, of which joints this could not be noticed, in words.
     """
 
     model: Model
@@ -62,16 +76,23 @@ class Choice:
     velocities: bool = True
     tilted: bool = False
     odd: FloatArray | None = None
+    unsure: str = ''
 
 
 def choose(
-    model: Model, recordings: Sequence[Recording], cutoffs: Sequence[float], bandwidth: float
+    model: Model,
+    recordings: Sequence[Recording],
+    cutoffs: Sequence[float],
+    bandwidth: float,
+    planned: bool,
 ) -> Choice:
     """Choose effects of the drives, tilt, cutoff, whether velocities are used: one by one.
 
     What is compared is the error on the pieces left out, at one bandwidth for all. Something else
     than the simplest is taken where the sum of the logarithms of each channel's rms is better by
     `CLEAR` standard errors over the folds, and the error of all channels together is no larger.
+    Friction at low speed and under load must also predict velocity reversals, which are not
+    fitted: close to them it would fit what the filter has left of the step.
 
     Parameters
     ----------
@@ -82,21 +103,34 @@ def choose(
         [Hz].
     bandwidth : float
         [Hz].
+    planned : bool
+        Whether planned experiments alone are fitted: they may lack low speeds.
     """
     trial = _Trial(model, recordings, {*cutoffs, bandwidth}, bandwidth)
     kept = Choice(model, cutoffs[0])
     if isinstance(model, ArmModel):
-        stiff = model.with_drive(replace(model.drive, stiffness=True))
-        kept = replace(kept, odd=trial.odd(replace(kept, model=stiff)))
-        kept = trial.best([kept, replace(kept, model=stiff)])
+        stiff = _with_drive(kept, stiffness=True)
+        odd, words = trial.odd(stiff)
+        kept, stiff = (replace(each, odd=odd, unsure=words) for each in (kept, stiff))
+        kept = trial.best([kept, stiff])
         kept = trial.best([kept, replace(kept, tilted=True)])
-    if isinstance(kept.model, ArmModel) and kept.model.drive.viscous == 'symmetric':
-        uneven = kept.model.with_drive(replace(kept.model.drive, viscous='asymmetric'))
-        kept = trial.best([kept, replace(kept, model=uneven)])
+        if model.drive.viscous == 'symmetric':
+            kept = trial.best([kept, _with_drive(kept, viscous='asymmetric')])
     kept = trial.best([replace(kept, cutoff=cutoff) for cutoff in cutoffs])
     if any(one.has_velocities for one in recordings):
         kept = trial.best([kept, replace(kept, velocities=False)])
+    if isinstance(model, ArmModel) and model.drive.coulomb != 'none' and not planned:
+        lows = [_with_drive(kept, stribeck_velocity=each) for each in STRIBECK_VELOCITIES]
+        kept = trial.best([kept, *lows], turning=True)
+        kept = trial.best([kept, _with_drive(kept, load_friction=True)], turning=True)
     return trial.levelled(kept) if kept.tilted else kept
+
+
+def _with_drive(choice: Choice, **effects: Any) -> Choice:
+    """Return a choice with other effects of the drives."""
+    model = choice.model
+    assert isinstance(model, ArmModel)
+    return replace(choice, model=model.with_drive(replace(model.drive, **effects)))
 
 
 class _Trial:
@@ -116,39 +150,48 @@ class _Trial:
         kept = arm_base_parameters(bare).independent
         self._links = kept[kept < model.links.stop]
         self._cache: dict[tuple[float, bool], _Samples] = {}
+        self._wide: tuple[list[FilteredRecording], _Samples] | None = None
 
-    def best(self, choices: Sequence[Choice]) -> Choice:
-        """Return the first, or a later one that is clearly better than those before it."""
+    def best(self, choices: Sequence[Choice], turning: bool = False) -> Choice:
+        """Return the first, or a later one that is clearly better than those before it.
+
+        With `turning` in the prediction of velocity reversals, too.
+        """
         kept = choices[0]
         if len(choices) == 1:
             return kept
-        least = self._cost(kept)
+        least = self._cost(kept, turning)
         for choice in choices[1:]:
-            cost = self._cost(choice)
+            cost = self._cost(choice, turning)
             if clearly_better(cost, least):
                 kept, least = choice, cost
         return kept
 
-    def _cost(self, choice: Choice) -> FloatArray:
+    def _cost(self, choice: Choice, turning: bool) -> FloatArray:
         """Return both errors of each fold, with the best transition velocity of friction."""
         model = choice.model
         models = [model]
         if isinstance(model, ArmModel) and model.drive.coulomb != 'none':
             models = [model.with_transition(velocity) for velocity in TRANSITIONS]
-        costs = [self._errors(replace(choice, model=each)) for each in models]
+        costs = [self._errors(replace(choice, model=each), turning) for each in models]
         return min(costs, key=lambda cost: float(cost[0].mean()))
 
-    def _errors(self, choice: Choice) -> FloatArray:
+    def _errors(self, choice: Choice, turning: bool) -> FloatArray:
         """Return the sum of the logarithms of each channel's rms, and that of all, (2, FOLDS)."""
         fit = test = self._pieces(choice)
-        if choice.cutoff != self._bandwidth:
+        if turning:
+            test = self._products(choice, *self._with_reversals(choice))
+        elif choice.cutoff != self._bandwidth:
             test = self._pieces(replace(choice, cutoff=self._bandwidth))
         return fit.errors(test)
 
-    def odd(self, choice: Choice) -> FloatArray | None:
-        """Return the factors of efforts that do not go together, None where they do."""
-        scale = disagreement(self._pieces(choice, nominal=True))
-        return scale if np.any(scale != 1.0) else None
+    def odd(self, choice: Choice) -> tuple[FloatArray | None, str]:
+        """Return `odd` and `unsure` of a choice."""
+        parts = self._pieces(choice, nominal=True)
+        scale = disagreement(parts)
+        if np.any(scale != 1.0):
+            return scale, ''
+        return None, unsure(parts, choice.model.channels)
 
     def _pieces(self, choice: Choice, nominal: bool = False) -> Pieces:
         """Return rows of each piece and channel, of what the description leaves of efforts.
@@ -156,9 +199,47 @@ class _Trial:
         With `nominal` of what it explains of them and of all, under whatever gravity.
         """
         samples = self._filtered(choice.cutoff, choice.velocities)
+        return self._products(
+            choice, samples, choice.model.other_rows(*samples.log.motion), nominal
+        )
+
+    def _with_reversals(self, choice: Choice) -> tuple[_Samples, FloatArray]:
+        """Return all samples, and rows of the drives with the low-pass of the efforts."""
+        if self._wide is None:
+            cutoff = WIDER * self._bandwidth
+            recordings = self._recordings
+            if not choice.velocities:
+                recordings = [one.without_velocities() for one in recordings]
+            logs = [filtered([one], cutoff) for one in recordings]
+            none = (np.zeros((len(log.seconds), 0)) for log in logs)
+            smooth = [
+                low_passed(*each, self._bandwidth)[0] for each in zip(logs, none, strict=True)
+            ]
+            self._wide = logs, self._samples(joined(smooth))
+        logs, samples = self._wide
+        model, parts = choice.model, []
+        joints = len(model.channels)
+        for log in logs:
+            # Each drive has columns of its own.
+            rows = [model.other_rows(*motion) for motion in pieces(log)]
+            own = [np.einsum('njjk->njk', r.reshape(*r.shape[:2], joints, -1)) for r in rows]
+            flat = np.concatenate(own).reshape(len(log.seconds), -1)
+            parts.append(low_passed(log, flat, self._bandwidth)[1])
+        found = np.concatenate(parts)[:: _stride(sum(map(len, parts)))].reshape(
+            len(samples.error), joints, -1
+        )
+        each = np.arange(joints)
+        out = np.zeros((*found.shape[:2], joints, found.shape[2]))
+        out[:, each, each] = found
+        return samples, out.reshape(*found.shape[:2], -1)
+
+    def _products(
+        self, choice: Choice, samples: _Samples, others: FloatArray, nominal: bool = False
+    ) -> Pieces:
+        """Return products of samples, `others` being the rows of all but the links."""
         motion, model, error = samples.log.motion, choice.model, samples.error
         known = np.isfinite(model.measured(motion, error))
-        columns = [samples.links, model.other_rows(*motion)]
+        columns = [samples.links, others]
         if choice.tilted:
             columns.append(samples.tilts)
         ends = [error]
@@ -168,9 +249,9 @@ class _Trial:
             ends = [measured - error, measured]
         columns += [np.where(known, end, 0.0)[..., None] for end in ends]
         whole = np.concatenate(columns, axis=2) * known[..., None]
-        pieces = np.array_split(np.swapaxes(whole, 0, 1), BLOCKS, axis=1)
+        parts = np.array_split(np.swapaxes(whole, 0, 1), BLOCKS, axis=1)
         counts = [part.sum(axis=0) for part in np.array_split(known, BLOCKS)]
-        products = np.array([p.transpose(0, 2, 1) @ p for p in pieces])
+        products = np.array([p.transpose(0, 2, 1) @ p for p in parts])
         positive = model.positive - model.links.stop + len(self._links)
         return Pieces(products, np.array(counts), positive)
 
@@ -208,13 +289,13 @@ class _Trial:
             else:
                 recordings = [one.without_velocities() for one in recordings]
             for each, log in zip(cutoffs, filtered_by(recordings, cutoffs), strict=True):
-                self._cache[each, velocities] = self._samples(log, each)
+                steady = without_reversals(self._model, log, each)
+                self._cache[each, velocities] = self._samples(steady)
         return self._cache[cutoff, velocities]
 
-    def _samples(self, log: FilteredRecording, cutoff: float) -> _Samples:
+    def _samples(self, log: FilteredRecording) -> _Samples:
         """Return what is compared of samples behind a filter."""
-        log = log.select(np.arange(len(log.seconds)) % -(-len(log.seconds) // MOST) == 0)
-        log = without_reversals(self._model, log, cutoff)
+        log = log.select(slice(None, None, _stride(len(log.seconds))))
         links, nominal = self._model.link_rows(*log.motion), self._model.nominal[self._model.links]
         error, across = log.measured - links @ nominal, _across(self._model.arm.gravity)
         return _Samples(log, links[..., self._links], self._tilts(log, nominal, across), error)
@@ -254,3 +335,8 @@ def _across(gravity: FloatArray) -> FloatArray:
     """Return two directions (2, 3) across gravity."""
     _, _, axes = np.linalg.svd(gravity[None])
     return np.asarray(axes[1:])
+
+
+def _stride(samples: int) -> int:
+    """Return the distance of those that are compared, `MOST` or fewer."""
+    return -(-samples // MOST)

@@ -33,6 +33,15 @@ from load_identification.typing_aliases import FloatArray, IntArray
 
 T = TypeVar('T')
 
+PIECE = 100_000_000
+"""Duration of the pieces over which velocities are compared with positions [ns]."""
+
+PROPORTIONAL = 0.95
+"""Least correlation of both at which their ratio counts as a factor [-]."""
+
+USUAL_FACTORS = (0.8, 1.25)
+"""Factors of velocities that are smoothed or late [-]."""
+
 
 def read_all(
     paths: Sequence[Path],
@@ -98,6 +107,7 @@ class _Layout:
         # Of positions and measured values.
         self.least: FloatArray = np.array(np.inf)
         self.most: FloatArray = np.array(-np.inf)
+        self._products: FloatArray = np.zeros((2, 2, len(self.joints)))
 
     def usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
         """Return samples with an effort, finite positions and a stamp later than all before."""
@@ -121,6 +131,22 @@ class _Layout:
         both = np.hstack([batch.position, batch.wrench])
         self.least = np.fmin(self.least, np.fmin.reduce(both))
         self.most = np.fmax(self.most, np.fmax.reduce(both))
+        # Ways over pieces, by positions and by velocities.
+        means = 0.5 * (batch.velocity[1:] + batch.velocity[:-1])
+        integral = np.zeros_like(batch.position)
+        integral[1:] = np.cumsum(means * 1e-9 * np.diff(batch.stamps)[:, None], axis=0)
+        begins = np.flatnonzero(np.diff(batch.stamps // PIECE, prepend=-1))
+        ways = np.diff([batch.position[begins], integral[begins]], axis=1)
+        self._products += np.einsum('amj,bmj->abj', ways, ways)
+
+    def _velocity_factors(self, way: FloatArray) -> dict[str, float]:
+        """Return by what factor velocities are off, of the joints of which they are."""
+        (positions, mixed), (_, velocities) = self._products
+        told = mixed**2 > PROPORTIONAL**2 * positions * velocities
+        factor = np.sign(mixed) * np.sqrt(velocities / np.where(told, positions, 1.0))
+        low, high = USUAL_FACTORS
+        odd = told & ~((low < factor) & (factor < high)) & (way > FROM_ZERO)
+        return {self.joints[j]: float(factor[j]) for j in np.flatnonzero(odd)}
 
     def recorded(
         self, source: str, read: Callable[[], Iterator[SynchronizedBatch]]
@@ -147,6 +173,7 @@ class _Layout:
             dict(zip(joints, farthest.tolist(), strict=True)),
             frozenset(name for name, each in zip(joints, way[k:], strict=False) if each > 0.0),
             moved=frozenset(n for n, far in zip(joints, way[:k], strict=True) if far > FROM_ZERO),
+            velocity_factors=self._velocity_factors(way[:k]),
         )
 
 

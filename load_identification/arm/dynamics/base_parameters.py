@@ -127,7 +127,7 @@ def arm_base_parameters(model: Model, seed: int = 0) -> BaseParameters:
     """
     motion = random_motion(len(model.arm.joints), SAMPLES_PER_PARAMETER * len(model.names), seed)
     # Slow motion within the friction's transition separates it from an offset in theory only.
-    rows = model.with_transition(0.0).regressor(*motion).reshape(-1, len(model.names))
+    rows = model.in_any_motion().regressor(*motion).reshape(-1, len(model.names))
     return find_base_parameters(rows, model.names, preference(model))
 
 

@@ -22,7 +22,8 @@ class DriveModel:
     """The effects modelled of a drive, the same at every joint.
 
     ``tau = Fs+ max(s, 0) + Fs- min(s, 0) + Fv+ max(qd, 0) + Fv- min(qd, 0) + Ia qdd + K q + c``,
-    ``s = tanh(qd / transition)``; all friction terms are therefore positive numbers.
+    ``s = tanh(qd / transition)``; all friction terms are therefore positive numbers. So are those
+    of ``B s exp(-(qd / stribeck)^2)``, the excess of friction at low speed, and ``mu s |load|``.
 
     Asymmetric Coulomb friction and an offset are not separable while the joint moves: only
     Fs+ + offset and Fs- - offset are identifiable.
@@ -39,6 +40,11 @@ class DriveModel:
         A constant torque, from the sensor or a spring.
     transition_velocity : float
         Velocity over which Coulomb friction changes its sign; 0: a step [rad/s, m/s].
+    stribeck_velocity : float
+        Velocity over which the excess of friction at low speed falls to 37 %; 0: there is none
+        [rad/s, m/s].
+    load_friction : bool
+        Coulomb friction in proportion to the torque that the joint transmits.
 
     Vandanjon, Gautier and Desbats 1995, eq. 5.
     """
@@ -49,6 +55,8 @@ class DriveModel:
     stiffness: bool = False
     offset: bool = False
     transition_velocity: float = 0.0
+    stribeck_velocity: float = 0.0
+    load_friction: bool = False
 
     def __post_init__(self) -> None:
         for name, shape in (('Coulomb', self.coulomb), ('viscous', self.viscous)):
@@ -56,10 +64,10 @@ class DriveModel:
                 raise ParameterError(
                     f'{name} friction is {shape!r}; it must be one of {", ".join(SHAPES)}'
                 )
-        if not 0.0 <= self.transition_velocity < np.inf:
-            raise ParameterError(
-                f'transition velocity is {self.transition_velocity}; it must be 0 or more'
-            )
+        both = ('transition', self.transition_velocity), ('Stribeck', self.stribeck_velocity)
+        for name, velocity in both:
+            if not 0.0 <= velocity < np.inf:
+                raise ParameterError(f'{name} velocity is {velocity}; it must be 0 or more')
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -67,6 +75,8 @@ class DriveModel:
         suffixes = {'none': (), 'symmetric': ('',), 'asymmetric': ('+', '-')}
         return (
             *(f'coulomb{side}' for side in suffixes[self.coulomb]),
+            *(('stribeck',) if self.stribeck_velocity else ()),
+            *(('load_friction',) if self.load_friction else ()),
             *(f'viscous{side}' for side in suffixes[self.viscous]),
             *(('rotor_inertia',) if self.rotor_inertia else ()),
             *(('stiffness',) if self.stiffness else ()),
@@ -88,27 +98,35 @@ class DriveModel:
         """Names of the k J columns, such as `joint_2.viscous`."""
         return tuple(f'{joint}.{term}' for joint in joints for term in self.terms)
 
-    def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+    def sign(self, qd: FloatArray) -> FloatArray:
+        """Return the sign of velocities, smoothed over the transition velocity."""
+        transition = self.transition_velocity
+        return np.tanh(qd / transition) if transition > 0.0 else np.sign(qd)
+
+    def regressor(
+        self, q: FloatArray, qd: FloatArray, qdd: FloatArray, load: FloatArray | None = None
+    ) -> FloatArray:
         """Build the regressor of the drive torques.
 
         Parameters
         ----------
         q, qd, qdd : (n, J) arrays
             Motion of the joints [rad or m, and per s, s^2].
+        load : (n, J) array, optional
+            Torque that each joint transmits, for `load_friction` [N m, N].
 
         Returns
         -------
         (n, J, k J) array
             N m or N per unit of each term; columns as `names`, with separate ones per joint.
         """
-        sign = qd
-        if self.coulomb != 'none':
-            transition = self.transition_velocity
-            sign = np.tanh(qd / transition) if transition > 0.0 else np.sign(qd)
+        sign = self.sign(qd)
         effects: dict[str, Callable[[], FloatArray]] = {
             'coulomb': lambda: sign,
             'coulomb+': lambda: np.maximum(sign, 0.0),
             'coulomb-': lambda: np.minimum(sign, 0.0),
+            'stribeck': lambda: sign * np.exp(-((qd / self.stribeck_velocity) ** 2)),
+            'load_friction': lambda: sign * np.abs(0.0 * qd if load is None else load),
             'viscous': lambda: qd,
             'viscous+': lambda: np.maximum(qd, 0.0),
             'viscous-': lambda: np.minimum(qd, 0.0),

@@ -99,8 +99,8 @@ class Model(ABC):
     def other_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
         """Split the other columns."""
 
-    def with_transition(self, velocity: float) -> Model:
-        """Return the model with another transition velocity of friction [rad/s, m/s]."""
+    def in_any_motion(self) -> Model:
+        """Return the model with columns that motion at any speed distinguishes."""
         return self
 
     def with_gravity(self, gravity: FloatArray) -> Self:
@@ -131,17 +131,24 @@ class ArmModel(Model):
     ----------
     drive : DriveModel
     transmission : Transmission, optional
+    borne : (10 J,) array
+        Links whose torque is the load of `DriveModel.load_friction`; by default the nominal ones.
     """
 
     feels_friction = True
 
     def __init__(
-        self, arm: Arm, drive: DriveModel, transmission: Transmission | None = None
+        self,
+        arm: Arm,
+        drive: DriveModel,
+        transmission: Transmission | None = None,
+        borne: FloatArray | None = None,
     ) -> None:
         units = [_drive_unit(term, unit) for unit in arm.effort_units for term in drive.terms]
         others = list(zip(drive.names(arm.joints), units, strict=True))
         super().__init__(arm, others, list(zip(arm.joints, arm.effort_units, strict=True)))
         self.drive, self.transmission = drive, transmission
+        self.borne: FloatArray = arm.nominal.ravel() if borne is None else borne
         self._matrix = None if transmission is None else transmission.over(arm.joints)
 
     def motors(self, values: FloatArray) -> FloatArray:
@@ -158,7 +165,37 @@ class ArmModel(Model):
 
     def other_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the columns (n, J, k J) of the drives."""
-        return self.drive.regressor(self.motors(q), self.motors(qd), self.motors(qdd))
+        load = self.link_rows(q, qd, qdd) @ self.borne if self.drive.load_friction else None
+        return self.drive.regressor(self.motors(q), self.motors(qd), self.motors(qdd), load)
+
+    def regressor_of_efforts(
+        self, motion: JointMotion, effort: FloatArray, values: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Build Y (n, J, P) and the load (n, J) of friction for an arm that may carry a payload.
+
+        Efforts without the other drive effects are ``T + mu s |T|``, T being the torque that the
+        joint transmits to links and payload.
+
+        Parameters
+        ----------
+        motion : JointMotion
+        effort : (n, J) array
+            As measured [N m, N].
+        values : (P,) array
+            Parameters of links and drives.
+        """
+        rows = self.regressor(*motion)
+        if not self.drive.load_friction:
+            return rows, np.zeros_like(effort)
+        joints = np.arange(len(self.arm.joints))
+        place = self.drive.terms.index('load_friction')
+        columns = self.links.stop + len(self.drive.terms) * joints + place
+        others = values.copy()
+        others[self.links] = others[columns] = 0.0
+        passed, sign = effort - rows @ others, self.drive.sign(self.motors(motion[1]))
+        load = np.abs(passed / (1.0 + values[columns] * sign * np.sign(passed)))
+        rows[:, joints, columns] = sign * load
+        return rows, load
 
     def link_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
         """Split the columns of the links.
@@ -193,9 +230,20 @@ class ArmModel(Model):
         """Return the model with another transition velocity of friction [rad/s, m/s]."""
         return self.with_drive(replace(self.drive, transition_velocity=velocity))
 
+    def in_any_motion(self) -> ArmModel:
+        """See `Model`."""
+        slow = 1.0 if self.drive.stribeck_velocity else 0.0
+        return self.with_drive(
+            replace(self.drive, transition_velocity=0.0, stribeck_velocity=slow)
+        )
+
     def with_drive(self, drive: DriveModel) -> ArmModel:
         """Return the model with other drive effects."""
-        return ArmModel(self.arm, drive, self.transmission)
+        return ArmModel(self.arm, drive, self.transmission, self.borne)
+
+    def bearing(self, links: FloatArray) -> ArmModel:
+        """Return the model with joints that bear other links (10 J,) than the nominal ones."""
+        return ArmModel(self.arm, self.drive, self.transmission, links)
 
     @property
     def positive(self) -> IntArray:
@@ -281,6 +329,8 @@ def _drive_unit(term: str, effort: str) -> str:
         return 'N·m·s' if rotary else 'N·s/m'
     if term == 'stiffness':
         return 'N·m/rad' if rotary else 'N/m'
+    if term == 'load_friction':
+        return '-'
     if term == 'rotor_inertia':
         return 'kg·m²' if rotary else 'kg'
     return effort

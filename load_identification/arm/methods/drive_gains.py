@@ -137,7 +137,10 @@ def loaded_rows(
     mass: float,
 ) -> Loads:
     """Return the rows of a recording without and one with a load on the last link."""
-    rows = [motion_rows(model, base, log)(model) for log in (unloaded, loaded)]
+    borne = model.borne.copy()
+    borne[-BODY] += mass
+    both = (unloaded, model), (loaded, model.bearing(borne))
+    rows = [motion_rows(model, base, log)(own) for log, own in both]
     # Friction and offsets change between recordings; springs and rotors do not.
     lasting = [k for k, name in enumerate(model.names) if name.endswith(LASTING)]
     changing = (base.independent >= model.links.stop) & ~np.isin(base.independent, lasting)

@@ -189,7 +189,7 @@ class EffortFilter:
         if joints is None or robot is None or model is None:
             return None
         wrench = np.full((len(joints.stamps), 6), np.nan)
-        if not self._coulomb().any():
+        if not self._dry_friction(np.ones(len(self.arm.joints))).any():
             still = np.zeros_like(joints.position)
             arm = model.predict(self.arm.values, (joints.position, still, still))
             residual = (joints.wrench - arm)[:, self._columns]
@@ -250,13 +250,13 @@ class EffortFilter:
     def _resolve(self, out: DifferentiatedBatch, robot: Robot, model: ArmModel) -> FilteredBatch:
         """Compute motion and wrench of the frame."""
         motion = (out.position, out.velocity, out.acceleration)
-        rows = model.regressor(*motion)
+        rows, load = model.regressor_of_efforts(motion, out.wrench, self.arm.values)
         predicted = rows @ self.arm.values
         residual = out.wrench - predicted
         self.efforts = Efforts(self.arm.joints, out.stamps, out.position, predicted, residual)
         mine = self._columns
         jacobian = self._jacobian(robot, out.position[:, mine])
-        found = torque_to_wrench(jacobian, self._variance(out, model)[:, mine])
+        found = torque_to_wrench(jacobian, self._variance(out, model, load)[:, mine])
         wrench = -np.einsum('nij,nj->ni', found.gain, residual[:, mine])
         noise = np.broadcast_to(self._noise() ** 2, jacobian[:, 0].shape)
         pose = self._share(torque_to_wrench(jacobian, noise).covariance)
@@ -311,13 +311,13 @@ class EffortFilter:
         noise: FloatArray = self.arm.noise[self._columns]
         return noise
 
-    def _coulomb(self) -> FloatArray:
-        """Return the level of each joint's Coulomb friction, (J,) [N m, N]."""
-        terms = [k for k, name in enumerate(self.arm.drive.terms) if name.startswith('coulomb')]
-        level: FloatArray = np.abs(self.arm.drives[:, terms]).max(axis=1, initial=0.0)
-        return level
+    def _dry_friction(self, load: FloatArray) -> FloatArray:
+        """Return each joint's level of friction at low speed under loads (…, J) [N m, N]."""
+        arm = self.arm
+        level = arm.level('coulomb', 'coulomb+', 'coulomb-') + arm.level('stribeck')
+        return level + arm.level('load_friction') * load
 
-    def _variance(self, out: DifferentiatedBatch, model: ArmModel) -> FloatArray:
+    def _variance(self, out: DifferentiatedBatch, model: ArmModel, load: FloatArray) -> FloatArray:
         """Return the variance of each effort (n, J): noise, and friction where it is unknown.
 
         At a velocity reversal a motor's friction has either sign, smeared by the low-pass.
@@ -328,7 +328,7 @@ class EffortFilter:
         unknown = 1.0 - share_known(speed, low, 3.0 * low)
         sign = smoothed_sign(velocity, acceleration, self._step)
         unknown = np.maximum(unknown, np.abs(sign - np.sign(velocity)))
-        return self.arm.noise**2 + (self._coulomb() * unknown) ** 2
+        return self.arm.noise**2 + (self._dry_friction(load) * unknown) ** 2
 
     def _count(self, reason: str, bad: npt.ArrayLike, wanted: str) -> None:
         """Count samples that cannot be used; if all of them cannot, set the reason."""

@@ -50,7 +50,7 @@ class ArmErrors:
         given = GAIN_STD * np.eye(joints)[:, ~measured]
         gain = np.hstack([turned[size:, :first] / arm.effort_scale[:, None], given])
         # A difference of Coulomb friction between the directions is an offset.
-        kinds = ('coulomb', 'viscous', 'offset')
+        kinds = ('coulomb', 'stribeck', 'load_friction', 'viscous', 'offset')
         terms = [k for k, name in enumerate(arm.drive.terms) if name.startswith(kinds)]
         change = np.zeros_like(arm.drives)
         change[:, terms] = FRICTION_STD * arm.drives[:, terms]
