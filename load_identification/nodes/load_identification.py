@@ -58,17 +58,8 @@ class Pipeline:
         self._listened = synchronized.wanted or filtered.wanted or self._estimator.outputs.listened
         self._compensate = self._compensation.publisher.wanted
         self._filter.description.look_for_frame()
-        read = self._fusion.inputs.read()
-        joints, wrenches = list(read[0]), list(read[1])
-        self._joints += joints
-        self._wrenches += wrenches
+        self._take()
         if self._compensate:
-            # First, because a force controller may use it; the rest can wait.
-            with guard:
-                front, stage = self._filter.stage, self._compensation.stage
-                load, dead = self._estimator.load, front.health.dead
-                found = stage.update(joints, wrenches, front.robot, load, dead)
-                self._compensation.publish(found)
             now = time.monotonic()
             if not self._listened and now < self._due:
                 return
@@ -76,9 +67,28 @@ class Pipeline:
         joints, self._joints = self._joints, []
         wrenches, self._wrenches = self._wrenches, []
         samples = self._stages.update(joints, wrenches)
+        if self._compensate:
+            # All that follows may take another tick.
+            self._take()
         self._estimator.process(samples)
         if self._listened and samples.raw is not None:
             synchronized.publish(samples.raw)
         if self._listened and samples.filtered is not None:
             filtered.publish(samples.filtered)
         self._estimator.publish_if_due()
+
+    def _take(self) -> None:
+        """Take in the waiting messages; compensate them at once if somebody listens.
+
+        A force controller may use that; the rest can wait.
+        """
+        read = self._fusion.inputs.read()
+        joints, wrenches = list(read[0]), list(read[1])
+        self._joints += joints
+        self._wrenches += wrenches
+        if self._compensate:
+            with guard:
+                front, stage = self._filter.stage, self._compensation.stage
+                load, dead = self._estimator.load, front.health.dead
+                found = stage.update(joints, wrenches, front.robot, load, dead)
+                self._compensation.publish(found)
