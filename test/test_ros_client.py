@@ -74,6 +74,10 @@ def test_offset_mass_and_tool_as_values(arm: Arm, hand: LoadIdentification) -> N
     check = at_rest(arm, hand.check_mass_async(expected=SMALL.mass, tolerance=0.05))
     assert (check.verdict, check.matches, check.reason) == ('match', True, '')
     assert abs(check.mass - SMALL.mass) < 5 * check.mass_std
+    again = at_rest(
+        arm, hand.check_mass_async(expected=check.mass, tolerance=0.05, by_this_sensor=True)
+    )
+    assert again.matches
     check = at_rest(arm, hand.check_mass_async(0.9, 0.02))
     assert (check.verdict, check.matches) == ('mismatch', False)
     assert '0.9000 ± 0.0200 expected' in check.reason

@@ -249,10 +249,10 @@ class LoadIdentification:
         """Set parameters of the estimator node, all or none."""
         if not values:
             return
-        parameters = [
-            Parameter(name, value=np.asarray(value, dtype=float).tolist()).to_parameter_msg()
-            for name, value in values.items()
-        ]
+        parameters = []
+        for key, value in values.items():
+            given = value if isinstance(value, bool) else np.asarray(value, dtype=float).tolist()
+            parameters.append(Parameter(key, value=given).to_parameter_msg())
         request = SetParametersAtomically.Request(parameters=parameters)
         name = 'estimator_node/set_parameters_atomically'
         result = self._link.ask(SetParametersAtomically, name, request).result
