@@ -130,7 +130,12 @@ def test_a_node_that_is_killed_is_named_within_a_second(node: str) -> None:
     with in_three() as (pipeline, processes):
         group, words = pipeline.group, f'does {node}_node run'
         messages = iter(feed(recording(), group.next_base()))
-        group.play(islice(messages, 400), 1.0)
+        # Until each hears the one before: newly started, they wait for one another.
+        group.wait_for(
+            lambda: bool(pipeline.statuses) and '_node run' not in pipeline.statuses[-1].message,
+            'samples from all nodes',
+            meanwhile=lambda: group.play(islice(messages, 100), 1.0),
+        )
         processes[node].send(signal.SIGKILL)
         before = len(pipeline.statuses)
         group.play(islice(messages, 100), 1.0)
