@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
-from load_identification.estimation.belief.tool import Tool
+from load_identification.estimation.belief.tool import Shared, Tool
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.sensor_offset import OffsetPrior
@@ -436,6 +436,21 @@ def test_calibration_with_a_tool_finds_the_offset_of_the_bare_sensor() -> None:
     offset = arm.scales.offset_from(rest, arm.scales.gravity(rest.start, rest.end))
     assert np.all(np.abs(offset.mean - OFFSET) < 4.0 * np.sqrt(np.diag(offset.covariance)))
     assert np.all(np.diag(offset.covariance)[:3] < 0.01**2)
+
+
+def test_a_tool_saved_without_a_common_gain_is_subtracted_from_what_has_one() -> None:
+    """The priors have changed since it was saved: the shapes did not fit."""
+    arm = Arm(errors=ErrorPriors())
+    shared = Shared(('gain.fx',), np.zeros(1), np.zeros((10, 1)), 1e-12 * np.eye(10))
+    tool = np.concatenate([[MASS], MASS * CENTER, np.zeros(6)])
+    arm.scales.set_tool(Tool(tool, 1e-12 * np.eye(10), shared))
+    begin = arm.hold(DOWN, MASS)
+    rest = arm.scales.monitor.pose(begin, NOISE)
+    arm.scales.set_calibrated(arm.scales.offset_from(rest, G * DOWN))
+    weight = arm.scales.weigh(arm.hold(DOWN, MASS + 0.2))
+    assert abs(weight.payload.mass - 0.2) < 3.0 * weight.payload.mass_std
+    # A gain of 0.5 % of tool and payload together is left out.
+    assert weight.repeated_std < weight.payload.mass_std
 
 
 def test_weighing_beyond_a_calibration_with_an_uncertain_tool_stays_honest() -> None:

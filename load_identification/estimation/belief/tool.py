@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 BODY = slice(PARAMETERS)
 
+COMMON = 'gain_common'
+"""Name of the gain error of all channels together."""
+
 OF_THE_SENSOR = ('gain', 'cross_talk')
 """Classes of lasting errors; gravity, description, encoders and delay may be corrected later."""
 
@@ -103,19 +106,21 @@ class Tool:
         tool = self.parameters + its.by_errors @ (found.errors[places] - its.errors)
         return found.body - tool, covariance, its.alone
 
-    def repeated(self, found: Knowledge, names: Sequence[str]) -> FloatArray:
-        """Return the covariance (10, 10) of the payload without what weighing anew repeats.
+    def common(self, found: Knowledge, names: Sequence[str]) -> FloatArray:
+        """Return the part (10, 10) of the payload's covariance due to the sensor's common gain.
 
-        That is the common gain: the other errors of the sensor act otherwise in another pose.
+        Of all errors of the sensor it alone acts alike in every pose.
+
+        Parameters
+        ----------
+        found, names : as for `taken_off`
         """
-        covariance = self.taken_off(found, names)[1][BODY, BODY]
-        kept = np.flatnonzero([name == 'gain_common' for name in names])
+        kept = np.flatnonzero([name == COMMON for name in names])
         among, along = found.errors_covariance[np.ix_(kept, kept)], found.with_errors[BODY, kept]
-        if self.shared is not None and self.shared.names and kept.size:
-            at = np.flatnonzero([name == 'gain_common' for name in self.shared.names])
-            along = along - self.shared.by_errors[:, at] @ among
-        repeated: FloatArray = along @ np.linalg.solve(among, along.T)
-        return np.asarray(covariance - repeated)
+        its = self.shared
+        if its is not None and COMMON in its.names and set(its.names) <= set(names):
+            along = along - its.by_errors[:, [its.names.index(COMMON)]] @ among
+        return np.asarray(along @ np.linalg.solve(among, along.T))
 
 
 NO_TOOL = Tool(np.zeros(PARAMETERS), np.zeros((PARAMETERS, PARAMETERS)))
