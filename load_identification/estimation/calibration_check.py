@@ -57,7 +57,7 @@ class CalibrationCheck:
         prior = self._sensor_offset.prior(stamp)
         if prior is None or belief.drifts:
             return belief
-        vague = replace(prior, covariance=of_any_pose(prior, belief.model))
+        vague = of_any_pose(prior, belief.model)
         away = vague.distance(belief.values[belief.model.offset], np.zeros((6, 6)))
         if away <= DIFFERENT:
             return belief
@@ -93,8 +93,7 @@ class CalibrationCheck:
             found = without.knowledge
             more = NOISE_MARGIN**2 * without.noise.unsure(block.rest).max()
             now, other = found.offset, other + more * found.covariance[PARAMETERS:, PARAMETERS:]
-        vague = replace(prior, covariance=of_any_pose(prior, belief.model))
-        if not vague.contradicted_by(now, other):
+        if not of_any_pose(prior, belief.model).contradicted_by(now, other):
             return None
         self._sensor_offset.invalidate()
         self._without = None
@@ -107,10 +106,10 @@ def rows_of(prior: OffsetPrior, model: Model, moved: bool) -> FloatArray:
     What depends on the pose is the same again in that pose. Where the pose is unknown it counts
     as independent of all else, and so do the errors of the path if the arm has moved since.
     """
-    rows, covariance = np.zeros((6, model.size + 1)), of_any_pose(prior, model)
-    if prior.direction is not None and model.pose.used:
-        rows[:, :-1] = model.of_pose(prior.direction)
-        covariance = prior.covariance
+    if prior.direction is None or not model.pose.used:
+        rows, covariance = np.zeros((6, model.size + 1)), of_any_pose(prior, model).covariance
+    else:
+        rows, covariance = model.of_pose(prior.direction), prior.covariance
         if moved:
             rows[:, model.path] = 0.0
             covariance = covariance + np.diag(model.pose.path_std**2)
@@ -119,9 +118,9 @@ def rows_of(prior: OffsetPrior, model: Model, moved: bool) -> FloatArray:
     return np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), rows))
 
 
-def of_any_pose(prior: OffsetPrior, model: Model) -> FloatArray:
-    """Return the covariance (6, 6) of an offset measured in one pose, the field included."""
-    return prior.covariance + np.diag(model.pose.variance)
+def of_any_pose(prior: OffsetPrior, model: Model) -> OffsetPrior:
+    """Return an offset measured in one pose with the uncertainty that it has in any other."""
+    return replace(prior, covariance=prior.covariance + np.diag(model.pose.variance))
 
 
 def misfit(more: NoiseLevels, less: NoiseLevels) -> float:

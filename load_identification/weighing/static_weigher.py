@@ -1,4 +1,4 @@
-"""Weighing at rest: poses with their gravity, the offset as known before each, mass from both."""
+"""Weighing at rest: poses with their gravity, and with what was known before each."""
 
 from __future__ import annotations
 
@@ -253,10 +253,11 @@ class StaticWeigher:
         """
         rest, sensed = self.average(since), self._sensed
         gravity = self.gravity(rest.start, rest.end)
-        if gravity is None or sensed is None or not finite_motion(sensed).any():
+        usable = np.empty(0, dtype=bool) if sensed is None else finite_motion(sensed)
+        if gravity is None or sensed is None or not usable.any():
             raise NotAtRestError('gravity unknown: no filtered motion of this pose')
         wrench = self._sign * rest.mean + self._given_back(gravity)
-        block = still_block(sensed.select(finite_motion(sensed)), gravity, wrench)
+        block = still_block(sensed.select(usable), gravity, wrench)
         known = self._known or self._known_now()
         if not known.belief.model.systematic.suits(block):
             raise NotAtRestError('the robot has just become known: no estimate with it yet')
@@ -287,6 +288,8 @@ class StaticWeigher:
         here, tool = self._pose(since), self._estimator.tool
         before, number = list(self._poses), len(self._poses)
         choices = [[*before[number - n :], here] for n in EARLIER if n <= number]
+        if len(choices) == 1:
+            return weighed(choices[0], tool)
         # The walk of largest weight suffices to choose by.
         best = min(choices, key=lambda poses: weighed(poses, tool, single=True).payload.mass_std)
         return weighed(best, tool)

@@ -136,8 +136,8 @@ class Model:
         return keep, variances
 
     def of_pose(self, direction: FloatArray) -> FloatArray:
-        """Return the regressor (6, size) of the pose-dependent errors for a gravity (3,) in S."""
-        rows = np.zeros((6, self.size))
+        """Return the rows (6, size + 1) of the pose-dependent errors for a gravity (3,) in S."""
+        rows = np.zeros((6, self.size + 1))
         if self.pose.used:
             rows[:, self.path] = np.eye(6)
             rows[:, self.field] = self.pose.columns(direction)
@@ -145,8 +145,7 @@ class Model:
 
     def rows(self, block: Block, body: FloatArray) -> FloatArray:
         """Return a block's rows [B y], (6, size + 1), before weighting [N, N m]."""
-        rows = np.zeros((6, self.size + 1))
-        rows[:, :-1] = self.of_pose(block.direction)
+        rows = self.of_pose(block.direction)
         rows[:, self.offset] = np.eye(6)
         rows[:, self.errors] = self.systematic.columns(block, body)
         rows[:, self.body] = block.matrix

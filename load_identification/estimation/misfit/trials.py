@@ -90,8 +90,16 @@ NOTHING = np.empty((0, 0))
 
 
 def trials(task: Problem, evidence: Evidence, gravity: FloatArray) -> list[Trial]:
-    """Return the fit of each hypothesis; `gravity` (3,) as configured, in the root [m/s²]."""
-    found = [*_turned(task, evidence), _channels(task, evidence), _dead(task), units(task)]
+    """Return the fit of each hypothesis but `units`.
+
+    Parameters
+    ----------
+    task : Problem
+    evidence : Evidence
+    gravity : (3,) array
+        As configured, in the root [m/s²].
+    """
+    found = [*_turned(task, evidence), _channels(task, evidence), _dead(task)]
     found += [_changed(task), _drifting(task, evidence.time)]
     if evidence.carried.shape[3]:
         found += [*_about_gravity(task, gravity), *_in_the_world(task, evidence)]

@@ -132,10 +132,11 @@ def judged(
     if enough and arm > FARTHEST and now < EXPLAINED:
         return Verdict(now, Kind.UNITS, words.far(arm))
     # A factor between torque and force leaves little misfit in gentle motion, and yet is certain.
-    sure = sureness(units(task), count / round_about)
+    scaled = units(task)
+    sure = sureness(scaled, count / round_about)
     if now < WORTH and sure < SUSPECTED:
         return Verdict(now if enough else np.nan)
-    found = trials(task, evidence, gravity)
+    found = [*trials(task, evidence, gravity), scaled]
     if robot is not None and enough and min(trial.left for trial in found) > EXPLAINED:
         # Joints are seldom wrong, and testing them takes a tenth of a second.
         found.append(joint_trial(task, evidence, robot))
