@@ -1,6 +1,6 @@
 # What a machine without ROS needs, in a virtual environment of its own.
 #   make demo    a simulated arm, identified live over ROS topics
-#   make test    ruff, then pytest in four workers beside mypy
+#   make test    ruff, then pytest in four workers beside mypy; what failed there once more, alone
 #   make clean   remove the environment and all that was built
 # Variables: DISTRO (of ROS 2: jazzy or kilted), VENV (where the environment goes), PYTHON (3.10
 # or newer), TESTS (what `make test` runs; all where not given).
@@ -59,6 +59,8 @@ demo: $(prefix)/.demo-stamp $(prefix)/.package-stamp
 
 # A test that hangs ends its worker after 10 minutes (test/conftest.py), and is named. pytest-xdist
 # would start another worker, and wait for ever where no other file is left: so it may not.
+# Tests over topics have deadlines, and four workers at once can be too much for a machine: a test
+# that failed gets a second run with nothing beside it, whose result counts. Both are printed.
 test: $(prefix)/.test-stamp $(prefix)/.package-stamp
 	$(lint)
 	$(types) & types=$$!; \
@@ -66,7 +68,11 @@ test: $(prefix)/.test-stamp $(prefix)/.package-stamp
 	  $(bin)/pytest --numprocesses 4 --max-worker-restart 0 --dist loadfile \
 	  --no-loadscope-reorder $(TESTS); tests=$$?; \
 	[ $$tests -ne 124 ] || echo 'the tests were ended: they took more than 40 minutes' >&2; \
-	wait $$types || { echo 'mypy has found errors, see above' >&2; exit 1; }; exit $$tests
+	wait $$types || { echo 'mypy has found errors, see above' >&2; exit 1; }; \
+	[ $$tests -eq 1 ] || exit $$tests; \
+	echo 'what has failed above, once more, alone:'; \
+	timeout --foreground --signal INT --kill-after 60 1200 \
+	  $(bin)/pytest --last-failed --last-failed-no-failures none --exitfirst $(TESTS)
 
 clean:
 	if [ -f $(prefix)/pyvenv.cfg ]; then rm -rf $(prefix); fi
