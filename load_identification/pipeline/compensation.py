@@ -267,6 +267,9 @@ def _in_pieces(
     stamps = [stamp for batch in wrenches if batch.stamps.size for stamp in batch.stamps[[0, -1]]]
     first, last = (min(stamps), max(stamps)) if stamps else (0, 0)
     length = max(LONGEST, (last - first) // MOST)
+    if last - first <= length:
+        yield list(joints), list(wrenches)
+        return
     ends = np.arange(first + length, last, length)
     bounds = [np.iinfo(np.int64).min, *ends, np.iinfo(np.int64).max]
     for low, high in itertools.pairwise(bounds):
