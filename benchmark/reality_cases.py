@@ -87,6 +87,7 @@ def _cases() -> dict[str, Case]:
     cases['compliance/rich'] = Case('rich', Conditions(compliance=12.0))
     for motion in ('rich', 'pauses'):
         cases[f'jitter/{motion}'] = Case(motion, replace(ordinary, jitter=1.5e-3))
+        cases[f'clocks/{motion}'] = Case(motion, replace(ordinary, clock=2e-4))
         cases[f'spikes/{motion}'] = Case(motion, replace(ordinary, spikes=2.0))
         cases[f'swing/{motion}'] = Case(motion, replace(ordinary, swing=0.4))
     noisy = Conditions(sensors=replace(WRIST_SENSOR, velocity_noise=0.01))

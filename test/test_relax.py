@@ -10,6 +10,7 @@ from load_identification.numerics.triangle import (
     relax,
     root_covariance,
     values,
+    walk,
 )
 
 
@@ -33,6 +34,20 @@ def test_what_is_known_of_the_others_given_the_relaxed_ones_stays_as_it_is() -> 
     root = root_covariance(relaxed, np.eye(4))
     np.testing.assert_allclose(root.T @ root, expected, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(values(relaxed), passed @ values(triangle), rtol=1e-12)
+
+
+def test_what_is_known_of_the_others_stays_as_it_is_where_an_unknown_walks() -> None:
+    rng = np.random.default_rng(2)
+    rows = np.asfortranarray(3.0 * rng.standard_normal((7, 5)))
+    triangle = combine(prior_triangle(np.array([1.0, 2.0, 3.0, 0.5])), rows)
+    root, passed = root_covariance(triangle, np.eye(4)), np.diag([1.0, 0.6, 1.0, 0.7])
+    expected = passed @ root.T @ root @ passed.T + np.diag([0.0, 0.3, 0.0, 0.2])
+
+    walked = walk(triangle, np.array([1, 3]), np.array([0.6, 0.7]), np.array([0.3, 0.2]))
+
+    root = root_covariance(walked, np.eye(4))
+    np.testing.assert_allclose(root.T @ root, expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(values(walked), passed @ values(triangle), rtol=1e-12)
 
 
 def test_a_mass_that_cannot_be_told_from_a_gain_gets_no_better_in_time() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from load_identification.estimation.measurement import Block
 from load_identification.interface.batches import CHANNELS
 from load_identification.model.regressor import SKEW
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 AXES = ('x', 'y', 'z')
 
@@ -151,6 +151,8 @@ class SystematicErrors:
         self.names: tuple[str, ...] = tuple(name for name, _, _ in kept)
         self.friction = np.flatnonzero([kind == 'joint_friction' for _, kind, _ in kept])
         """Indices of the errors that multiply `friction_felt`."""
+        self.walks: BoolArray = np.array([kind == 'delay' for _, kind, _ in kept], dtype=bool)
+        """Which errors can change in time while the load is the same: clocks drift apart, (N,)."""
         self.std: FloatArray = np.array([std for _, _, std in kept])
         self.group: IntArray = np.array([CLASSES.index(c) for _, c, _ in kept], dtype=np.int64)
         # A common gain is unobservable; it takes its scale from the single gains.

@@ -89,14 +89,26 @@ def relax(
         keep is above zero.
     """
     size, k = len(triangle), len(unknowns)
-    order = np.concatenate([np.setdiff1d(np.arange(size - 1), unknowns), unknowns, [size - 1]])
-    ordered = np.asfortranarray(triangle[:, order])
-    turned = np.triu(scipy.linalg.lapack.dgeqrf(ordered)[0])
-    turned[-k - 1 :, -k - 1 :] = time_update(
-        np.asfortranarray(turned[-k - 1 :, -k - 1 :]), keep, variance
-    )
-    back = np.asfortranarray(turned[:, np.argsort(order)])
-    return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(back)[0]))
+    others = np.setdiff1d(np.arange(size - 1), unknowns)
+    order = np.concatenate([others, unknowns, [size - 1]])
+    turned = _reordered(triangle, order)
+    turned[-k - 1 :, -k - 1 :] = time_update(turned[-k - 1 :, -k - 1 :], keep, variance)
+    return _reordered(turned, np.argsort(order))
+
+
+def walk(
+    triangle: FloatArray, unknowns: IntArray, keep: FloatArray, variance: FloatArray
+) -> FloatArray:
+    """Apply the `time_update` to some unknowns, wherever they stand; arguments as for `relax`."""
+    order = np.append(unknowns, np.setdiff1d(np.arange(len(triangle)), unknowns))
+    moved = time_update(_reordered(triangle, order), keep, variance)
+    return _reordered(moved, np.argsort(order))
+
+
+def _reordered(triangle: FloatArray, order: IntArray) -> FloatArray:
+    """Return the triangle of the same information with its columns in another order."""
+    columns = np.asfortranarray(triangle[:, order])
+    return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(columns)[0]))
 
 
 def forget_along(triangle: FloatArray, rows: FloatArray, age: float) -> FloatArray:

@@ -66,6 +66,8 @@ class Conditions:
     jitter : float
         Largest error of the joint states' stamps, uniform; the joint states come at intervals of
         at least four times as much [s].
+    clock : float
+        Rate at which the clock that stamps the wrench gains on that of the joint states [-].
     spikes : float
         Rate of single wrench samples with errors of 30 N and 1.5 N m rms [1/s].
     swing : float
@@ -78,6 +80,7 @@ class Conditions:
     drift: float = 0.0
     compliance: float = 0.0
     jitter: float = 0.0
+    clock: float = 0.0
     spikes: float = 0.0
     swing: float = 0.0
     sensors: SensorModel = WRIST_SENSOR
@@ -188,11 +191,12 @@ def published(
         turn = 2.0 * np.pi * SWING_HZ * 1e-9 * (path.stamps - path.stamps[0])
         amplitude = conditions.swing * np.repeat([1.0, SWING_ARM], 3)
         wrench += amplitude * np.sin(turn[:, None] + phase)
+    gained = np.round(conditions.clock * (path.stamps - path.stamps[0])).astype(np.int64)
     return (
         joints,
         WrenchBatch(
             path.robot.sensor_frame,
-            path.stamps,
+            path.stamps + gained,
             rounded(wrench, np.repeat([s.force_step, s.torque_step], 3)),
         ),
     )

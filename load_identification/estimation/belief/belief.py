@@ -40,6 +40,7 @@ from load_identification.numerics.triangle import (
     root_covariance,
     time_update,
     values,
+    walk,
 )
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -48,9 +49,6 @@ SETTLING = 3.0
 
 RELAX_EVERY = 5.0
 """Interval between two steps of the relaxation of systematic errors [s]."""
-
-SCALE_STEP = 1.2
-"""A scale that has grown by this factor takes effect at once [-]; others by relaxation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +148,7 @@ class Belief:
         return self.start is None
 
     def after(self, block: Block) -> Belief:
-        """Apply the time update to a block's time; at rest systematic errors do not relax."""
+        """Apply the time update to a block's time; at rest only clocks go on, no other error."""
         keep, variances = self.model.moved(block.elapsed, block.angle, self.scales, self.weight)
         bank = zip(self.triangles, variances, strict=True)
         later = replace(
@@ -164,16 +162,18 @@ class Belief:
         return later._relaxed() if due and later.settled and self.model.systematic.size else later
 
     def _relaxed(self) -> Belief:
-        """Relax the systematic errors towards their prior; the load moves along (`relax`)."""
+        """Relax the systematic errors; the load moves along, but not with those that `walk`.
+
+        What was measured while the delay was another one stays true.
+        """
         model, places = self.model, self.model.places(self.model.errors)
         scales = learned_scales(model, self.triangle, self.values, self.scales)
         kept = max(float(np.exp(-self.unrelaxed / model.relaxation)), LEAST_KEPT)
-        group, prior = model.systematic.group, model.systematic.std**2
-        variance = scales[group] ** 2 * prior * (1.0 - kept**2)
-        more = scales[group] ** 2 - self.scales[group] ** 2
-        variance += prior * np.where(scales[group] > SCALE_STEP * self.scales[group], more, 0.0)
-        keep = np.full(len(places), kept)
-        triangles = tuple(relax(t, places, keep, variance) for t in self.triangles)
+        keep, variance = model.relaxed(kept, RELAX_EVERY, self.scales, scales)
+        triangles, walks = self.triangles, model.systematic.walks
+        for update, mine in (relax, ~walks), (walk, walks):
+            how = places[mine], keep[mine], variance[mine]
+            triangles = tuple(update(t, *how) for t in triangles) if mine.any() else triangles
         blur = model.relaxed_blur(self.blur, kept)
         return replace(self, triangles=triangles, scales=scales, blur=blur, unrelaxed=0.0)
 

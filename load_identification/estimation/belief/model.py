@@ -24,6 +24,9 @@ WIDE_BODY = np.array([1e3] * PARAMETERS)
 WIDE_OFFSET = np.array([1e5] * 3 + [1e4] * 3)
 """Prior std too wide to bias any payload or offset [kg, kg m, kg m², N, N m]."""
 
+SCALE_STEP = 1.2
+"""A scale that has grown by this factor takes effect at once [-]; others by relaxation."""
+
 FIELD = len(CLASSES)
 """Index of the field's scale, after those of the classes."""
 
@@ -134,6 +137,30 @@ class Model:
         variances[:, self.path] = (self.bank.parts(weight)[:, None] * path) ** 2 * (1.0 - kept**2)
         variances[:, self.offset] = self.bank.walks**2 * elapsed
         return keep, variances
+
+    def relaxed(
+        self, kept: float, elapsed: float, before: FloatArray, scales: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the time update of the systematic errors: factor kept, and variance added.
+
+        Parameters
+        ----------
+        kept : float
+            Factor kept by the errors that change in motion only [-].
+        elapsed : float
+            Time for those that change at rest too [s].
+        before, scales : (classes + 1,) arrays
+            Scales until now and from now on.
+
+        Returns
+        -------
+        keep, variance : (N,) arrays
+        """
+        errors = self.systematic
+        keep = np.where(errors.walks, np.exp(-elapsed / self.relaxation), kept)
+        old, new = before[errors.group] ** 2, scales[errors.group] ** 2
+        grown = np.where(new > SCALE_STEP**2 * old, new - old, 0.0)
+        return keep, errors.std**2 * (new * (1.0 - keep**2) + grown)
 
     def of_pose(self, direction: FloatArray) -> FloatArray:
         """Return the rows (6, size + 1) of the pose-dependent errors for a gravity (3,) in S."""
