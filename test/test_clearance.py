@@ -62,6 +62,21 @@ def test_links_that_are_no_neighbours_keep_clear_of_each_other() -> None:
     assert clearance.nearest(np.array(inside)) == 'link_3 and link_1'
 
 
+def test_links_built_nearer_than_is_kept_are_left_out_and_nothing_else() -> None:
+    folded = np.deg2rad([[0.0, 150.0, 150.0]])
+    # The third link is never farther from the first than the second is long.
+    kept = 1.1 * LENGTH
+    assert Clearance(arm(), JOINTS, floor=None, kept=kept).distance(folded)[0] == np.inf
+    assert Clearance(arm(), JOINTS, floor=None, kept=0.9 * LENGTH).distance(folded)[0] < 0.0
+    above = Clearance(arm(), JOINTS, floor=0.0, kept=10.0)
+    assert above.distance(np.array([[TURN, 0.0, 0.0]]))[0] == pytest.approx(0.2 - THICK / 2.0)
+    box = Box(np.array([-1.0, -1.0, 1.6]), np.array([1.0, 1.0, 2.0]))
+    below = Clearance(arm(), JOINTS, floor=None, keep_out=[box], kept=10.0)
+    assert below.distance(np.zeros((1, 3)))[0] == pytest.approx(0.2)
+    held = Clearance(arm(), JOINTS, floor=None, tip_frame='tip', payload_radius=0.2, kept=10.0)
+    assert held.nearest(folded[0]) == 'the payload and link_1'
+
+
 @pytest.mark.parametrize('kind', ['revolute', 'continuous', 'prismatic'])
 def test_the_derivative_is_that_of_the_distance(kind: str) -> None:
     clearance = Clearance(

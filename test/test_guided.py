@@ -133,7 +133,7 @@ LOW = np.deg2rad([0.0, 10.0, 170.0, 0.0, 20.0, 0.0])
     ('pose', 'request_', 'words'),
     [
         (LOW, GuidedRequest(), f'and {FLOOR} stand .* mm into each other'),
-        (POSE, GuidedRequest(payload_radius=0.4), f'{PAYLOAD} and link_'),
+        (POSE, GuidedRequest(payload_radius=0.4), f'{PAYLOAD} and link_.*, or give the radius of'),
         (
             POSE,
             GuidedRequest(keep_out=(Box([0.91, -0.5, 0.3], [1.2, 0.5, 1.2]),)),
@@ -152,6 +152,17 @@ def test_what_comes_too_near_is_refused_and_named(
     with pytest.raises(RefusedMotionError, match=words) as caught:
         planned(pose, request_)
     assert f'{1e3 * CLEARANCE:.0f} mm are kept' in str(caught.value)
+
+
+def test_wrist_built_nearer_than_is_kept_is_moved_all_the_same() -> None:
+    # As on a UR5e, whose wrist 3 is 14 to 20 mm from its wrist 1 in every pose.
+    urdf = PUMA
+    for link, height in (('link_4', 0.438), ('link_6', 0.075)):
+        name = f'<link name="{link}">'
+        ball = BALL.replace('<geometry>', f'<origin xyz="0 0 {height}"/><geometry>')
+        urdf = urdf.replace(name + BALL, name + ball.replace('0.06', '0.03'))
+    robot = Robot(urdf, 'ft_sensor')
+    assert plan_guided(urdf, robot, POSE, GuidedRequest()).clearance >= CLEARANCE
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,9 @@ class Clearance:
     """Distances between the links of an arm, and from them to their surroundings.
 
     Links have the collision geometry of the description, with meshes as convex hulls. Neighbours
-    in the chain are left out, and so are pairs that touch in every drawn posture or whose distance
-    does not depend on the motion. Not thread-safe: all computations share one workspace.
+    in the chain are left out, and so are pairs that touch in every drawn posture, pairs of links
+    that are built nearer than the distance to be kept, and pairs whose distance does not depend on
+    the motion. Not thread-safe: all computations share one workspace.
 
     Attributes
     ----------
@@ -56,6 +57,7 @@ class Clearance:
         workspace: Box | None = None,
         tip_frame: str = '',
         payload_radius: float = 0.0,
+        kept: float = 0.0,
     ) -> None:
         """Read a description.
 
@@ -75,6 +77,9 @@ class Clearance:
             A link of the description; used only with a workspace or a payload.
         payload_radius : float
             Radius of a ball about the origin of the tip frame, 0: none [m].
+        kept : float
+            Distance to be kept; links nearer to each other in every drawn posture are left out,
+            because no posture could keep it [m].
 
         Raises
         ------
@@ -108,7 +113,7 @@ class Clearance:
             shape = pinocchio.coal.Box(*(box.upper - box.lower))
             number = self._add(BOX, shape, place=(box.lower + box.upper) / 2.0)
             pairs += [(k, number) for k in moving]
-        self._choose(pairs)
+        self._choose(pairs, kept)
 
     def distance(self, q: FloatArray) -> FloatArray:
         """Return the least clearance (n,) of postures (n, J), negative in collision [m].
@@ -231,7 +236,7 @@ class Clearance:
         ways = (self._model.jointPlacements[joint].translation for joint in between)
         return sum(float(np.linalg.norm(way)) for way in ways)
 
-    def _choose(self, pairs: Sequence[tuple[int, int]]) -> None:
+    def _choose(self, pairs: Sequence[tuple[int, int]], kept: float) -> None:
         """Keep the pairs whose distance depends on the motion."""
         self._set(pairs)
         lowest, highest = np.full(len(pairs), np.inf), np.full(len(pairs), -np.inf)
@@ -248,8 +253,9 @@ class Clearance:
                     f'{self._links[link]} touches {self._links[other]} in all of {DRAWS} postures '
                     'drawn; move it, or leave it out'
                 )
-        kept = (highest > 0.0) & (highest - lowest > UNCHANGED)
-        self._set([pair for pair, chosen in zip(pairs, kept, strict=True) if chosen])
+        links = [{PAYLOAD, FLOOR, BOX}.isdisjoint(self._links[k] for k in pair) for pair in pairs]
+        chosen = (highest > np.where(links, kept, 0.0)) & (highest - lowest > UNCHANGED)
+        self._set([pair for pair, is_chosen in zip(pairs, chosen, strict=True) if is_chosen])
 
     def _draw(self) -> FloatArray:
         """Draw random postures (n, J) within the limits of the description [rad, m]."""

@@ -14,7 +14,7 @@ import numpy as np
 from load_identification.errors import LoadIdentificationError, ParameterError
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
-from load_identification.motion.clearance import Clearance
+from load_identification.motion.clearance import PAYLOAD, Clearance
 from load_identification.motion.joint_path import Move
 from load_identification.motion.limits import Box, Limits, arm_limits
 from load_identification.motion.sines import Sines, random_sines
@@ -175,6 +175,7 @@ def plan_guided(
         keep_out=request.keep_out,
         tip_frame=robot.sensor_frame,
         payload_radius=request.payload_radius,
+        kept=CLEARANCE,
     )
 
     def planned(amplitude: float) -> GuidedMotion:
@@ -246,9 +247,11 @@ def _check_clearance(surroundings: Clearance, path: Sines, start: FloatArray) ->
             if least > 0.0
             else f'{-1e3 * least:.0f} mm into each other'
         )
+        bodies = surroundings.nearest(ways[nearest])
+        smaller = ', or give the radius of what is carried' if PAYLOAD in bodies else ''
         raise RefusedMotionError(
-            f'{surroundings.nearest(ways[nearest])} {there} {how} by the description, and '
-            f'{1e3 * CLEARANCE:.0f} mm are kept: move the arm away from there'
+            f'{bodies} {there} {how} by the description, and {1e3 * CLEARANCE:.0f} mm are kept: '
+            f'move the arm away from there{smaller}'
         )
     return least
 
