@@ -36,7 +36,7 @@ Job: TypeAlias = Generator['Answer | str', None, None]
 """As those of `Services`."""
 
 OLDEST = 5.0
-"""An estimate older than this is not handed over [s]."""
+"""Nothing is handed over by samples or an estimate older than this [s]."""
 
 FOUND, ANSWERED, SETTLED = 1.0, 3.3, 4.3
 """By when the driver's service must be there, the driver have answered, and the wrench have
@@ -114,6 +114,7 @@ class Handover:
         """Tell the driver that nothing is held."""
         called = time.monotonic()
         link = self._required()
+        self._require.fresh(OLDEST)
         self._require.standing()
         yield from self._hand_over(link, None, None, None, called)
 
