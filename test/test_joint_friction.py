@@ -81,22 +81,34 @@ def test_where_the_joints_are_not_known_there_is_no_friction_to_find() -> None:
     assert not any('friction' in name for name in estimate.calibration)
 
 
-def test_standing_still_does_not_make_the_centre_of_mass_less_certain() -> None:
-    mount, moving, still = MOUNTS['puma'], 11.0, 25.0
+def claims(moving: float, ends: tuple[float, ...]) -> list[PayloadEstimate]:
+    """Return the estimates at these times, of an arm that stands still after some motion [s]."""
+    mount = MOUNTS['puma']
     path = MOTIONS['rich'](mount, moving, np.random.default_rng(5))
-    track = sample(mount, path, moving + still, 250.0)
+    track = sample(mount, path, max(ends), 250.0)
     joints, wrenches = record(track, aluminium_block(), Conditions(CellErrors()), 5)
     parameters = replace(Parameters(), gravity=mount.gravity, joint_friction=0.15)
     batch, _ = filtered(mount, joints, wrenches, parameters)
+    assert batch.rest[-1]
     estimator = settings.payload_estimator(parameters)
-    std = []
-    for end in (moving + 2.0, moving + still):
+    found = []
+    for end in ends:
         before = batch.stamps <= round(end * 1e9)
         estimator.update(batch.select(before & (batch.stamps > estimator.newest)))
         estimate = estimator.estimate()
         assert estimate is not None
-        assert estimate.identified[:4].all()
-        std.append(estimate.std[:4])
-    assert batch.rest[-1]
-    # The errors of the last seconds of motion have still relaxed.
-    assert (std[1] < 1.2 * std[0]).all()
+        found.append(estimate)
+    return found
+
+
+def test_standing_still_does_not_make_the_centre_of_mass_less_certain() -> None:
+    first, last = claims(11.0, (13.0, 36.0))
+    assert first.identified[:4].all()
+    assert last.identified[:4].all()
+    assert (last.std[:4] < 1.2 * first.std[:4]).all()
+
+
+def test_coming_to_rest_does_not_lose_what_the_motion_has_shown() -> None:
+    first, last = claims(7.0, (7.0, 11.0))
+    assert last.identified.all()
+    assert last.calibration['joint_friction'].std < 1.2 * first.calibration['joint_friction'].std

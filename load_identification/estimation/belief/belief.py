@@ -159,23 +159,26 @@ class Belief:
             unrelaxed=self.unrelaxed + (0.0 if block.rest else block.elapsed),
         )
         due = later.age // RELAX_EVERY > self.age // RELAX_EVERY and later.unrelaxed >= 0.0
-        return later._relaxed() if due and later.settled and self.model.systematic.size else later
+        # Not what the last motion has shown: an arm at rest would not show it again.
+        due &= later.settled and self.model.systematic.size > 0
+        return later._relaxed(0.0 if block.rest else later.unrelaxed) if due else later
 
-    def _relaxed(self) -> Belief:
+    def _relaxed(self, moving: float) -> Belief:
         """Relax the systematic errors; the load moves along, but not with those that `walk`.
 
-        What was measured while the delay was another one stays true.
+        What was measured while the delay was another one stays true. `moving`: time in motion [s].
         """
         model, places = self.model, self.model.places(self.model.errors)
         scales = learned_scales(model, self.triangle, self.values, self.scales)
-        kept = max(float(np.exp(-self.unrelaxed / model.relaxation)), LEAST_KEPT)
+        kept = max(float(np.exp(-moving / model.relaxation)), LEAST_KEPT)
         keep, variance = model.relaxed(kept, RELAX_EVERY, self.scales, scales)
         triangles, walks = self.triangles, model.systematic.walks
         for update, mine in (relax, ~walks), (walk, walks):
             how = places[mine], keep[mine], variance[mine]
             triangles = tuple(update(t, *how) for t in triangles) if mine.any() else triangles
         blur = model.relaxed_blur(self.blur, kept)
-        return replace(self, triangles=triangles, scales=scales, blur=blur, unrelaxed=0.0)
+        left = self.unrelaxed - moving
+        return replace(self, triangles=triangles, scales=scales, blur=blur, unrelaxed=left)
 
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
