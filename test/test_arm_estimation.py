@@ -136,7 +136,8 @@ class Loaded:
             log_of(motion, signal + noise * rng.normal(size=signal.shape))
             for motion, signal in zip(self.motions, self.signals, strict=True)
         ]
-        return identify_loaded([self.simulated.model], self.simulated.base, *logs, mass)
+        load = mass * np.eye(10)[0]
+        return identify_loaded([self.simulated.model], self.simulated.base, *logs, load)
 
 
 @pytest.fixture(scope='module')

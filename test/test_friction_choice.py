@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio
 import pytest
 from arm_bags import GRAVITY, JOINTS, NOMINAL, RATE, TRUTH, stamps_of
 
@@ -12,6 +13,7 @@ from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.identification import Session, identify_and_test
+from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.recording import ArmRecording
 from load_identification.arm.settings import Settings
 from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
@@ -19,12 +21,28 @@ from load_identification.simulation.random_arms import PinocchioArm, smooth_moti
 LEVEL, SLOPE = np.array([3.0, 4.0, 1.5]), np.array([4.0, 5.0, 1.5])
 """Coulomb and viscous friction [N m, N m s/rad]."""
 
+GAINS = np.array([8.0, -6.0, 3.0])
+"""[N m per ampere]."""
 
-def moved(seed: int, seconds: float, stribeck: float, load: float) -> ArmRecording:
-    """Return a motion of a seed, with shares of friction at low speed and under load."""
+MASS, CENTER = 3.0, np.array([0.3, 0.05, -0.1])
+"""Of a load in the last link [kg, m]."""
+
+
+def moved(
+    seed: int, seconds: float, stribeck: float, load: float, mass: float = 0.0
+) -> ArmRecording:
+    """Return a motion of a seed, with shares of friction at low speed and under load.
+
+    A mass [kg] is held by the last link.
+    """
     rng, samples = np.random.default_rng(seed), round(RATE * seconds)
     q, qd, qdd = smooth_motion(rng, 3, samples, 1.0 / RATE)
-    torque = PinocchioArm(TRUTH, GRAVITY).torque((q, qd, qdd))
+    arm = PinocchioArm(TRUTH, GRAVITY)
+    if mass:
+        body = pinocchio.Inertia(mass, CENTER, 0.02 * np.eye(3))
+        arm.model.appendBodyToJoint(arm.model.njoints - 1, body, pinocchio.SE3.Identity())
+        arm.data = arm.model.createData()
+    torque = arm.torque((q, qd, qdd))
     dry = LEVEL * (1.0 + stribeck * np.exp(-((qd / 0.15) ** 2))) + load * np.abs(torque)
     noisy = torque + np.sign(qd) * dry + SLOPE * qd + rng.normal(0.0, 0.02, q.shape)
     times = np.arange(samples) / RATE
@@ -74,3 +92,23 @@ def test_friction_beyond_coulombs_is_taken_where_another_motion_shows_it(
     found = arm.model(NOMINAL).predict(arm.values, motion)
     expected = model.predict(chosen.estimate.consistent, motion)
     np.testing.assert_allclose(found, expected, atol=0.01)
+
+
+def test_friction_under_load_is_that_of_the_load_found_with_the_drive_gains() -> None:
+    """Of a load whose mass alone is known: it hangs far from the origin of its link."""
+    empty, held = moved(2, 20.0, 0.0, 0.08), moved(5, 20.0, 0.0, 0.08, MASS)
+    drive = DriveModel('symmetric', 'symmetric', offset=True)
+    session = identify_and_test(
+        ArmModel(Arm(NOMINAL), drive),
+        [empty.scaled(1.0 / GAINS)],
+        moved(3, 15.0, 0.0, 0.08).scaled(1.0 / GAINS),
+        Settings(cutoff=10.0, cutoffs=(10.0,), bandwidth=10.0),
+        Loaded(held.scaled(1.0 / GAINS), MASS),
+    )
+    arm = identified_arm(session.estimate, 10.0, excess=session.excess)
+    std = np.sqrt(np.diag(arm.covariance)[-3:])
+    np.testing.assert_allclose(arm.level('load_friction'), 0.08, atol=0.01)
+    assert np.all(np.abs(arm.effort_scale - GAINS) < 2.5 * std)
+    assert np.all(np.abs(arm.effort_scale / GAINS - 1.0) < 0.02)
+    assert session.estimate.gains is not None
+    np.testing.assert_allclose(session.estimate.gains.load[1:4] / MASS, CENTER, atol=0.01)

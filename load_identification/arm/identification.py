@@ -150,15 +150,7 @@ def identify_and_test(
         fitted += f', {loaded.recording.seconds[-1]:.1f} s with {loaded.mass:g} kg'
     if settings.plan is not None:
         fitted = f'{len(settings.plan.experiments)} experiments in {seconds:.1f} s'
-    session = Session(
-        estimate,
-        prediction,
-        settings,
-        fitted,
-        method,
-        identified,
-        tuple(warnings),
-    )
+    session = Session(estimate, prediction, settings, fitted, method, identified, tuple(warnings))
     poor = poor_gains(estimate, session.excess)
     return replace(session, identified=False, warnings=(poor, *warnings)) if poor else session
 
@@ -210,8 +202,10 @@ def identify(
     """
     estimate = _identified(model, recordings, settings, loaded)
     if isinstance(model, ArmModel) and model.drive.load_friction:
-        # The load on a joint is that of the links identified, as in the arm model.
+        # A joint bears the links identified, as in the arm model, and the load found with them.
         model = model.bearing(estimate.consistent[model.links])
+        if loaded is not None and estimate.gains is not None:
+            loaded = replace(loaded, others=estimate.gains.load[1:])
         estimate = _identified(model, recordings, settings, loaded)
     return estimate
 
@@ -256,7 +250,7 @@ def _identified(
     if loaded is not None and arms:
         carrying = filtered([loaded.recording], settings.cutoff)
         carrying = without_reversals(model, carrying, settings.cutoff)
-        return identify_loaded(arms, base, log, carrying, loaded.mass)
+        return identify_loaded(arms, base, log, carrying, np.append(loaded.mass, loaded.others))
     return identify_motion(model, log, settings)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -59,10 +59,14 @@ class Loaded:
     recording : Recording
     mass : float
         Mass of the load [kg].
+    others : (9,) array
+        Its other parameters about the origin of the link, as far as known: friction under load
+        needs them.
     """
 
     recording: Recording
     mass: float
+    others: FloatArray = field(default_factory=lambda: np.zeros(BODY - 1))
 
     def without_velocities(self) -> Loaded:
         """Return it as if no velocities had been published."""
@@ -97,7 +101,7 @@ def identify_loaded(
     base: BaseParameters,
     unloaded: FilteredRecording,
     loaded: FilteredRecording,
-    mass: float,
+    load: FloatArray,
 ) -> ArmEstimate:
     """Identify the arm, its drive gains and the load in one fit.
 
@@ -109,8 +113,8 @@ def identify_loaded(
         Base parameters, the same for all models.
     unloaded, loaded : FilteredRecording
         Recordings with the drive signals in place of efforts.
-    mass : float
-        Mass of the load [kg].
+    load : (10,) array
+        Parameters of the load. The mass is known, the others matter for friction under load alone.
 
     Raises
     ------
@@ -118,13 +122,13 @@ def identify_loaded(
         If the drive signals do not show the load.
     """
     model, solver = models[0], Solver()
-    rows = loaded_rows(model, base, unloaded, loaded, mass)
+    rows = loaded_rows(model, base, unloaded, loaded, load)
     start = first_gains(rows)
     if len(models) > 1:
         scaled = replace(unloaded, measured=start * unloaded.measured)
         rows_of = motion_rows(model, base, scaled)
         model = likeliest(models, base, lambda each: [rows_of(each)], solver)
-        rows = loaded_rows(model, base, unloaded, loaded, mass)
+        rows = loaded_rows(model, base, unloaded, loaded, load)
     solution, gains = fit_gains(model, base, rows, start)
     return replace(estimate_of(model, base, solution), gains=gains)
 
@@ -134,11 +138,11 @@ def loaded_rows(
     base: BaseParameters,
     unloaded: FilteredRecording,
     loaded: FilteredRecording,
-    mass: float,
+    load: FloatArray,
 ) -> Loads:
     """Return the rows of a recording without and one with a load on the last link."""
-    borne = model.borne.copy()
-    borne[-BODY] += mass
+    borne, mass = model.borne.copy(), float(load[0])
+    borne[-BODY:] += load
     both = (unloaded, model), (loaded, model.bearing(borne))
     rows = [motion_rows(model, base, log)(own) for log, own in both]
     # Friction and offsets change between recordings; springs and rotors do not.
