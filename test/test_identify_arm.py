@@ -10,8 +10,8 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
-from arm_bags import GRAVITY, JOINTS, NOMINAL, RATE, TRUTH, efforts, relative_errors
-from bags import Command, description, write
+from arm_bags import GRAVITY, JOINTS, NOMINAL, RATE, TRUTH, efforts, relative_errors, stamps_of
+from bags import Command, description, states, write
 from random_arms import random_samples
 
 from load_identification.arm.arm_file import IdentifiedArm, read_arm_model
@@ -24,6 +24,7 @@ from load_identification.arm.settings import METHODS
 from load_identification.commands import identify_arm
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
 from load_identification.errors import DescriptionError
+from load_identification.interface.batches import EffortBatch
 from load_identification.simulation.excited_arm import case as arm_case
 from load_identification.simulation.excited_arm import friction, planned, record
 from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
@@ -77,6 +78,35 @@ def test_memory_hardly_grows_with_the_samples(tmp_path: Path, command: Command) 
             tracemalloc.stop()
     # Four times as many samples; 1.14 where their numbers are kept.
     assert peaks[1] < 1.05 * peaks[0]
+
+
+@pytest.mark.parametrize(
+    ('columns', 'left_out', 'used'),
+    [
+        ([2, 0, 1], '', 4000),
+        ([0, 1], '1000 joint states of a left out: they carry joint_1, joint_2 alone', 3000),
+    ],
+)
+def test_joints_in_another_order_are_used_and_of_joint_states_without_some_it_is_told(
+    tmp_path: Path, command: Command, columns: list[int], left_out: str, used: int
+) -> None:
+    times, *values = moved(1, 20.0)
+    begin, rest = (
+        [np.ascontiguousarray(x[part][:, order]) for x in values]
+        for part, order in ((slice(3000), [0, 1, 2]), (slice(3000, None), columns))
+    )
+    names = tuple(JOINTS[k] for k in columns)
+    states_of = [
+        *states(EffortBatch(JOINTS, stamps_of(times[:3000]), *begin)),
+        *states(EffortBatch(names, stamps_of(times[3000:]), *rest)),
+    ]
+    status, out, _ = command(write(tmp_path / 'a', [description(NOMINAL), *states_of]))
+    said = ' '.join(out.split())
+    assert status == 0
+    # Two thirds are fitted.
+    assert f'Fitted {round(2 * used / 3)} joint states' in said
+    assert left_out in said
+    assert ('left out' in said) == bool(left_out)
 
 
 def test_the_filter_takes_no_more_memory_for_a_longer_recording() -> None:

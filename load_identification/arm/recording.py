@@ -250,6 +250,8 @@ class StreamedRecording(Recording):
         Joints whose effort ever changes.
     moved : frozenset of str
         Joints whose position changes by more than `FROM_ZERO`.
+    left_out : tuple of str
+        Joint states that were not used although they have efforts, in words.
     """
 
     source: str
@@ -262,6 +264,7 @@ class StreamedRecording(Recording):
     began: int | None = None
     moved: frozenset[str] = frozenset()
     velocity_factors: Mapping[str, float] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_stamps(self.stamps)

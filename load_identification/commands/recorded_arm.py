@@ -152,7 +152,8 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
             settings,
             Loaded(load[0], arguments.load_mass) if load else None,
         )
-    session = replace(session, warnings=(*session.warnings, *locked))
+    left_out = [words for log in logs for words in log.left_out]
+    session = replace(session, warnings=(*session.warnings, *locked, *left_out))
     others = set(moving_joints(description)) - {*arm.joints, *loose}
     far = {name: max(log.farthest.get(name, 0.0) for log in logs) for name in others}
     away = {name: place for name, place in far.items() if place > FROM_ZERO}

@@ -95,10 +95,10 @@ def _watched(recording: RecordingReader) -> Iterator[Chunk]:
 
 
 class _Layout:
-    """Usable samples of one layout of joint states, and their statistics."""
+    """Usable samples of joint states with the same joints, and their statistics."""
 
-    def __init__(self, names: tuple[str, ...], known: Sequence[str]) -> None:
-        self.joints = tuple(dict.fromkeys(name for name in known if name in names))
+    def __init__(self, joints: tuple[str, ...]) -> None:
+        self.joints = joints
         self.stamps: list[IntArray] = []
         self.heard = 0
         self._newest = np.iinfo(np.int64).min
@@ -149,7 +149,10 @@ class _Layout:
         return {self.joints[j]: float(factor[j]) for j in np.flatnonzero(odd)}
 
     def recorded(
-        self, source: str, read: Callable[[], Iterator[SynchronizedBatch]]
+        self,
+        source: str,
+        read: Callable[[], Iterator[SynchronizedBatch]],
+        left_out: Sequence[str] = (),
     ) -> StreamedRecording:
         """Return a recording that is read again, without incomplete or missing velocities.
 
@@ -174,6 +177,7 @@ class _Layout:
             frozenset(name for name, each in zip(joints, way[k:], strict=False) if each > 0.0),
             moved=frozenset(n for n, far in zip(joints, way[:k], strict=True) if far > FROM_ZERO),
             velocity_factors=self._velocity_factors(way[:k]),
+            left_out=tuple(left_out),
         )
 
 
@@ -194,20 +198,27 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRe
     path, dropped = recording.path, Counter[str]()
     reader = JointStateReader(dropped, recording.decoder(JOINT_STATE))
     layouts: dict[tuple[str, ...], _Layout] = {}
+    heard: set[str] = set()
+
+    def joints_of(batch: EffortBatch) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for name in known if name in batch.names))
+
     for chunk in _watched(recording):
         for batch in reader.read_efforts(chunk.joint_states):
             felt = ~np.isnan(batch.effort).all(axis=1)
             dropped['no_effort'] += int((~felt).sum())
             if felt.any():
-                layout = layouts.setdefault(batch.names, _Layout(batch.names, known))
+                heard.update(batch.names)
+                joints = joints_of(batch)
+                layout = layouts.setdefault(joints, _Layout(joints))
                 if (part := layout.usable(batch)) is not None:
                     layout.note(part)
-    best = max(layouts, key=lambda names: len(set(names) & set(known)), default=())
-    if not set(best) & set(known):
-        heard = sorted({name for names in layouts for name in names})
+    best = max(layouts, key=len, default=())
+    if not best:
         raise RecordingError(
             f'no joint state of {path} has efforts of the joints {", ".join(known)}; dropped: '
-            f'{in_words(dropped) or "none"}; joints with efforts: {", ".join(heard) or "none"}'
+            f'{in_words(dropped) or "none"}; joints with efforts: '
+            f'{", ".join(sorted(heard)) or "none"}'
         )
     found = layouts[best]
     count = sum(map(len, found.stamps))
@@ -218,16 +229,22 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRe
         )
 
     def read() -> Iterator[SynchronizedBatch]:
-        again = _Layout(best, known)
+        again = _Layout(best)
         with open_recording(path, recording.topics) as same:
             reader = JointStateReader(Counter(), same.decoder(JOINT_STATE))
             for chunk in same.chunks():
                 for batch in reader.read_efforts(chunk.joint_states):
-                    part = again.usable(batch) if batch.names == best else None
+                    part = again.usable(batch) if joints_of(batch) == best else None
                     if part is not None:
                         yield part
 
-    return found.recorded(path.name, read)
+    left_out = [
+        f'{layout.heard} joint states of {path.name} left out: they carry {", ".join(joints)} '
+        f'alone, others {", ".join(best)}; all joints must be in one message'
+        for joints, layout in layouts.items()
+        if joints and joints != best and (layout.most > layout.least)[len(joints) :].any()
+    ]
+    return found.recorded(path.name, read, left_out)
 
 
 def check_places(arm: Arm, logs: Sequence[StreamedRecording]) -> None:
@@ -301,7 +318,7 @@ def read_base_wrenches(
         last = batch.names, batch.frame
         part = usable(batch) if set(joints) <= set(batch.names) else None
         if part is not None:
-            layouts.setdefault(last, _Layout(batch.names, joints)).note(part)
+            layouts.setdefault(last, _Layout(tuple(joints))).note(part)
     missing = [name for name in joints if name not in heard]
     if missing:
         raise RecordingError(
