@@ -112,3 +112,13 @@ def test_friction_under_load_is_that_of_the_load_found_with_the_drive_gains() ->
     assert np.all(np.abs(arm.effort_scale / GAINS - 1.0) < 0.02)
     assert session.estimate.gains is not None
     np.testing.assert_allclose(session.estimate.gains.load[1:4] / MASS, CENTER, atol=0.01)
+
+
+def test_a_load_that_the_description_lacks_is_asked_for() -> None:
+    logs = [moved(seed, 10.0, 0.0, 0.0, MASS) for seed in (2, 3)]
+    drive = DriveModel('symmetric', 'symmetric', offset=True)
+    session = identify_and_test(
+        ArmModel(Arm(NOMINAL), drive), logs[:1], logs[1], Settings(cutoff=10.0, bandwidth=10.0)
+    )
+    assert not session.identified
+    assert 'does the arm carry what it lacks, or are they motor currents' in session.warnings[0]

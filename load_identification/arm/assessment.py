@@ -324,7 +324,8 @@ def _cause(estimate: ArmEstimate, shown: FloatArray | None) -> str:
     if abs(size / STANDARD_GRAVITY - 1.0) > 0.1:
         return f'{known}; --gravity is {size:.3g} m/s², {1.0 / share:.2g} times as much'
     return (
-        f'the efforts are {share:.2g} times the weight of the description: are they motor '
+        f'the efforts are {share:.2g} times the weight of the description: '
+        f'{"does the arm carry what it lacks, or " if share > 1.0 else ""}are they motor '
         'currents, or in another unit than N·m? --effort-scale turns them into N·m, and --loaded '
         'finds by how much'
     )
