@@ -246,10 +246,14 @@ def _whitened(
         mean, value = mean.copy(), value.copy()
         mean[live], value[live] = solved[:, :PARAMETERS], solved[:, PARAMETERS]
         errors[live] = solved[:, PARAMETERS + 1 :]
-    root = np.zeros((6, 6))
-    if live.size:
-        root[np.ix_(live, live)] = np.linalg.cholesky(whole[np.ix_(live, live)]).T
-    return mean, value, errors, EQUAL[:, None] * root
+    return mean, value, errors, _root(whole)
+
+
+def _root(whole: FloatArray) -> FloatArray:
+    """Return W so that Wᵀ W is an information (6, 6), in units of `EQUAL`; zeros: none."""
+    live, root = np.ix_(*[np.flatnonzero(np.diag(whole) > 0.0)] * 2), np.zeros((6, 6))
+    root[live] = np.linalg.cholesky(whole[live]).T
+    return EQUAL[:, None] * root
 
 
 def merged(first: Block, second: Block) -> Block:
@@ -263,12 +267,7 @@ def merged(first: Block, second: Block) -> Block:
     root = None
     if first.root is not None and second.root is not None:
         one, other = first.root / EQUAL[:, None], second.root / EQUAL[:, None]
-        whole = one.T @ one + other.T @ other
-        live = np.flatnonzero(np.diag(whole) > 0.0)
-        root = np.zeros((6, 6))
-        if live.size:
-            root[np.ix_(live, live)] = np.linalg.cholesky(whole[np.ix_(live, live)]).T
-        root *= EQUAL[:, None]
+        root = _root(one.T @ one + other.T @ other)
     return Block(
         stamp=second.stamp,
         elapsed=first.elapsed + second.elapsed,
