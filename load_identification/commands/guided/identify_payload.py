@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         EPILOG,
     )
     option(parser, '--need', nargs='+', choices=STAGES, default=['mass', 'com'])(
-        'what is to be identified; the arm stops as soon as it is (default: mass com)'
+        'what is to be identified; the arm stops half a second after it is (default: mass com)'
     )
     sent = parser.add_argument_group('sending')
     option(sent, '--execute', action='store_true')('send the motion, once confirmed')

@@ -44,6 +44,10 @@ SILENT = 3.0
 STILL, STILL_TIME = np.deg2rad(0.2), 0.3
 """Largest turn of any joint at rest, within this time [rad, m; s]."""
 
+SURELY = 0.5
+"""Time for which all has been identified when the arm stops [s]: intervals just narrow enough grow
+a little at rest, and a payload to be applied would be refused."""
+
 AT_REST = 1.0
 """Wait between reset and motion, for changes that the sensor shows immediately [s]."""
 
@@ -156,10 +160,18 @@ class Session:
                     return signal.Signals(noted[0]).name
                 return self._wrong(begin)
 
-            rest = follower.follow(path, lambda: wanted <= self._identified(), wrong, show)
+            lacked = time.monotonic()
+
+            def surely() -> bool:
+                nonlocal lacked
+                if not wanted <= self._identified():
+                    lacked = time.monotonic()
+                return time.monotonic() - lacked > SURELY
+
+            rest = follower.follow(path, surely, wrong, show)
             # Status received since the last look.
             show(progress.tasks[task].completed)
-            identified = wanted <= known
+            identified = wanted <= self._identified()
             what = 'all that is needed is identified' if identified else 'the motion is at its end'
             self._console.print(f'{" " * 8}{what}: back to the first pose')
             progress.update(task, description='going back')
