@@ -1,8 +1,8 @@
 """A small motion of an arm's last joints about its present pose, to identify its payload.
 
 It has the least possible effect on the surroundings: three joints turn by a few degrees to each
-side, slowly enough to stop within half a second. Limits, floor, the arm itself and keep-out boxes
-are checked; nothing else is known.
+side, by default slowly enough to stop within half a second. Limits, floor, the arm itself and
+keep-out boxes are checked; nothing else is known.
 """
 
 from __future__ import annotations
