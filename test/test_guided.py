@@ -103,6 +103,12 @@ def test_whole_motion_and_every_way_back_stay_clear() -> None:
     assert motion.clearance >= CLEARANCE
 
 
+def test_links_that_a_large_ball_always_touches_are_named() -> None:
+    assert planned(request=GuidedRequest(floor=None)).covered == ()
+    large = planned(request=GuidedRequest(floor=None, payload_radius=0.5))
+    assert large.covered == ('link_3', 'link_4')
+
+
 @pytest.mark.parametrize(
     ('pose', 'words'),
     [

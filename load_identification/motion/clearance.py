@@ -45,6 +45,8 @@ class Clearance:
         Links without geometry, each with what was not found; capsules replace them.
     guessed_radius : float
         Radius of these capsules [m].
+    covered : tuple of str
+        Links that the payload's ball touches in every posture; nothing is kept from them.
     """
 
     def __init__(
@@ -254,6 +256,11 @@ class Clearance:
                     'drawn; move it, or leave it out'
                 )
         links = [{PAYLOAD, FLOOR, BOX}.isdisjoint(self._links[k] for k in pair) for pair in pairs]
+        self.covered = tuple(
+            self._links[min(pair, key=lambda k: self._links[k] == PAYLOAD)]
+            for pair, most in zip(pairs, highest, strict=True)
+            if most <= 0.0 and PAYLOAD in (self._links[k] for k in pair)
+        )
         chosen = (highest > np.where(links, kept, 0.0)) & (highest - lowest > UNCHANGED)
         self._set([pair for pair, is_chosen in zip(pairs, chosen, strict=True) if is_chosen])
 

@@ -130,6 +130,8 @@ class GuidedMotion:
         Least distance between any two bodies [m].
     guessed : dict of str to str
         Links with a guessed shape, as in `Clearance.guessed`.
+    covered : tuple of str
+        Links from which the payload's ball is not kept, as in `Clearance.covered`.
     """
 
     robot: Robot
@@ -140,6 +142,7 @@ class GuidedMotion:
     brake: float
     clearance: float
     guessed: dict[str, str]
+    covered: tuple[str, ...]
 
     def back_from(self, position: FloatArray) -> Move:
         """Return the straight way back to the first pose from a posture (J,) of the path."""
@@ -195,9 +198,8 @@ def plan_guided(
         share = request.speed * np.max(own.velocity / own.acceleration)
         brake = SMOOTH_STEP_PEAK * float(share) / BRAKE_SHARE
         joints = tuple(moved.tolist())
-        return GuidedMotion(
-            robot, limits, position, path, joints, brake, least, surroundings.guessed
-        )
+        own_shapes = surroundings.guessed, surroundings.covered
+        return GuidedMotion(robot, limits, position, path, joints, brake, least, *own_shapes)
 
     try:
         return planned(request.amplitude)

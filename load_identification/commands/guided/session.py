@@ -292,6 +292,12 @@ class Session:
             f'{robot.sensor_frame} for what it carries, {floor}{boxes}; nearest '
             f'{1e3 * motion.clearance:.0f} mm.'
         )
+        if motion.covered:
+            self._console.print(
+                f'Not looked at: {", ".join(motion.covered)} against that ball, which touches '
+                'them in every pose.',
+                style='yellow',
+            )
         for lacking in sorted(set(motion.guessed.values())):
             links = ', '.join(name for name, why in motion.guessed.items() if why == lacking)
             self._console.print(f'Shapes of {links} are guessed: {lacking}.', style='yellow')
