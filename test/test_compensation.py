@@ -182,6 +182,14 @@ def test_a_recording_played_again_is_compensated_again(brisk: Recording) -> None
             np.testing.assert_array_equal(out.stamps, brisk.stamps[rows])
 
 
+def test_batches_without_a_sample_change_nothing(brisk: Recording) -> None:
+    stage = Compensation(Parameters())
+    for rows in (slice(0), slice(9), slice(0)):
+        found = stage.update(*inputs(brisk, rows), ROBOT, known())
+        assert [len(each.stamps) for each in found] == ([9] if rows.stop else [])
+    assert stage.dropped.total() == 0
+
+
 def test_channels_that_are_not_alive_and_what_no_sensor_reads_are_nan(brisk: Recording) -> None:
     joints, (wrenches,) = inputs(brisk, slice(9))
     raw = wrenches.wrench.copy()

@@ -268,7 +268,7 @@ def _in_pieces(
     first, last = (min(stamps), max(stamps)) if stamps else (0, 0)
     length = max(LONGEST, (last - first) // MOST)
     if last - first <= length:
-        yield list(joints), list(wrenches)
+        yield [b for b in joints if b.stamps.size], [b for b in wrenches if b.stamps.size]
         return
     ends = np.arange(first + length, last, length)
     bounds = [np.iinfo(np.int64).min, *ends, np.iinfo(np.int64).max]
