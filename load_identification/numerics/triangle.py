@@ -91,9 +91,9 @@ def relax(
     size, k = len(triangle), len(unknowns)
     others = np.setdiff1d(np.arange(size - 1), unknowns)
     order = np.concatenate([others, unknowns, [size - 1]])
-    turned = _reordered(triangle, order)
+    turned = _triangular(triangle[:, order])
     turned[-k - 1 :, -k - 1 :] = time_update(turned[-k - 1 :, -k - 1 :], keep, variance)
-    return _reordered(turned, np.argsort(order))
+    return _triangular(turned[:, np.argsort(order)])
 
 
 def walk(
@@ -101,14 +101,14 @@ def walk(
 ) -> FloatArray:
     """Apply the `time_update` to some unknowns, wherever they stand; arguments as for `relax`."""
     order = np.append(unknowns, np.setdiff1d(np.arange(len(triangle)), unknowns))
-    moved = time_update(_reordered(triangle, order), keep, variance)
-    return _reordered(moved, np.argsort(order))
+    moved = time_update(_triangular(triangle[:, order]), keep, variance)
+    return _triangular(moved[:, np.argsort(order)])
 
 
-def _reordered(triangle: FloatArray, order: IntArray) -> FloatArray:
-    """Return the triangle of the same information with its columns in another order."""
-    columns = np.asfortranarray(triangle[:, order])
-    return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(columns)[0]))
+def _triangular(rows: FloatArray) -> FloatArray:
+    """Return the upper triangle (m, n) of the same information as rows (m, n)."""
+    factors = scipy.linalg.lapack.dgeqrf(np.asfortranarray(rows))[0]
+    return np.asfortranarray(np.triu(factors))
 
 
 def forget_along(triangle: FloatArray, rows: FloatArray, age: float) -> FloatArray:
@@ -127,7 +127,7 @@ def forget_along(triangle: FloatArray, rows: FloatArray, age: float) -> FloatArr
     stacked[:k, :k] = np.eye(k)
     stacked[k : k + size - 1, :k] = -triangle[:-1, :-1] @ spread
     stacked[k:, k:] = triangle
-    return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(stacked)[0])[k:, k:])
+    return np.asfortranarray(_triangular(stacked)[k:, k:])
 
 
 def forget(triangle: FloatArray, unknowns: IntArray, std: FloatArray) -> FloatArray:
@@ -143,12 +143,11 @@ def forget(triangle: FloatArray, unknowns: IntArray, std: FloatArray) -> FloatAr
     size, k = len(triangle), len(unknowns)
     others = np.setdiff1d(np.arange(size), unknowns)
     # With the forgotten unknowns first, the rows below theirs do not contain them.
-    ordered = np.asfortranarray(triangle[:, np.concatenate([unknowns, others])])
-    rest = np.triu(scipy.linalg.lapack.dgeqrf(ordered)[0])[k:, k:]
+    rest = _triangular(triangle[:, np.concatenate([unknowns, others])])[k:, k:]
     rows = np.zeros((size, size), order='F')
     rows[: size - k, others] = rest
     rows[np.arange(size - k, size), unknowns] = 1.0 / std
-    return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(rows)[0]))
+    return _triangular(rows)
 
 
 def values(triangle: FloatArray) -> FloatArray:
@@ -168,9 +167,9 @@ def given(triangle: FloatArray, unknowns: IntArray) -> FloatArray:
 
     Only the information is meaningful: the others are held at zero.
     """
-    columns = np.asfortranarray(triangle[:, np.append(unknowns, len(triangle) - 1)])
     size = len(unknowns) + 1
-    return np.asfortranarray(np.triu(scipy.linalg.lapack.dgeqrf(columns)[0][:size]))
+    columns = triangle[:, np.append(unknowns, len(triangle) - 1)]
+    return np.asfortranarray(_triangular(columns)[:size])
 
 
 def covariance_of_last(triangle: FloatArray, count: int) -> FloatArray:
