@@ -255,12 +255,13 @@ class Clearance:
                     f'{self._links[link]} touches {self._links[other]} in all of {DRAWS} postures '
                     'drawn; move it, or leave it out'
                 )
-        links = [{PAYLOAD, FLOOR, BOX}.isdisjoint(self._links[k] for k in pair) for pair in pairs]
+        names = [{self._links[k] for k in pair} for pair in pairs]
         self.covered = tuple(
-            self._links[min(pair, key=lambda k: self._links[k] == PAYLOAD)]
-            for pair, most in zip(pairs, highest, strict=True)
-            if most <= 0.0 and PAYLOAD in (self._links[k] for k in pair)
+            (each - {PAYLOAD}).pop()
+            for each, most in zip(names, highest, strict=True)
+            if most <= 0.0 and PAYLOAD in each
         )
+        links = [each.isdisjoint((PAYLOAD, FLOOR, BOX)) for each in names]
         chosen = (highest > np.where(links, kept, 0.0)) & (highest - lowest > UNCHANGED)
         self._set([pair for pair, is_chosen in zip(pairs, chosen, strict=True) if is_chosen])
 
