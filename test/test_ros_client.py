@@ -12,7 +12,7 @@ import pytest
 from processes import DEADLINE
 from ros_arm import NOTHING, RATE, SMALL, Arm, prepared, started
 from ros_helpers import Group, Pipeline
-from ros_messages import OFFSET
+from ros_messages import OFFSET, PAYLOAD
 
 from load_identification.client import (
     LoadIdentification,
@@ -100,6 +100,22 @@ def test_waits_until_motion_has_shown_the_payload(arm: Arm, hand: LoadIdentifica
     tool = at_rest(arm, hand.save_tool_async())
     assert abs(tool.mass - SMALL.mass) < 5 * tool.mass_std
     assert np.isfinite(tool.inertia_std).all()
+
+
+def test_saved_tool_says_what_of_it_is_identified(arm: Arm, hand: LoadIdentification) -> None:
+    arm.body = PAYLOAD
+    for sample in (0, 100, 200, 300, 400):
+        arm.move_to(sample)
+        arm.rest(0.6)
+    payload = hand.wait_identified(timeout=DEADLINE)
+    assert payload.identified == ('mass', 'com')
+    tool = at_rest(arm, hand.save_tool_async())
+    assert tool.identified == payload.identified
+    assert tool.mass_std == pytest.approx(payload.mass_std, rel=0.2)
+    arm.run()
+    # Now nothing is held but the tool, and motion has shown all of that.
+    assert 'nothing is held' in hand.payload().reason
+    assert at_rest(arm, hand.save_tool_async()).identified == ('mass', 'com', 'inertia')
 
 
 def test_reset_is_heard_by_what_waits_after_it(arm: Arm, hand: LoadIdentification) -> None:

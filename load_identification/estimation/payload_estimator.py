@@ -261,22 +261,26 @@ class PayloadEstimator:
             return None
         # Until another block ends, only the stamp changes.
         if self._known is None:
-            self._known = self._claimed()
+            self._known = self._claimed(self.tool)
         return replace(self._known, stamp=self.newest)
 
-    def _claimed(self) -> PayloadEstimate:
+    def estimate_with_tool(self) -> PayloadEstimate | None:
+        """Return `estimate` of tool and payload together: as if there were no tool."""
+        return None if self._block is None else self._claimed(NO_TOOL)
+
+    def _claimed(self, tool: Tool) -> PayloadEstimate:
         """Compute the estimate that may be published."""
         belief = self.changes.settled(self._belief)
         withheld, why = self._withheld()
         if withheld is None:
             said = warnings(belief, self._zero, self.newest, self.misfit.ringing)
-            claim = self._claim(belief)
+            claim = self._claim(belief, tool)
             return claim.estimate(self.newest, self._frame, self.misfit.puzzle, said)
         # The cause suspected may be an error larger than expected; the warnings have its value.
         suspected = withheld is Withheld.SUSPECTED
         return nothing_claimed(
             belief.knowledge,
-            self.tool.parameters,
+            tool.parameters,
             belief.noise.overall,
             why,
             self.newest,
@@ -285,11 +289,11 @@ class PayloadEstimator:
             warnings(belief, self._zero, self.newest, '') if suspected else (),
         )
 
-    def _claim(self, belief: Belief) -> Claim:
+    def _claim(self, belief: Belief, tool: Tool) -> Claim:
         return Claim(
             belief,
-            self.tool,
-            self._excitation.excitation(belief.knowledge.body, self.tool.parameters),
+            tool,
+            self._excitation.excitation(belief.knowledge.body, tool.parameters),
             self.settings,
         )
 
@@ -325,7 +329,7 @@ class PayloadEstimator:
         """
         if self._block is None or self.changes.before is not None or self.misfit.cause:
             return ''
-        return self._excitation.advice(self._claim(self._belief), axes)
+        return self._excitation.advice(self._claim(self._belief, self.tool), axes)
 
     def explain(self, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:
         """Return `claim.explained` for samples, None before the first block; changes nothing."""

@@ -9,10 +9,10 @@ import numpy as np
 from std_srvs.srv import Trigger
 
 from load_identification.estimation.belief.error_budget import SOURCES
+from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.names import INTERVAL
-from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.catalogue import KnownObject
 from load_identification.weighing.mass_check import MassCheck
 from load_identification.weighing.recognition import Candidate
@@ -92,15 +92,19 @@ def calibration(
     return answer
 
 
-def tool(values: FloatArray, std: FloatArray) -> Answer:
-    """Report a saved tool; both arrays are (10,), in message order."""
+def tool(estimate: PayloadEstimate) -> Answer:
+    """Report a saved tool, given as the estimate of tool and payload together."""
+    values, std, identified = estimate.values, estimate.std, estimate.identified.tolist()
     return {
         'mass': values[0],
         'mass_std': std[0],
+        'mass_identified': identified[0],
         'center_of_mass': values[1:4],
         'center_of_mass_std': std[1:4],
+        'center_of_mass_identified': identified[1:4],
         'inertia': values[4:],
         'inertia_std': std[4:],
+        'inertia_identified': identified[4:],
     }
 
 

@@ -19,8 +19,7 @@ from std_srvs.srv import Trigger
 
 from load_identification.estimation.belief.tool import NO_TOOL, Tool
 from load_identification.estimation.events import EventKind
-from load_identification.estimation.identifiability import TURN, center_words, mass_words
-from load_identification.estimation.payload_estimate import in_message_order
+from load_identification.estimation.identifiability import CLEARLY_HELD, TURN
 from load_identification.interface.names import INTERVAL
 from load_identification.interface.parameters import Parameters, check
 from load_identification.nodes import service_responses as answers
@@ -35,7 +34,6 @@ from load_identification.weighing.catalogue import KnownObject, load_catalogue
 from load_identification.weighing.conditions import Conditions, Refusal
 from load_identification.weighing.mass_check import Expectation, check_mass
 from load_identification.weighing.static_estimate import NotAtRestError
-from load_identification.weighing.verdict import SURE
 
 Job: TypeAlias = Generator['Answer | str', None, None]
 """Yields what it waits for while it is busy, in words, then its answer."""
@@ -279,32 +277,26 @@ class Services:
     # save_tool, clear_tool, reset
 
     def _save_tool(self) -> Job:
-        estimate = self._estimator.estimate()
         self.require.fresh()
+        estimate = self._estimator.estimate_with_tool()
         if estimate is None:
             raise Refusal('no estimate yet')
         self.require.nothing_in_doubt('save_tool')
-        values, std = in_message_order(estimate.total, estimate.total_covariance)
-        required = self._weigher.requirements
-        allowed = max(required.mass, 0.02 * abs(values[0]))
-        if estimate.reversed_sign:
-            raise Refusal(estimate.reasons[0])
-        if std[0] > allowed:
-            raise Refusal(f'{mass_words(std[0], allowed)}: {TURN}')
-        if values[0] < SURE * std[0]:
+        mass, error = estimate.values[0], estimate.std[0]
+        if estimate.identified[0] and mass <= CLEARLY_HELD * error:
             raise Refusal(
-                f'nothing hangs on the sensor: {values[0]:.4f} ± {INTERVAL * std[0]:.4f} kg; '
+                f'nothing hangs on the sensor: {mass:.4f} ± {INTERVAL * error:.4f} kg; '
                 'for no tool call clear_tool'
             )
-        lacking = center_words(std[1:4], required.center_of_mass)
-        if lacking:
-            raise Refusal(f'{"; ".join(lacking)}: turn the sensor')
+        if not estimate.identified[:4].all():
+            why = '; '.join(why for why in estimate.reasons if not why.startswith('inertia'))
+            raise Refusal(f'{why}: {TURN}' if estimate.identified[0] else why)
         shared = self._estimator.shared
         self._weigher.set_tool(Tool(estimate.total, estimate.total_covariance, shared))
         self._estimator.events.add(EventKind.SAVE_TOOL, self._estimator.newest)
         tool = Gaussian(estimate.total, estimate.total_covariance, estimate.stamp, shared)
         yield from self._save(replace(self.persistence.stored, tool=tool))
-        yield answers.tool(values, std)
+        yield answers.tool(estimate)
 
     def _clear_tool(self) -> Job:
         had = self.persistence.stored.tool

@@ -11,6 +11,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from load_identification.errors import LoadIdentificationError
 from load_identification.interface import names
 from load_identification.interface.names import PARAMETER_KEYS
@@ -199,7 +201,7 @@ class Body:
     identified : tuple of str
         Those of `mass`, `com` and `inertia` that are identified.
     reason : str
-        Message of the status, in words.
+        Message of the status, in words; empty for a tool.
     """
 
     mass: float
@@ -208,12 +210,14 @@ class Body:
     center_of_mass_std: tuple[float, ...]
     inertia: tuple[float, ...]
     inertia_std: tuple[float, ...]
-    identified: tuple[str, ...] = tuple(STAGES)
+    identified: tuple[str, ...]
     reason: str = ''
 
     @classmethod
     def read(cls, answer: Answer) -> Body:
         """Build it from a response of save_tool."""
+        keys = [f'{part}_identified' for part in ('mass', 'center_of_mass', 'inertia')]
+        known = [bool(np.all(answer.numbers.get(key, False))) for key in keys]
         return cls(
             mass=answer.number('mass'),
             mass_std=answer.number('mass_std'),
@@ -221,6 +225,7 @@ class Body:
             center_of_mass_std=answer.vector('center_of_mass_std', 3),
             inertia=answer.vector('inertia', 6),
             inertia_std=answer.vector('inertia_std', 6),
+            identified=tuple(name for name, all_of in zip(STAGES, known, strict=True) if all_of),
         )
 
     @classmethod
