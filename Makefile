@@ -93,11 +93,11 @@ $(prefix)/.venv-stamp:
 
 # First what the package needs, from the index, then the package from this checkout.
 $(prefix)/.demo-stamp: $(prefix)/.venv-stamp $(settings)
-	$(install) '.[$(ros)]'
+	$(install) '.[$(ros),recordings]'
 	@touch $@
 
 $(prefix)/.test-stamp: $(prefix)/.venv-stamp $(settings)
-	$(install) '.[$(ros),test]'
+	$(install) '.[$(ros),recordings,test]'
 	@touch $@
 
 $(prefix)/.package-stamp: $(prefix)/.venv-stamp $(settings) $(installed)

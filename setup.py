@@ -55,13 +55,14 @@ setup(
         'pin>=3.4',
         'pyyaml',
         'rich',
-        'rosbags>=0.10',
         'scipy',
     ],
     extras_require={
         # ROS 2 as wheels, for a machine without ROS (CPython 3.10 to 3.14, x86-64).
         'ros': ros_wheels('jazzy'),
         'ros-kilted': ros_wheels('kilted'),
+        # Opens recordings where there is no rosbag2_py of ROS.
+        'recordings': ['rosbags>=0.10'],
         'test': [
             'mujoco',
             'mypy',

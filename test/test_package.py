@@ -185,6 +185,37 @@ def test_only_what_reads_a_recording_needs_a_library_for_it(tmp_path: Path) -> N
     assert done.stderr.endswith('2 1\n'), done.stderr
 
 
+WITHOUT_ROS = """
+import sys
+sys.modules['rclpy'] = None
+from importlib import import_module
+module, name = sys.argv.pop(1), sys.argv.pop(1)
+sys.exit(getattr(import_module(module), name)())
+"""
+
+
+@pytest.mark.parametrize(
+    ('module', 'name'),
+    [
+        ('commands.load_demo', 'main'),
+        ('commands.guided.identify_payload', 'main'),
+        ('commands.load_monitor', 'main'),
+        ('nodes.transport.entry', 'estimator_node'),
+    ],
+)
+def test_missing_ros_is_one_line_that_says_what_to_install(module: str, name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, '-c', WITHOUT_ROS, f'{NAME}.{module}', name],
+        env=os.environ | {'PYTHONPATH': str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count('\n') == 1, done.stderr
+    assert "error: rclpy cannot be imported: source ROS 2, or pip install '.[ros]'" in done.stderr
+
+
 def test_every_import_is_a_dependency_without_ros(distribution: metadata.Distribution) -> None:
     modules = foreign_modules(PACKAGE) - ROS_WITHOUT_WHEEL
     needed = {
@@ -196,7 +227,18 @@ def test_every_import_is_a_dependency_without_ros(distribution: metadata.Distrib
         for requirement in distribution.requires or []
         if 'extra ==' not in requirement or 'extra == "ros"' in requirement
     }
-    assert needed - declared == set()
+    # A robot opens recordings with rosbag2_py, so rosbags is no requirement of its own.
+    assert needed - declared == {'rosbags'}
+
+
+def test_rosbags_is_an_extra_that_demo_and_tests_install(
+    distribution: metadata.Distribution,
+) -> None:
+    extra = [text for text in distribution.requires or [] if text.startswith('rosbags')]
+    assert [re.sub(r'.*; ', '', text) for text in extra] == ['extra == "recordings"']
+    installed = re.findall(r"\$\(install\) '\.\[(.*)\]'", (ROOT / 'Makefile').read_text())
+    assert len(installed) == 2
+    assert all('recordings' in extras.split(',') for extras in installed)
 
 
 def test_every_package_a_launch_file_starts_is_a_dependency(

@@ -13,6 +13,7 @@ from load_identification.interface.program import (
     begin,
     make_parser,
     option,
+    say_without_ros,
     without_ros_arguments,
 )
 
@@ -52,6 +53,9 @@ def main(args: list[str] | None = None) -> int:
             _run(argv, parser.parse_args(without_ros_arguments(argv)).namespace)
         except LoadIdentificationError as error:
             parser.error(str(error))
+        except ModuleNotFoundError as error:
+            say_without_ros(parser.prog, error)
+            return 2
     return 0
 
 

@@ -84,6 +84,17 @@ def without_ros_arguments(words: Sequence[str]) -> list[str]:
     return kept
 
 
+def say_without_ros(prog: str, error: ModuleNotFoundError) -> None:
+    """Print that ROS is missing; raise the error of any other missing module."""
+    if (error.name or '').partition('.')[0] != 'rclpy':
+        raise error
+    print(
+        f"{prog}: error: rclpy cannot be imported: source ROS 2, or pip install '.[ros]' in a "
+        'checkout of this package',
+        file=sys.stderr,
+    )
+
+
 def begin(terminated: int = TERMINATED) -> None:
     """Flush output line by line, and let signals end the program.
 
@@ -157,6 +168,9 @@ def run(
     except LoadIdentificationError as error:
         text = str(error) if lines else ' '.join(str(error).split())
         print(f'{parser.prog}: error: {text}', file=sys.stderr)
+        return unusable
+    except ModuleNotFoundError as error:
+        say_without_ros(parser.prog, error)
         return unusable
     except KeyboardInterrupt:
         print(f'{parser.prog}: interrupted', file=sys.stderr)

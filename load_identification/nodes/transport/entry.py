@@ -9,7 +9,7 @@ import signal
 import sys
 
 from load_identification import __version__
-from load_identification.interface.program import without_ros_arguments
+from load_identification.interface.program import say_without_ros, without_ros_arguments
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -32,7 +32,11 @@ def _run(program: str, kind: str) -> int:
 
         print(describe(program))
         return 0
-    from load_identification.nodes.transport import runtime
+    try:
+        from load_identification.nodes.transport import runtime
+    except ModuleNotFoundError as error:
+        say_without_ros(program, error)
+        return 2
 
     module = importlib.import_module(f'load_identification.nodes.{program.removesuffix("_node")}')
     return runtime.run(getattr(module, kind))
