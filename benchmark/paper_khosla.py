@@ -211,7 +211,7 @@ def main() -> int:
     title = "Tables 4 to 6: the paper's estimates are the truth here [kg, kg·m, kg·m²]"
     table = Table(title=title, box=box.SIMPLE_HEAD)
     table.add_column('parameter or combination', no_wrap=True, width=30)
-    for heading in ('initial', 'true', *(part for name in found for part in (name, '±'))):
+    for heading in ('initial', 'true', *(part for name in found for part in (name, 'farthest'))):
         table.add_column(heading, justify='right', no_wrap=True)
     for i, (row, text) in enumerate(zip(told.matrix, told.combinations, strict=True)):
         cells = []

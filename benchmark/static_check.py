@@ -72,12 +72,12 @@ class Scenario:
 
 
 SCENARIOS = (
-    Scenario('white noise, ± 50 g', 0.05),
-    Scenario('white noise, ± 5 g', 0.005),
-    Scenario('noise of 5 ms, ± 50 g', 0.05, correlation=0.005),
-    Scenario('noise of 20 ms, ± 10 g', 0.01, correlation=0.02),
-    Scenario('three poses, ± 5 g', 0.005, poses=3),
-    Scenario('tool 900 ± 4 g (std), ± 20 g', 0.02, tool_std=0.004),
+    Scenario('white noise, within 50 g', 0.05),
+    Scenario('white noise, within 5 g', 0.005),
+    Scenario('noise of 5 ms, within 50 g', 0.05, correlation=0.005),
+    Scenario('noise of 20 ms, within 10 g', 0.01, correlation=0.02),
+    Scenario('three poses, within 5 g', 0.005, poses=3),
+    Scenario('tool 900 g, std 4 g, within 20 g', 0.02, tool_std=0.004),
 )
 
 

@@ -56,7 +56,7 @@ def glitch(recording: Recording, when: float, joint: int, size: float) -> Record
 
 
 def wrapped(recording: Recording, joint: int, turn: float) -> Recording:
-    """Give a joint, turned by so much [rad], within ± π, as drivers give continuous joints."""
+    """Give a joint, turned by so much [rad], wrapped at π, as drivers give continuous joints."""
     position = recording.position.copy()
     position[:, joint] = (position[:, joint] + turn + np.pi) % (2.0 * np.pi) - np.pi
     return replace(recording, position=position)

@@ -126,7 +126,8 @@ def test_joint_at_its_limit_is_refused_and_named(pose: FloatArray, words: str) -
 
 
 def test_refusal_says_which_smaller_motion_would_fit() -> None:
-    with pytest.raises(RefusedMotionError, match=r'needs 21\.0°.*; ±10° would fit'):
+    words = r'20\.0° either way need 21\.0° there.*; 10° either way would fit'
+    with pytest.raises(RefusedMotionError, match=words):
         planned(with_joint(4, -95.0))
     planned(with_joint(4, -95.0), GuidedRequest(amplitude=SMALL))
 

@@ -46,7 +46,7 @@ def test_verdict_is_by_the_interval_not_by_the_value(
 
 def test_reason_has_the_numbers() -> None:
     reason = judge_mass(1.1, 0.004, 1.0, 0.05).reason
-    assert reason == 'mass 1.1000 ± 0.0078 kg, 1.0000 ± 0.0500 expected'
+    assert reason == 'mass 1.1000 ± 0.0078 kg, expected 1.0000 within 0.0500'
     assert judge_mass(1.0, 0.001, 1.0, 0.05).reason == ''
 
 

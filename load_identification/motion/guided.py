@@ -209,7 +209,7 @@ def plan_guided(
                 planned(np.deg2rad(smaller))
             except RefusedMotionError:
                 continue
-            raise RefusedMotionError(f'{refusal}; ±{smaller:g}° would fit') from None
+            raise RefusedMotionError(f'{refusal}; {smaller:g}° either way would fit') from None
         raise
 
 
@@ -224,8 +224,8 @@ def _check_limits(robot: Robot, own: Limits, position: FloatArray, reach: FloatA
             end = own.lower[k] if side == 'lower' else own.upper[k]
             raise RefusedMotionError(
                 f'{robot.joints[k]} stands at {_degrees(position[k])}, {where} its {side} limit '
-                f'of {_degrees(end)}, and ±{_degrees(reach[k])} needs {_degrees(need)} to each '
-                'side: move it away from there'
+                f'of {_degrees(end)}, and {_degrees(reach[k])} either way need {_degrees(need)} '
+                'there: move it away'
             )
 
 

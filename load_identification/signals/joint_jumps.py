@@ -42,7 +42,7 @@ class Piece(NamedTuple):
 class JumpGate:
     """Accept samples whose joints have moved no faster than they can.
 
-    A step of about a whole turn is caused by the driver, which gives continuous joints within ± π.
+    A step of about a whole turn is caused by the driver, which wraps continuous joints at π.
     A sample farther away than its joints can move is held. If the next one follows it, both are
     accepted after a gap, because the path is unknown. If not, it was a glitch and is dropped as
     `joint_state_jump`.

@@ -44,7 +44,7 @@ class KnownObject:
     ----------
     name : str
     mass, mass_tolerance : float
-        95 % of the specimens lie within ± tolerance [kg].
+        95 % of the specimens differ by less from `mass` [kg].
     center_of_mass : (3,) array or None
         In the object's frame in which it is grasped [m].
     principal_moments : (3,) array or None

@@ -62,7 +62,7 @@ def judge_mass(mass: float, std: float, expected: float, tolerance: float) -> Ve
     """
     off, error = abs(mass - expected), decisive(1) * std
     half = INTERVAL * std
-    words = f'mass {mass:.4f} ± {half:.4f} kg, {expected:.4f} ± {tolerance:.4f} expected'
+    words = f'mass {mass:.4f} ± {half:.4f} kg, expected {expected:.4f} within {tolerance:.4f}'
     if off + error <= tolerance:
         return Verdict(MATCH)
     if off - error > tolerance:
