@@ -146,6 +146,9 @@ def test_tilted_gravity_that_is_not_known_is_named(
     found = words.partition('set gravity to [')[2].partition(']')[0]
     away = np.array(found.split(','), dtype=float) - TILTED
     assert np.linalg.norm(away) < np.deg2rad(1.0) * 9.8
+    given = words.partition('(--gravity ')[2].partition(')')[0].split()
+    assert given == found.split(', ')
+    assert main(['--static', str(file), *options(tmp_path), '--gravity', *given]) == 0
     # And nothing else is.
     assert 'sensor turned' not in words
     assert 'zero of joint' not in words
@@ -180,7 +183,10 @@ def test_wrench_in_the_base_that_is_not_said_is_named(
     )
     file = with_joints(tmp_path / 'poses.csv', position, in_base)
     assert main(['--static', str(file), *options(tmp_path)]) == 1
-    assert 'the wrench is expressed in the base frame' in ' '.join(capsys.readouterr().out.split())
+    words = ' '.join(capsys.readouterr().out.split())
+    assert 'expressed in the base frame, not in the sensor frame: say --wrench-frame base' in words
+    assert 'driver' not in words
+    assert main(['--static', str(file), *options(tmp_path), '--wrench-frame', 'base']) == 0
 
 
 @pytest.mark.parametrize(
@@ -273,6 +279,18 @@ def test_sensor_without_torques_shows_the_mass_no_better_than_its_gain(
     assert mass['std'] > CellErrors().common_gain * TRUTH[0]
     assert abs(mass['value'] - TRUTH[0]) < 5 * mass['std']
     assert 'centre of mass: it takes torques' in capsys.readouterr().out
+
+
+def test_unknown_mass_has_no_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(
+        tmp_path / 'poses.csv',
+        **dict(zip(('qx', 'qy', 'qz', 'qw'), np.array([[0.0], [0.0], [0.0], [1.0]]), strict=True)),
+        **dict(zip(CHANNELS, np.arange(6.0)[:, None], strict=True)),
+    )
+    assert main(['--static', str(file)]) == 1
+    words = capsys.readouterr().out
+    assert 'mass unknown' in words
+    assert 'Mass' not in words
 
 
 def test_too_few_poses_are_not_enough(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -17,8 +18,7 @@ from rich.table import Table
 
 from load_identification.errors import ParameterError
 from load_identification.estimation.belief.error_budget import budget_words
-from load_identification.estimation.identifiability import HEAVIEST
-from load_identification.estimation.payload_estimate import CalibrationValue
+from load_identification.estimation.payload_estimate import UNKNOWN_STD, CalibrationValue
 from load_identification.interface.files import read_description
 from load_identification.interface.messages import NS
 from load_identification.interface.names import INTERVAL, in_words
@@ -44,6 +44,10 @@ UNITS = {
 """Factors and units in which the cell's errors are printed; errors not listed are angles."""
 
 
+SET_GRAVITY = re.compile(r'set gravity to \[(\S+), (\S+), (\S+)\]')
+"""What the estimator advises; here there is an option for it."""
+
+
 def print_report(
     console: Console, result: Identification, parameters: Parameters, samples: str = ''
 ) -> None:
@@ -61,7 +65,8 @@ def print_report(
         )
     )
     value, half = estimate.values[0], INTERVAL * estimate.std[0]
-    if not estimate.identified[0] and half < INTERVAL * HEAVIEST:
+    known = estimate.std[0] < UNKNOWN_STD
+    if known and not estimate.identified[0]:
         console.print(f'Mass so far {value:.3g} ± {half:.2g} kg', style='bold yellow')
     _print_list(console, 'Not identified', estimate.reasons)
     _print_list(console, 'Note', (*estimate.warnings, *result.remarks))
@@ -82,7 +87,7 @@ def print_report(
     both = f'{force:.3g} N, {torque:.3g} N·m' if np.isfinite(torque) else f'{force:.3g} N'
     if np.isfinite(force):
         console.print(f'Residual   {both} rms {whole}')
-    if parts := budget_words(estimate.budget[:, 0]):
+    if known and (parts := budget_words(estimate.budget[:, 0])):
         console.print(f'Mass ±     {parts} kg')
     if shown := [_error(*item) for item in estimate.calibration.items()]:
         console.print(f'Cell       {", ".join(shown)}')
@@ -106,7 +111,7 @@ def _print_list(console: Console, title: str, items: Sequence[str]) -> None:
     console.print(title, style='bold yellow')
     bullets = Table.grid(padding=(0, 1))
     for item in items:
-        bullets.add_row('-', item)
+        bullets.add_row('-', SET_GRAVITY.sub(r'\g<0> (--gravity \1 \2 \3)', item))
     console.print(bullets)
     console.print()
 

@@ -36,6 +36,26 @@ NOISIER = (3.0, 9.0, 27.0)
 IN_SECONDS = re.compile(r' in (\d+) s\b')
 """Matches durations in messages of the estimator."""
 
+ADVICE = (
+    (
+        'the base frame, not in the sensor frame: have the driver publish it in the sensor frame',
+        'the base frame, not in the sensor frame: say --wrench-frame base',
+    ),
+    (
+        'have the driver publish it in the sensor frame',
+        'give it in the axes of the sensor, or those of the base with --wrench-frame base',
+    ),
+    ('have the driver publish NaN there', 'leave the column out'),
+    ('have the driver publish', 'give'),
+    ('Have the driver publish', 'Give'),
+    ('correct the driver', 'correct the columns'),
+    ('in the driver', 'in the columns'),
+    ('that the driver publishes', 'in the columns'),
+    ('call reset, or turn', 'turn'),
+    ('go on moving', 'add poses'),
+)
+"""What the estimator advises those whose driver publishes, and what it means for a file."""
+
 STANDS_OUT = 5.0
 """Deviation at which a pose is reported, in units of the other poses' deviation [-]."""
 
@@ -183,14 +203,13 @@ def _result(
     left = np.concatenate([split[1] for split in each if split is not None])
     identified = estimate.identified & (np.arange(10) < 4)
     absent = np.isnan(poses.wrench[0])
-    reasons = [words for words in estimate.reasons if not words.startswith('inertia')]
+    reasons = [_in_poses(words) for words in estimate.reasons if not words.startswith('inertia')]
     if absent[3:].all():
         reasons = [words for words in reasons if not words.startswith('centre of mass')]
         reasons.append('centre of mass: it takes torques')
     if estimate.identified[0]:
         reasons.append('inertia: poses at rest do not show it')
     warnings, calibration = tuple(map(_in_poses, estimate.warnings)), estimate.calibration
-    reasons = [words.replace('go on moving', 'add poses') for words in reasons]
     residual_rms = np.sqrt(np.mean(left.reshape(-1, 2, 3) ** 2, axis=(0, 2)))
     found, turned = _cause(estimator, batch, gravity)
     cause = _in_poses(found)
@@ -222,7 +241,9 @@ def _result(
 
 
 def _in_poses(words: str) -> str:
-    """Return words of the estimator with poses instead of the seconds assigned to each."""
+    """Return words of the estimator for a file of poses, which has no driver and no seconds."""
+    for said, meant in ADVICE:
+        words = words.replace(said, meant)
     return IN_SECONDS.sub(
         lambda seconds: f' in {round(1e9 * float(seconds[1]) / APART_NS)} poses', words
     )
