@@ -45,7 +45,7 @@ ADVICE = (
         'have the driver publish it in the sensor frame',
         'give it in the axes of the sensor, or those of the base with --wrench-frame base',
     ),
-    ('have the driver publish NaN there', 'leave the column out'),
+    (', or have the driver publish NaN there', ''),
     ('have the driver publish', 'give'),
     ('Have the driver publish', 'Give'),
     ('correct the driver', 'correct the columns'),
