@@ -178,7 +178,7 @@ def test_wrist_built_nearer_than_is_kept_is_moved_all_the_same() -> None:
         {'amplitude': 0.0},
         {'amplitude': np.deg2rad(50.0)},
         {'speed': 0.0},
-        {'speed': 0.8},
+        {'speed': 0.31},
         {'payload_radius': -0.1},
         {'amplitude': np.nan},
         {'floor': np.nan},

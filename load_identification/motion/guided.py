@@ -23,6 +23,10 @@ from load_identification.typing_aliases import FloatArray
 MOVED = 3
 """Number of the last joints that move: enough to turn the sensor about every axis."""
 
+FASTEST = 0.3
+"""Largest share of the velocity limits: braking from it takes 0.35 s, as an arm reaches its limit
+in 0.5 s. The command and its way to the arm take a tenth of a second."""
+
 DURATION = 14.0
 """Duration of the whole motion, which ends sooner once all is identified [s]."""
 
@@ -86,7 +90,7 @@ class GuidedRequest:
     """
 
     amplitude: float = np.deg2rad(20.0)
-    speed: float = 0.3
+    speed: float = FASTEST
     floor: float | None = 0.0
     keep_out: tuple[Box, ...] = ()
     payload_radius: float = 0.1
@@ -97,9 +101,10 @@ class GuidedRequest:
             raise ParameterError(
                 f'amplitude is {np.rad2deg(self.amplitude):g}°; it must be from 1 to 45°'
             )
-        if not 0.0 < self.speed <= 0.5:
+        if not 0.0 < self.speed <= FASTEST:
             raise ParameterError(
-                f'speed is {self.speed:g}; it must be above 0 and at most 0.5 of the limits'
+                f'speed is {self.speed:g}; it must be above 0 and at most {FASTEST:g} of the '
+                'limits: a faster arm does not come to rest within 0.5 s'
             )
         if self.floor is not None and not np.isfinite(self.floor):
             raise ParameterError(f'floor is {self.floor} m; it must be a height, or left out')

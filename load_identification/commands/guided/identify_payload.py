@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         'by which each joint turns to each side at most (default: %(default)g)'
     )
     option(motion, '--speed', metavar='SHARE', type=float, default=0.3)(
-        "part of the joints' velocity limits (default: %(default)g)"
+        "part of the joints' velocity limits (default and most: %(default)g)"
     )
     option(motion, '--payload-radius', metavar='M', type=float, default=0.1)(
         "of a ball about the sensor's origin that holds what is carried (default: %(default)g m)"
