@@ -189,6 +189,15 @@ def test_wrench_in_the_base_that_is_not_said_is_named(
     assert main(['--static', str(file), *options(tmp_path), '--wrench-frame', 'base']) == 0
 
 
+def test_wrench_said_to_be_in_the_base_that_is_not_is_asked_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = with_joints(tmp_path / 'poses.csv', *poses(GRAVITY, 0))
+    assert main(['--static', str(file), *options(tmp_path), '--wrench-frame', 'base']) == 1
+    words = ' '.join(capsys.readouterr().out.split())
+    assert 'was it touched, or is the wrench in the axes of the sensor after all?' in words
+
+
 @pytest.mark.parametrize(
     ('order', 'sign', 'said'),
     [

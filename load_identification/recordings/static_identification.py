@@ -116,7 +116,7 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
         torque_drift=longer * lasting.torque_drift,
     )
     estimator = _likeliest(lasting, batch)
-    return _result(estimator, batch, poses, sign, np.array(parameters.gravity))
+    return _result(estimator, batch, poses, sign, np.array(parameters.gravity), in_base)
 
 
 def _likeliest(settings: EstimatorSettings, batch: FilteredBatch) -> PayloadEstimator:
@@ -196,6 +196,7 @@ def _result(
     poses: Poses,
     sign: float,
     gravity: FloatArray,
+    in_base: bool,
 ) -> Identification:
     estimate = estimator.estimate()
     assert estimate is not None
@@ -215,7 +216,9 @@ def _result(
     cause = _in_poses(found)
     if turned:
         # The poses cover all directions: the residuals are what prevents identification.
-        off = f'the poses deviate by {residual_rms[0]:.2g} N from any payload; was it touched?'
+        frame = ', or is the wrench in the axes of the sensor after all' if in_base else ''
+        off = f'the poses deviate by {residual_rms[0]:.2g} N from any payload; was it touched'
+        off += f'{frame}?'
         reasons = [words.replace(TURN, off) for words in reasons]
     if cause:
         # The estimate relies on the cell's errors, which do not explain the poses: withhold it.

@@ -166,7 +166,7 @@ class Handover:
             k = int(worse[0])
             raise Refusal(
                 f'{PARAMETER_KEYS[k]} of tool and payload together has std {std[k]:.2g}, '
-                f'{allowed[k]:.2g} required: move on, or save the tool again'
+                f'{allowed[k]:.2g} required: move the arm more, or save the tool again'
             )
 
     def _body(self, estimate: PayloadEstimate, link: DriverLink) -> InertialParameters:
