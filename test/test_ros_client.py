@@ -111,9 +111,13 @@ def test_saved_tool_says_what_of_it_is_identified(arm: Arm, hand: LoadIdentifica
     assert payload.identified == ('mass', 'com')
     tool = at_rest(arm, hand.save_tool_async())
     assert tool.identified == payload.identified
-    assert tool.mass_std == pytest.approx(payload.mass_std, rel=0.2)
-    arm.run()
-    # Now nothing is held but the tool, and motion has shown all of that.
+    assert tool.mass_std == pytest.approx(payload.mass_std, rel=0.5)
+    hand.clear_tool()
+    pending = hand.wait_identified_async(('mass', 'com', 'inertia'), DEADLINE)
+    while not pending.done():
+        arm.run()
+    assert at_rest(arm, hand.save_tool_async()).identified == pending.result().identified
+    # Nothing is held now but the tool, of which all is known.
     assert 'nothing is held' in hand.payload().reason
     assert at_rest(arm, hand.save_tool_async()).identified == ('mass', 'com', 'inertia')
 
