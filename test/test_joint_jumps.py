@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from load_identification.signals.joint_jumps import JumpGate, Piece
+from load_identification.signals.jumps import JumpGate, Piece
 from load_identification.typing_aliases import FloatArray
 
 STEP = 8_000_000

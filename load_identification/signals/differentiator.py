@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.interface.batches import Batch, SynchronizedBatch
-from load_identification.signals.joint_jumps import UNKNOWN_LIMIT
 from load_identification.signals.joint_noise import ORDER, WindowNoise, acceleration_noise
+from load_identification.signals.jumps import UNKNOWN_LIMIT
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 CUTOFF_TIMES_WINDOW = 2.3237

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from load_identification.interface.batches import JointBatch
-from load_identification.signals.joint_jumps import UNKNOWN_LIMIT, JumpGate
+from load_identification.signals.jumps import UNKNOWN_LIMIT, JumpGate
 from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import FloatArray, IntArray
 

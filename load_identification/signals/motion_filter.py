@@ -25,7 +25,7 @@ from load_identification.signals.differentiator import (
     DifferentiatedBatch,
     Differentiator,
 )
-from load_identification.signals.joint_jumps import JumpGate
+from load_identification.signals.jumps import JumpGate
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.sensor_health import ABSENT, SensorHealth
 from load_identification.typing_aliases import FloatArray, IntArray
