@@ -1,12 +1,15 @@
-"""Gate joint positions: unwrap whole turns and reject steps that no joint can make."""
+"""Gate joint positions and wrenches: unwrap whole turns, reject steps that cannot be measured."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
 
+from load_identification.interface.batches import CHANNELS, SynchronizedBatch, joined
+from load_identification.signals.channel_monitor import AGO, AT_ONCE, FILLED, LATELY, NEAR
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 MARGIN = 2.0
@@ -19,6 +22,9 @@ UNKNOWN_LIMIT = 30.0
 """Velocity limit of a joint that has none, or whose description is unknown [rad/s, m/s]."""
 
 TURN = 2.0 * np.pi
+
+SPIKE = 10.0
+"""Size of a spike relative to the usual change of its channel in the newest samples [-]."""
 
 
 class Piece(NamedTuple):
@@ -175,3 +181,94 @@ class JumpGate:
         self._stamps = np.where(known, stamp, self._stamps)
         self._position = np.where(known, position, self._position)
         return stamp, row, fresh
+
+
+class SpikeGate:
+    """Drop wrenches that are far from both of their neighbours, as no motion makes them.
+
+    A sample with a value far from the last one is held. If the next one is back, it was a spike
+    and is dropped as `wrench_spike`. If not, the wrench has really changed, and both are accepted.
+    A value that repeats itself to the last bit counts as one, since no contact does that.
+
+    Parameters
+    ----------
+    dropped : collections.Counter
+        Counts dropped samples by reason.
+    """
+
+    def __init__(self, dropped: Counter[str]) -> None:
+        self._dropped = dropped
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every sample."""
+        self._newest = np.full((LATELY + 1, 6), np.nan)
+        self._least = np.full(6, np.inf)
+        self._held: SynchronizedBatch | None = None
+        # Cumulative sum of spikes of each channel, and of any.
+        self._sum: IntArray = np.zeros(7, dtype=np.int64)
+
+    @property
+    def words(self) -> str:
+        """Which channels have many spikes, in words; empty: none."""
+        often = self._sum[6] >= AT_ONCE * FILLED
+        names = ', '.join(itertools.compress(CHANNELS, self._sum))
+        return f'spikes of {names} now and then: cable or driver?' if often else ''
+
+    def update(self, batch: SynchronizedBatch, noisy: BoolArray) -> SynchronizedBatch:
+        """Return the samples accepted.
+
+        Parameters
+        ----------
+        batch : SynchronizedBatch
+            Stamps increasing, also from call to call.
+        noisy : (6,) bool array
+            Channels with noise; others have no spikes.
+        """
+        if self._held is not None:
+            batch, self._held = joined([self._held, batch]), None
+        wrench, n = batch.wrench, len(batch.stamps)
+        kept = np.ones(n, dtype=bool)
+        begin = 0
+        while begin < n:
+            far, reach = self._far(wrench[begin:], noisy)
+            if not far.any():
+                self._accept(wrench[begin:])
+                break
+            at = begin + int(np.argmax(far.any(axis=1)))
+            channels, reach = far[at - begin], reach[at - begin]
+            self._accept(wrench[begin:at])
+            later = np.any(wrench[at : at + AGO + 1, channels] != wrench[at, channels], axis=1)
+            if not later.any() and n - at <= AGO:
+                self._held = batch.select(slice(at, None))
+                kept[at:] = False
+                break
+            begin = at + (int(np.argmax(later)) or AGO)
+            away = np.abs(wrench[begin : begin + 1] - self._newest[-1])[:, channels]
+            if later.any() and np.all(away <= reach[channels]):
+                kept[at:begin] = False
+                self._dropped['wrench_spike'] += begin - at
+                self._sum += FILLED * (begin - at) * np.append(channels, True)
+            else:
+                begin += 1
+                self._accept(wrench[at:begin])
+        return batch if kept.all() else batch.select(kept)
+
+    def _far(self, wrench: FloatArray, noisy: BoolArray) -> tuple[BoolArray, FloatArray]:
+        """Return which values (n, 6) are far from the ones before, and what would be far."""
+        rows = np.concatenate([self._newest, wrench])
+        step = np.nan_to_num(np.abs(np.diff(rows, axis=0)))
+        way, changes = np.cumsum(step, axis=0), np.cumsum(step > 0.0, axis=0)
+        way = way[LATELY - 1 : -1] - np.pad(way, ((1, 0), (0, 0)))[: -LATELY - 1]
+        changes = changes[LATELY - 1 : -1] - np.pad(changes, ((1, 0), (0, 0)))[: -LATELY - 1]
+        reach = np.maximum(SPIKE * way / np.maximum(changes, 1), NEAR * self._least)
+        return (step[LATELY:] > reach) & noisy, reach
+
+    def _accept(self, wrench: FloatArray) -> None:
+        if not len(wrench):
+            return
+        rows = np.concatenate([self._newest, wrench])
+        step = np.abs(np.diff(rows[LATELY:], axis=0))
+        least = np.where(step > 0.0, step, np.inf).min(axis=0)
+        self._least, self._newest = np.minimum(self._least, least), rows[-LATELY - 1 :]
+        self._sum = np.clip(self._sum - len(wrench), 0, (AT_ONCE + 2) * FILLED)

@@ -25,7 +25,7 @@ from load_identification.signals.differentiator import (
     DifferentiatedBatch,
     Differentiator,
 )
-from load_identification.signals.jumps import JumpGate
+from load_identification.signals.jumps import JumpGate, SpikeGate
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.sensor_health import ABSENT, SensorHealth
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -61,6 +61,7 @@ class MotionFilter:
         self._differentiator = differentiator
         self.health = SensorHealth(self.dropped)
         """Health of the channels of the wrench."""
+        self._spikes = SpikeGate(self.dropped)
         self._rest = RestDetector()
         self._contradictions: IntArray = np.zeros(0, dtype=np.int64)
         self._jumps = JumpGate(0, differentiator.max_gap, self.dropped)
@@ -98,7 +99,7 @@ class MotionFilter:
     @property
     def words(self) -> str:
         """Problems that do not stop the samples, in words; empty: none."""
-        parts = self.health.words, self.implausible, self._wrong_velocity
+        parts = self.health.words, self._spikes.words, self.implausible, self._wrong_velocity
         return '; '.join(filter(None, parts))
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:
@@ -117,6 +118,7 @@ class MotionFilter:
         """Forget every sample."""
         self._forget_motion()
         self.health.reset()
+        self._spikes.reset()
         self._jumps.reset()
         self._newest = None
 
@@ -186,6 +188,7 @@ class MotionFilter:
             batch = replace(batch, wrench=np.where(stuck, np.nan, batch.wrench))
         if old.any():
             batch = batch.select(~old)
+        batch = self._spikes.update(batch, self.health.scatters)
         out = self._differentiate(batch, robot)
         if out is None:
             return None

@@ -189,7 +189,7 @@ class SensorHealth:
     ) -> tuple[BoolArray, BoolArray]:
         """Return which values of a piece belong to channels not alive, and which are filled in."""
         present = ~self._monitor.absent
-        filled = self._fills.update(wrench, self._scatters)
+        filled = self._fills.update(wrench, self.scatters)
         stuck = self._monitor.update(position, wrench)
         if self._last is None:
             self._last = wrench[0]
@@ -250,7 +250,7 @@ class SensorHealth:
         self._varied, self._changes = varied[-1], int(changes[-1])
         # The verdict at a channel's first change, or the batch's end, holds for all values before.
         first = np.minimum(np.sum(~varied, axis=0), len(changes) - 1)
-        noisy = np.repeat(self._scatters.reshape(2, 3).any(axis=1), 3)
+        noisy = np.repeat(self.scatters.reshape(2, 3).any(axis=1), 3)
         excused = (exact | (self._varied.any() & ~noisy.any())) & ~self._monitor.absent
         return ~varied & noisy & (changes[first] > FEWEST_REPEATS), excused & (exact | ~varied)
 
@@ -261,7 +261,7 @@ class SensorHealth:
         return bool(np.any(often & (self._moves >= FEWEST_REPEATS)))
 
     @property
-    def _scatters(self) -> BoolArray:
+    def scatters(self) -> BoolArray:
         """Which channels have noise of a quantiser's step or more; less takes two values, (6,)."""
         scatters: BoolArray = self._reversals > REVERSALS * self._moves
         return scatters & (self._news >= max(0.5 * self._distinct, FEWEST_REPEATS))

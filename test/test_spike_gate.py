@@ -1,0 +1,104 @@
+"""Spikes of a wrench are left out, real changes of it are not, however the stream is cut."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recording_faults import seconds
+from ros_messages import FRAME, PUMA, TRUTH, recording
+
+from load_identification.interface.batches import SynchronizedBatch
+from load_identification.interface.parameters import Parameters
+from load_identification.pipeline import settings
+from load_identification.signals.jumps import SpikeGate
+from load_identification.typing_aliases import FloatArray
+
+N = 600
+
+
+def gated(wrench: FloatArray, seed: int = 0) -> tuple[FloatArray, SpikeGate, Counter[str]]:
+    """Return the wrenches accepted of a stream that is cut at random."""
+    dropped: Counter[str] = Counter()
+    gate, rng = SpikeGate(dropped), np.random.default_rng(seed)
+    batch = SynchronizedBatch(
+        (), FRAME, np.arange(len(wrench)), *np.empty((2, len(wrench), 0)), wrench
+    )
+    cuts = np.sort(rng.integers(0, len(wrench), 100))
+    pieces = np.split(np.arange(len(wrench)), cuts)
+    accepted = [gate.update(batch.select(p), np.ones(6, dtype=bool)).wrench for p in pieces]
+    return np.concatenate(accepted), gate, dropped
+
+
+def noise(scale: float = 0.1, seed: int = 0) -> FloatArray:
+    return scale * np.random.default_rng(seed).standard_normal((N, 6))
+
+
+@pytest.mark.parametrize('step', [0.0, 0.05, 0.5])
+def test_noise_and_its_quantiser_have_no_spikes(step: float) -> None:
+    wrench = np.round(noise() / step) * step if step else noise()
+    assert np.array_equal(gated(wrench)[0], wrench)
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_spikes_are_left_out_and_named_by_their_channel_when_there_are_many(seed: int) -> None:
+    wrench, rng = noise(), np.random.default_rng(seed)
+    hit = np.zeros(N, dtype=bool)
+    hit[np.arange(100, 580, 8) + rng.integers(0, 5, 60)] = True
+    wrench[hit, 4] = rng.choice([-1, 1], hit.sum()) * rng.uniform(5.0, 5e4, hit.sum())
+    accepted, gate, dropped = gated(wrench, seed)
+    assert np.array_equal(accepted, wrench[~hit])
+    assert dropped['wrench_spike'] == hit.sum()
+    assert gate.words == 'spikes of ty now and then: cable or driver?'
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_a_value_that_repeats_itself_is_one_spike_up_to_eight_samples(seed: int) -> None:
+    wrench = noise()
+    wrench[200:208] = 999.0
+    wrench[400:409, 0] = 999.0
+    accepted, gate, dropped = gated(wrench, seed)
+    assert dropped['wrench_spike'] == 8
+    assert np.array_equal(accepted, np.delete(wrench, slice(200, 208), axis=0))
+    assert not gate.words
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_an_impact_a_step_and_a_vibration_are_accepted(seed: int) -> None:
+    wrench, t = noise(), np.arange(N)
+    wrench[100:104, 2] += [20.0, 60.0, 45.0, 15.0]
+    wrench[250:, 1] += 5.0
+    wrench[400:500, 3] += 3.0 * np.sin(0.3 * t[:100])
+    accepted, _, dropped = gated(wrench, seed)
+    assert np.array_equal(accepted, wrench)
+    assert not dropped
+
+
+@pytest.mark.parametrize('draw', [1, 2])
+def test_of_values_filled_in_not_even_the_first_reads_as_a_change(draw: int) -> None:
+    r, t = recording(), seconds(recording())
+    fallen = (t >= 3.0) & (t < 5.0)
+    rng = np.random.default_rng(1)
+    for _ in range(draw + 1):
+        fell = rng.random(fallen.sum()) < 0.3
+    fallen[fallen] = fell
+    wrench = np.where(fallen[:, None], 999.0, r.wrench)
+    stage = settings.motion_filter(Parameters())
+    stage.set_description(PUMA)
+    estimator = settings.payload_estimator(replace(Parameters(), systematic_errors='none'))
+    batch = SynchronizedBatch(r.names, FRAME, r.stamps, r.position, r.velocity, wrench)
+    worst = 0.0
+    for k in range(0, len(t), 3):
+        found = stage.update(batch.select(slice(k, k + 3)))
+        if found is None:
+            continue
+        estimator.update(found)
+        estimate = estimator.estimate()
+        if estimate is not None and estimate.identified.any():
+            errors = np.abs(estimate.values - TRUTH) / estimate.std
+            worst = max(worst, float(errors[estimate.identified].max()))
+    assert 0.0 < worst < 4.0
+    assert not estimator.events.since(0)
+    assert stage.dropped['wrench_filled'] + stage.dropped['wrench_spike'] == fallen.sum()
