@@ -258,6 +258,32 @@ def test_a_push_that_has_ended_hides_no_change_after_it(begin: float) -> None:
     assert found[-1] == (EventKind.CHANGE_DETECTED, 9)
 
 
+@pytest.mark.parametrize('after', [0.25, 0.5])
+def test_a_load_put_on_right_after_the_offset_is_calibrated_is_another_load(after: float) -> None:
+    pose = LOWER / 4
+    path = JointPath((Move(pose, pose, 3.6), Move(pose, UPPER / 4, 1.5)))
+    load = drawn_load(np.random.default_rng(0), 1.2)
+    base = simulate(Robot(URDF, FRAME), path, load, WRIST_SENSOR, RATE, 0)
+    times = base.stamps * 1e-9
+    empty = base.exact_wrench - load_wrench(load, base.motion)
+    wrench = np.where((times >= 2.0 + after)[:, None], base.exact_wrench, empty)
+    recording = measure(replace(base, exact_wrench=wrench), WRIST_SENSOR, 0)
+    batch, _ = filtered(recording)
+    cut = int(np.searchsorted(batch.stamps, 2_000_000_000))
+    noise = np.array([WRIST_SENSOR.force_noise, WRIST_SENSOR.torque_noise])
+    mean = recording.wrench[(times > 1.0) & (times < 2.0)].mean(axis=0)
+    estimator = stage()
+    estimator.update(batch.select(slice(cut)))
+    covariance = np.diag(np.repeat(noise, 3) ** 2 / 500)
+    estimator.set_offset(OffsetPrior(mean, covariance, 2_000_000_000, noise))
+    estimator.update(batch.select(slice(cut, None)))
+    assert kinds(estimator) == [EventKind.CHANGE_DETECTED, EventKind.LOAD_CHANGED]
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert estimate.identified[0]
+    assert abs(estimate.values[0] - load.mass) < 4.0 * estimate.std[0]
+
+
 def test_a_spike_leaves_the_estimate_alone() -> None:
     start = np.random.default_rng(4).uniform(-0.5, 0.5, 6)
     slow = JointPath((Move(start, start + 0.5, 3.0), Move(start + 0.5, start, 3.0)))

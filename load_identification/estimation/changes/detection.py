@@ -128,6 +128,7 @@ class ChangeDetection:
         self.distinguished = True
         """Whether load and offset were distinguished before the change."""
         self._history: deque[tuple[Belief, Block]] = deque(maxlen=HELD)
+        self._begun = False
         self._earlier: Belief | None = None
         self._earlier_age = 0.0
         self._candidates: dict[Hypothesis, Candidate] = {}
@@ -173,7 +174,10 @@ class ChangeDetection:
             self._earlier = None
         if self._alarm(belief, block):
             return self._begin(belief, block)
-        self._history.append((belief, block))
+        # A belief that knows nothing of the load would call every load the one that was there.
+        if self._begun:
+            self._history.append((belief, block))
+        self._begun = True
         return belief.with_block(block)
 
     def _alarm(self, belief: Belief, block: Block) -> bool:
