@@ -23,6 +23,7 @@ WRONG = {
     'publishers of the same joints?',
     'joint_state_not_finite': 'positions NaN, infinite or above 1e6: robot driver?',
     'wrench_not_finite': 'NaN, infinite or above 1e6: sensor driver?',
+    'wrench_frame_changed': 'in another frame than the others: two sensors?',
 }
 """Causes of samples that cannot have been measured, by reason of the drop, in words."""
 

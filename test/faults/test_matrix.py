@@ -147,6 +147,18 @@ def now_and_then_nan(topic: str, *edits: Callable[[object], None]) -> Edit:
     return change
 
 
+def alternating(frame: str) -> Edit:
+    """Return an edit that gives every second wrench another frame."""
+    count = iter(range(10**9))
+
+    def change(message: Message) -> Message:
+        if message.topic == WRENCH and next(count) % 2:
+            with_frame(frame)(message.content)
+        return message
+
+    return change
+
+
 def repeated(share: float) -> Edit:
     """Return an edit that sends old wrenches again, so many and nobody can foresee which."""
     rng, last = np.random.default_rng(0), [0.0] * 6
@@ -276,6 +288,7 @@ def faults() -> dict[str, Fault]:
         'joint states at 10 Hz': Fault(thinned(JOINTS, 12), 'too few.* publish'),
         'joint states stamped in 0.1 s': Fault(on(JOINTS, rounded(NS // 10)), 'stamps rounded'),
         'every second wrench lost': Fault(thinned(WRENCH, 2)),
+        'every second wrench of another frame': Fault(alternating('tool0'), 'two sensors'),
     }
 
 
