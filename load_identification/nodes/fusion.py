@@ -39,6 +39,7 @@ class FusionNode(PipelineNode):
         self._starvation = Starvation()
         # Drop counts at the checks within the last `LATELY` seconds.
         self._counts: deque[Counter[str]] = deque([Counter()], maxlen=round(LATELY / LOOK) + 1)
+        self._frame: str | None = None
         # Time between the streams at the last checks at which both had new messages.
         self._apart: deque[float] = deque([0.0], maxlen=3)
         # Period of the joint states at the last such checks.
@@ -57,6 +58,10 @@ class FusionNode(PipelineNode):
         counts = self.counts()
         received = self.inputs.joint_states.received, self.inputs.wrenches.received
         self._starvation.note(sum(received), self.stage.given, counts)
+        if self.stage.frame != self._frame:
+            # Those of the new frame, dropped before it was accepted, were no second sensor's.
+            self._counts.clear()
+            self._frame = self.stage.frame
         self._counts.append(counts)
         if all(now > before for now, before in zip(received, self._received, strict=True)):
             self._apart.append(self.stage.apart)

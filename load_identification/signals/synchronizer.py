@@ -72,7 +72,8 @@ class Synchronizer:
 
     def _change_frame(self, frame: str | None) -> None:
         """Set the sensor's frame; wrenches of another frame are forgotten."""
-        self._frame = frame
+        self.frame = frame
+        """Frame of the wrenches used; None before the first."""
         self._foreign, self._foreign_since, self._foreign_frame = 0, 0, ''
         # Per channel: whether it was ever finite, and for how many wrenches it has not been.
         self._finite_seen = np.zeros(6, dtype=bool)
@@ -113,9 +114,9 @@ class Synchronizer:
         for batch in batches:
             if not batch.stamps.size:
                 continue
-            if self._frame is None:
-                self._frame = batch.frame
-            if batch.frame != self._frame:
+            if self.frame is None:
+                self.frame = batch.frame
+            if batch.frame != self.frame:
                 self.dropped['wrench_frame_changed'] += len(batch.stamps)
                 if not self._foreign:
                     self._foreign_since = int(batch.stamps[0])
@@ -179,7 +180,7 @@ class Synchronizer:
         carried = np.any(known, axis=0)
         return SynchronizedBatch(
             names=tuple(itertools.compress(self.joints.names, carried)),
-            frame=self._frame or '',
+            frame=self.frame or '',
             stamps=stamps[usable],
             position=position[usable][:, carried],
             velocity=velocity[usable][:, carried],
@@ -219,7 +220,7 @@ class Synchronizer:
         if self._foreign and 'wrench_frame_changed' in dropped:
             return (
                 f'all of /wrench dropped: frame {self._foreign_frame!r} in place of '
-                f'{self._frame!r}: another sensor?'
+                f'{self.frame!r}: another sensor?'
             )
         refused = [each for each, _ in dropped.most_common() if each in REFUSED]
         if refused:
