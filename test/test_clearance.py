@@ -153,6 +153,38 @@ def test_meshes_are_found_where_ros_has_them(
     np.testing.assert_allclose(meshes.distance(q), boxes.distance(q), atol=1e-6)
 
 
+def test_folders_of_meshes_may_be_relative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stl(tmp_path / 'install/share/some_arm/meshes/link.stl', np.full(3, THICK))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', 'install')
+    monkeypatch.delenv('ROS_PACKAGE_PATH', raising=False)
+    assert Clearance(arm(MESH), JOINTS, floor=0.0).guessed == {}
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        b'',
+        b'version https://git-lfs.github.com/spec/v1',
+        bytes(80) + struct.pack('<I', 12) + bytes(60),
+        bytes(80) + struct.pack('<I12fH', 1, *(np.nan,) * 12, 0),
+    ],
+    ids=['empty', 'not fetched', 'cut short', 'nan'],
+)
+def test_links_whose_meshes_cannot_be_read_are_guessed_and_named(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / 'some_arm/meshes/link.stl'
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    monkeypatch.setenv('ROS_PACKAGE_PATH', str(tmp_path))
+    clearance = Clearance(arm(MESH), JOINTS, floor=0.0)
+    assert set(clearance.guessed) == {'link_1', 'link_2', 'link_3'}
+    assert f'cannot be read from {path}' in clearance.guessed['link_1']
+
+
 @pytest.mark.parametrize('shape', [MESH, ''])
 def test_links_without_geometry_are_guessed_and_named(
     shape: str, monkeypatch: pytest.MonkeyPatch

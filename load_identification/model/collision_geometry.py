@@ -39,8 +39,9 @@ def collision_geometry(
 ) -> tuple[pinocchio.GeometryModel, dict[str, str], float]:
     """Read the collision shapes of all links.
 
-    A link whose mesh is not found becomes capsules from its joint to the next ones; the last link
-    becomes a ball. So does every link of a description without collision geometry.
+    A link whose mesh is not found or cannot be read becomes capsules from its joint to the next
+    ones; the last link becomes a ball. So does every link of a description without collision
+    geometry.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def collision_geometry(
     pinocchio.GeometryModel
         Without collision pairs.
     dict of str to str
-        The guessed links, each with what was not found.
+        The guessed links, each with what is wrong.
     float
         Radius of their capsules [m].
 
@@ -94,12 +95,12 @@ def collision_geometry(
 
 
 def _found_meshes(root: ElementTree.Element) -> dict[str, str]:
-    """Replace mesh file names by paths, and remove meshes that are not found.
+    """Replace mesh file names by paths, and remove meshes that are not found or unreadable.
 
     Returns
     -------
     dict of str to str
-        Links without their meshes, each with what was not found.
+        Links without their meshes, each with what is wrong.
     """
     lacking = {}
     for link in root.findall('link'):
@@ -110,20 +111,31 @@ def _found_meshes(root: ElementTree.Element) -> dict[str, str]:
             if mesh is None:
                 continue
             name = mesh.get('filename', '')
-            path = next((str(path) for path in _places(name) if path.is_file()), None)
-            if path is None:
-                lacking[link.get('name', '')] = f'{name} is not found'
-                link.remove(collision)
+            # Pinocchio looks for a relative path elsewhere.
+            path = next((path.absolute() for path in _places(name) if path.is_file()), None)
+            if path is not None and _is_readable(path):
+                mesh.set('filename', str(path))
             else:
-                mesh.set('filename', path)
+                wrong = 'is not found' if path is None else f'cannot be read from {path}'
+                lacking[link.get('name', '')] = f'{name} {wrong}'
+                link.remove(collision)
     return lacking
+
+
+def _is_readable(path: Path) -> bool:
+    """Tell whether the file of a mesh holds triangles of finite size."""
+    try:
+        mesh = pinocchio.coal.MeshLoader().load(str(path), np.ones(3))
+    except ValueError:
+        return False
+    return bool(np.isfinite(mesh.vertices()).all())
 
 
 def _places(name: str) -> Iterator[Path]:
     """Yield the paths at which the file of a mesh may be."""
     scheme, _, rest = name.rpartition('://')
     if scheme not in ('package', 'model'):
-        yield Path(rest).absolute()
+        yield Path(rest)
         return
     package, _, inside = rest.partition('/')
     for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
