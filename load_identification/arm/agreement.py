@@ -81,6 +81,11 @@ def clearly_better(errors: FloatArray, known: FloatArray) -> bool:
     return bool(clear and errors[1].mean() <= known[1].mean())
 
 
+def shows(errors: FloatArray, known: FloatArray) -> bool:
+    """Tell whether `Pieces.errors` are so much less than others that the set-up is wrong."""
+    return bool(np.mean(known[0] - errors[0]) > LEAST_GAIN and clearly_better(errors, known))
+
+
 def disagreement(pieces: Pieces) -> FloatArray:
     """Return what the efforts of each joint are of what those of the others ask for, (k,).
 
@@ -105,7 +110,7 @@ def disagreement(pieces: Pieces) -> FloatArray:
             if _is_odd(found[joint]):
                 scaled = _scaled(pieces, found)
                 errors = scaled.errors(scaled)
-                if _shows(errors, known):
+                if shows(errors, known):
                     better.append((float(np.mean(known[0] - errors[0])), found, errors))
         if not better:
             return scale
@@ -128,7 +133,7 @@ def unsure(pieces: Pieces, channels: Sequence[str]) -> str:
 
     def hidden(joint: int, factor: float) -> bool:
         wrong = _scaled(pieces, np.where(np.arange(len(ones)) == joint, factor, ones))
-        if _shows(known, wrong.errors(wrong)):
+        if shows(known, wrong.errors(wrong)):
             return False
         products = pieces.products.copy()
         products[:, joint, -1] *= factor
@@ -158,11 +163,6 @@ def in_words(scale: FloatArray, channels: Sequence[str]) -> str:
         'the efforts of the joints do not go together: by what the others say of the links, '
         f'{", ".join(words)}; --effort-scale takes a number for each joint'
     )
-
-
-def _shows(errors: FloatArray, known: FloatArray) -> bool:
-    """Tell whether `Pieces.errors` are so much less than others that one joint is wrong."""
-    return bool(np.mean(known[0] - errors[0]) > LEAST_GAIN and clearly_better(errors, known))
 
 
 def _is_odd(factor: float) -> bool:

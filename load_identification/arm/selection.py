@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from load_identification.arm import agreement, lateness
 from load_identification.arm.agreement import Pieces, clearly_better, disagreement, unsure
 from load_identification.arm.assessment import WIDER
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
@@ -67,8 +69,8 @@ class Choice:
     odd : (k,) array, optional
         What the efforts of each joint are of those that the others ask for, where any is far
         from one.
-    unsure : str
-        Where none is, of which joints this could not be noticed, in words.
+    named, unsure : str
+        What is wrong with the efforts, or of which joints that could not be noticed, in words.
     """
 
     model: Model
@@ -76,6 +78,7 @@ class Choice:
     velocities: bool = True
     tilted: bool = False
     odd: FloatArray | None = None
+    named: str = ''
     unsure: str = ''
 
 
@@ -109,10 +112,8 @@ def choose(
     trial = _Trial(model, recordings, {*cutoffs, bandwidth}, bandwidth)
     kept = Choice(model, cutoffs[0])
     if isinstance(model, ArmModel):
-        stiff = _with_drive(kept, stiffness=True)
-        odd, words = trial.odd(stiff)
-        kept, stiff = (replace(each, odd=odd, unsure=words) for each in (kept, stiff))
-        kept = trial.best([kept, stiff])
+        kept = replace(kept, **trial.wrong(_with_drive(kept, stiffness=True)))
+        kept = trial.best([kept, _with_drive(kept, stiffness=True)])
         kept = trial.best([kept, replace(kept, tilted=True)])
         if model.drive.viscous == 'symmetric':
             kept = trial.best([kept, _with_drive(kept, viscous='asymmetric')])
@@ -185,13 +186,23 @@ class _Trial:
             test = self._pieces(replace(choice, cutoff=self._bandwidth))
         return fit.errors(test)
 
-    def odd(self, choice: Choice) -> tuple[FloatArray | None, str]:
-        """Return `odd` and `unsure` of a choice."""
-        parts = self._pieces(choice, nominal=True)
-        scale = disagreement(parts)
-        if np.any(scale != 1.0):
-            return scale, ''
-        return None, unsure(parts, choice.model.channels)
+    def wrong(self, choice: Choice) -> dict[str, Any]:
+        """Return `odd`, `named` and `unsure` of a choice."""
+
+        def of(log: FilteredRecording) -> _Trial:
+            own = copy(self)
+            steady = without_reversals(self._model, log, choice.cutoff)
+            own._cache = {(choice.cutoff, choice.velocities): self._samples(steady)}
+            return own
+
+        log, channels = filtered(self._recordings, choice.cutoff), choice.model.channels
+        late = lateness.lateness(log, lambda each: of(each)._cost(choice, turning=False))
+        # Joints that a low-pass delays seem to have another unit.
+        parts = of(lateness.earlier(log, late))._pieces(choice, nominal=True)
+        odd = disagreement(parts)
+        if np.any(odd != 1.0):
+            return {'odd': odd, 'named': agreement.in_words(odd, channels)}
+        return {'named': lateness.in_words(late)} if late else {'unsure': unsure(parts, channels)}
 
     def _pieces(self, choice: Choice, nominal: bool = False) -> Pieces:
         """Return rows of each piece and channel, of what the description leaves of efforts.
@@ -217,8 +228,7 @@ class _Trial:
             ]
             self._wide = logs, self._samples(joined(smooth))
         logs, samples = self._wide
-        model, parts = choice.model, []
-        joints = len(model.channels)
+        model, joints, parts = choice.model, len(choice.model.channels), []
         for log in logs:
             # Each drive has columns of its own.
             rows = [model.other_rows(*motion) for motion in pieces(log)]
@@ -264,8 +274,7 @@ class _Trial:
         known = np.isfinite(measured)
         rows = model.regressor(*log.motion)
         size = rows.shape[2] + 3
-        prior = np.zeros((2, size))
-        prior[:, -3:-1] = np.eye(2) / TILT_STD
+        prior = np.pad(np.eye(2) / TILT_STD, ((0, 0), (size - 3, 1)))
         values, start = model.nominal, np.append(model.nominal, np.zeros(2))
         across = _across(model.arm.gravity)
         for _ in range(2):
@@ -333,8 +342,7 @@ class _Samples(NamedTuple):
 
 def _across(gravity: FloatArray) -> FloatArray:
     """Return two directions (2, 3) across gravity."""
-    _, _, axes = np.linalg.svd(gravity[None])
-    return np.asarray(axes[1:])
+    return np.asarray(np.linalg.svd(gravity[None])[2][1:])
 
 
 def _stride(samples: int) -> int:
