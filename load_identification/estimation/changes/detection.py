@@ -29,7 +29,7 @@ from load_identification.estimation.changes.hypotheses import (
     read_zero,
 )
 from load_identification.estimation.changes.recovery import MARGIN, PLAUSIBLE, Recovery
-from load_identification.estimation.changes.state import Look, State
+from load_identification.estimation.changes.state import WHY_CHANGED, WHY_CONTACT, Look, State
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
 from load_identification.typing_aliases import FloatArray
@@ -89,13 +89,6 @@ MOST_LOOKS = 1000
 REMEMBERED = 4.0
 """Time for which the belief before a change may be restored [s]: longer than a push, shorter than
 putting an object down and picking up another one like it."""
-
-WHY_CHANGED = (
-    'load or offset changed: turn the sensor against gravity to tell which; where it cannot, call '
-    'reset if the load has changed, or with nothing but the tool on reset and calibrate_offset '
-    'if the sensor was zeroed'
-)
-WHY_CONTACT = 'contact: an external wrench that no load and no offset explains'
 
 
 class ChangeDetection:

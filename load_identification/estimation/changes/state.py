@@ -8,6 +8,13 @@ from enum import Enum
 
 from load_identification.estimation.changes.hypotheses import Hypothesis
 
+WHY_CHANGED = (
+    'load or offset changed: turn the sensor against gravity to tell which; where it cannot, call '
+    'reset if the load has changed, or with nothing but the tool on reset and calibrate_offset '
+    'if the sensor was zeroed'
+)
+WHY_CONTACT = 'contact: an external wrench that no load and no offset explains'
+
 
 class State(Enum):
     """State of the change detection."""
