@@ -22,6 +22,10 @@ LEARNED = 4.0
 LARGER = 5.0
 """Factor by which noise not yet observed may exceed the expected: coarse encoders [-]."""
 
+OUTLYING = 2.0
+"""Largest residual of a block that counts in full, in standard deviations of the noise [-]: noise
+grows by a few percent with each block, and a change that begins slowly is not taken for noise."""
+
 SMOOTH = 1.5
 """Variance of an effectively independent sample over that of a low-passed sample [-]: 1.2 for
 white noise at 20 Hz and 50 samples a second."""
@@ -185,6 +189,10 @@ class NoiseLevels:
             Its degrees of freedom.
         block : Block
         """
+        if self.learned_enough:
+            squares = by_group(residual**2) / np.maximum(free, 1e-9)
+            largest = OUTLYING * self.at(block.rest)
+            residual = residual * np.repeat(largest / np.fmax(np.sqrt(squares), largest), 3)
         kept = float(np.exp(-block.elapsed / MEMORY))
         mine = np.eye(2)[:, [int(block.rest)]]
         # Only a consecutive block shows whether the same error persists.

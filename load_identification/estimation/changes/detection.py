@@ -17,6 +17,7 @@ from load_identification.estimation.changes.gate import newest_over_gate, over_g
 from load_identification.estimation.changes.hypotheses import (
     AS_WELL,
     EVENTS,
+    OLD,
     SLIPPED,
     UNCHANGED,
     Candidate,
@@ -28,7 +29,7 @@ from load_identification.estimation.changes.hypotheses import (
     offset_is_known,
     read_zero,
 )
-from load_identification.estimation.changes.recovery import MARGIN, PLAUSIBLE, Recovery
+from load_identification.estimation.changes.recovery import ENOUGH, MARGIN, PLAUSIBLE, Recovery
 from load_identification.estimation.changes.state import WHY_CHANGED, WHY_CONTACT, Look, State
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
@@ -59,6 +60,10 @@ closes or a driver zeroes slowly, they belong neither to the old state nor to th
 
 FEWEST = 3
 """Least number of blocks that a hypothesis must explain to be named."""
+
+HARDLY = 9.0
+"""Chi-square by which another load or offset may fit better where nothing has changed, as a few of
+their unknowns explain noise; beyond it more blocks are needed [-]."""
 
 EXCLUDED = 1e-6
 """p-value of the misfit below which a hypothesis is excluded [-]."""
@@ -265,7 +270,7 @@ class ChangeDetection:
         if max(c for h, c in chance.items() if h is not Hypothesis.PUSH) < EXCLUDED:
             self._say_contact()
             return None
-        best = self._best({h: each / louder for h, each in misfit.items()}, chance)
+        best = self._best({h: each / louder for h, each in misfit.items()}, chance, waited)
         if best is None and waited and chance.get(Hypothesis.LITTLE, 0.0) > PLAUSIBLE:
             best = Hypothesis.LITTLE
         count = self._leader[1] + 1 if self._leader[0] is best else 1
@@ -273,7 +278,10 @@ class ChangeDetection:
         return best if count >= AGREED or best in UNCHANGED else None
 
     def _best(
-        self, misfit: Mapping[Hypothesis, float], chance: Mapping[Hypothesis, float]
+        self,
+        misfit: Mapping[Hypothesis, float],
+        chance: Mapping[Hypothesis, float],
+        waited: bool,
     ) -> Hypothesis | None:
         """Return the hypothesis that leads by `MARGIN`, the simpler one of two that fit alike."""
         load, offset, both = (
@@ -282,12 +290,15 @@ class ChangeDetection:
         if not self.distinguished:
             # A change of one of them cannot be distinguished from a change of the other.
             return Hypothesis.BOTH if chance[Hypothesis.BOTH] > PLAUSIBLE else None
-        for same in (Hypothesis.SAME, Hypothesis.EARLIER):
-            if same in misfit and chance[same] > PLAUSIBLE:
-                if misfit[same] - min(load, offset) > MARGIN:
-                    return None
-                slight = misfit[same] - misfit.get(Hypothesis.LITTLE, np.inf) > AS_WELL
-                return Hypothesis.LITTLE if slight and same is Hypothesis.SAME else same
+        old = sorted((h for h in OLD if chance.get(h, 0.0) > PLAUSIBLE), key=misfit.__getitem__)
+        if old:
+            same, worse = old[0], misfit[old[0]] - min(load, offset)
+            alike = len(old) > 1 and misfit[old[1]] - misfit[same] < AS_WELL
+            unsure = self._blocks < ENOUGH or worse > HARDLY or alike
+            if worse > MARGIN or (unsure and not waited):
+                return None
+            slight = misfit[same] - misfit.get(Hypothesis.LITTLE, np.inf) > AS_WELL
+            return Hypothesis.LITTLE if slight and same is Hypothesis.SAME else same
         # A push that would have lasted so long, or followed so far, must fit clearly better.
         lasted = self._steady > STEADY or self._turned > FOLLOWED
         push = misfit[Hypothesis.PUSH] + (2.0 * MARGIN if lasted else 0.0)
@@ -322,7 +333,8 @@ class ChangeDetection:
         if named in UNCHANGED:
             if named is Hypothesis.EARLIER:
                 self._earlier = None
-            if named is not Hypothesis.LITTLE:
+            # A contact that has ended, or a change that is undone, was no error of the sensor.
+            if named is Hypothesis.SAME and self.state is State.CHANGED:
                 self._usual = max(self._usual, self.nis)
         else:
             self._earlier, self._earlier_age = self.before, self._pending

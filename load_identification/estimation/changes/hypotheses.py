@@ -95,6 +95,9 @@ class Candidate:
         return replace(self, belief=self.belief.with_block(block, learn=False))
 
 
+OLD = (Hypothesis.SAME, Hypothesis.EARLIER)
+"""Hypotheses under which an earlier belief holds."""
+
 UNCHANGED = (Hypothesis.SAME, Hypothesis.EARLIER, Hypothesis.LITTLE)
 """Hypotheses without a change, or with one so small that wider intervals cover it."""
 
