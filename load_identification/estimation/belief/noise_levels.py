@@ -23,7 +23,7 @@ LARGER = 5.0
 """Factor by which noise not yet observed may exceed the expected: coarse encoders [-]."""
 
 OUTLYING = 2.0
-"""Largest residual of a block that counts in full, in standard deviations of the noise [-]: noise
+"""Largest residual of a block in motion that counts in full, in standard deviations [-]: noise
 grows by a few percent with each block, and a change that begins slowly is not taken for noise."""
 
 SMOOTH = 1.5
@@ -189,7 +189,8 @@ class NoiseLevels:
             Its degrees of freedom.
         block : Block
         """
-        if self.learned_enough:
+        # At rest a drift of less than one step of a coarse quantiser comes as a jump.
+        if self.learned_enough and not block.rest:
             squares = by_group(residual**2) / np.maximum(free, 1e-9)
             largest = OUTLYING * self.at(block.rest)
             residual = residual * np.repeat(largest / np.fmax(np.sqrt(squares), largest), 3)
