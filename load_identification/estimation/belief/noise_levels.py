@@ -22,7 +22,7 @@ LEARNED = 4.0
 LARGER = 5.0
 """Factor by which noise not yet observed may exceed the expected: coarse encoders [-]."""
 
-OUTLYING = 2.0
+OUTLYING = 3.0
 """Largest residual of a block in motion that counts in full, in standard deviations [-]: noise
 grows by a few percent with each block, and a change that begins slowly is not taken for noise."""
 
