@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
 
-from load_identification.interface.batches import CHANNELS, SynchronizedBatch, joined
-from load_identification.signals.channel_monitor import AGO, AT_ONCE, FILLED, LATELY, NEAR
+from load_identification.interface.batches import SynchronizedBatch, joined
+from load_identification.signals.channel_monitor import AGO, LATELY, NEAR
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 MARGIN = 2.0
@@ -184,11 +183,13 @@ class JumpGate:
 
 
 class SpikeGate:
-    """Drop wrenches that are far from both of their neighbours, as no motion makes them.
+    """Drop single wrenches that are far from both of their neighbours, as no motion makes them.
 
     A sample with a value far from the last one is held. If the next one is back, it was a spike
     and is dropped as `wrench_spike`. If not, the wrench has really changed, and both are accepted.
-    A value that repeats itself to the last bit counts as one, since no contact does that.
+    A value that repeats itself to the last bit counts as one, since no contact does that. Spikes
+    count as changes, so that from the fourth in `LATELY` samples on they are accepted: what comes
+    so often may be a vibration, of which a part must not be dropped.
 
     Parameters
     ----------
@@ -205,15 +206,6 @@ class SpikeGate:
         self._newest = np.full((LATELY + 1, 6), np.nan)
         self._least = np.full(6, np.inf)
         self._held: SynchronizedBatch | None = None
-        # Cumulative sum of spikes of each channel, and of any.
-        self._sum: IntArray = np.zeros(7, dtype=np.int64)
-
-    @property
-    def words(self) -> str:
-        """Which channels have many spikes, in words; empty: none."""
-        often = self._sum[6] >= AT_ONCE * FILLED
-        names = ', '.join(itertools.compress(CHANNELS, self._sum))
-        return f'spikes of {names} now and then: cable or driver?' if often else ''
 
     def update(self, batch: SynchronizedBatch, noisy: BoolArray) -> SynchronizedBatch:
         """Return the samples accepted.
@@ -233,25 +225,23 @@ class SpikeGate:
         while begin < n:
             far, reach = self._far(wrench[begin:], noisy)
             if not far.any():
-                self._accept(wrench[begin:])
+                self._note(wrench[begin:])
                 break
             at = begin + int(np.argmax(far.any(axis=1)))
             channels, reach = far[at - begin], reach[at - begin]
-            self._accept(wrench[begin:at])
+            self._note(wrench[begin:at])
             later = np.any(wrench[at : at + AGO + 1, channels] != wrench[at, channels], axis=1)
             if not later.any() and n - at <= AGO:
                 self._held = batch.select(slice(at, None))
                 kept[at:] = False
                 break
-            begin = at + (int(np.argmax(later)) or AGO)
-            away = np.abs(wrench[begin : begin + 1] - self._newest[-1])[:, channels]
+            back = at + (int(np.argmax(later)) or AGO)
+            away = np.abs(wrench[back] - self._newest[-1])[channels]
             if later.any() and np.all(away <= reach[channels]):
-                kept[at:begin] = False
-                self._dropped['wrench_spike'] += begin - at
-                self._sum += FILLED * (begin - at) * np.append(channels, True)
-            else:
-                begin += 1
-                self._accept(wrench[at:begin])
+                kept[at:back] = False
+                self._dropped['wrench_spike'] += back - at
+            begin = back + 1
+            self._note(wrench[at:begin])
         return batch if kept.all() else batch.select(kept)
 
     def _far(self, wrench: FloatArray, noisy: BoolArray) -> tuple[BoolArray, FloatArray]:
@@ -264,11 +254,11 @@ class SpikeGate:
         reach = np.maximum(SPIKE * way / np.maximum(changes, 1), NEAR * self._least)
         return (step[LATELY:] > reach) & noisy, reach
 
-    def _accept(self, wrench: FloatArray) -> None:
+    def _note(self, wrench: FloatArray) -> None:
+        """Take in the changes of samples, whether accepted or dropped."""
         if not len(wrench):
             return
         rows = np.concatenate([self._newest, wrench])
         step = np.abs(np.diff(rows[LATELY:], axis=0))
         least = np.where(step > 0.0, step, np.inf).min(axis=0)
         self._least, self._newest = np.minimum(self._least, least), rows[-LATELY - 1 :]
-        self._sum = np.clip(self._sum - len(wrench), 0, (AT_ONCE + 2) * FILLED)

@@ -99,7 +99,7 @@ class MotionFilter:
     @property
     def words(self) -> str:
         """Problems that do not stop the samples, in words; empty: none."""
-        parts = self.health.words, self._spikes.words, self.implausible, self._wrong_velocity
+        parts = self.health.words, self.implausible, self._wrong_velocity
         return '; '.join(filter(None, parts))
 
     def set_description(self, description: str, sensor_frame: str = '') -> None:

@@ -284,7 +284,7 @@ def faults() -> dict[str, Fault]:
             fallen(0.3, *AXES, value=999.0), 'the wrench falls to 999'
         ),
         'three of ten wrenches zero': Fault(fallen(0.3, *AXES), 'the wrench falls to zero'),
-        'three of ten wrenches with 50 N': Fault(spiked(0.3, 50.0), 'spikes of'),
+        'three of ten wrenches with 50 N': Fault(spiked(0.3, 50.0), 'changed|contact'),
         'joint states at 10 Hz': Fault(thinned(JOINTS, 12), 'too few.* publish'),
         'joint states stamped in 0.1 s': Fault(on(JOINTS, rounded(NS // 10)), 'stamps rounded'),
         'every second wrench lost': Fault(thinned(WRENCH, 2)),
