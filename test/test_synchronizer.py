@@ -519,6 +519,22 @@ def test_wrenches_of_another_frame_are_dropped_and_counted() -> None:
     assert {batch.frame for batch in outputs} == {'ft'}
 
 
+@pytest.mark.parametrize('own_first', [True, False])
+def test_two_sensors_in_large_batches_are_not_used_in_turn(own_first: bool) -> None:
+    synchronizer = Synchronizer(0.0, MAX_GAP)
+    synchronizer.update([], [wrenches(every(2.0, 10))])
+    used = []
+    for begin in range(12, 3000, 500):
+        states = joints(every(2.0, begin + 520, phase=begin), ('a',))
+        own = wrenches(every(2.0, begin + 500, phase=begin))
+        other = wrenches(every(2.0, begin + 500, phase=begin + 1), 'other')
+        both = [own, other] if own_first else [other, own]
+        used.append(synchronizer.update([states], both))
+    assert {batch.frame for batch in used if batch is not None} == {'ft'}
+    assert sum(len(batch.stamps) for batch in used if batch is not None) >= 1490
+    assert synchronizer.dropped['wrench_frame_changed'] == 1500
+
+
 @pytest.mark.parametrize('tick', [1.0, 10.0, 700.0, 5000.0])
 def test_a_recording_played_three_times_gives_the_same_three_times(tick: float) -> None:
     streams = (

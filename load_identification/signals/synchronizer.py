@@ -111,13 +111,16 @@ class Synchronizer:
     ) -> tuple[IntArray, FloatArray, bool]:
         """Pass usable wrenches through their stamp gate."""
         stamps, values = [np.empty(0, dtype=np.int64)], [np.empty((0, 6))]
+        batches = [batch for batch in batches if batch.stamps.size]
         for batch in batches:
-            if not batch.stamps.size:
-                continue
             if self.frame is None:
                 self.frame = batch.frame
             if batch.frame != self.frame:
                 self.dropped['wrench_frame_changed'] += len(batch.stamps)
+                own = [int(each.stamps[-1]) for each in batches if each.frame == self.frame]
+                if max(own, default=NEVER) >= batch.stamps[0]:
+                    # The sensor in use goes on: there are two.
+                    continue
                 if not self._foreign:
                     self._foreign_since = int(batch.stamps[0])
                 self._foreign += len(batch.stamps)
