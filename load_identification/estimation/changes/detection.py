@@ -278,10 +278,7 @@ class ChangeDetection:
         return best if count >= AGREED or best in UNCHANGED else None
 
     def _best(
-        self,
-        misfit: Mapping[Hypothesis, float],
-        chance: Mapping[Hypothesis, float],
-        waited: bool,
+        self, misfit: Mapping[Hypothesis, float], chance: Mapping[Hypothesis, float], waited: bool
     ) -> Hypothesis | None:
         """Return the hypothesis that leads by `MARGIN`, the simpler one of two that fit alike."""
         load, offset, both = (
@@ -292,10 +289,11 @@ class ChangeDetection:
             return Hypothesis.BOTH if chance[Hypothesis.BOTH] > PLAUSIBLE else None
         old = sorted((h for h in OLD if chance.get(h, 0.0) > PLAUSIBLE), key=misfit.__getitem__)
         if old:
-            same, worse = old[0], misfit[old[0]] - min(load, offset)
-            alike = len(old) > 1 and misfit[old[1]] - misfit[same] < AS_WELL
-            unsure = self._blocks < ENOUGH or worse > HARDLY or alike
-            if worse > MARGIN or (unsure and not waited):
+            alike = len(old) > 1 and misfit[old[1]] - misfit[old[0]] < AS_WELL
+            same = Hypothesis.SAME if alike else old[0]
+            worse = misfit[same] - min(load, offset)
+            sure = waited or not (alike or worse > HARDLY or self._blocks < ENOUGH)
+            if worse > MARGIN or not sure:
                 return None
             slight = misfit[same] - misfit.get(Hypothesis.LITTLE, np.inf) > AS_WELL
             return Hypothesis.LITTLE if slight and same is Hypothesis.SAME else same
