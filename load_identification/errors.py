@@ -29,5 +29,5 @@ class NoRecordingLibraryError(RecordingError):
     def __init__(self) -> None:
         super().__init__(
             'recordings need rosbag2_py, which comes with ROS 2, or the Python package rosbags, '
-            'and neither can be imported: source ROS, or pip install rosbags'
+            'and neither can be imported: source ROS 2, or pip install rosbags'
         )

@@ -88,11 +88,14 @@ def say_without_ros(prog: str, error: ModuleNotFoundError) -> None:
     """Print that ROS is missing; raise the error of any other missing module."""
     if (error.name or '').partition('.')[0] != 'rclpy':
         raise error
-    print(
-        f"{prog}: error: rclpy cannot be imported: source ROS 2, or pip install '.[ros]' in a "
-        'checkout of this package',
-        file=sys.stderr,
+    # A part of rclpy is missing where ROS was built for another Python.
+    version = '.'.join(map(str, sys.version_info[:2]))
+    what = (
+        "source ROS 2, or pip install '.[ros]' in a checkout of this package"
+        if error.name == 'rclpy'
+        else f'{error.name} is missing: is this Python {version} the one of your ROS 2?'
     )
+    print(f'{prog}: error: rclpy cannot be imported: {what}', file=sys.stderr)
 
 
 def begin(terminated: int = TERMINATED) -> None:

@@ -23,8 +23,8 @@ LARGER = 5.0
 """Factor by which noise not yet observed may exceed the expected: coarse encoders [-]."""
 
 OUTLYING = 3.0
-"""Largest residual of a block in motion that counts in full, in standard deviations [-]: noise
-grows by a few percent with each block, and a change that begins slowly is not taken for noise."""
+"""Largest residual of a block in motion that counts in full, in standard deviations [-]: a change
+that begins slowly is not taken for noise, which grows by some percent with each block at most."""
 
 SMOOTH = 1.5
 """Variance of an effectively independent sample over that of a low-passed sample [-]: 1.2 for
