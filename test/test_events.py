@@ -294,6 +294,20 @@ def test_a_finger_that_moves_while_the_arm_does_spoils_no_claim(seed: int) -> No
     assert np.abs(found.z).max() < 4.0
 
 
+def test_noise_that_grows_in_motion_is_learned_as_noise() -> None:
+    """It scatters within blocks, as no change of load does."""
+    start = np.random.default_rng(1).uniform(-0.5, 0.5, 6)
+    motion = JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), 40.0, 1),))
+    load = drawn_load(np.random.default_rng(1), 1.2)
+    recording = simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, 1)
+    noise = np.repeat([WRIST_SENSOR.force_noise, WRIST_SENSOR.torque_noise], 3)
+    more = 4.0 * noise * np.random.default_rng(2).standard_normal(recording.wrench.shape)
+    late = (recording.stamps >= 20_000_000_000)[:, None]
+    estimator = stage()
+    estimator.update(filtered(replace(recording, wrench=recording.wrench + late * more))[0])
+    assert estimator.events.since(0) == ()
+
+
 def test_a_spike_leaves_the_estimate_alone() -> None:
     start = np.random.default_rng(4).uniform(-0.5, 0.5, 6)
     slow = JointPath((Move(start, start + 0.5, 3.0), Move(start + 0.5, start, 3.0)))

@@ -187,7 +187,7 @@ def test_only_what_reads_a_recording_needs_a_library_for_it(tmp_path: Path) -> N
 
 WITHOUT_ROS = """
 import sys
-sys.modules['rclpy'] = None
+sys.modules[sys.argv.pop(1)] = None
 from importlib import import_module
 module, name = sys.argv.pop(1), sys.argv.pop(1)
 sys.exit(getattr(import_module(module), name)())
@@ -204,8 +204,19 @@ sys.exit(getattr(import_module(module), name)())
     ],
 )
 def test_missing_ros_is_one_line_that_says_what_to_install(module: str, name: str) -> None:
+    said = without('rclpy', module, name)
+    assert "error: rclpy cannot be imported: source ROS 2, or pip install '.[ros]'" in said
+
+
+def test_ros_of_another_python_is_one_line_that_asks_about_it() -> None:
+    said = without('rclpy._rclpy_pybind11', 'nodes.transport.entry', 'estimator_node')
+    assert 'rclpy._rclpy_pybind11 is missing: is this Python 3.' in said
+
+
+def without(missing: str, module: str, name: str) -> str:
+    """Return the one line that a program says without a module."""
     done = subprocess.run(
-        [sys.executable, '-c', WITHOUT_ROS, f'{NAME}.{module}', name],
+        [sys.executable, '-c', WITHOUT_ROS, missing, f'{NAME}.{module}', name],
         env=os.environ | {'PYTHONPATH': str(ROOT)},
         capture_output=True,
         text=True,
@@ -213,7 +224,7 @@ def test_missing_ros_is_one_line_that_says_what_to_install(module: str, name: st
     )
     assert done.returncode == 2
     assert done.stderr.count('\n') == 1, done.stderr
-    assert "error: rclpy cannot be imported: source ROS 2, or pip install '.[ros]'" in done.stderr
+    return done.stderr
 
 
 def test_every_import_is_a_dependency_without_ros(distribution: metadata.Distribution) -> None:

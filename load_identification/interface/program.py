@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -92,7 +93,7 @@ def say_without_ros(prog: str, error: ModuleNotFoundError) -> None:
     version = '.'.join(map(str, sys.version_info[:2]))
     what = (
         "source ROS 2, or pip install '.[ros]' in a checkout of this package"
-        if error.name == 'rclpy'
+        if find_spec('rclpy') is None
         else f'{error.name} is missing: is this Python {version} the one of your ROS 2?'
     )
     print(f'{prog}: error: rclpy cannot be imported: {what}', file=sys.stderr)

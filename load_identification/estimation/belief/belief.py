@@ -264,9 +264,10 @@ class Belief:
         group = GROUPS[block.live]
         residual[block.live] = (rows[:, :-1] @ self.values - rows[:, -1]) * noise[group]
         free = np.array([np.sum(np.maximum(1.0 - leverage[group == g], 0.0)) for g in (0, 1)])
-        levels = self.noise.learned(residual, free, block)
+        scatter = block.scatter(self.values[self.model.body])
+        levels = self.noise.learned(residual, free, block, scatter)
         if self.settled or block.rest:
-            levels = levels.scattered(block, block.scatter(self.values[self.model.body]))
+            levels = levels.scattered(block, scatter)
         return levels
 
     def _held(self, block: Block) -> Belief:

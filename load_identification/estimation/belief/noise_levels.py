@@ -23,8 +23,8 @@ LARGER = 5.0
 """Factor by which noise not yet observed may exceed the expected: coarse encoders [-]."""
 
 OUTLYING = 3.0
-"""Largest residual of a block in motion that counts in full, in standard deviations [-]: a change
-that begins slowly is not taken for noise, which grows by some percent with each block at most."""
+"""Largest residual of a block in motion that counts in full, in standard deviations, unless its
+samples scatter as much [-]: what a slow change leaves in a few blocks is not taken for noise."""
 
 SMOOTH = 1.5
 """Variance of an effectively independent sample over that of a low-passed sample [-]: 1.2 for
@@ -178,7 +178,9 @@ class NoiseLevels:
         freedom: FloatArray = EXPECTED + np.max(self.free, axis=0)
         return freedom
 
-    def learned(self, residual: FloatArray, free: FloatArray, block: Block) -> NoiseLevels:
+    def learned(
+        self, residual: FloatArray, free: FloatArray, block: Block, scatter: FloatArray
+    ) -> NoiseLevels:
         """Return the levels updated by a block, except for the scatter of its samples.
 
         Parameters
@@ -188,11 +190,14 @@ class NoiseLevels:
         free : (2,) array
             Its degrees of freedom.
         block : Block
+        scatter : (2,) array
+            Sums of squares of its samples about their mean [N², N² m²].
         """
         # At rest a drift of less than one step of a coarse quantiser comes as a jump.
         if self.learned_enough and not block.rest:
             squares = by_group(residual**2) / np.maximum(free, 1e-9)
-            largest = OUTLYING * self.at(block.rest)
+            shown = np.sqrt(SMOOTH * scatter / np.maximum(block.samples, 1))
+            largest = OUTLYING * np.fmax(self.at(block.rest), shown)
             residual = residual * np.repeat(largest / np.fmax(np.sqrt(squares), largest), 3)
         kept = float(np.exp(-block.elapsed / MEMORY))
         mine = np.eye(2)[:, [int(block.rest)]]
