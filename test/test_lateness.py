@@ -48,9 +48,9 @@ def bent(q: FloatArray, way: float) -> FloatArray:
     return out
 
 
-def identified(fit: ArmRecording, test: ArmRecording) -> Session:
+def identified(fit: ArmRecording, test: ArmRecording, cutoff: float = 10.0) -> Session:
     drive = DriveModel('symmetric', 'symmetric', offset=True)
-    settings = Settings(cutoff=10.0, cutoffs=(10.0,), bandwidth=10.0)
+    settings = Settings(cutoff=cutoff, cutoffs=(cutoff,), bandwidth=10.0)
     return identify_and_test(ArmModel(Arm(NOMINAL), drive), [fit], test, settings)
 
 
@@ -60,6 +60,10 @@ def identified(fit: ArmRecording, test: ArmRecording) -> Session:
         (0.02, 0.0, 'the efforts are about 20 ms late'),
         (0.05, 0.0, 'the efforts are about 50 ms late'),
         (-0.05, 0.0, 'the efforts are about 50 ms early'),
+        # A first step of 20 ms hardly helps here.
+        (0.15, 0.0, 'the efforts are about 150 ms late'),
+        (0.2, 0.0, 'the efforts are about 200 ms late'),
+        (-0.2, 0.0, 'the efforts are about 200 ms early'),
         # 1 / (2 pi 2 Hz), or 80 ms, where motion is slow.
         (0.0, 2.0, 'the efforts are about 70 ms late'),
     ],
@@ -70,6 +74,12 @@ def test_efforts_at_another_time_than_positions_are_named(
     session = identified(recording(2, 20.0, delay, low_pass), recording(3, 15.0, delay, low_pass))
     assert not session.identified
     assert session.warnings[0].startswith(says)
+
+
+def test_late_efforts_are_named_whose_fit_has_a_lower_cutoff_than_the_test() -> None:
+    session = identified(recording(2, 20.0, 0.05), recording(3, 15.0, 0.05), cutoff=7.0)
+    assert not session.identified
+    assert session.warnings[0].startswith('the efforts are about 50 ms late')
 
 
 @pytest.mark.parametrize('bristles', [0.0, 0.05])

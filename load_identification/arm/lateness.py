@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
-from load_identification.arm.agreement import shows
+from load_identification.arm.agreement import LEAST_GAIN, shows
 from load_identification.arm.filtering import FilteredRecording
 from load_identification.typing_aliases import FloatArray
 
 STEP = 0.02
-"""Between the delays tried; the last is halved [s]."""
+"""Between the delays tried; about the best it is halved [s]."""
 
 MOST = 0.2
 """The longest delay tried [s]."""
@@ -30,19 +31,22 @@ def lateness(log: FilteredRecording, errors: Callable[[FilteredRecording], Float
     errors : callable
         `Pieces.errors` of a recording.
     """
-    known = errors(log)
-    best, least = 0.0, known
-    for step in (STEP, -STEP):
-        delay = step
-        while abs(delay) <= MOST and shows(other := errors(earlier(log, delay)), least):
-            best, least, delay = delay, other, delay + step
-        if best:
-            break
-    for delay in (best - STEP / 2.0, best + STEP / 2.0) if best else ():
-        other = errors(earlier(log, delay))
-        if other[0].mean() < least[0].mean():
-            best, least = delay, other
-    return best
+    cost = cache(lambda delay: errors(earlier(log, delay)))
+
+    def likely(delay: float) -> bool:
+        # Friction that builds up after reversals fits a little better later, too.
+        least, gain = LEAST_GAIN * abs(delay) / STEP, np.mean(cost(0.0)[0] - cost(delay)[0])
+        return bool(gain > least and shows(cost(delay), cost(0.0)))
+
+    def best(delays: Iterable[float]) -> float:
+        return min(delays, key=lambda delay: float(cost(delay)[0].mean()))
+
+    # All of them: one step of a long delay hardly helps.
+    delays = [sign * k * STEP for k in range(1, round(MOST / STEP) + 1) for sign in (1.0, -1.0)]
+    if not any(map(likely, delays)):
+        return 0.0
+    found = best([0.0, *delays])
+    return best([found, found - STEP / 2.0, found + STEP / 2.0])
 
 
 def earlier(log: FilteredRecording, delay: float) -> FilteredRecording:

@@ -190,8 +190,9 @@ class _Trial:
         """Return `odd`, `named` and `unsure` of a choice."""
 
         def of(log: FilteredRecording) -> _Trial:
-            own = copy(self)
-            steady = without_reversals(self._model, log, choice.cutoff)
+            own, steady = copy(self), without_reversals(self._model, log, choice.cutoff)
+            # At another bandwidth the recordings would be read as they are.
+            own._bandwidth = choice.cutoff
             own._cache = {(choice.cutoff, choice.velocities): self._samples(steady)}
             return own
 
@@ -199,8 +200,7 @@ class _Trial:
         late = lateness.lateness(log, lambda each: of(each)._cost(choice, turning=False))
         # Joints that a low-pass delays seem to have another unit.
         parts = of(lateness.earlier(log, late))._pieces(choice, nominal=True)
-        odd = disagreement(parts)
-        if np.any(odd != 1.0):
+        if np.any((odd := disagreement(parts)) != 1.0):
             return {'odd': odd, 'named': agreement.in_words(odd, channels)}
         return {'named': lateness.in_words(late)} if late else {'unsure': unsure(parts, channels)}
 
