@@ -301,7 +301,7 @@ def test_noise_that_grows_in_motion_is_learned_as_noise() -> None:
     load = drawn_load(np.random.default_rng(1), 1.2)
     recording = simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, 1)
     noise = np.repeat([WRIST_SENSOR.force_noise, WRIST_SENSOR.torque_noise], 3)
-    more = 4.0 * noise * np.random.default_rng(2).standard_normal(recording.wrench.shape)
+    more = 2.0 * noise * np.random.default_rng(2).standard_normal(recording.wrench.shape)
     late = (recording.stamps >= 20_000_000_000)[:, None]
     estimator = stage()
     estimator.update(filtered(replace(recording, wrench=recording.wrench + late * more))[0])

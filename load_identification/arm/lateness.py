@@ -66,5 +66,5 @@ def in_words(late: float) -> str:
     return (
         f'the efforts are about {1e3 * abs(late):.0f} ms {which} against the positions: so the '
         f'links explain them far better; are {other} low-passed by the driver, or stamped by '
-        'another clock?'
+        'another clock, or does friction build up after reversals?'
     )

@@ -70,7 +70,7 @@ class Choice:
         What the efforts of each joint are of those that the others ask for, where any is far
         from one.
     named, unsure : str
-        What is wrong with the efforts, or of which joints that could not be noticed, in words.
+        What is wrong with the efforts; what may be, or could be without notice; in words.
     """
 
     model: Model
@@ -202,7 +202,7 @@ class _Trial:
         parts = of(lateness.earlier(log, late))._pieces(choice, nominal=True)
         if np.any((odd := disagreement(parts)) != 1.0):
             return {'odd': odd, 'named': agreement.in_words(odd, channels)}
-        return {'named': lateness.in_words(late)} if late else {'unsure': unsure(parts, channels)}
+        return {'unsure': lateness.in_words(late) if late else unsure(parts, channels)}
 
     def _pieces(self, choice: Choice, nominal: bool = False) -> Pieces:
         """Return rows of each piece and channel, of what the description leaves of efforts.

@@ -266,9 +266,7 @@ class Belief:
         free = np.array([np.sum(np.maximum(1.0 - leverage[group == g], 0.0)) for g in (0, 1)])
         scatter = block.scatter(self.values[self.model.body])
         levels = self.noise.learned(residual, free, block, scatter)
-        if self.settled or block.rest:
-            levels = levels.scattered(block, scatter)
-        return levels
+        return levels.scattered(block, scatter) if self.settled or block.rest else levels
 
     def _held(self, block: Block) -> Belief:
         """Keep a block; linearise all again if the estimate has moved, and finally if known."""
