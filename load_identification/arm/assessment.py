@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from load_identification.arm.agreement import LIKELY
+from load_identification.arm.agreement import LIKELY, in_words
 from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.filtering import FilteredRecording, filtered, low_passed
@@ -225,11 +225,11 @@ def _prediction(
 
 
 def verdict(
-    estimate: ArmEstimate, prediction: Prediction, method: str, named: str
+    estimate: ArmEstimate, prediction: Prediction, method: str, odd: FloatArray | None
 ) -> tuple[bool, list[str]]:
     """Tell whether an arm is identified, and if not, why and what to do.
 
-    `named` is a cause found before the fit, in words, or nothing.
+    `odd` is that of `Choice`.
     """
     warnings = []
     cure = 'plan a motion by plan_excitation'
@@ -243,7 +243,7 @@ def verdict(
             f'motion and method, those of {", ".join(unresolved[:MOST_NAMED])}{more}; {cure}'
         )
     warnings += _unlikely_masses(estimate)
-    causes = _unexplained(estimate, prediction, named)
+    causes = _unexplained(estimate, prediction, odd)
     unusable = _unusable(prediction)
     if unusable and not causes:
         unusable[-1] += '; was it recorded on the same arm, with the same load?'
@@ -269,7 +269,9 @@ def _unusable(prediction: Prediction) -> list[str]:
     return out
 
 
-def _unexplained(estimate: ArmEstimate, prediction: Prediction, named: str) -> list[str]:
+def _unexplained(
+    estimate: ArmEstimate, prediction: Prediction, odd: FloatArray | None
+) -> list[str]:
     """Say what is wrong where no physically consistent links, or none so heavy, explain all."""
     both = (prediction.predicted, prediction.consistent)
     error, built = (relative_error(prediction.measured, each) for each in both)
@@ -281,7 +283,9 @@ def _unexplained(estimate: ArmEstimate, prediction: Prediction, named: str) -> l
             f'{estimate.misfit:.2g} standard deviations off per combination; those written leave '
             f'{100.0 * built:.3g} % of what was not fitted, the estimate {100.0 * error:.3g} %'
         )
-    cause = _cause(estimate, prediction.gravity) or named
+    cause = _cause(estimate, prediction.gravity)
+    if odd is not None and not cause:
+        cause = in_words(odd, prediction.channels)
     if cause:
         out.insert(0, cause)
     elif inconsistent:

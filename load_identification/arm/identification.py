@@ -109,7 +109,7 @@ def identify_and_test(
     }
     if factors:
         fit, test, loaded = _without_velocities(fit, test, loaded)
-    odd, named, unsure = None, '', ''
+    odd, unsure = None, ''
     if settings.cutoffs and not (settings.method == 'acceleration_free' and model.one_sensor):
         known = fit
         if loaded is not None:
@@ -117,7 +117,7 @@ def identify_and_test(
             scale = identify(model, fit, settings, loaded).effort_scale
             known = [one.scaled(scale) for one in fit]
         choice = choose(model, known, settings.cutoffs, settings.bandwidth, bool(settings.plan))
-        model, odd, named, unsure = choice.model, choice.odd, choice.named, choice.unsure
+        model, odd, unsure = choice.model, choice.odd, choice.unsure
         settings = replace(settings, cutoff=choice.cutoff, velocities=choice.velocities)
     if not settings.velocities:
         fit, test, loaded = _without_velocities(fit, test, loaded)
@@ -135,7 +135,7 @@ def identify_and_test(
     if odd is not None:
         # Of gravity efforts tell once they go together.
         prediction = replace(prediction, gravity=predicted(estimate.effort_scale / odd).gravity)
-    identified, warnings = verdict(estimate, prediction, settings.method, named)
+    identified, warnings = verdict(estimate, prediction, settings.method, odd)
     method = _method(estimate, settings)
     if unsure and loaded is None:
         warnings.append(unsure)

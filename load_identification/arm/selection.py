@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from load_identification.arm import agreement, lateness
+from load_identification.arm import lateness
 from load_identification.arm.agreement import Pieces, clearly_better, disagreement, unsure
 from load_identification.arm.assessment import WIDER
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
@@ -69,8 +69,8 @@ class Choice:
     odd : (k,) array, optional
         What the efforts of each joint are of those that the others ask for, where any is far
         from one.
-    named, unsure : str
-        What is wrong with the efforts; what may be, or could be without notice; in words.
+    unsure : str
+        How late the efforts seem, or which joints could be odd without notice; in words.
     """
 
     model: Model
@@ -78,7 +78,6 @@ class Choice:
     velocities: bool = True
     tilted: bool = False
     odd: FloatArray | None = None
-    named: str = ''
     unsure: str = ''
 
 
@@ -112,7 +111,8 @@ def choose(
     trial = _Trial(model, recordings, {*cutoffs, bandwidth}, bandwidth)
     kept = Choice(model, cutoffs[0])
     if isinstance(model, ArmModel):
-        kept = replace(kept, **trial.wrong(_with_drive(kept, stiffness=True)))
+        odd, words = trial.odd(_with_drive(kept, stiffness=True))
+        kept = replace(kept, odd=odd, unsure=words)
         kept = trial.best([kept, _with_drive(kept, stiffness=True)])
         kept = trial.best([kept, replace(kept, tilted=True)])
         if model.drive.viscous == 'symmetric':
@@ -186,8 +186,8 @@ class _Trial:
             test = self._pieces(replace(choice, cutoff=self._bandwidth))
         return fit.errors(test)
 
-    def wrong(self, choice: Choice) -> dict[str, Any]:
-        """Return `odd`, `named` and `unsure` of a choice."""
+    def odd(self, choice: Choice) -> tuple[FloatArray | None, str]:
+        """Return `odd` and `unsure` of a choice."""
 
         def of(log: FilteredRecording) -> _Trial:
             own, steady = copy(self), without_reversals(self._model, log, choice.cutoff)
@@ -196,13 +196,13 @@ class _Trial:
             own._cache = {(choice.cutoff, choice.velocities): self._samples(steady)}
             return own
 
-        log, channels = filtered(self._recordings, choice.cutoff), choice.model.channels
+        log = filtered(self._recordings, choice.cutoff)
         late = lateness.lateness(log, lambda each: of(each)._cost(choice, turning=False))
         # Joints that a low-pass delays seem to have another unit.
         parts = of(lateness.earlier(log, late))._pieces(choice, nominal=True)
-        if np.any((odd := disagreement(parts)) != 1.0):
-            return {'odd': odd, 'named': agreement.in_words(odd, channels)}
-        return {'unsure': lateness.in_words(late) if late else unsure(parts, channels)}
+        if np.any((scale := disagreement(parts)) != 1.0):
+            return scale, ''
+        return None, lateness.in_words(late) if late else unsure(parts, choice.model.channels)
 
     def _pieces(self, choice: Choice, nominal: bool = False) -> Pieces:
         """Return rows of each piece and channel, of what the description leaves of efforts.
