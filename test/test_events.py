@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+from load_identification.estimation.changes.state import State
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.sensor_offset import OffsetPrior
@@ -294,18 +295,30 @@ def test_a_finger_that_moves_while_the_arm_does_spoils_no_claim(seed: int) -> No
     assert np.abs(found.z).max() < 4.0
 
 
-def test_noise_that_grows_in_motion_is_learned_as_noise() -> None:
-    """It scatters within blocks, as no change of load does."""
+@pytest.mark.parametrize(('factor', 'alarms'), [(2.2, 0), (5.0, 1), (10.0, 1)])
+def test_noise_that_grows_in_motion_is_learned_as_noise(factor: float, alarms: int) -> None:
+    """A spindle that starts scatters within blocks, as no change of load does for long."""
     start = np.random.default_rng(1).uniform(-0.5, 0.5, 6)
     motion = JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), 40.0, 1),))
     load = drawn_load(np.random.default_rng(1), 1.2)
     recording = simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, 1)
     noise = np.repeat([WRIST_SENSOR.force_noise, WRIST_SENSOR.torque_noise], 3)
-    more = 2.0 * noise * np.random.default_rng(2).standard_normal(recording.wrench.shape)
+    white = np.random.default_rng(2).standard_normal(recording.wrench.shape)
     late = (recording.stamps >= 20_000_000_000)[:, None]
+    wrench = recording.wrench + late * np.sqrt(factor**2 - 1.0) * noise * white
     estimator = stage()
-    estimator.update(filtered(replace(recording, wrench=recording.wrench + late * more))[0])
-    assert estimator.events.since(0) == ()
+    estimator.update(filtered(replace(recording, wrench=wrench))[0])
+    found = kinds(estimator)
+    assert set(found) <= {EventKind.CHANGE_DETECTED, EventKind.UNCHANGED}
+    assert found.count(EventKind.CHANGE_DETECTED) <= alarms
+    states = [look.state for look in estimator.changes.looks]
+    assert states[-1] is State.TRACKING
+    assert len(states) - states.count(State.TRACKING) <= 20
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert estimate.identified.all()
+    error = estimate.values - to_message_order(load.to_vector())
+    assert np.abs(error / estimate.std).max() < 4.0
 
 
 def test_a_spike_leaves_the_estimate_alone() -> None:

@@ -221,7 +221,7 @@ class Belief:
 
     def with_block(self, block: Block, learn: bool = True) -> Belief:
         """Apply the measurement update of a block; with `learn`, update the noise levels too."""
-        noise = self.noise.at(block.rest)
+        noise = self.noise.at(block.rest) * block.louder
         rows = self.model.weighted(block, self.body, noise)
         later, memory = self, self.model.forgetting_time
         if np.isfinite(memory):
@@ -289,7 +289,7 @@ class Belief:
         again = replace(self, **start._asdict(), body=body, start=None, unrelaxed=-np.inf)
         for block in self.held:
             again = again.after(block)
-            noise = self.noise.at(block.rest)
+            noise = self.noise.at(block.rest) * block.louder
             again = again.with_rows(self.model.weighted(block, body, noise), block, noise)
         return replace(
             again,
