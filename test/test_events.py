@@ -286,12 +286,12 @@ def test_a_load_put_on_right_after_the_offset_is_calibrated_is_another_load(afte
     assert abs(estimate.values[0] - load.mass) < 4.0 * estimate.std[0]
 
 
-@pytest.mark.parametrize('seed', [0, 2])
-def test_a_finger_that_moves_while_the_arm_does_spoils_no_claim(seed: int) -> None:
+@pytest.mark.parametrize(('motion', 'seed'), [('rich', 0), ('rich', 2), ('pauses', 2)])
+def test_a_finger_that_moves_while_the_arm_does_spoils_no_claim(motion: str, seed: int) -> None:
     """40 mm in 0.4 s, every 4 s: block by block hardly more than errors tied to the pose."""
-    found = finger.run('rich', seed)
+    found = finger.run(motion, seed)
     assert found.noticed.mean() >= 0.8
-    assert found.claimed >= 0.75
+    assert found.claimed >= (0.75 if motion == 'rich' else 0.7)
     assert np.abs(found.z).max() < 4.0
 
 

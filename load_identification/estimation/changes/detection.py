@@ -293,10 +293,10 @@ class ChangeDetection:
             same = Hypothesis.SAME if alike else old[0]
             worse = misfit[same] - min(load, offset)
             sure = waited or not (alike or worse > HARDLY or self._blocks < ENOUGH)
-            if worse > MARGIN or not sure:
-                return None
-            slight = misfit[same] - misfit.get(Hypothesis.LITTLE, np.inf) > AS_WELL
-            return Hypothesis.LITTLE if slight and same is Hypothesis.SAME else same
+            if worse <= MARGIN:
+                slight = misfit[same] - misfit.get(Hypothesis.LITTLE, np.inf) > AS_WELL
+                found = Hypothesis.LITTLE if slight and same is Hypothesis.SAME else same
+                return found if sure else None
         # A push that would have lasted so long, or followed so far, must fit clearly better.
         lasted = self._steady > STEADY or self._turned > FOLLOWED
         push = misfit[Hypothesis.PUSH] + (2.0 * MARGIN if lasted else 0.0)
