@@ -7,6 +7,8 @@ estimate is wanted stand last, so that their marginal information is the last bl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.linalg.lapack
 
@@ -57,17 +59,18 @@ def time_update(triangle: FloatArray, keep: FloatArray, variance: FloatArray) ->
     """
     moving = np.flatnonzero(variance > 0.0)
     k, w = len(keep), len(moving)
-    head = triangle[:k].copy()
-    head[:, :k] /= keep
     out = triangle.copy(order='F')
+    out[:k, :k] /= keep
     if w:
-        stacked = np.zeros((w + k, w + len(triangle)), order='F')
-        stacked[:w, :w] = np.diag(1.0 / np.sqrt(variance[moving]))
-        stacked[w:, :w] = -head[:, moving]
-        stacked[w:, w:] = head
-        head = scipy.linalg.lapack.dgeqrf(stacked)[0][w:, w:]
-        head[:, :k] = np.triu(head[:, :k])
-    out[:k] = head
+        # QR of the columns of w and x alone, with w in units of its std; the others are turned.
+        stacked = np.zeros((w + k, w + k), order='F')
+        np.fill_diagonal(stacked[:w, :w], 1.0)
+        stacked[w:, :w] = -out[:k, moving] * np.sqrt(variance[moving])
+        stacked[w:, w:] = out[:k, :k]
+        factors, tau = scipy.linalg.lapack.dgeqrf(stacked)[:2]
+        turn = scipy.linalg.lapack.dorgqr(factors, tau)[0][w:, w:]
+        out[:k, :k] = np.triu(factors[w:, w:])
+        out[:k, k:] = turn.T @ out[:k, k:]
     return out
 
 
@@ -88,21 +91,29 @@ def relax(
     keep, variance : (k,) arrays
         keep is above zero.
     """
-    size, k = len(triangle), len(unknowns)
-    others = np.setdiff1d(np.arange(size - 1), unknowns)
-    order = np.concatenate([others, unknowns, [size - 1]])
-    turned = _triangular(triangle[:, order])
+    first = int(unknowns.min())
+    # The rows above are conditional densities given all later unknowns: they stay.
+    size, k = len(triangle) - first, len(unknowns)
+    others = np.setdiff1d(np.arange(size - 1), unknowns - first)
+    order = np.concatenate([others, unknowns - first, [size - 1]])
+    turned = _triangular(triangle[first:, first + order])
     turned[-k - 1 :, -k - 1 :] = time_update(turned[-k - 1 :, -k - 1 :], keep, variance)
-    return _triangular(turned[:, np.argsort(order)])
+    out = triangle.copy(order='F')
+    out[first:, first:] = _triangular(turned[:, np.argsort(order)])
+    return out
 
 
 def walk(
     triangle: FloatArray, unknowns: IntArray, keep: FloatArray, variance: FloatArray
 ) -> FloatArray:
     """Apply the `time_update` to some unknowns, wherever they stand; arguments as for `relax`."""
+    # The rows below do not contain these unknowns: they stay.
+    rows = triangle[: int(unknowns.max()) + 1]
     order = np.append(unknowns, np.setdiff1d(np.arange(len(triangle)), unknowns))
-    moved = time_update(_triangular(triangle[:, order]), keep, variance)
-    return _triangular(moved[:, np.argsort(order)])
+    moved = time_update(_triangular(rows[:, order]), keep, variance)
+    out = triangle.copy(order='F')
+    out[: len(rows)] = _triangular(moved[:, np.argsort(order)])
+    return out
 
 
 def _triangular(rows: FloatArray) -> FloatArray:
@@ -183,10 +194,11 @@ def std_of_last(triangle: FloatArray, count: int) -> FloatArray:
     return np.asarray(np.sqrt(np.diag(covariance_of_last(triangle, count))))
 
 
-def log_likelihood(triangle: FloatArray) -> float:
-    """Return the log-likelihood of all rows, up to a constant.
+def log_likelihoods(triangles: Sequence[FloatArray]) -> FloatArray:
+    """Return for each triangle the log-likelihood of all rows, up to a constant, (k,).
 
     -r² / 2, less half the log determinant of R^T R
     """
-    information = np.sum(np.log(np.abs(np.diag(triangle)[:-1])))
-    return float(-0.5 * triangle[-1, -1] ** 2 - information)
+    diagonals = np.abs([triangle.diagonal() for triangle in triangles])
+    information = np.log(diagonals[:, :-1]).sum(axis=1)
+    return np.asarray(-0.5 * diagonals[:, -1] ** 2 - information)

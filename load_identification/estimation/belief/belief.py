@@ -34,7 +34,7 @@ from load_identification.numerics.triangle import (
     covariance_of_last,
     forget,
     forget_along,
-    log_likelihood,
+    log_likelihoods,
     prior_triangle,
     relax,
     root_covariance,
@@ -246,14 +246,13 @@ class Belief:
     def with_rows(self, rows: FloatArray, block: Block, noise: FloatArray) -> Belief:
         """Process the weighted rows of a block."""
         joined = tuple(combine(triangle, rows) for triangle in self.triangles)
-        pairs = zip(joined, self.triangles, strict=True)
         volume = np.log(np.repeat(noise, 3)[block.live]).sum()
-        gains = [log_likelihood(new) - log_likelihood(old) - volume for new, old in pairs]
+        gains = log_likelihoods(joined) - log_likelihoods(self.triangles) - volume
         age = 0.0 if block.rest else block.elapsed / self.model.forgetting_time
         return replace(
             self,
             triangles=joined,
-            scores=self.scores + np.array(gains),
+            scores=self.scores + gains,
             blur=np.exp(-age) * self.blur + self.model.blur(block, self.body, noise),
         )
 
