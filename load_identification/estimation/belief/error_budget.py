@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 from scipy.special import stdtrit
 
 from load_identification.estimation import drift
@@ -107,12 +107,14 @@ def known(belief: Belief) -> Knowledge:
         conditional[k] = inverse.T @ inverse
     mean, covariance = drift.mixed(weight, means, covariances)
     body = slice(PARAMETERS)
-    # Errors and phi, in the order of `blur`.
+    # Errors and phi, in the order of `blur`; it contains only those errors that mix channels.
     sharp = np.concatenate([np.arange(len(places), len(asked)), np.arange(PARAMETERS)])
+    blurred = np.flatnonzero(np.diag(belief.blur))
+    sharp, blur = sharp[blurred], belief.blur[np.ix_(blurred, blurred)]
     its = of_best[np.ix_(sharp, sharp)]
     errors, hidden = belief.values[model.errors], np.zeros((PARAMETERS, PARAMETERS))
-    if np.sum(its * belief.blur) > LEAST_BLUR:
-        change, more = sharpened(belief.values[asked[sharp]], its, belief.blur, of_best[sharp])
+    if np.sum(its * blur) > LEAST_BLUR:
+        change, more = sharpened(belief.values[asked[sharp]], its, blur, of_best[sharp])
         published = slice(len(places))
         mean, covariance = mean + change[published], covariance + more[published, published]
         hidden, errors, of_best = more[body, body], errors + change[len(places) :], of_best + more
@@ -160,9 +162,8 @@ def sharpened(
     root = np.linalg.cholesky(unit)
     shares, axes = np.linalg.eigh(root.T @ (blur * scales) @ root)
     shares = np.clip(shares, 0.0, MOST_BLUR)
-    turned = axes.T @ solve_triangular(
-        root, np.column_stack([mean, along]) / scale[:, None], lower=True, check_finite=False
-    )
+    scaled = np.column_stack([mean, along]) / scale[:, None]
+    turned = axes.T @ dtrtrs(root, scaled, lower=1)[0]
     before, parts = turned[:, 0], turned[:, 1:]
     grown = 1.0 / (1.0 - shares)
     more = grown**2 - 1.0 + (BLUR_KNOWN * shares * grown**2 * before) ** 2
