@@ -18,7 +18,6 @@ from load_identification.commands.identify_load import main
 from load_identification.estimation.changes.hypotheses import Hypothesis
 from load_identification.estimation.changes.recovery import MARGIN
 from load_identification.estimation.changes.state import State
-from load_identification.estimation.measurement import regressor
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
@@ -508,7 +507,7 @@ def test_long_recording_gets_a_close_up(rich: Recorder, tmp_path: Path) -> None:
     assert (tmp_path / 'wrench_detail.png').exists()
     assert 'Each point averages 4 samples' in page.text
     # The mean of a bin is linear: that of the regressor predicts that of the wrench.
-    first = regressor(samples)[:4].mean(axis=0)
+    first = samples.regressor[:4].mean(axis=0)
     np.testing.assert_allclose(long.samples.matrix[0], first, atol=1e-12)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from load_identification.estimation.advice import advise
 from load_identification.estimation.belief.claim import Claim
 from load_identification.estimation.excitation import Excitation, FastestMotion
-from load_identification.estimation.measurement import regressor
 from load_identification.estimation.predicted_covariance import Knowledge, information_root
 from load_identification.estimation.time_delay import DelayEstimate, DelayEstimator
 from load_identification.interface.batches import FilteredBatch
@@ -48,7 +47,7 @@ class ExcitationMonitor:
 
     def update(self, batch: FilteredBatch) -> None:
         """Process at least one filtered sample, all of finite motion."""
-        stamps, matrix = batch.stamps, regressor(batch)
+        stamps, matrix = batch.stamps, batch.regressor
         first = self._newest if self._newest is not None else int(stamps[0])
         span = int(stamps[-1]) - first
         if span > 0:

@@ -103,21 +103,6 @@ class Block:
         return np.asarray(np.maximum(left @ self.within @ left, 0.0))
 
 
-def regressor(batch: FilteredBatch) -> FloatArray:
-    """Return the regressor of eq. 12 for each sample, (n, 6, 10).
-
-    At rest the motion is set to zero, because the differentiated noise of the encoders would look
-    like motion.
-    """
-    still = batch.rest & np.isfinite(batch.gravity[:, 0])
-    moving = ~still[:, None]
-    return wrench_regressor(
-        np.where(moving, batch.linear_acceleration, -batch.gravity),
-        np.where(moving, batch.angular_velocity, 0.0),
-        np.where(moving, batch.angular_acceleration, 0.0),
-    )
-
-
 def without_friction(
     batch: FilteredBatch, friction: FloatArray
 ) -> tuple[FilteredBatch, FloatArray]:
@@ -157,7 +142,7 @@ def make_block(
     taken : (6,) array, optional
         Mean subtracted from the batch, see `without_friction`; it is added to the block.
     """
-    matrix = -regressor(batch)
+    matrix = -batch.regressor
     used = np.isfinite(batch.wrench)
     wrench = np.where(used, batch.wrench, 0.0)
     weight: FloatArray = used.astype(float)

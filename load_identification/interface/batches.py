@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from load_identification.model.regressor import wrench_regressor
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -207,6 +208,21 @@ class FilteredBatch(Batch):
             if not len(getattr(self, name)):
                 unknown = np.full((len(self.stamps), *shape), False if name == 'rest' else np.nan)
                 object.__setattr__(self, name, unknown)
+
+    @cached_property
+    def regressor(self) -> FloatArray:
+        """Regressor of eq. 12 for each sample, (n, 6, 10).
+
+        At rest the motion is set to zero, because the differentiated noise of the encoders would
+        look like motion.
+        """
+        still = self.rest & np.isfinite(self.gravity[:, 0])
+        moving = ~still[:, None]
+        return wrench_regressor(
+            np.where(moving, self.linear_acceleration, -self.gravity),
+            np.where(moving, self.angular_velocity, 0.0),
+            np.where(moving, self.angular_acceleration, 0.0),
+        )
 
 
 def joined(batches: Sequence[B]) -> B:

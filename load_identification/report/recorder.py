@@ -10,7 +10,6 @@ import numpy as np
 
 from load_identification.estimation.changes.hypotheses import Hypothesis
 from load_identification.estimation.changes.state import Look, State
-from load_identification.estimation.measurement import regressor
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.names import STAGES
@@ -116,7 +115,7 @@ class Recorder:
 
     def add_samples(self, batch: FilteredBatch) -> None:
         """Record filtered samples."""
-        matrix = regressor(batch)
+        matrix = batch.regressor
         usable: BoolArray = np.asarray(np.isfinite(matrix).all(axis=(1, 2)), dtype=bool)
         batch, matrix = batch.select(usable), matrix[usable]
         if not len(batch.stamps):

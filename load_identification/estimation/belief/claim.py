@@ -19,7 +19,6 @@ from load_identification.estimation.measurement import (
     TORQUE,
     finite_motion,
     make_block,
-    regressor,
 )
 from load_identification.estimation.payload_estimate import (
     CalibrationValue,
@@ -172,7 +171,7 @@ def explained(belief: Belief, batch: FilteredBatch) -> tuple[FloatArray, FloatAr
     offset = belief.knowledge.offset
     at = make_block(batch.select(usable), int(batch.stamps[0]))
     read = belief.non_payload_wrench(at) - offset
-    predicted = read - regressor(batch) @ belief.values[belief.model.body]
+    predicted = read - batch.regressor @ belief.values[belief.model.body]
     return predicted, batch.wrench - offset - predicted
 
 

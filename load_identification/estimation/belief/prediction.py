@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from load_identification.estimation.measurement import Block, make_block, regressor
+from load_identification.estimation.measurement import Block, make_block
 from load_identification.interface.batches import FilteredBatch
 from load_identification.numerics.triangle import root_covariance
 from load_identification.typing_aliases import FloatArray
@@ -62,7 +62,7 @@ def robust_weights(
     noise : (2,) array
         Noise of a sample [N, N m]; NaN: unknown, the group's samples have full weight.
     """
-    matrix = -regressor(batch)
+    matrix = -batch.regressor
     away = batch.wrench - expected.wrench - (matrix - matrix.mean(axis=0)) @ body
     variance = np.repeat(noise, 3) ** 2
     # A deviation within the noise of a sample alone, which is nearly always so, is within both.

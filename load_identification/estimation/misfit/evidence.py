@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from load_identification.estimation.measurement import PARAMETERS, regressor
+from load_identification.estimation.measurement import PARAMETERS
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.interface.messages import NS
 from load_identification.model.regressor import wrench_regressor
@@ -151,7 +151,7 @@ def averages(blocks: list[FilteredBatch], gravity: FloatArray) -> Evidence:
     # Component i in S of measured component l, if that acts along axis k of the root.
     carried = np.einsum('nki,ngl->ngilk', root, samples.wrench.reshape(n, 2, 3))
     return Evidence(
-        matrix=mean(-regressor(samples)),
+        matrix=mean(-samples.regressor),
         by_acceleration=mean(by_axis),
         wrench=mean(samples.wrench),
         carried=mean(carried.reshape(n, 6, 3, root.shape[1])),

@@ -6,7 +6,6 @@ from collections import deque
 
 import numpy as np
 
-from load_identification.estimation.measurement import regressor
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import complete
 from load_identification.estimation.misfit.fits import least_squares
@@ -82,7 +81,7 @@ class Resonance:
     def _look(self, samples: FilteredBatch) -> None:
         if len(samples.stamps) < 2:
             return
-        matrix = -regressor(samples) / self._noise[:, None]
+        matrix = -samples.regressor / self._noise[:, None]
         left = least_squares(matrix, samples.wrench / self._noise)
         found = line(left, float(np.median(np.diff(samples.stamps))) / NS)
         least = STRONG_LOW if found is not None and found[0] < LOW else STRONG
