@@ -188,10 +188,9 @@ def _likeliest(whole: Pieces, scale: FloatArray, joint: int) -> FloatArray:
 
 def _scaled(pieces: Pieces, scale: FloatArray) -> Pieces:
     """Return [s A, e - s n] of channels whose efforts are s times those in N m."""
-    size = pieces.products.shape[-1]
-    turn = np.zeros((len(scale), size, size - 1))
-    unknowns = np.arange(size - 2)
-    turn[:, unknowns, unknowns] = scale[:, None]
-    turn[:, -2, -1], turn[:, -1, -1] = -scale, 1.0
-    products = np.swapaxes(turn, 1, 2) @ pieces.products @ turn
+    products = pieces.products
+    for _ in range(2):  # columns, then rows
+        known, rows, end = np.split(np.swapaxes(products, -1, -2), [-2, -1], axis=-2)
+        own = scale[:, None, None]
+        products = np.concatenate([own * known, end - own * rows], axis=-2)
     return Pieces(products, pieces.counts, pieces.positive)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -18,14 +19,14 @@ def fitted(products: FloatArray, counts: FloatArray, positive: IntArray) -> Floa
     level = left_rms(products, counts, np.zeros(products.shape[1] - 1))
     x = np.zeros(products.shape[1] - 1)
     for _ in range(REWEIGHTINGS):
-        total = np.sum(products / level[:, None, None] ** 2, axis=0)
+        total = np.tensordot(level**-2, products, axes=1)
         length = np.sqrt(np.diag(total)[:-1])
         length[length == 0.0] = 1.0
         matrix = total[:-1, :-1] / np.outer(length, length) + RIDGE * np.eye(len(length))
         right, free = total[:-1, -1] / length, np.ones(len(length), dtype=bool)
         while True:
             x = np.zeros(len(length))
-            x[free] = np.linalg.solve(matrix[np.ix_(free, free)], right[free])
+            x[free] = dposv(matrix[np.ix_(free, free)], right[free])[1]
             x /= length
             below = positive[x[positive] < 0.0]
             if not below.size:
@@ -38,7 +39,7 @@ def fitted(products: FloatArray, counts: FloatArray, positive: IntArray) -> Floa
 def left_rms(products: FloatArray, counts: FloatArray, x: FloatArray) -> FloatArray:
     """Return the root mean square of what unknowns leave in each channel (k,)."""
     signed = np.append(x, -1.0)
-    squares = np.einsum('kij,i,j->k', products, signed, signed)
+    squares = products @ signed @ signed
     # Rounding of simulated data without noise.
     least = 1e-12 * products[:, -1, -1] + np.finfo(float).tiny
     return np.asarray(np.sqrt(np.maximum(squares, least) / np.maximum(counts, 1)))
