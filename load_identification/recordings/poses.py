@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from load_identification.errors import RecordingError
 from load_identification.interface.batches import CHANNELS
@@ -166,4 +165,7 @@ def _rotations(path: Path, lines: IntArray, quaternions: FloatArray) -> FloatArr
                 f'{path}, line {line}: the quaternion qx, qy, qz, qw has length {size:.4g}; '
                 'that of a rotation is 1'
             )
+    # Imported here because only a file of poses needs it.
+    from scipy.spatial.transform import Rotation
+
     return np.asarray(Rotation.from_quat(quaternions).as_matrix())

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicSpline
-from scipy.ndimage import median_filter
 from scipy.special import gammainccinv, gammaincinv
 
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -112,6 +110,9 @@ class SpectrumRecorder:
         raw = np.concatenate(self._raw) if self._raw else np.empty((0, 6))
         inside = (stamps >= first) & (stamps < last)
         if inside.sum() > 2:
+            # Imported here: it takes a quarter of the start of a program without --report.
+            from scipy.interpolate import CubicSpline
+
             spline = CubicSpline(1e-9 * (self._stamps - first), self._explained)
             seconds = 1e-9 * (stamps[inside] - first)
             self._add_segment(seconds, raw[inside] - spline(seconds))
@@ -171,6 +172,9 @@ def find_resonances(frequency: FloatArray, power: FloatArray, segments: int) -> 
     """
     shape = segments / OVERLAP
     size = 2 * int(BACKGROUND / (frequency[1] - frequency[0])) + 1
+    # Imported here as the splines above.
+    from scipy.ndimage import median_filter
+
     background = median_filter(power, size=(size, 1), mode='mirror')
     with np.errstate(divide='ignore', invalid='ignore'):
         ratio = power / background * gammaincinv(shape, 0.5) / shape
