@@ -317,7 +317,8 @@ class FillMonitor:
             self._choose(wrench, rows[AGO - 1 : -1], returns)
         filled = wrench == self._fills[:, None]
         values = np.concatenate([self._last[None], wrench])
-        other = np.isfinite(values) & ~np.pad(filled.any(axis=0), ((1, 0), (0, 0)))
+        other = np.isfinite(values)
+        other[1:] &= ~filled.any(axis=0)
         if not other.all():
             row = np.arange(len(values))[:, None]
             given = np.maximum.accumulate(np.where(other, row, 0))
