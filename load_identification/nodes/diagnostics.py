@@ -178,7 +178,10 @@ class PipelineNode(Node, ABC):
 
         def look() -> None:
             nonlocal published, logged, due, may_log
-            now, reason, details = time.monotonic(), self.reason(), self.details()
+            now = time.monotonic()
+            if not prompt and now < due:
+                return
+            reason, details = self.reason(), self.details()
             caught = (
                 f'{guard.count} internal errors, the last {guard.words}' if guard.count else ''
             )
@@ -189,7 +192,7 @@ class PipelineNode(Node, ABC):
                 logged, may_log = kind, now + PERIOD
                 if message and prompt:
                     self.get_logger().warning(message)
-            if (kind == published or not prompt) and now < due:
+            if kind == published and now < due:
                 return
             published, due = kind, now + PERIOD
             values = {WAITING_FOR: reason, **details}
