@@ -8,11 +8,22 @@ import numpy as np
 import pytest
 from test_payload_estimator import estimate_of, poses, rich_motion, samples
 
+from load_identification.arm.payload.effort_filter import EffortFilter
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.estimation.systematic_errors import NO_ERRORS
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import Robot, joint_axes
-from load_identification.simulation.robots import SIX_JOINTS
+from load_identification.simulation.robots import SEVEN_JOINTS, SIX_JOINTS
+from load_identification.simulation.weighing_arm import (
+    CENTER,
+    FRAME,
+    MAX_GAP,
+    PAYLOAD,
+    differentiator,
+    exact_arm,
+    run,
+)
 
 
 def test_at_rest_a_turn_is_advised_by_the_name_of_a_joint_where_there_is_one() -> None:
@@ -23,6 +34,23 @@ def test_at_rest_a_turn_is_advised_by_the_name_of_a_joint_where_there_is_one() -
     assert estimator.advice().startswith('turn the sensor about its ')
     axes = joint_axes(Robot(SIX_JOINTS.urdf, SIX_JOINTS.sensor_frame), np.zeros(6))
     assert any(f'turn {joint} by ' in estimator.advice(axes) for joint in SIX_JOINTS.joints)
+
+
+def test_joints_that_weigh_are_advised_to_move_not_to_hold_a_pose() -> None:
+    """At rest friction may have any value: nothing is weighed there."""
+    filtering = EffortFilter(exact_arm(), differentiator(), MAX_GAP)
+    filtering.set_description(SEVEN_JOINTS.urdf, FRAME)
+    batch = filtering.update(run(14.0, 3, PAYLOAD).measured(1).select(slice(0, 200)))
+    assert batch is not None
+    settings = EstimatorSettings(force_noise=0.5, torque_noise=0.1, errors=NO_ERRORS)
+    estimator = PayloadEstimator(settings)
+    estimator.update(batch)
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert not estimate.identified[0]
+    advice = estimator.advice(joint_axes(Robot(SEVEN_JOINTS.urdf, FRAME), CENTER))
+    assert advice.startswith('rotate left_')
+    assert 'hold' not in advice
 
 
 def test_with_everything_identified_nothing_is_advised() -> None:

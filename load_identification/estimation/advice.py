@@ -98,7 +98,8 @@ def advise(
         # Errors of the sensor are small beside what is required of an inertia.
         prospect = predict(knowledge.without_errors, swings(axes))
     else:
-        prospect = predict(knowledge, turns(axes))
+        moves = turns(axes) if knowledge.weighs_at_rest else swings(axes)
+        prospect = predict(knowledge, moves)
         least = left_by_errors(knowledge, prospect.rows)
         worst = int(places[np.argmax(least[places] / judgement.allowed[places])])
         if least[worst] > judgement.allowed[worst]:

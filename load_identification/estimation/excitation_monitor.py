@@ -37,7 +37,7 @@ class ExcitationMonitor:
         self._fastest = FastestMotion()
         self._before: FastestMotion | None = None
         self._newest: int | None = None
-        self._rate = 0.0
+        self._rate, self._weighs_at_rest = 0.0, True
         self._specific_force: FloatArray = np.zeros(3)
 
     @property
@@ -54,6 +54,8 @@ class ExcitationMonitor:
             self._rate = (len(stamps) - (self._newest is None)) * 1e9 / span
         self._newest = int(stamps[-1])
         self._specific_force = batch.linear_acceleration[-1]
+        # Of the drives of an arm that weighs with its joints.
+        self._weighs_at_rest = not batch.by_gain.shape[1]
         self._fastest.update(
             stamps,
             -matrix[:, 3:, 1:],
@@ -110,5 +112,6 @@ class ExcitationMonitor:
             pose_variance=model.pose.variance,
             total=found.body,
             mixing=mixing[..., of_sensor],
+            weighs_at_rest=self._weighs_at_rest,
         )
         return advise(knowledge, claim.judgement, claim.settings.requirements, axes).text

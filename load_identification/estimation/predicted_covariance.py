@@ -63,6 +63,8 @@ class Knowledge:
         Parameters of tool and payload together.
     mixing : (6, 6, N) array
         Derivative of the measured wrench by each error, per unit of each true component.
+    weighs_at_rest : bool
+        Whether samples at rest count; not by joint torques, where friction may have any value.
     """
 
     parameters: FloatArray
@@ -75,6 +77,7 @@ class Knowledge:
     pose_variance: FloatArray = field(default_factory=lambda: np.zeros(6))
     total: FloatArray = field(default_factory=lambda: np.zeros(10))
     mixing: FloatArray = field(default_factory=lambda: np.zeros((6, 6, 0)))
+    weighs_at_rest: bool = True
 
     @property
     def without_errors(self) -> Knowledge:
