@@ -111,7 +111,8 @@ def test_limits_are_those_of_the_description() -> None:
         (
             SCARA.urdf.replace('type="prismatic"', 'type="floating"'),
             None,
-            "'quill' of the arm is of type 'floating', allowed are fixed, revolute",
+            "'quill' of the arm is of type 'floating', allowed are fixed, revolute, continuous, "
+            'prismatic; if it stands still, as the base of a mobile robot may, make it fixed',
         ),
         (SCARA.urdf.replace('<axis xyz="0 0 -1"/>', '<axis xyz="0 0 0"/>'), None, 'axis 0 0 0'),
     ],

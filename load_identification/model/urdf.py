@@ -111,7 +111,8 @@ def check_joints(
         if kind not in JOINT_TYPES:
             raise DescriptionError(
                 f'joint {joint!r} {where} is of type {kind!r}, allowed are '
-                f'fixed, {", ".join(JOINT_TYPES)}'
+                f'fixed, {", ".join(JOINT_TYPES)}; if it stands still, as the base of a mobile '
+                'robot may, make it fixed in the description'
             )
         mimic = elements[joint].find('mimic')
         if mimic is not None:
