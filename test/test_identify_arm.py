@@ -466,6 +466,26 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert says in error
 
 
+@pytest.mark.parametrize(('resting', 'what'), [(0, 'what is to be fitted'), (1, 'resting_1')])
+def test_where_no_joint_moves_nothing_is_identified_or_tested(
+    folder: Path, command: Command, resting: int, what: str
+) -> None:
+    """A held-out recording of an arm at rest was predicted with an error of nan: identified."""
+    paths = []
+    for k in range(2):
+        times, q, qd, effort = moved(6 + k, 10.0)
+        if k == resting:
+            q, qd, effort = (0.0 * each + each[0] * (each is not qd) for each in (q, qd, effort))
+        bag = [
+            description(NOMINAL),
+            *efforts(times, q, qd, effort + 0.01 * np.sin(times)[:, None]),
+        ]
+        paths.append(write(folder / f'resting_{resting}{k}' / f'resting_{k}', bag))
+    status, out, error = command(paths[0], '--held-out', paths[1])
+    assert (status, out) == (UNUSABLE, '')
+    assert f'no joint moves in {what}: at rest friction may have any value' in error
+
+
 def test_joint_states_without_efforts_are_named(folder: Path, command: Command) -> None:
     times, q, qd, _ = moved(6, 1.0)
     path = write(folder / 'idle', [description(NOMINAL), *efforts(times, q, qd, np.empty(0))])

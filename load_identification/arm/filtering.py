@@ -162,10 +162,26 @@ def without_reversals(model: Model, log: FilteredRecording, cutoff: float) -> Fi
 
     The filter smears the step of Coulomb friction in the effort, but not the sign of the velocity;
     in a fit the difference would appear as inertia. At rest friction is undetermined.
+
+    Raises
+    ------
+    RecordingError
+        If no effort is left.
     """
     if not isinstance(model, ArmModel):
         return log
     velocity, acceleration = (model.motors(x) for x in log.motion[1:])
     reach = SMEARED * 0.5 * CUTOFF_TIMES_WINDOW / cutoff
     turning = np.abs(velocity) <= np.abs(acceleration) * reach
-    return replace(log, measured=np.where(turning, np.nan, log.measured))
+    measured = np.where(turning, np.nan, log.measured)
+    check_moving(measured, 'what is to be fitted')
+    return replace(log, measured=measured)
+
+
+def check_moving(measured: FloatArray, what: str) -> None:
+    """Refuse measurements without a single value: those at rest are NaN."""
+    if not np.isfinite(measured).any():
+        raise RecordingError(
+            f'no joint moves in {what}: at rest friction may have any value, and efforts tell '
+            'nothing; record a motion, and give --held-out one that moves'
+        )

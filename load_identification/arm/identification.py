@@ -11,7 +11,12 @@ from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.assessment import Prediction, predict, predict_motion, verdict
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.rows import ArmModel, Model
-from load_identification.arm.filtering import FilteredRecording, filtered, without_reversals
+from load_identification.arm.filtering import (
+    FilteredRecording,
+    check_moving,
+    filtered,
+    without_reversals,
+)
 from load_identification.arm.fit import identify_rows, likeliest
 from load_identification.arm.methods.acceleration_free import low_passed_rows
 from load_identification.arm.methods.drive_gains import Loaded, identify_loaded, poor_gains
@@ -132,6 +137,7 @@ def identify_and_test(
         return predict_motion(estimate, [between], words, settings.bandwidth)
 
     prediction = predicted(estimate.effort_scale)
+    check_moving(prediction.measured, prediction.source)
     if odd is not None:
         # Of gravity efforts tell once they go together.
         prediction = replace(prediction, gravity=predicted(estimate.effort_scale / odd).gravity)
