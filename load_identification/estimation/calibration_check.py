@@ -11,6 +11,7 @@ from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.changes.gate import NOISE_MARGIN
 from load_identification.estimation.measurement import PARAMETERS, Block
+from load_identification.estimation.pose_errors import harmonics
 from load_identification.estimation.sensor_offset import (
     BROKEN,
     DIFFERENT,
@@ -109,7 +110,7 @@ def rows_of(prior: OffsetPrior, model: Model, moved: bool) -> FloatArray:
     if prior.direction is None or not model.pose.used:
         rows, covariance = np.zeros((6, model.size + 1)), of_any_pose(prior, model).covariance
     else:
-        rows, covariance = model.of_pose(prior.direction), prior.covariance
+        rows, covariance = model.of_pose(harmonics(prior.direction)), prior.covariance
         if moved:
             rows[:, model.path] = 0.0
             covariance = covariance + np.diag(model.pose.path_std**2)

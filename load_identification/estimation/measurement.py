@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from load_identification.estimation.pose_errors import harmonics
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.regressor import wrench_regressor
 from load_identification.typing_aliases import BoolArray, FloatArray
@@ -56,6 +57,8 @@ class Block:
         Degrees of freedom of `within`.
     direction : (3,) array
         Direction of gravity in S, a unit vector.
+    harmonics : (12,) array
+        Mean of its harmonics, see `pose_errors.harmonics` [-].
     gravity_by_tilt, gravity_by_joint : (3, 2) or (3, 0), and (3, J) arrays
         Derivatives of gravity in S [m/s² per rad].
     sensitivity, by_gain : (6, k) and (g, 6, 6) arrays
@@ -81,6 +84,7 @@ class Block:
     within: FloatArray
     samples: FloatArray
     direction: FloatArray
+    harmonics: FloatArray
     gravity_by_tilt: FloatArray
     gravity_by_joint: FloatArray
     sensitivity: FloatArray
@@ -169,6 +173,7 @@ def make_block(
     elapsed = 1e-9 * (int(batch.stamps[-1]) - before)
     still = bool(batch.rest.all())
     turning = float(np.linalg.norm(batch.angular_velocity.mean(axis=0)))
+    direction = _direction(batch)
     return Block(
         stamp=int(batch.stamps[-1]),
         elapsed=elapsed,
@@ -181,7 +186,8 @@ def make_block(
         count=count,
         within=np.array(within),
         samples=np.maximum(used.sum(axis=0) - 1.0, 0.0).reshape(2, 3).sum(axis=1),
-        direction=_direction(batch),
+        direction=direction,
+        harmonics=harmonics(direction),
         gravity_by_tilt=batch.gravity_by_tilt.mean(axis=0),
         gravity_by_joint=batch.gravity_by_joint.mean(axis=0),
         sensitivity=errors,
@@ -251,7 +257,11 @@ def merged(first: Block, second: Block) -> Block:
     safe = np.where(weight > 0.0, weight, 1.0)
     a, b = (first.weight / safe)[:, None], (second.weight / safe)[:, None]
     a, b = np.where(weight[:, None] > 0.0, a, 0.5), np.where(weight[:, None] > 0.0, b, 0.5)
-    direction = first.direction + second.direction
+    # What no single channel determines: by the samples of all of them.
+    whole = float(weight.sum())
+    p = float(first.weight.sum()) / whole if whole > 0.0 else 0.5
+    q = 1.0 - p
+    direction = p * first.direction + q * second.direction
     length = float(np.linalg.norm(direction))
     root = None
     if first.root is not None and second.root is not None:
@@ -270,10 +280,11 @@ def merged(first: Block, second: Block) -> Block:
         within=first.within + second.within,
         samples=first.samples + second.samples,
         direction=direction / length if length > 0.0 else second.direction,
-        gravity_by_tilt=(first.gravity_by_tilt + second.gravity_by_tilt) / 2.0,
-        gravity_by_joint=(first.gravity_by_joint + second.gravity_by_joint) / 2.0,
+        harmonics=p * first.harmonics + q * second.harmonics,
+        gravity_by_tilt=p * first.gravity_by_tilt + q * second.gravity_by_tilt,
+        gravity_by_joint=p * first.gravity_by_joint + q * second.gravity_by_joint,
         sensitivity=a * first.sensitivity + b * second.sensitivity,
-        by_gain=(first.by_gain + second.by_gain) / 2.0,
+        by_gain=p * first.by_gain + q * second.by_gain,
         blur=np.sqrt(a**2 + b**2) * (first.blur + second.blur) / 2.0,
         louder=np.sqrt((first.louder**2 + second.louder**2) / 2.0),
         root=root,

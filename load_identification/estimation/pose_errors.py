@@ -94,12 +94,18 @@ class PoseErrors:
             variance[1:4] = 1.5 * each[1] ** 2
         return variance
 
-    def columns(self, direction: FloatArray) -> FloatArray:
-        """Return the regressor of the field in a block's wrench, (6, 72) or (6, 0)."""
+    def columns(self, values: FloatArray) -> FloatArray:
+        """Return the regressor of the field in a wrench, (6, 72) or (6, 0).
+
+        Parameters
+        ----------
+        values : (12,) array
+            The `harmonics`, or their mean over several directions.
+        """
         if not self.used:
             return np.zeros((6, 0))
         rows = np.zeros((6, 6, HARMONICS))
-        rows[np.arange(6), np.arange(6)] = harmonics(direction)
+        rows[np.arange(6), np.arange(6)] = values
         return rows.reshape(6, 6 * HARMONICS)
 
     def kept(self, angle: float) -> float:
