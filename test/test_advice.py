@@ -7,7 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from load_identification.estimation.advice import PLACES, Advice, advise
+from load_identification.estimation.advice.advice import PLACES, Advice, advise
+from load_identification.estimation.advice.predicted_covariance import (
+    HOLD,
+    Knowledge,
+    predicted_std,
+    swings,
+)
 from load_identification.estimation.excitation import Excitation, FastestMotion
 from load_identification.estimation.identifiability import (
     CENTER_OF_MASS,
@@ -16,12 +22,6 @@ from load_identification.estimation.identifiability import (
     Identifiability,
     Requirements,
     judge,
-)
-from load_identification.estimation.predicted_covariance import (
-    HOLD,
-    Knowledge,
-    predicted_std,
-    swings,
 )
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order

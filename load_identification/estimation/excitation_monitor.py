@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from load_identification.estimation.advice import advise
+from load_identification.estimation.advice.advice import advise
+from load_identification.estimation.advice.predicted_covariance import Knowledge, information_root
 from load_identification.estimation.belief.claim import Claim
 from load_identification.estimation.excitation import Excitation, FastestMotion
-from load_identification.estimation.predicted_covariance import Knowledge, information_root
 from load_identification.estimation.time_delay import DelayEstimate, DelayEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import RotationAxis

@@ -10,14 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.estimation.identifiability import (
-    CENTER_OF_MASS,
-    INERTIA,
-    MASS,
-    Identifiability,
-    Requirements,
-)
-from load_identification.estimation.predicted_covariance import (
+from load_identification.estimation.advice.predicted_covariance import (
     Knowledge,
     Motion,
     Prospect,
@@ -26,6 +19,13 @@ from load_identification.estimation.predicted_covariance import (
     predicted_std,
     swings,
     turns,
+)
+from load_identification.estimation.identifiability import (
+    CENTER_OF_MASS,
+    INERTIA,
+    MASS,
+    Identifiability,
+    Requirements,
 )
 from load_identification.model.robot import RotationAxis, sensor_axes
 from load_identification.typing_aliases import FloatArray, IntArray

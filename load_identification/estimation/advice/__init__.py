@@ -1,0 +1,1 @@
+"""Advise motions that would help, and predict what they would tell."""
