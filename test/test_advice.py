@@ -281,7 +281,7 @@ def test_a_sensor_that_cannot_see_the_inertia_is_said_not_to() -> None:
 @pytest.mark.parametrize(
     ('priors', 'said'),
     [
-        ({'gain_common': 0.03}, 'mass: errors of the sensor leave std 0.046 kg after every turn,'),
+        ({'gain_common': 0.03}, 'mass: errors of the cell leave std 0.049 kg after every turn,'),
         ({'gain': 0.03}, 'turn the sensor about its '),
     ],
 )

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from load_identification.estimation.advice.advice import advise
-from load_identification.estimation.advice.predicted_covariance import Knowledge, information_root
+from load_identification.estimation.advice.predicted_covariance import (
+    POSE,
+    Knowledge,
+    information_root,
+    predicted_std,
+)
 from load_identification.estimation.belief.claim import Claim
 from load_identification.estimation.excitation import Excitation, FastestMotion
+from load_identification.estimation.pose_errors import harmonics
 from load_identification.estimation.time_delay import DelayEstimate, DelayEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import RotationAxis
+from load_identification.numerics.triangle import root_covariance
 from load_identification.typing_aliases import FloatArray
+
+MOST_WIDENED = 2.0
+"""Limit of a published std over that of the information on which advice depends [-]."""
 
 UNNOTICED_NS = 600_000_000
 """Longest time for which a change may have gone undetected [ns]."""
@@ -39,6 +50,7 @@ class ExcitationMonitor:
         self._newest: int | None = None
         self._rate, self._weighs_at_rest = 0.0, True
         self._specific_force: FloatArray = np.zeros(3)
+        self._by_angle: FloatArray = np.zeros((3, 0))
 
     @property
     def delay(self) -> DelayEstimate:
@@ -56,6 +68,7 @@ class ExcitationMonitor:
         self._specific_force = batch.linear_acceleration[-1]
         # Of the drives of an arm that weighs with its joints.
         self._weighs_at_rest = not batch.by_gain.shape[1]
+        self._by_angle = np.hstack([batch.gravity_by_tilt[-1], batch.gravity_by_joint[-1]])
         self._fastest.update(
             stamps,
             -matrix[:, 3:, 1:],
@@ -96,22 +109,33 @@ class ExcitationMonitor:
         """
         if not (self._rate and claim.judgement.lacking):
             return ''
-        found, model = claim.belief.knowledge, claim.belief.model
-        mixing = np.moveaxis(model.systematic.by_wrench(np.eye(6)), 0, 1)
-        of_sensor = np.flatnonzero(mixing.any(axis=(0, 1)))
-        cross = found.with_errors[:, of_sensor]
-        errors = found.errors_covariance[np.ix_(of_sensor, of_sensor)]
+        model = claim.belief.model
+        mixing = model.systematic.by_wrench(np.eye(6))
+        by_angle = model.systematic.by_angle(self._by_angle)
+        # Held still, a pose shows no delay; friction of the last joint is then left as it was.
+        seen = np.flatnonzero(mixing.any(axis=(0, 1)) | by_angle.any(axis=0))
+        down = -self._specific_force / np.linalg.norm(self._specific_force)
+        asked = np.eye(model.size)[
+            [*model.places(model.body), *model.places(model.offset), *model.errors.start + seen]
+        ]
+        here = model.of_pose(harmonics(down))[:, :-1] if model.pose.used else asked[:0]
+        root = root_covariance(claim.belief.triangle, np.vstack([asked, here]))
         knowledge = Knowledge(
             parameters=claim.parameters,
-            information=information_root(np.block([[found.covariance, cross], [cross.T, errors]])),
+            information=information_root(root.T @ root),
             noise=claim.belief.noise.overall[1],
             specific_force=self._specific_force,
             unexplained=claim.unexplained,
             rate=self._rate,
             tool_covariance=claim.tool_part,
             pose_variance=model.pose.variance,
-            total=found.body,
-            mixing=mixing[..., of_sensor],
+            total=claim.belief.body,
+            mixing=np.pad(mixing[..., seen], ((0, 0), (0, 0), (0, len(here)))),
+            by_angle=np.pad(by_angle[:, seen], ((0, 0), (0, len(here)))),
+            names=tuple(model.systematic.names[k] for k in seen) + POSE * bool(len(here)),
             weighs_at_rest=self._weighs_at_rest,
         )
+        now = predicted_std(knowledge, knowledge.information[None])[0]
+        widened = np.clip(claim.in_message_order[1] / now, 1.0, MOST_WIDENED)
+        knowledge = replace(knowledge, widened=widened)
         return advise(knowledge, claim.judgement, claim.settings.requirements, axes).text

@@ -177,6 +177,16 @@ class SystematicErrors:
         """Return the derivatives of wrenches (n, 6) by the errors that mix them, (n, 6, N)."""
         return np.asarray(np.einsum('iek,nk->nie', self._by_wrench, wrench))
 
+    def by_angle(self, gravity: FloatArray) -> FloatArray:
+        """Return the derivatives of gravity in S by the errors, (3, N), 0 by those of no angle.
+
+        `gravity`: those by tilt and joint zeros, (3, angles), or (3, 0) where they are unknown.
+        """
+        whole = np.zeros((3, len(self._used)))
+        if gravity.shape[1]:
+            whole[:, self._angles] = gravity
+        return np.asarray(whole[:, self._used])
+
     def suits(self, block: Block) -> bool:
         """Whether a block is of the joints and the arm that these errors are of."""
         angles = block.gravity_by_tilt.shape[1] + block.gravity_by_joint.shape[1]

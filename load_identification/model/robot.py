@@ -60,6 +60,8 @@ class RotationAxis:
         Infinite if unknown [rad/s].
     effort_limit : float
         Infinite if unknown [N m].
+    joint : int
+        Index of the joint between root and sensor; -1: an axis of the sensor.
     """
 
     name: str
@@ -67,6 +69,7 @@ class RotationAxis:
     arm: FloatArray
     velocity_limit: float = np.inf
     effort_limit: float = np.inf
+    joint: int = -1
 
 
 class Robot:
@@ -274,11 +277,12 @@ def joint_axes(robot: Robot, position: FloatArray) -> tuple[RotationAxis, ...]:
     axes = []
     for k, (name, direction) in enumerate(zip(robot.joints, motion.angular_velocity, strict=True)):
         arm = np.cross(motion.linear_velocity[k], direction)
-        limits = (robot.velocity_limits[k], robot.effort_limits[k])
         if direction.any():
-            axes.append(
-                RotationAxis(name, direction, arm, *(float(one) or np.inf for one in limits))
+            speed, effort = (
+                float(limits[k]) or np.inf
+                for limits in (robot.velocity_limits, robot.effort_limits)
             )
+            axes.append(RotationAxis(name, direction, arm, speed, effort, k))
     return tuple(axes)
 
 

@@ -10,11 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from load_identification.estimation.advice.leading_error import (
+    after_all,
+    leading_error,
+    left_by_errors,
+    of_class,
+    std_if_known,
+)
 from load_identification.estimation.advice.predicted_covariance import (
     Knowledge,
     Motion,
     Prospect,
-    left_by_errors,
     predict,
     predicted_std,
     swings,
@@ -33,17 +39,34 @@ from load_identification.typing_aliases import FloatArray, IntArray
 PLACES = {MASS: slice(0, 1), CENTER_OF_MASS: slice(1, 4), INERTIA: slice(4, 10)}
 """Indices of the parameters of each stage, in message order."""
 
-NOTICEABLE = 0.8
+NOTICEABLE = 0.98
 """A motion does not help if it leaves more than this share of every standard deviation [-]."""
 
+CANCELS = 0.9
+"""An error cancels if a motion leaves less than this share of its part of a std [-]."""
+
 AS_GOOD = np.log(1.3)
-"""A smaller motion is the better advice if it is worse by less than this log ratio [-]."""
+"""A smaller motion is the better advice if it is worse by less than this log ratio, and by less
+than the share `AS_MUCH` of what the best one gains [-]."""
+
+AS_MUCH = 0.3
 
 NEAR = 10.0
 """Predicted standard deviations up to this multiple of the required one are shown [-]."""
 
 TRUSTED = 3.0
 """Inertia known to this multiple of the required std predicts the torque that it causes [-]."""
+
+ERRORS = {
+    'gain_common': ('the gain common to all channels', 'calibrate the sensor, set gain_common'),
+    'gain': ('gains of single channels', 'calibrate the sensor, set gain'),
+    'cross_talk': ('cross-talk', 'calibrate the sensor, set cross_talk and cross_talk_torque'),
+    'mounting': ('the mounting', 'correct it in the robot description, set mounting_error'),
+    'base_tilt': ('the tilt of the base', 'measure it, set gravity and base_tilt'),
+    'pose': ('errors tied to the pose', 'hold more poses'),
+    'joint_zero': ('zeros of joints', 'calibrate the encoders, set joint_zero_error'),
+}
+"""Classes of errors in words, and what to do where no turn makes them cancel."""
 
 WATER = 1000.0
 """Density [kg/m³]."""
@@ -100,10 +123,12 @@ def advise(
     else:
         moves = turns(axes) if knowledge.weighs_at_rest else swings(axes)
         prospect = predict(knowledge, moves)
-        least = left_by_errors(knowledge, prospect.rows)
+        last = after_all(knowledge, prospect.rows)
+        least = left_by_errors(knowledge, last)
         worst = int(places[np.argmax(least[places] / judgement.allowed[places])])
         if least[worst] > judgement.allowed[worst]:
-            text = _calibrate(worst, float(least[worst]), float(judgement.allowed[worst]))
+            error = leading_error(knowledge, last, worst)
+            text = _calibrate(worst, float(least[worst]), float(judgement.allowed[worst]), *error)
             return Advice(text, None, now, False)
     ratio = prospect.std[:, places] / judgement.allowed[places]
     shortfall = np.sum(np.log(np.maximum(ratio, 1.0)), axis=1)
@@ -121,12 +146,17 @@ def advise(
         return Advice(f'{stage}: no turn about one axis helps in this pose', None, now, False)
     # Candidates are in order of size.
     best = float(shortfall[helpful].min())
-    near = best + AS_GOOD if best > 0.0 else 0.0
+    lacking = float(np.sum(np.log(np.maximum(now[places] / judgement.allowed[places], 1.0))))
+    near = best + min(AS_GOOD, AS_MUCH * (lacking - best)) if best > 0.0 else 0.0
     chosen = int(helpful[np.argmax(shortfall[helpful] <= near)])
     motion, std = prospect.motions[chosen], prospect.std[chosen]
     gained = places[std[places] <= NOTICEABLE * now[places]]
+    gained = gained if gained.size else places
     enough = bool(shortfall[chosen] <= 0.0)
     text = _words(judgement, motion, std, gained, enough)
+    if stage != INERTIA:
+        most = int(gained[np.argmin(std[gained] / now[gained])])
+        text += _cancelled(knowledge, prospect.information[chosen], most)
     return Advice(text, motion, std, enough)
 
 
@@ -180,13 +210,44 @@ def _named(place: int) -> tuple[str, str, float]:
     return f'inertia {names[place]}', 'kg·m²', 1.0
 
 
-def _calibrate(place: int, left: float, allowed: float) -> str:
-    """State what std errors of the sensor leave of a parameter, whatever turns are made."""
+def _cancelled(knowledge: Knowledge, after: FloatArray, place: int) -> str:
+    """State which errors of the cell a motion makes cancel, and how much of a std they are now."""
     name, unit, scale = _named(place)
-    return (
-        f'{name}: errors of the sensor leave std {scale * left:.2g} {unit} after every turn, '
-        f'{scale * allowed:.2g} required: calibrate it, then set gain_common, gain and cross_talk'
+    error, rest = leading_error(knowledge, knowledge.information, place)
+    if not error:
+        return ''
+    now, then = (
+        predicted_std(knowledge, each[None])[0, place] for each in (knowledge.information, after)
     )
+    known = std_if_known(knowledge, after, of_class(error))[place]
+    part, left = np.sqrt(now**2 - rest**2), np.sqrt(max(then**2 - known**2, 0.0))
+    if left > CANCELS * part:
+        return ''
+    return (
+        f'; {ERRORS[error][0]}: {scale * part:.2g} of the {scale * now:.2g} {unit} of {name} now, '
+        f'{scale * left:.2g} of {scale * then:.2g} then'
+    )
+
+
+def _calibrate(place: int, left: float, allowed: float, error: str, without: float) -> str:
+    """State what std errors of the cell leave of a parameter, whatever turns are made.
+
+    Parameters
+    ----------
+    left, allowed, without : float
+        Standard deviations: left, allowed, and left if the error was known exactly.
+    error : str
+        Class of errors that leaves most of it; empty: none does.
+    """
+    name, unit, scale = _named(place)
+    words = (
+        f'{name}: errors of the cell leave std {scale * left:.2g} {unit} after every turn, '
+        f'{scale * allowed:.2g} required'
+    )
+    if not error:
+        return f'{words}: calibrate sensor, mounting and joints, then set their parameters'
+    said, remedy = ERRORS[error]
+    return f'{words}, most of it {said} ({scale * without:.2g} without): {remedy}'
 
 
 def _hopeless(prospect: Prospect, torque: FloatArray, wanted: float) -> str:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from load_identification.estimation.pose_errors import PATH_ANGLE, PATH_SHARE
+from load_identification.interface.batches import CHANNELS
 from load_identification.model.inertial_parameters import message_jacobian
-from load_identification.model.regressor import wrench_regressor
+from load_identification.model.regressor import SKEW, wrench_regressor
 from load_identification.model.robot import RotationAxis
 from load_identification.typing_aliases import FloatArray
 
@@ -31,8 +33,8 @@ POINTS = 16
 
 UNKNOWNS = 16
 
-EXACT = 1e-3
-"""Factor on the noise that makes it negligible [-]."""
+POSE = tuple(f'pose.{channel}' for channel in CHANNELS)
+"""Names of the errors tied to the present pose, in the unit of the channel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,7 @@ class Knowledge:
         Parameters of the payload, without the tool.
     information : (16 + N, 16 + N) array
         R so that RᵀR is the inverse covariance of the parameters of tool and payload together,
-        the offset, and N errors of the sensor.
+        the offset, and N errors of the cell.
     noise : (2,) array
         Standard deviation of a row of force and torque, for rows treated as
         independent [N, N m].
@@ -62,7 +64,13 @@ class Knowledge:
     total : (10,) array
         Parameters of tool and payload together.
     mixing : (6, 6, N) array
-        Derivative of the measured wrench by each error, per unit of each true component.
+        For each true component of the wrench, the derivative of the measured one by each error.
+    by_angle : (3, N) array
+        Derivative of gravity in S by each error, in the present pose [m/s²].
+    names : tuple of N str
+        As in `SystematicErrors.names`; then `POSE`, where there are errors tied to the pose.
+    widened : (10,) array
+        Published std, in message order, over that of the information [-].
     weighs_at_rest : bool
         Whether samples at rest count; not by joint torques, where friction may have any value.
     """
@@ -78,6 +86,15 @@ class Knowledge:
     total: FloatArray = field(default_factory=lambda: np.zeros(10))
     mixing: FloatArray = field(default_factory=lambda: np.zeros((6, 6, 0)))
     weighs_at_rest: bool = True
+    by_angle: FloatArray = field(default_factory=lambda: np.zeros((3, 0)))
+    names: tuple[str, ...] = ()
+    widened: FloatArray = field(default_factory=lambda: np.ones(10))
+
+    @property
+    def pose(self) -> slice:
+        """Indices of the unknown pose errors of the present pose, last of all; empty: none."""
+        count = len(self.information)
+        return slice(count - 6, count) if self.names[-6:] == POSE else slice(0)
 
     @property
     def without_errors(self) -> Knowledge:
@@ -85,7 +102,8 @@ class Knowledge:
         errors = self.mixing.shape[2]
         ordered = np.roll(self.information, errors, axis=1)
         information = triangular(ordered)[errors:, errors:]
-        return replace(self, information=information, mixing=self.mixing[..., :0])
+        mixing, by_angle = self.mixing[..., :0], self.by_angle[:, :0]
+        return replace(self, information=information, mixing=mixing, by_angle=by_angle, names=())
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +144,21 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """Candidate motions, their rows (k, n, 6, 16 + N), and the predicted std (k, 10) of each."""
+    """Candidate motions, and what is predicted of each.
+
+    Attributes
+    ----------
+    motions : tuple of k Motion
+    rows : (k, n, 6, 16 + N) array
+    information : (k, 16 + N, 16 + N) array
+        Root of the information after it.
+    std : (k, 10) array
+        Standard deviations after it.
+    """
 
     motions: tuple[Motion, ...]
     rows: FloatArray
+    information: FloatArray
     std: FloatArray
 
 
@@ -153,23 +182,13 @@ def predict(knowledge: Knowledge, motions: Sequence[Motion]) -> Prospect:
     """Predict the std after each motion by itself, from the present pose."""
     slow_turns = not motions[0].rate
     rows, weight = _turn_rows(knowledge, motions) if slow_turns else _rows(knowledge, motions)
-    effect = np.einsum('kie,...k->...ie', knowledge.mixing, rows[..., :10] @ knowledge.total)
-    rows = np.concatenate([rows, effect], axis=-1)
-    std = predicted_std(knowledge, _joined(knowledge, rows, weight))
-    return Prospect(tuple(motions), rows, std)
-
-
-def left_by_errors(knowledge: Knowledge, rows: FloatArray) -> FloatArray:
-    """Return the std in message order that errors of the sensor leave, (10,).
-
-    It is that after all motions with rows (k, n, 6, 16 + N), without noise; 0 where most of it
-    would be left without these errors too.
-    """
-    exact = replace(knowledge, noise=EXACT * knowledge.noise, pose_variance=np.zeros(6))
-    joined = _joined(exact, rows.reshape(1, -1, *rows.shape[2:]), np.ones(1))
-    given = triangular(joined[..., :UNKNOWNS])
-    left, known = (predicted_std(knowledge, each)[0] for each in (joined, given))
-    return np.where(known < left / 2.0, left, 0.0)
+    as_before = np.zeros(len(motions))
+    if knowledge.pose.stop:
+        as_before = _as_before(knowledge, motions)
+        rows[..., knowledge.pose] = as_before[:, None, None, None] * np.eye(6)
+    information = joined(knowledge, rows, weight, 1.0 - as_before**2)
+    std = predicted_std(knowledge, information)
+    return Prospect(tuple(motions), rows, information, std)
 
 
 def predicted_std(knowledge: Knowledge, information: FloatArray) -> FloatArray:
@@ -188,7 +207,7 @@ def predicted_std(knowledge: Knowledge, information: FloatArray) -> FloatArray:
     right[:10] = jacobian.T
     root = np.linalg.solve(np.swapaxes(information, 1, 2), right)
     tool = np.einsum('ij,jk,ik->i', jacobian, knowledge.tool_covariance, jacobian)
-    deviations: FloatArray = np.sqrt(np.sum(root**2, axis=1) + tool)
+    deviations: FloatArray = knowledge.widened * np.sqrt(np.sum(root**2, axis=1) + tool)
     return deviations
 
 
@@ -220,25 +239,66 @@ def _regressor(
     rate: FloatArray,
     acceleration: FloatArray,
 ) -> FloatArray:
-    """Return [-A, 1] for rotations by angles (k, n) from the present pose, (k, n, 6, 16)."""
+    """Return [-A, 1, errors] at angles (k, n) from the present pose, (k, n, 6, 16 + N)."""
     axis = np.array([m.axis.direction for m in motions])[:, None]
     arm = np.array([m.axis.arm for m in motions])[:, None]
     omega, alpha = rate[..., None] * axis, acceleration[..., None] * axis
     # Seen from the turning frame S, a fixed vector turns the other way (Rodrigues).
-    still = knowledge.specific_force
-    along = (axis @ still)[..., None] * axis
-    cosine, sine = np.cos(turned)[..., None], np.sin(turned)[..., None]
-    gravity = along + cosine * (still - along) - sine * np.cross(axis, still)
+    cosine, sine = np.cos(turned)[..., None, None], np.sin(turned)[..., None, None]
+    outer = axis[..., :, None] * axis[..., None, :]
+    across = np.einsum('ijl,knl->knij', SKEW, axis)
+    turn = cosine * np.eye(3) + (1.0 - cosine) * outer - sine * across
+    gravity = turn @ knowledge.specific_force
     linear = gravity + np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
     k, n = turned.shape
     matrix = wrench_regressor(*(v.reshape(-1, 3) for v in (linear, omega, alpha)))
-    rows = np.empty((k, n, 6, UNKNOWNS))
+    rows = np.empty((k, n, 6, len(knowledge.information)))
     rows[..., :10] = -matrix.reshape(k, n, 6, 10)
-    rows[..., 10:] = np.eye(6)
+    rows[..., 10:UNKNOWNS] = np.eye(6)
+    by_angle = _by_angle(knowledge, motions, turn, -gravity)
+    total = knowledge.total
+    mixed = np.einsum('kie,...k->...ie', knowledge.mixing, rows[..., :10] @ total)
+    rows[..., :3, UNKNOWNS:] = mixed[..., :3, :] + total[0] * by_angle
+    rows[..., 3:, UNKNOWNS:] = mixed[..., 3:, :] + SKEW @ total[1:4] @ by_angle
     return rows
 
 
-def _joined(knowledge: Knowledge, rows: FloatArray, samples: FloatArray) -> FloatArray:
+def _by_angle(
+    knowledge: Knowledge, motions: Sequence[Motion], turn: FloatArray, gravity: FloatArray
+) -> FloatArray:
+    """Return `Knowledge.by_angle` after turns (k, n, 3, 3), with gravity (k, n, 3) then.
+
+    Axes of joints nearer to the base turn with gravity. That of a joint which turns, and those of
+    joints nearer to the sensor, stay as they are in S.
+    """
+    out = turn @ knowledge.by_angle
+    fixed = {m.axis.joint: m.axis.direction for m in motions if m.axis.joint >= 0}
+    for error, name in enumerate(knowledge.names):
+        kind, _, which = name.partition('.')
+        joint = int(which) - 1 if kind == 'joint_zero' else -1
+        if joint in fixed:
+            outer = [0 <= m.axis.joint <= joint for m in motions]
+            out[outer, ..., error] = np.cross(gravity[outer], fixed[joint])
+    return np.asarray(out)
+
+
+def _as_before(knowledge: Knowledge, motions: Sequence[Motion]) -> FloatArray:
+    """Return the correlation of pose errors after turns with those now, (k,).
+
+    That of the field is the mean of Legendre's polynomials of degree 2 and 3.
+    """
+    down = knowledge.specific_force / np.linalg.norm(knowledge.specific_force)
+    along = np.array([m.axis.direction @ down for m in motions])
+    angle = np.array([m.angle for m in motions])
+    u = along**2 + (1.0 - along**2) * np.cos(angle)
+    field = (5.0 * u**3 + 3.0 * u**2 - 3.0 * u - 1.0) / 4.0
+    path = PATH_SHARE**2 * np.exp(-angle / PATH_ANGLE)
+    return np.asarray((field + path) / (1.0 + PATH_SHARE**2))
+
+
+def joined(
+    knowledge: Knowledge, rows: FloatArray, samples: FloatArray, others: FloatArray
+) -> FloatArray:
     """Return the square roots of information after adding rows, (k, 16 + N, 16 + N).
 
     Parameters
@@ -247,12 +307,15 @@ def _joined(knowledge: Knowledge, rows: FloatArray, samples: FloatArray) -> Floa
     rows : (k, n, 6, 16 + N) array
     samples : (k,) array
         Number of samples per point.
+    others : (k,) array
+        Share of the pose variance that is of other pose errors than those now [-].
     """
     white = knowledge.noise**2 / samples[:, None]
-    noise = np.sqrt(np.repeat(white, 3, axis=1) + knowledge.pose_variance)
-    unknowns = len(knowledge.information)
+    pose = others[:, None] * knowledge.pose_variance
+    noise = np.sqrt(np.repeat(white, 3, axis=1) + pose)
+    unknowns = rows.shape[-1]
     weighted = (rows / noise[:, None, :, None]).reshape(len(rows), -1, unknowns)
-    known = np.broadcast_to(knowledge.information, (len(rows), unknowns, unknowns))
+    known = np.broadcast_to(knowledge.information, (len(rows), *knowledge.information.shape))
     return triangular(np.concatenate([known, weighted], axis=1))
 
 
