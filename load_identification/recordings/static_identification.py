@@ -204,16 +204,16 @@ def _result(
     left = np.concatenate([split[1] for split in each if split is not None])
     identified = estimate.identified & (np.arange(10) < 4)
     absent = np.isnan(poses.wrench[0])
-    reasons = [_in_poses(words) for words in estimate.reasons if not words.startswith('inertia')]
+    reasons = [in_poses(words) for words in estimate.reasons if not words.startswith('inertia')]
     if absent[3:].all():
         reasons = [words for words in reasons if not words.startswith('centre of mass')]
         reasons.append('centre of mass: it takes torques')
     if estimate.identified[0]:
         reasons.append('inertia: poses at rest do not show it')
-    warnings, calibration = tuple(map(_in_poses, estimate.warnings)), estimate.calibration
+    warnings, calibration = tuple(map(in_poses, estimate.warnings)), estimate.calibration
     residual_rms = np.sqrt(np.mean(left.reshape(-1, 2, 3) ** 2, axis=(0, 2)))
     found, turned = _cause(estimator, batch, gravity)
-    cause = _in_poses(found)
+    cause = in_poses(found)
     if turned:
         # The poses cover all directions: the residuals are what prevents identification.
         frame = ', or is the wrench in the axes of the sensor after all' if in_base else ''
@@ -243,7 +243,7 @@ def _result(
     )
 
 
-def _in_poses(words: str) -> str:
+def in_poses(words: str) -> str:
     """Return words of the estimator for a file of poses, which has no driver and no seconds."""
     for said, meant in ADVICE:
         words = words.replace(said, meant)
