@@ -8,7 +8,7 @@ import numpy as np
 from scipy.signal import detrend
 
 from load_identification.estimation.belief.noise_levels import NoiseLevels
-from load_identification.estimation.measurement import Block, regressor
+from load_identification.estimation.measurement import Block
 from load_identification.interface.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray
 
@@ -73,7 +73,7 @@ def _about_lines(samples: FilteredBatch, body: FloatArray) -> FloatArray:
     free = len(samples.stamps) - 2
     if free <= 0:
         return np.full(2, np.nan)
-    away = samples.wrench + regressor(samples) @ body
+    away = samples.wrench + samples.regressor @ body
     rough = detrend(np.nan_to_num(away), axis=0)
     rough[~np.isfinite(away)] = np.nan
     squares = np.nansum(rough**2, axis=0).reshape(2, 3).sum(axis=1)
