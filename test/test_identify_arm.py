@@ -339,6 +339,23 @@ def test_what_the_motion_does_not_tell_is_said(folder: Path, command: Command) -
     assert 'plan_excitation' in out
 
 
+def test_single_efforts_that_a_driver_fills_in_are_left_out(
+    folder: Path, bag: Path, other: Path, command: Command
+) -> None:
+    times, q, qd, effort = moved(1, 30.0)
+    rng = np.random.default_rng(4)
+    at = rng.choice(len(times) // 2, 10, replace=False) * 2, rng.integers(0, 3, 10)
+    effort[at] = 999.0
+    path = write(folder / 'spikes', [description(NOMINAL), *efforts(times, q, qd, effort)])
+    status, out, _ = command(path, '--held-out', other)
+    assert status == IDENTIFIED
+    assert '10 efforts of spikes left out' in ' '.join(out.split())
+    # 9.95 % where they are fitted, 0.25 % without them.
+    clean = command(bag, '--held-out', other)[1]
+    assert 'left out' not in clean
+    assert relative_errors(out)[0] < 1.1 * relative_errors(clean)[0]
+
+
 def test_efforts_of_the_opposite_sign_are_not_called_identified(
     folder: Path, command: Command
 ) -> None:

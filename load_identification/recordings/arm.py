@@ -28,6 +28,7 @@ from load_identification.recordings.reader import (
     Topics,
     open_recording,
 )
+from load_identification.signals.jumps import without_spikes
 from load_identification.signals.synchronizer import Synchronizer
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -100,7 +101,7 @@ class _Layout:
     def __init__(self, joints: tuple[str, ...]) -> None:
         self.joints = joints
         self.stamps: list[IntArray] = []
-        self.heard = 0
+        self.heard = self.spikes = 0
         self._newest = np.iinfo(np.int64).min
         zero = np.zeros(len(self.joints))
         self.complete, self.moving = zero == 0.0, zero != 0.0
@@ -121,6 +122,8 @@ class _Layout:
             return None
         q, qd, effort = (x[used] for x in (batch.position, batch.velocity, batch.effort))
         effort = np.where(np.isfinite(effort), effort, np.nan)
+        known, effort = np.isfinite(effort), without_spikes(effort)
+        self.spikes += int(np.sum(known & np.isnan(effort)))
         return SynchronizedBatch(self.joints, '', batch.stamps[used], q, qd, effort)
 
     def note(self, batch: SynchronizedBatch) -> None:
@@ -244,6 +247,10 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRe
         for joints, layout in layouts.items()
         if joints and joints != best and (layout.most > layout.least)[len(joints) :].any()
     ]
+    if found.spikes:
+        left_out.append(
+            f'{found.spikes} efforts of {path.name} left out: each far from those before and after'
+        )
     return found.recorded(path.name, read, left_out)
 
 

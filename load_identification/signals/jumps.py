@@ -262,3 +262,18 @@ class SpikeGate:
         step = np.abs(np.diff(rows[LATELY:], axis=0))
         least = np.where(step > 0.0, step, np.inf).min(axis=0)
         self._least, self._newest = np.minimum(self._least, least), rows[-LATELY - 1 :]
+
+
+def without_spikes(values: FloatArray) -> FloatArray:
+    """Return values (n, c) with NaN for single ones that are far from both of their neighbours.
+
+    Far: by `SPIKE` times what is usual, and by more than the range of the others.
+    """
+    triples = np.stack([values[:-2], values[1:-1], values[2:]])
+    away = np.nan_to_num(np.abs(values[1:-1] - np.median(triples, axis=0)))
+    if not away.any():
+        return values
+    low, high = np.quantile(np.nan_to_num(values), (0.05, 0.95), axis=0)
+    out = values.copy()
+    out[1:-1][away > np.maximum(SPIKE * np.quantile(away, 0.9, axis=0), high - low)] = np.nan
+    return out
