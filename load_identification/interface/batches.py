@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from load_identification.model.regressor import wrench_regressor
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -216,6 +215,9 @@ class FilteredBatch(Batch):
         At rest the motion is set to zero, because the differentiated noise of the encoders would
         look like motion.
         """
+        # Planning, which has no samples, loads no physics of a load.
+        from load_identification.model.regressor import wrench_regressor
+
         still = self.rest & np.isfinite(self.gravity[:, 0])
         moving = ~still[:, None]
         return wrench_regressor(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
-from scipy.signal import detrend
 
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.measurement import Block
@@ -74,8 +73,11 @@ def _about_lines(samples: FilteredBatch, body: FloatArray) -> FloatArray:
     if free <= 0:
         return np.full(2, np.nan)
     away = samples.wrench + samples.regressor @ body
-    rough = detrend(np.nan_to_num(away), axis=0)
-    rough[~np.isfinite(away)] = np.nan
-    squares = np.nansum(rough**2, axis=0).reshape(2, 3).sum(axis=1)
-    channels = np.isfinite(rough).any(axis=0).reshape(2, 3).sum(axis=1)
+    known = np.isfinite(away)
+    rough = np.where(known, away, 0.0)
+    rough -= rough.mean(axis=0)
+    time = 1e-9 * (samples.stamps - samples.stamps.mean())
+    rough -= np.outer(time, time @ rough / (time @ time))
+    squares = np.sum(np.where(known, rough**2, 0.0), axis=0).reshape(2, 3).sum(axis=1)
+    channels = known.any(axis=0).reshape(2, 3).sum(axis=1)
     return np.asarray(squares / (LEFT * free * np.maximum(channels, 1)))
