@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from load_identification.estimation.changes.state import State
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.sensor_offset import OffsetPrior
@@ -295,30 +294,41 @@ def test_a_finger_that_moves_while_the_arm_does_spoils_no_claim(motion: str, see
     assert np.abs(found.z).max() < 4.0
 
 
-@pytest.mark.parametrize(('factor', 'alarms'), [(2.2, 0), (5.0, 1), (10.0, 1)])
-def test_noise_that_grows_in_motion_is_learned_as_noise(factor: float, alarms: int) -> None:
-    """A spindle that starts scatters within blocks, as no change of load does for long."""
+def test_noise_that_grows_in_motion_is_learned_as_noise() -> None:
+    """It scatters within blocks, as no change of load does."""
     start = np.random.default_rng(1).uniform(-0.5, 0.5, 6)
     motion = JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), 40.0, 1),))
     load = drawn_load(np.random.default_rng(1), 1.2)
     recording = simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, 1)
     noise = np.repeat([WRIST_SENSOR.force_noise, WRIST_SENSOR.torque_noise], 3)
-    white = np.random.default_rng(2).standard_normal(recording.wrench.shape)
+    more = 2.0 * noise * np.random.default_rng(2).standard_normal(recording.wrench.shape)
     late = (recording.stamps >= 20_000_000_000)[:, None]
-    wrench = recording.wrench + late * np.sqrt(factor**2 - 1.0) * noise * white
     estimator = stage()
-    estimator.update(filtered(replace(recording, wrench=wrench))[0])
-    found = kinds(estimator)
-    assert set(found) <= {EventKind.CHANGE_DETECTED, EventKind.UNCHANGED}
-    assert found.count(EventKind.CHANGE_DETECTED) <= alarms
-    states = [look.state for look in estimator.changes.looks]
-    assert states[-1] is State.TRACKING
-    assert len(states) - states.count(State.TRACKING) <= 20
+    estimator.update(filtered(replace(recording, wrench=recording.wrench + late * more))[0])
+    assert estimator.events.since(0) == ()
+
+
+@pytest.mark.parametrize('vibration', [5.0, 10.0])
+def test_a_contact_that_vibrates_is_no_load(vibration: float) -> None:
+    """As in grinding: its noise must not make any load, or offset, look likely."""
+    start = np.random.default_rng(5).uniform(-0.5, 0.5, 6)
+    motion = JointPath((random_sines(start, Limits(LOWER, UPPER, 0.3 * FASTEST), 24.0, 5),))
+    load = drawn_load(np.random.default_rng(5), 1.2)
+    recording = simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, 5)
+    force = vibration * np.random.default_rng(6).standard_normal((len(recording.stamps), 3))
+    force -= [0.0, 0.0, 5.0]
+    pushed = np.hstack([force, np.cross([0.02, 0.01, 0.1], force)])
+    on = (recording.stamps >= 8_000_000_000) & (recording.stamps < 16_000_000_000)
+    estimator = stage()
+    estimator.update(
+        filtered(replace(recording, wrench=recording.wrench + on[:, None] * pushed))[0]
+    )
+    expected = [EventKind.CHANGE_DETECTED, EventKind.CONTACT, EventKind.UNCHANGED]
+    assert kinds(estimator) == expected
     estimate = estimator.estimate()
     assert estimate is not None
-    assert estimate.identified.all()
-    error = estimate.values - to_message_order(load.to_vector())
-    assert np.abs(error / estimate.std).max() < 4.0
+    assert estimate.identified[0]
+    assert abs(estimate.values[0] - load.mass) < 4.0 * estimate.std[0]
 
 
 def test_a_spike_leaves_the_estimate_alone() -> None:

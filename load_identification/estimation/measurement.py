@@ -66,8 +66,6 @@ class Block:
     blur : (J, 6, 10) array
         Effect of the noise of joint positions on `matrix`: J independent parts, each of one
         standard deviation.
-    louder : (2,) array
-        Factors on the learned noise of force and torque, see `belief.loudness` [-].
     root : (6, 6) array or None
         W so that W (wrench - expected) has the noise of one sample; replaces `weight`.
     """
@@ -90,7 +88,6 @@ class Block:
     sensitivity: FloatArray
     by_gain: FloatArray
     blur: FloatArray
-    louder: FloatArray
     root: FloatArray | None = None
 
     @property
@@ -193,7 +190,6 @@ def make_block(
         sensitivity=errors,
         by_gain=batch.by_gain.mean(axis=0),
         blur=np.tensordot(batch.acceleration_noise.mean(axis=0).T, BY_ACCELERATION, 1),
-        louder=np.ones(2),
         root=root,
     )
 
@@ -286,7 +282,6 @@ def merged(first: Block, second: Block) -> Block:
         sensitivity=a * first.sensitivity + b * second.sensitivity,
         by_gain=p * first.by_gain + q * second.by_gain,
         blur=np.sqrt(a**2 + b**2) * (first.blur + second.blur) / 2.0,
-        louder=np.sqrt((first.louder**2 + second.louder**2) / 2.0),
         root=root,
     )
 

@@ -11,7 +11,6 @@ import numpy as np
 from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.claim import Claim, explained, warnings
-from load_identification.estimation.belief.loudness import Loudness
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.belief.prediction import robust_block
@@ -87,7 +86,6 @@ class PayloadEstimator:
         )
         """Names why no payload explains the measurement, if none does."""
         self._calibration = CalibrationCheck(self.sensor_offset)
-        self._loudness = Loudness()
         self._steps = np.zeros(2)
         self._joints, self._base = 0, False
         self._arm = (0, 0, False)
@@ -98,7 +96,6 @@ class PayloadEstimator:
     def reset(self, keep_offset: bool = True) -> None:
         """Forget the payload; without `keep_offset` also the offset and the systematic errors."""
         self._excitation.reset()
-        self._loudness.forget()
         self.misfit.forget()
         self._known = None
         if keep_offset and self._block is not None:
@@ -222,9 +219,7 @@ class PayloadEstimator:
         turned = angle_between(self._direction, block.direction)
         block = replace(block, angle=max(block.angle, turned))
         belief = self._belief.after(block)
-        louder = self._loudness.update(samples, block, body, belief.noise)
-        block = replace(block, louder=louder)
-        noise = belief.noise.sample(block.rest) * block.louder
+        noise = belief.noise.sample(block.rest)
         if self.changes.state is State.TRACKING and np.isfinite(noise).any():
             block = robust_block(samples, block, body, belief.predicted(block), noise, taken)
         self._direction = block.direction

@@ -58,15 +58,19 @@ TRUSTED = 3.0
 """Inertia known to this multiple of the required std predicts the torque that it causes [-]."""
 
 ERRORS = {
-    'gain_common': ('the gain common to all channels', 'calibrate the sensor, set gain_common'),
-    'gain': ('gains of single channels', 'calibrate the sensor, set gain'),
-    'cross_talk': ('cross-talk', 'calibrate the sensor, set cross_talk and cross_talk_torque'),
-    'mounting': ('the mounting', 'correct it in the robot description, set mounting_error'),
-    'base_tilt': ('the tilt of the base', 'measure it, set gravity and base_tilt'),
+    'gain_common': (
+        'the gain common to all channels',
+        'calibrate the sensor, then lower gain_common',
+    ),
+    'gain': ('gains of single channels', 'calibrate the sensor, then lower gain'),
+    'cross_talk': ('cross-talk', 'calibrate the sensor, then lower cross_talk, cross_talk_torque'),
+    'mounting': ('the mounting', 'correct the robot description, then lower mounting_error'),
+    'base_tilt': ('the tilt of the base', 'measure it, set gravity, then lower base_tilt'),
     'pose': ('errors tied to the pose', 'hold more poses'),
-    'joint_zero': ('zeros of joints', 'calibrate the encoders, set joint_zero_error'),
+    'joint_zero': ('zeros of joints', 'calibrate the encoders, then lower joint_zero_error'),
 }
-"""Classes of errors in words, and what to do where no turn makes them cancel."""
+"""Classes of errors in words, and what to do where no turn makes them cancel; the parameters are
+standard deviations."""
 
 WATER = 1000.0
 """Density [kg/m³]."""
@@ -245,7 +249,7 @@ def _calibrate(place: int, left: float, allowed: float, error: str, without: flo
         f'{scale * allowed:.2g} required'
     )
     if not error:
-        return f'{words}: calibrate sensor, mounting and joints, then set their parameters'
+        return f'{words}: calibrate sensor, mounting and joints, then lower their parameters'
     said, remedy = ERRORS[error]
     return f'{words}, most of it {said} ({scale * without:.2g} without): {remedy}'
 

@@ -221,7 +221,7 @@ class Belief:
 
     def with_block(self, block: Block, learn: bool = True) -> Belief:
         """Apply the measurement update of a block; with `learn`, update the noise levels too."""
-        noise = self.noise.at(block.rest) * block.louder
+        noise = self.noise.at(block.rest)
         rows = self.model.weighted(block, self.body, noise)
         later, memory = self, self.model.forgetting_time
         if np.isfinite(memory):
@@ -288,7 +288,7 @@ class Belief:
         again = replace(self, **start._asdict(), body=body, start=None, unrelaxed=-np.inf)
         for block in self.held:
             again = again.after(block)
-            noise = self.noise.at(block.rest) * block.louder
+            noise = self.noise.at(block.rest)
             again = again.with_rows(self.model.weighted(block, body, noise), block, noise)
         return replace(
             again,

@@ -68,11 +68,11 @@ def over_gate(
     innovation = block.wrench - expected.wrench
     live = np.flatnonzero(block.live & (block.count > 0.0))
     deviation = np.where(block.live, innovation, 0.0).reshape(2, 3)
-    size = np.linalg.norm(deviation, axis=1) / (belief.noise.visible(block.rest) * block.louder)
+    size = np.linalg.norm(deviation, axis=1) / belief.noise.visible(block.rest)
     if not live.size or not size.max() > SMALLEST:
         return 0.0
     covariance = expected.covariance
-    noise = NOISE_MARGIN * belief.noise.surely(block.rest) * block.louder
+    noise = NOISE_MARGIN * belief.noise.surely(block.rest)
     unsure = belief.noise.unsure(block.rest)[GROUPS]
     if not belief.settled:
         # At first the whole covariance depends on that uncertain noise level.
