@@ -60,8 +60,9 @@ def test_second_calibration_reports_the_drift_and_warns_of_one(arm: Arm) -> None
     arm.call_in_silence('reset')
     drifted = arm.call('calibrate_offset')
     assert drifted.says['drift'][2] == pytest.approx(0.8, abs=0.1)
-    # Whether the step was noticed before the reset, and so is unresolved, is a matter of 0.1 s.
-    noticed = r'(load or offset changed: 0\.[78]\d* N .* calibrate again; )?'
+    # Whether the step was noticed before the reset, and so is unresolved, is a matter of 0.1 s;
+    # so is how much of it came in the block in which it was.
+    noticed = r'(load or offset changed: 0\.\d+ N .* calibrate again; )?'
     drift = r'fz has drifted by 0\.\d+ ± 0\.\d+ N since the last calibration'
     assert re.fullmatch(noticed + drift, drifted.says['warning'])
 
