@@ -11,7 +11,6 @@ import numpy as np
 from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.error_budget import budget, interval_factor
-from load_identification.estimation.belief.noise_levels import FEWEST, SMOOTH, NoiseLevels
 from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.excitation import Excitation
 from load_identification.estimation.identifiability import Identifiability, judge
@@ -199,7 +198,7 @@ def warnings(belief: Belief, zero: drift.Zero | None, stamp: int, ringing: str) 
         Message about ringing; empty: none.
     """
     words = [error_words(*error) for error in _errors_of_the_cell(belief)] + [ringing]
-    beyond = beyond_noise(belief.noise)
+    beyond = belief.noise.beyond_samples
     if beyond > UNEXPLAINED:
         known = any(words[:-1]) and np.isfinite(beyond)
         words = [DOES_NOT_FIT.format(np.sqrt(beyond)) if known else '', ringing]
@@ -208,20 +207,6 @@ def warnings(belief: Belief, zero: drift.Zero | None, stamp: int, ringing: str) 
         variance = np.diag(found.covariance)[PARAMETERS:]
         words.append(zero.words(stamp, found.offset, variance, belief.model.pose.variance))
     return tuple(filter(None, words))
-
-
-def beyond_noise(noise: NoiseLevels) -> float:
-    """Return the variance of residuals in motion over that of samples, the larger of both groups.
-
-    Infinite if the samples' is unknown, so that the load is; 0 without motion.
-    """
-    samples, free = noise.samples[0], noise.free[0]
-    if not free.any():
-        return 0.0
-    if not np.all((samples >= FEWEST) | (free <= 0.0)):
-        return np.inf
-    white = np.maximum(SMOOTH * noise.scatter[0] / np.maximum(samples, 1.0), noise.expected**2)
-    return float(np.max(noise.residual[0] / np.maximum(free, 1.0) / white))
 
 
 def shown(belief: Belief) -> Mapping[str, CalibrationValue]:

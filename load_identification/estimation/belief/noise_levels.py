@@ -173,6 +173,20 @@ class NoiseLevels:
         return np.array([left, self.at(self.mostly_rest)])
 
     @property
+    def beyond_samples(self) -> float:
+        """Variance of residuals in motion over that of samples, the larger of both groups [-].
+
+        Infinite if the samples' is unknown, so that the load is; 0 without motion.
+        """
+        samples, free = self.samples[0], self.free[0]
+        if not free.any():
+            return 0.0
+        if not np.all((samples >= FEWEST) | (free <= 0.0)):
+            return np.inf
+        white = np.maximum(SMOOTH * self.scatter[0] / np.maximum(samples, 1.0), self.expected**2)
+        return float(np.max(self.residual[0] / np.maximum(free, 1.0) / white))
+
+    @property
     def freedom(self) -> FloatArray:
         """Degrees of freedom of the levels of force and torque, (2,)."""
         freedom: FloatArray = EXPECTED + np.max(self.free, axis=0)
