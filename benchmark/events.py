@@ -10,13 +10,13 @@ began, and at all looks since the change was due to be noticed. Then false alarm
 ordinary motion, the mass in an hour of drift, the nearest possible body, and the delay
 between the streams.
 
-Before all that, changes in work of other kinds on three robots: tool down, with pauses, pose by
-pose. There: noticed within a second of the change or of the motion after it; named rightly within
-what is asked for, of motion after it or of the end of a push; named otherwise; nothing claimed in
-the end; of all claims since it was to be noticed the share that holds, the worst, and how many
-are beyond 4 std; and runs in which it was neither noticed in time nor do all intervals hold. Then
-(name: finger) a finger of 0.25 kg that opens or closes by 40 mm in 0.4 s every 4 s while the arm
-moves. An hour of ordinary work in cells with errors closes it.
+Before all that, changes in work of other kinds on three robots in cells with errors: tool down,
+with pauses, pose by pose. There: noticed within a second of the change or of the motion after it;
+named rightly within what is asked for, of motion after it or of the end of a push; named
+otherwise; nothing claimed in the end; of all claims since it was to be noticed the share that
+holds, the worst, and how many are beyond 4 std; and runs in which it was neither noticed in time
+nor do all intervals hold. Then (name: finger) a finger of 0.25 kg that opens or closes by 40 mm in
+0.4 s every 4 s while the arm moves. An hour of ordinary work in cells with errors closes it.
 """
 
 from __future__ import annotations

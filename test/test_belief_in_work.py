@@ -247,7 +247,7 @@ def test_a_sensor_zeroed_in_tool_down_work_is_named_within_a_second() -> None:
     ],
 )
 def test_a_slip_is_distinguished_from_another_load_by_its_mass(change: str, slips: bool) -> None:
-    result = scenarios.run(scenarios.SCENARIOS[change], 1)
+    result = scenarios.run(scenarios.SCENARIOS[change], 1, Conditions())
     assert result.words.startswith('load changed')
     assert result.words.endswith('slipped, its mass is unchanged') == slips
     assert np.abs(result.z).max() < 4.0

@@ -230,6 +230,22 @@ class NoiseLevels:
             last=residual,
         )
 
+    def louder(self, factor: FloatArray, blocks: int) -> NoiseLevels:
+        """Return the levels multiplied by factors (2,), worth as much as so many blocks [-]."""
+        squares = factor**2
+        worth = np.minimum(3.0 * blocks / np.maximum(self.free, 1.0), 1.0)
+        return replace(
+            self,
+            residual=worth * squares * self.residual,
+            lagged=worth * squares * self.lagged,
+            free=worth * self.free,
+            scatter=worth * squares * self.scatter,
+            samples=worth * self.samples,
+            seen=worth * self.seen,
+            early=squares * self.early,
+            last=np.full(6, np.nan),
+        )
+
     def scattered(self, block: Block, scatter: FloatArray) -> NoiseLevels:
         """Return the levels updated by the scatter (2,) of a block's samples."""
         mine = np.eye(2)[:, [int(block.rest)]]

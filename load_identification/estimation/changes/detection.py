@@ -1,7 +1,7 @@
 """Detect a change and identify its cause: another load, another offset, both, or a contact.
 
-tracking --NIS over gate--> changed (nothing claimed) --one hypothesis named--> tracking
-                               \\--none fits--> contact --ends--> changed
+tracking --NIS or scan over gate--> changed (nothing claimed) --one hypothesis named--> tracking
+                                       \\--none fits--> contact --ends, or one is named--> tracking
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import numpy as np
 from scipy.special import chdtrc
 
 from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.changes.gate import newest_over_gate, over_gate
+from load_identification.estimation.changes.alarm import Alarm
+from load_identification.estimation.changes.gate import over_gate
 from load_identification.estimation.changes.hypotheses import (
     AS_WELL,
     EVENTS,
+    HARDLY,
     OLD,
     SLIPPED,
     UNCHANGED,
@@ -29,30 +31,12 @@ from load_identification.estimation.changes.hypotheses import (
     offset_is_known,
     read_zero,
 )
+from load_identification.estimation.changes.noisier import Noisier
 from load_identification.estimation.changes.recovery import ENOUGH, MARGIN, PLAUSIBLE, Recovery
 from load_identification.estimation.changes.state import WHY_CHANGED, WHY_CONTACT, Look, State
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
 from load_identification.typing_aliases import FloatArray
-
-WINDOWS = (1, 3, 6)
-"""Lengths of the newest windows whose means are tested against the past, in blocks: the shortest
-detects quickly, the longest detects small changes."""
-
-HELD = max(WINDOWS)
-"""Number of past beliefs kept: the oldest has no block of a change that is detected late."""
-
-USUAL = 3.0
-"""Factor by which the NIS over its gate must exceed the largest recent one that was no change [-]:
-the occasional errors of real sensors, cables and gears are not normally distributed."""
-
-MOST_USUAL = 5.0
-"""Upper limit of the recent NIS over gate in that comparison [-]: otherwise a push that has ended,
-or a grasp that fits an offset just calibrated, would hide the next change of equal size."""
-
-LATE, MEMORY = 20, 100.0
-"""Blocks after which a deviation without an alarm counts as no change, and the time constant of
-forgetting it [s]."""
 
 SETTLING = 0.35
 """Time after the alarm during which blocks are not used to identify the change [s]: if a gripper
@@ -60,10 +44,6 @@ closes or a driver zeroes slowly, they belong neither to the old state nor to th
 
 FEWEST = 3
 """Least number of blocks that a hypothesis must explain to be named."""
-
-HARDLY = 9.0
-"""Chi-square by which another load or offset may fit better where nothing has changed, as a few of
-their unknowns explain noise; beyond it more blocks are needed [-]."""
 
 EXCLUDED = 1e-6
 """p-value of the misfit below which a hypothesis is excluded [-]."""
@@ -116,17 +96,11 @@ class ChangeDetection:
     def forget(self) -> None:
         """Reset to tracking, without history or an open change."""
         self.state = State.TRACKING
-        self._turn = False
-        self.nis = 0.0
-        """Normalised innovation squared (NIS) over its gate, largest of the newest windows [-]."""
-        self._usual = 0.0
-        self._late: deque[float] = deque()
+        self._alarm = Alarm()
         self.before: Belief | None = None
         """The belief before the open change; None if no change is open."""
         self.distinguished = True
         """Whether load and offset were distinguished before the change."""
-        self._history: deque[tuple[Belief, Block]] = deque(maxlen=HELD)
-        self._begun = False
         self._earlier: Belief | None = None
         self._earlier_age = 0.0
         self._candidates: dict[Hypothesis, Candidate] = {}
@@ -156,7 +130,7 @@ class ChangeDetection:
         found = self._update(belief, block)
         misfit = {h: each.misfit for h, each in self._candidates.items()}
         scores = {h: each - min(misfit.values()) for h, each in misfit.items()}
-        self.looks.append(Look(block.stamp, self.state, self.nis, scores))
+        self.looks.append(Look(block.stamp, self.state, self._alarm.nis, scores))
         return found
 
     def _update(self, belief: Belief, block: Block) -> Belief:
@@ -170,50 +144,23 @@ class ChangeDetection:
             return self._look_into(self.before, block)
         if self._earlier_age > REMEMBERED:
             self._earlier = None
-        if self._alarm(belief, block):
-            return self._begin(belief, block)
-        # A belief that knows nothing of the load would call every load the one that was there.
-        if self._begun:
-            self._history.append((belief, block))
-        self._begun = True
+        found = self._alarm.update(belief, block) if self._watch else None
+        if found is not None:
+            return self._begin(*found, block)
+        self._alarm.keep(belief, block)
         return belief.with_block(block)
 
-    def _alarm(self, belief: Belief, block: Block) -> bool:
-        """Return whether the newest blocks do not fit the belief before them."""
-        self.nis = 0.0
-        if not (self._watch and belief.noise.learned_enough):
-            return False
-        # The longer windows are less urgent: each is tested at every second block, in turn.
-        self._turn = not self._turn
-        for window in (WINDOWS[0], WINDOWS[1 + self._turn]):
-            if window > len(self._history) + 1:
-                break
-            past = list(self._history)[len(self._history) + 1 - window :]
-            self.nis = max(self.nis, newest_over_gate(past, belief, block))
-        self._usual *= float(np.exp(-block.elapsed / MEMORY))
-        if len(self._late) == LATE:
-            self._usual = max(self._usual, self._late.popleft())
-        if self.nis > max(1.0, USUAL * min(self._usual, MOST_USUAL)):
-            return True
-        self._late.append(self.nis)
-        return False
-
-    def _begin(self, belief: Belief, block: Block) -> Belief:
+    def _begin(self, bank: Belief, before: Belief, passed: list[Block], block: Block) -> Belief:
         """Open a change: set the belief before the newest blocks aside."""
-        history = [*self._history, (belief, block)]
-        before, passed = history[0][0], [each for _, each in history[1:]]
-        self.before = before.single
-        for each in passed:
-            self.before = self.before.after(each)
-        self._bank = before
-        self.distinguished = offset_is_known(self.before, block.live)
+        self._bank, self.before = bank, before
+        self.distinguished = offset_is_known(before, block.live)
         self._near = [*passed[-NEAR // 2 :], *([] if passed else [block])]
         self.state = State.CHANGED
-        self._recovery = Recovery()
+        self._recovery, self._noisier = Recovery(), Noisier()
         self._noticed, self._pending = block.stamp, 0.0
         self._restart()
         self._events.add(EventKind.CHANGE_DETECTED, block.stamp)
-        return self.before
+        return before
 
     def _restart(self) -> None:
         self._candidates = {}
@@ -232,6 +179,9 @@ class ChangeDetection:
         over = self.distinguished and self.state is State.CONTACT
         if same is not None and over:
             return self._settle(Hypothesis.SAME, same)
+        noisy = self._noisier.update(self.before, block) if self.distinguished else None
+        if noisy is not None:
+            return self._settle(Hypothesis.SAME, noisy, louder=True)
         if self._steady <= SETTLING:
             return self.before
         if self._candidates:
@@ -292,7 +242,8 @@ class ChangeDetection:
             alike = len(old) > 1 and misfit[old[1]] - misfit[old[0]] < AS_WELL
             same = Hypothesis.SAME if alike else old[0]
             worse = misfit[same] - min(load, offset)
-            sure = waited or not (alike or worse > HARDLY or self._blocks < ENOUGH)
+            hasty = self._alarm.scanned or self._blocks < ENOUGH
+            sure = waited or not (alike or worse > HARDLY or hasty)
             if worse <= MARGIN:
                 slight = misfit[same] - misfit.get(Hypothesis.LITTLE, np.inf) > AS_WELL
                 found = Hypothesis.LITTLE if slight and same is Hypothesis.SAME else same
@@ -324,21 +275,21 @@ class ChangeDetection:
                 return Hypothesis.BOTH
         return None
 
-    def _settle(self, named: Hypothesis, found: Candidate) -> Belief:
-        """Close the change; continue with the belief of the named hypothesis."""
+    def _settle(self, named: Hypothesis, found: Candidate, louder: bool = False) -> Belief:
+        """Close the change; continue with the belief of the named hypothesis.
+
+        `louder`: it was nothing but noise that has grown.
+        """
         belief = found.belief.banked(self._bank)
-        self._late.clear()
-        if named in UNCHANGED:
-            if named is Hypothesis.EARLIER:
-                self._earlier = None
-            # A contact that has ended, or a change that is undone, was no error of the sensor.
-            if named is Hypothesis.SAME and self.state is State.CHANGED:
-                self._usual = max(self._usual, self.nis)
-        else:
+        # A contact that has ended, or a change that is undone, was no error of the sensor.
+        usual = named is Hypothesis.SAME and self.state is State.CHANGED and not louder
+        self._alarm.closed(usual)
+        if named is Hypothesis.EARLIER:
+            self._earlier = None
+        elif named not in UNCHANGED:
             self._earlier, self._earlier_age = self.before, self._pending
             self._return = Recovery()
         self.before, self.state, self._candidates = None, State.TRACKING, {}
-        self._history.clear()
         self._events.add(EVENTS[named], self._noticed, SLIPPED if named is Hypothesis.SLIP else '')
         return belief
 

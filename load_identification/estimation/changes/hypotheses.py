@@ -37,6 +37,10 @@ AS_WELL = 4.0
 """Chi-square by which the simpler hypothesis may fit worse: a slip than another load, no change
 than a little one [-]."""
 
+HARDLY = 9.0
+"""Chi-square by which another load or offset may fit better where nothing has changed, as a few of
+their unknowns explain noise; beyond it more blocks are needed [-]."""
+
 LITTLE_PART, LITTLE_WRENCH = 0.02, (0.25, 0.025)
 """A deviation is little up to this share of the weight (for torque at an arm of 0.1 m), or up to
 this force and torque [-, N, N m]: wider intervals cover the uncertainty that it leaves."""

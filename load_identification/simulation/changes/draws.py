@@ -85,6 +85,13 @@ def small_change(rng: np.random.Generator) -> Change:
     return Change((held, other), (OFFSET, OFFSET), EventKind.LOAD_CHANGED)
 
 
+def swap(rng: np.random.Generator) -> Change:
+    """Put down 1 kg and pick up a like object of 1.05 kg."""
+    held = drawn_load(rng, 1.0)
+    other = InertialParameters.from_vector(1.05 * held.to_vector())
+    return Change((held, other), (OFFSET, OFFSET), EventKind.LOAD_CHANGED)
+
+
 def rezero(rng: np.random.Generator) -> Change:
     """Step the offset by 1 to 10 N and 0.03 to 0.3 N m."""
     held = drawn_load(rng, rng.uniform(0.5, 2.0))
@@ -149,6 +156,11 @@ def long_push(rng: np.random.Generator) -> Change:
         return weaker * steady(motion) if steady is not None else np.zeros((0, 6))
 
     return replace(force, push=push, lasts=5.0)
+
+
+def short_push(rng: np.random.Generator) -> Change:
+    """Push as in `long_push` for half a second."""
+    return replace(long_push(rng), lasts=0.5)
 
 
 def vertical_push(rng: np.random.Generator) -> Change:

@@ -11,13 +11,12 @@ from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import FrameMotion
 from load_identification.pipeline import settings
-from load_identification.simulation.cells import Conditions, filtered, published, sample
+from load_identification.simulation.cells import filtered, published, sample
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
-from load_identification.simulation.changes.scenarios import RATE
+from load_identification.simulation.changes.scenarios import CELL, RATE
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
-from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import load_wrench
 from load_identification.typing_aliases import BoolArray, FloatArray
 
@@ -32,8 +31,6 @@ FIRST, EVERY, SECONDS = 6.0, 4.0, 30.0
 
 DUE = 1.2
 """Time after the begin of a movement in which it should be detected [s]."""
-
-CELL = Conditions(CellErrors(), ('smooth', 'path'))
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,18 @@ from load_identification.simulation.changes.draws import (
     Change,
     grasp_of,
     long_push,
+    release,
     rezero,
     rezero_to_zero,
+    short_push,
     slip,
+    swap,
     vertical_push,
 )
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import load_wrench
 from load_identification.typing_aliases import FloatArray
 
@@ -43,6 +47,9 @@ AFTER = 8.0
 
 NOTICED = 1.0
 """Time for detection of a change, after it or after motion continues [s]."""
+
+CELL = Conditions(CellErrors(), ('smooth', 'path'))
+"""A cell with errors from their priors."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,13 @@ SCENARIOS = {
     },
     'grasp of 20 g, at rest': Scenario(grasp_of(0.02), 'poses', 2.0),
     'grasp of 20 g, moving': Scenario(grasp_of(0.02), 'rich', 2.0),
+    'grasp of 3 kg, tool down': Scenario(grasp_of(3.0), 'tool-down'),
+    'release, tool down': Scenario(release, 'tool-down'),
+    'release, with pauses': Scenario(release, 'pauses'),
+    'swap of 1 for 1.05 kg, tool down': Scenario(swap, 'tool-down', 2.0),
+    'swap of 1 for 1.05 kg, with pauses': Scenario(swap, 'pauses', 2.0),
+    'push 0.5 s, with pauses': Scenario(short_push, 'pauses', 3.0),
+    'push 0.5 s, moving': Scenario(short_push, 'rich', 3.0),
 }
 
 
@@ -128,7 +142,7 @@ def timing(path: Path, change: Change, rng: np.random.Generator) -> tuple[float,
     return changed, changed + change.lasts if change.lasts else end
 
 
-def run(scenario: Scenario, seed: int, conditions: Conditions | None = None) -> Result:
+def run(scenario: Scenario, seed: int, conditions: Conditions = CELL) -> Result:
     """Simulate a run through all stages, with looks at the estimate every `STEP`."""
     rng = np.random.default_rng([seed, 2])
     change = scenario.draw(rng)
@@ -150,7 +164,7 @@ def run(scenario: Scenario, seed: int, conditions: Conditions | None = None) -> 
     joints, wrenches = published(
         path,
         exerted,
-        conditions or Conditions(),
+        conditions,
         seed,
         zeroed=changed if change.zeroed else np.inf,
     )

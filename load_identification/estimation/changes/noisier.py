@@ -1,0 +1,83 @@
+"""Test whether only the noise has grown since a change: a spindle that has started."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import chdtrc
+
+from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.changes.hypotheses import (
+    HARDLY,
+    Candidate,
+    Hypothesis,
+    hypotheses,
+)
+from load_identification.estimation.changes.recovery import PLAUSIBLE
+from load_identification.estimation.measurement import Block
+from load_identification.typing_aliases import FloatArray
+
+LENGTH = 20
+"""Number of the newest blocks that are tested: in their mean a steady force of a fifth of the
+noise is seen."""
+
+EVERY = 5
+"""Number of blocks from one test to the next."""
+
+NOISIER, NOISIEST = 2.0, 30.0
+"""Limits of the factor by which the noise of samples has grown [-]."""
+
+
+class Noisier:
+    """Compare the newest blocks with the belief before the change, in noise as large as they show.
+
+    Blocks that deviate are not learned from, so growing noise would be a contact for as long as
+    it lasts. How much the samples of a block scatter tells how large it is, whatever the mean.
+    Only "unchanged" may follow: vibration of a contact would make any load, or offset, look
+    likely.
+    """
+
+    def __init__(self) -> None:
+        self._newest: deque[tuple[Belief, Block]] = deque(maxlen=LENGTH)
+        self._since = 0
+
+    def update(self, before: Belief, block: Block) -> Candidate | None:
+        """Process a block; return the unchanged candidate if only the noise has grown.
+
+        Parameters
+        ----------
+        before : Belief
+            The belief before the change, predicted to the time of the block.
+        block : Block
+        """
+        self._newest.append((before, block))
+        self._since += 1
+        if self._since % EVERY or len(self._newest) < LENGTH:
+            return None
+        (begun, first), *later = self._newest
+        factor = self._factor()
+        if not factor.max() > NOISIER or factor.max() > NOISIEST:
+            return None
+        noisy = replace(begun, noise=begun.noise.louder(factor, LENGTH))
+        found = hypotheses(noisy, None, first)
+        kept = (Hypothesis.SAME, Hypothesis.LOAD, Hypothesis.OFFSET, Hypothesis.PUSH)
+        each = {h: found[h].with_block(first) for h in kept}
+        for _, block in later:
+            each = {h: c.after(block).with_block(block) for h, c in each.items()}
+        rows = sum(int(b.live.sum()) for _, b in self._newest)
+        misfit = {h: c.misfit for h, c in each.items()}
+        same = misfit.pop(Hypothesis.SAME)
+        fits = chdtrc(rows, max(same, 0.0)) > PLAUSIBLE and same - min(misfit.values()) < HARDLY
+        return each[Hypothesis.SAME] if fits else None
+
+    def _factor(self) -> FloatArray:
+        """Return by how much samples scatter more than learned, for force and torque, (2,) [-]."""
+        body = self._newest[0][0].values[self._newest[0][0].model.body]
+        found = np.sum([block.scatter(body) for _, block in self._newest], axis=0)
+        known = np.sum(
+            [b.samples * before.noise.sample(b.rest) ** 2 for before, b in self._newest], axis=0
+        )
+        with np.errstate(divide='ignore', invalid='ignore'):
+            return np.asarray(np.fmax(np.sqrt(found / known), 1.0))

@@ -1,0 +1,145 @@
+"""Scan the last two seconds of motion for a change that no single window shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.changes.gate import NOISE_MARGIN
+from load_identification.estimation.measurement import Block, merged
+from load_identification.numerics.triangle import combine, forget, time_update
+from load_identification.typing_aliases import FloatArray
+
+TOGETHER = 4
+"""Number of blocks merged before they are compared."""
+
+LONGEST, EVERY = 6, 3
+"""Merged blocks of a scan, and from the begin of one to that of the next: two are open at once."""
+
+DIFFERENT = 40.0
+"""Chi-square by which another load must fit better [-]: ten free parameters of an unchanged load
+leave up to 15 in hours of motion in cells with errors, a slip of 5 mm of 1 kg 50 and more."""
+
+FADES = 100.0
+"""Time constant with which a scan that was no change loses its influence on the next [s]."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Scan:
+    """One scan.
+
+    Attributes
+    ----------
+    start : Belief
+        The belief before its first block.
+    one : Belief
+        Its likeliest member.
+    blocks : tuple of Block
+        Merged blocks.
+    same, other : (size + 1, size + 1) arrays
+        Triangles of the unchanged and of another load, both updated by the blocks.
+    began : float
+        Difference of their sums of squared residuals before the first block [-].
+    """
+
+    start: Belief
+    one: Belief
+    blocks: tuple[Block, ...]
+    same: FloatArray
+    other: FloatArray
+    began: float
+
+    @classmethod
+    def of(cls, start: Belief) -> _Scan:
+        """Begin a scan."""
+        one = start.single
+        load = one.model.places(one.model.body)
+        other = forget(one.triangle, load, one.model.std(one.scales)[load])
+        began = float(one.triangle[-1, -1] ** 2 - other[-1, -1] ** 2)
+        return cls(start, one, (), one.triangle, other, began)
+
+    def with_block(self, block: Block) -> _Scan:
+        """Continue the scan with a block, which the first one is predicted to."""
+        one = self.one
+        rows = one.model.weighted(block, one.body, one.noise.at(block.rest))
+        pair = [self.same, self.other]
+        if self.blocks:
+            keep, variances = one.model.moved(block.elapsed, block.angle, one.scales, one.weight)
+            pair = [time_update(each, keep, variances[0]) for each in pair]
+        pair = [combine(each, rows) for each in pair]
+        return replace(self, blocks=(*self.blocks, block), same=pair[0], other=pair[1])
+
+    @property
+    def difference(self) -> float:
+        """Chi-square by which another load fits better [-]."""
+        worse = float(self.same[-1, -1] ** 2 - self.other[-1, -1] ** 2)
+        return (worse - self.began) / NOISE_MARGIN**2
+
+    @property
+    def before(self) -> Belief:
+        """The likeliest member without the blocks, at the time of the last one."""
+        before = self.one
+        for block in self.blocks[1:]:
+            before = before.after(block)
+        return before
+
+
+class Scanner:
+    """Compare the load with another one over the last two seconds, wherever gravity has turned.
+
+    The mean innovation of a window misses a small slip in motion: its torque turns with gravity.
+    """
+
+    def __init__(self) -> None:
+        self._bar = 1.0
+        self.forget()
+
+    def forget(self) -> None:
+        """Restart with the next block."""
+        self._open: list[_Scan] = []
+        self._first: Belief | None = None
+        self._gathered: Block | None = None
+        self._merged = self._count = 0
+        self.ratio = 0.0
+        """Largest chi-square by which another load fits better, over its gate [-]."""
+
+    def update(self, belief: Belief, block: Block) -> tuple[Belief, Belief] | None:
+        """Process a block; return what to continue from if another load fits better.
+
+        Parameters
+        ----------
+        belief : Belief
+            The belief before the block, predicted to its time.
+        block : Block
+
+        Returns
+        -------
+        start, before : Belief
+            The belief before the change, and its likeliest member at the time of the block; None:
+            no change.
+        """
+        self._bar = max(1.0, self._bar * float(np.exp(-block.elapsed / FADES)))
+        if block.rest or not belief.settled:
+            self.forget()
+            return None
+        if self._gathered is None:
+            self._first, self._gathered, self._merged = belief, block, 1
+        else:
+            self._gathered, self._merged = merged(self._gathered, block), self._merged + 1
+        if self._merged < TOGETHER or self._first is None:
+            return None
+        whole, self._gathered = self._gathered, None
+        self._open = [scan for scan in self._open if len(scan.blocks) < LONGEST]
+        if self._count % EVERY == 0:
+            self._open.append(_Scan.of(self._first))
+        self._count += 1
+        self._open = [scan.with_block(whole) for scan in self._open]
+        best = max(self._open, key=lambda scan: scan.difference)
+        self.ratio = best.difference / DIFFERENT
+        return (best.start, best.before) if self.ratio > self._bar else None
+
+    def no_change(self, ratio: float, factor: float) -> None:
+        """Let the next change be larger than this ratio by a factor: there was none."""
+        self._bar = max(self._bar, factor * ratio)

@@ -1,0 +1,104 @@
+"""Small changes, and noise that grows, in cells with errors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from load_identification.estimation.events import EventKind
+from load_identification.interface.parameters import Parameters
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.robot import FrameMotion
+from load_identification.pipeline import settings
+from load_identification.simulation.cells import filtered, published, sample
+from load_identification.simulation.changes import scenarios
+from load_identification.simulation.changes.draws import drawn_load
+from load_identification.simulation.changes.runs import pieces
+from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensors import load_wrench
+from load_identification.typing_aliases import FloatArray
+
+BEGINS, ENDS = 8.0, 20.0
+"""When noise grows, and when it falls again [s]."""
+
+ONLY_NOISE = [EventKind.CHANGE_DETECTED, EventKind.UNCHANGED]
+
+NOISE = np.repeat([0.1, 0.005], 3)
+"""Noise of the simulated sensor [N, N m]."""
+
+
+def test_a_slip_in_motion_is_noticed_by_its_torque_that_turns_with_gravity() -> None:
+    """The mean of no window of 0.6 s shows it; its intervals were 7.7 std off, for ever.
+
+    Two seconds are scanned every 0.4 s.
+    """
+    result = scenarios.run(scenarios.SCENARIOS['slip of 5 mm, moving'], 24)
+    assert result.noticed < 1.5
+    assert not result.early
+    assert np.abs(result.z).max() < 4.0
+
+
+def louder(factor: float, push: float = 0.0) -> tuple[list[EventKind], float, list[float]]:
+    """Identify while the noise grows, and something pushes on the tool.
+
+    Returns
+    -------
+    events : list of EventKind
+        Until `ENDS`.
+    worst : float
+        Largest error of what is claimed from then on, in its standard deviations [-].
+    claimed : list of float
+        Times at which the mass is claimed meanwhile [s].
+    """
+    mount, rng = MOUNTS['six_joints'], np.random.default_rng(1)
+    load = drawn_load(rng, 0.9)
+    motion = MOTIONS['rich'](mount, ENDS + 3.0, np.random.default_rng(1))
+    path = sample(mount, motion, ENDS + 2.0, 250.0)
+    times = path.stamps * 1e-9
+    lasting = ((times >= BEGINS) & (times < ENDS))[:, None]
+
+    def exerted(frame: FrameMotion) -> FloatArray:
+        noise = factor * NOISE * rng.standard_normal((len(times), 6))
+        force = push * np.array([0.6, 0.0, 0.8]) @ frame.rotation
+        pushed = np.hstack([force, np.cross([0.02, 0.01, 0.1], force)])
+        return load_wrench(load, frame) + lasting * (noise + pushed)
+
+    joints, wrenches = published(path, exerted, scenarios.CELL, 1)
+    batch, _ = filtered(mount, joints, wrenches, Parameters())
+    stage = settings.payload_estimator(replace(Parameters(), gravity=mount.gravity))
+    truth, worst, claimed = to_message_order(load.to_vector()), 0.0, []
+    events: list[EventKind] = []
+    for piece in pieces(batch):
+        stage.update(piece)
+        estimate = stage.estimate()
+        now = 1e-9 * stage.newest
+        if now < ENDS:
+            events = [event.kind for event in stage.events.since(0)]
+        # One block, and what the filter smears, pass before a change is noticed.
+        if estimate is None or now < BEGINS + 0.5 or not estimate.identified[0]:
+            continue
+        known = estimate.identified
+        away = (estimate.values - truth)[known] / estimate.std[known]
+        worst = max(worst, float(np.abs(away).max()))
+        if now < ENDS:
+            claimed.append(now)
+    return events, worst, claimed
+
+
+@pytest.mark.parametrize('factor', [10.0, 20.0])
+def test_a_spindle_that_starts_is_no_contact_for_longer_than_two_seconds(factor: float) -> None:
+    events, worst, claimed = louder(factor)
+    assert [e for e in events if e is not EventKind.CONTACT] == ONLY_NOISE
+    assert BEGINS + 1.5 < claimed[0] < BEGINS + 3.5
+    assert worst < 4.0
+
+
+@pytest.mark.parametrize('push', [3.0, 10.0])
+def test_a_push_in_that_noise_is_a_contact_and_no_load(push: float) -> None:
+    events, worst, claimed = louder(10.0, push)
+    assert events == [EventKind.CHANGE_DETECTED, EventKind.CONTACT]
+    assert not claimed
+    assert worst < 4.0
