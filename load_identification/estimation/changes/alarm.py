@@ -49,6 +49,11 @@ class Alarm:
         self._scanner = Scanner()
         self._history: deque[tuple[Belief, Block]] = deque(maxlen=HELD)
 
+    def widened(self, belief: Belief) -> Belief:
+        """Return the belief, inflated by a change that is possible but not certain."""
+        between = self._scanner.between
+        return belief if between is None else belief.widened(between)
+
     def keep(self, belief: Belief, block: Block) -> None:
         """Keep a block that fits, with the belief before it."""
         # A belief that knows nothing of the load would call every load the one that was there.

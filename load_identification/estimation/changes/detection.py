@@ -148,7 +148,7 @@ class ChangeDetection:
         if found is not None:
             return self._begin(*found, block)
         self._alarm.keep(belief, block)
-        return belief.with_block(block)
+        return self._alarm.widened(belief).with_block(block)
 
     def _begin(self, bank: Belief, before: Belief, passed: list[Block], block: Block) -> Belief:
         """Open a change: set the belief before the newest blocks aside."""

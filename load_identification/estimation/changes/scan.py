@@ -9,7 +9,7 @@ import numpy as np
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.changes.gate import NOISE_MARGIN
 from load_identification.estimation.measurement import Block, merged
-from load_identification.numerics.triangle import combine, forget, time_update
+from load_identification.numerics.triangle import combine, forget, time_update, values
 from load_identification.typing_aliases import FloatArray
 
 TOGETHER = 4
@@ -21,6 +21,13 @@ LONGEST, EVERY = 6, 3
 DIFFERENT = 40.0
 """Chi-square by which another load must fit better [-]: ten free parameters of an unchanged load
 leave up to 15 in hours of motion in cells with errors, a slip of 5 mm of 1 kg 50 and more."""
+
+SUSPECT = 12.0
+"""Chi-square from which the intervals are widened by the difference to the other load [-]: a load
+that is unchanged exceeds it some times an hour."""
+
+ARM = 0.1
+"""Lever arm by which a shift of the centre of mass changes the inertia about S [m]."""
 
 FADES = 100.0
 """Time constant with which a scan that was no change loses its influence on the next [s]."""
@@ -78,6 +85,17 @@ class _Scan:
         return (worse - self.began) / NOISE_MARGIN**2
 
     @property
+    def between(self) -> FloatArray:
+        """Variance of the unknowns that covers the difference of both loads, (size,)."""
+        model = self.one.model
+        apart = (values(self.other) - values(self.same))[model.body]
+        shift = float(np.linalg.norm(apart[1:4]))
+        variance = np.zeros(model.size)
+        std = np.array([abs(apart[0]), *[shift] * 3, *[2.0 * ARM * shift] * 6])
+        variance[model.places(model.body)] = std**2
+        return variance
+
+    @property
     def before(self) -> Belief:
         """The likeliest member without the blocks, at the time of the last one."""
         before = self.one
@@ -104,6 +122,8 @@ class Scanner:
         self._merged = self._count = 0
         self.ratio = 0.0
         """Largest chi-square by which another load fits better, over its gate [-]."""
+        self.between: FloatArray | None = None
+        """Variance (size,) that covers a change that is possible, but not certain; or None."""
 
     def update(self, belief: Belief, block: Block) -> tuple[Belief, Belief] | None:
         """Process a block; return what to continue from if another load fits better.
@@ -121,6 +141,7 @@ class Scanner:
             no change.
         """
         self._bar = max(1.0, self._bar * float(np.exp(-block.elapsed / FADES)))
+        self.between = None
         if block.rest or not belief.settled:
             self.forget()
             return None
@@ -138,7 +159,11 @@ class Scanner:
         self._open = [scan.with_block(whole) for scan in self._open]
         best = max(self._open, key=lambda scan: scan.difference)
         self.ratio = best.difference / DIFFERENT
-        return (best.start, best.before) if self.ratio > self._bar else None
+        if self.ratio > self._bar:
+            return best.start, best.before
+        if best.difference > SUSPECT and len(best.blocks) % EVERY == 0:
+            self.between = best.between
+        return None
 
     def no_change(self, ratio: float, factor: float) -> None:
         """Let the next change be larger than this ratio by a factor: there was none."""
