@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import chdtri
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.error_budget import budget, interval_factor
@@ -27,6 +28,11 @@ STATIC = slice(4)
 
 NO_LOAD = 16.0
 """Misfit, in units of its expectation, at which a wrench at rest is not that of a load."""
+
+
+BY_CHANCE = 0.01
+"""Probability of a misfit of one pose up to which it is chance and widens nothing [-]: of three
+degrees of freedom it often is twice its expectation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +181,8 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
         covariance, repeated = covariance + alike, repeated + alike
     parts = [covariance, found.noise, found.drift, tool_part]
     split = budget(*(np.diag(part)[:1] for part in parts))
-    misfits = max(1.0, ratio)
+    by_chance = misfit / chdtri(max(freedom, 1), BY_CHANCE)
+    misfits = max(1.0, by_chance if len(poses) == 1 else ratio)
     widened = misfits * float(interval_factor(split, np.inf)[0]) ** 2
     values, variance = parameters[STATIC], widened * covariance[STATIC, STATIC]
     return Weight(
