@@ -124,6 +124,21 @@ def test_where_it_was_calibrated_the_errors_of_the_pose_cancel(cells: Weighed) -
     assert np.median([run[0].payload.mass_std for run in cells.weights]) < 0.0105
 
 
+def test_what_more_poses_are_said_to_reach_they_reach(cells: Weighed) -> None:
+    """Of a mass that this sensor has measured, all but the tool's variance was left out."""
+    for look in (0, 1, 2):
+        for again in (False, True):
+            said = np.array([run[look].outlook(again).std(2) for run in cells.weights])
+            found = np.array(
+                [
+                    run[look + 1].repeated_std if again else run[look + 1].payload.mass_std
+                    for run in cells.weights
+                ]
+            )
+            assert np.median(found / said) < 1.02
+            assert np.mean(found < 1.2 * said) > 0.8
+
+
 def test_a_mass_weighed_by_this_sensor_before_is_repeated(cells: Weighed) -> None:
     """The common gain is in both: 0.5 % less to be said."""
     before, first = cells.values(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +24,8 @@ UNSURE = 'too uncertain for a verdict'
 INVISIBLE = 10.0
 """Largest std of the centre of mass in an observable direction, in tolerances."""
 
-MOST_SECONDS = 60.0
-MOST_POSES = 6
-"""Most further seconds or poses that are suggested."""
+MOST_POSES = 3
+"""Most further poses that are suggested: so many earlier ones count."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ def required_std(mass: float, expected: float, tolerance: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """Predict the std of the mass after more time at rest or more poses.
+    """Predict the std of the mass after more poses.
 
     Attributes
     ----------
@@ -140,8 +138,6 @@ class Outlook:
         In S at that pose [m/s²].
     offset_covariance : (6, 6) array
         Covariance of the offset known independently.
-    duration : float
-        Duration of that pose [s].
     extra_variance : float
         Variance of the mass that no data reduce: of the sensor's gains, and of a tool [kg²].
     pose_variance : (6,) array or float
@@ -153,51 +149,34 @@ class Outlook:
     errors: FloatArray
     gravity: FloatArray
     offset_covariance: FloatArray
-    duration: float
     extra_variance: float = 0.0
     pose_variance: FloatArray | float = 0.0
     variance: float = np.inf
 
-    def std(self, poses: int, seconds: float) -> float:
-        """Return the std of the mass after a number of poses of a number of seconds [kg]."""
+    def std(self, poses: int) -> float:
+        """Return the std of the mass after a number of such poses [kg]."""
         g = float(np.linalg.norm(self.gravity))
         down = self.gravity / g
         side = np.cross(down, np.eye(3)[np.argmin(np.abs(down))])
         side /= np.linalg.norm(side)
-        # The pose itself, its opposite, then the four perpendicular ones.
-        around = (down, -down, side, -side, np.cross(down, side), np.cross(side, down))
-        part = self.duration / seconds
-        errors = np.tile(np.sqrt(self.errors**2 * part + self.pose_variance), (poses, 1))
+        # The pose itself, its opposite, then perpendicular ones.
+        around = (down, -down, side, -side)
+        errors = np.tile(np.sqrt(self.errors**2 + self.pose_variance), (poses, 1))
         # Those of the first pose are in the offset known before it.
-        errors[0] = self.errors * np.sqrt(part)
+        errors[0] = self.errors
         means = np.where(np.isfinite(errors), 0.0, np.nan)
         gravity = g * np.array(around[:poses])
         found = static_estimate(means, errors, gravity, np.zeros(6), self.offset_covariance)
-        noise = np.sum((down * np.nan_to_num(self.errors[:3], posinf=0.0)) ** 2) / g**2
-        now = max(self.variance - (1.0 - part) * noise, 0.0)
-        return float(np.sqrt(min(found.covariance[0, 0] + self.extra_variance, now)))
+        return float(np.sqrt(min(found.covariance[0, 0] + self.extra_variance, self.variance)))
 
     def what_would_settle(self, required: float) -> str:
-        """Return in words how many more seconds or poses reach the required std [kg]."""
-        seconds = _first(
-            lambda more: self.std(1, self.duration + more), required, range(1, int(MOST_SECONDS))
-        )
-        poses = _first(
-            lambda more: self.std(1 + more, self.duration), required, range(1, MOST_POSES)
-        )
-        ways = []
-        if seconds is not None:
-            ways.append(f'{seconds} s more at rest')
-        if poses is not None:
-            word = 'pose' if poses == 1 else 'poses'
-            ways.append(f'{poses} more {word}, turned far against gravity')
-        if ways:
-            return ' or '.join(ways) + ' would settle it'
-        return (
-            f'neither {MOST_SECONDS:.0f} s nor {MOST_POSES} poses would settle it: '
-            f'± {1e3 * INTERVAL * required:.1f} g would be needed'
-        )
+        """Return in words how many more poses reach the required std [kg].
 
-
-def _first(std: Callable[[int], float], required: float, choices: range) -> int | None:
-    return next((more for more in choices if std(more) <= required), None)
+        Time at rest reaches none: every weighing averages the same time.
+        """
+        for more in range(1, MOST_POSES + 1):
+            if self.std(1 + more) <= required:
+                word = 'pose' if more == 1 else 'poses'
+                return f'{more} more {word}, turned far against gravity would settle it'
+        needed = f'± {1e3 * INTERVAL * required:.1f} g would be needed'
+        return f'more time at rest cannot settle it, {MOST_POSES} more poses hardly: {needed}'

@@ -113,9 +113,9 @@ class Weight:
         Variance of its mass by source, see `error_budget.SOURCES` [kg²].
     repeated_std : float
         Standard deviation of the mass without the sensor's common gain [kg].
-    lasting, tool_variance : float
+    lasting, common : float
         Variance of the mass that no more poses reduce, of lasting errors of the cell and of the
-        tool, and of the tool alone [kg²].
+        tool, and the part of it of the sensor's common gain [kg²].
     poses : int
         Number of poses used.
     pose : Pose
@@ -128,7 +128,7 @@ class Weight:
     budget: FloatArray
     repeated_std: float
     lasting: float
-    tool_variance: float
+    common: float
     poses: int
     pose: Pose
     fits: bool
@@ -140,8 +140,7 @@ class Weight:
             rest.standard_error,
             self.pose.gravity,
             before.knowledge.covariance[PARAMETERS:, PARAMETERS:],
-            (rest.end - rest.start) * 1e-9,
-            self.tool_variance if repeated else self.lasting,
+            self.lasting - self.common if repeated else self.lasting,
             before.model.pose.variance,
             self.repeated_std**2 if repeated else float(self.budget.sum()),
         )
@@ -172,7 +171,8 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
     found, names = belief.knowledge, belief.model.systematic.names
     parameters, covariance, tool_part = tool.taken_off(found, names)
     covariance = covariance[BODY, BODY]
-    repeated = covariance - tool.common(found, names)
+    of_gain = tool.common(found, names)
+    repeated = covariance - of_gain
     of_tool = float(tool_part[0, 0])
     along = found.with_errors[0]
     of_cell = float(along @ np.linalg.solve(found.errors_covariance, along))
@@ -190,7 +190,7 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
         budget=widened * split[:, 0],
         repeated_std=float(np.sqrt(misfits * repeated[0, 0])),
         lasting=of_cell + of_tool,
-        tool_variance=of_tool,
+        common=min(float(of_gain[0, 0]), of_cell + of_tool),
         poses=len(poses),
         pose=poses[-1],
         fits=bool(ratio < NO_LOAD),
