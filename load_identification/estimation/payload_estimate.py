@@ -132,6 +132,8 @@ class PayloadEstimate:
         drift, calibration, tool. Their sum is `std`².
     calibration : mapping of str to CalibrationValue
         Systematic errors of which motion determines at least half.
+    common : (10, 10) array
+        Part of the covariance of `parameters` due to the sensor's common gain.
     """
 
     stamp: int
@@ -152,6 +154,7 @@ class PayloadEstimate:
     noise: FloatArray
     budget: FloatArray = field(default_factory=lambda: np.full((4, PARAMETERS), np.nan))
     calibration: Mapping[str, CalibrationValue] = field(default_factory=dict)
+    common: FloatArray = field(default_factory=lambda: np.zeros((PARAMETERS, PARAMETERS)))
 
     @property
     def unresolved(self) -> bool:

@@ -166,5 +166,6 @@ def features(
         apart = abs(mass - estimate.values[0])
         if apart <= SURE * np.hypot(std, estimate.std[0]):
             body = slice(PARAMETERS)
-            return mass_and_moments(estimate.parameters, estimate.covariance[body, body])
+            covariance = estimate.covariance[body, body]
+            return mass_and_moments(estimate.parameters, covariance, estimate.common)
     return mass_alone(mass, std, repeated_std)

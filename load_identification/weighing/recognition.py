@@ -42,7 +42,7 @@ class Features:
     values, covariance : (1,) and (1, 1) or (4,) and (4, 4) arrays
         Mass; of size four, also the principal moments, largest first [kg, kg m²].
     repeated : (1, 1) or (4, 4) array
-        Covariance relative to the same mass measured by this sensor; of moments, `covariance`.
+        Covariance relative to the same mass measured by this sensor, and to known moments.
     """
 
     values: FloatArray
@@ -97,7 +97,9 @@ def mass_alone(mass: float, std: float, repeated_std: float | None = None) -> Fe
     return Features(np.array([mass]), np.array([[std**2]]), np.array([[repeated]]))
 
 
-def mass_and_moments(parameters: FloatArray, covariance: FloatArray) -> Features:
+def mass_and_moments(
+    parameters: FloatArray, covariance: FloatArray, common: FloatArray | None = None
+) -> Features:
     """Return mass and principal moments of an identified payload (eq. 18).
 
     The larger of two equal moments is overestimated and the smaller underestimated, by about their
@@ -108,6 +110,8 @@ def mass_and_moments(parameters: FloatArray, covariance: FloatArray) -> Features
     parameters : (10,) array
         Inertial parameters about the origin of S [kg, kg m, kg m²].
     covariance : (10, 10) array
+    common : (10, 10) array or None
+        Its part due to the sensor's common gain; None: not known.
     """
     moments = _moments(parameters)
     # Finite differences: the derivatives of an eigenvalue fail where two are equal.
@@ -126,7 +130,15 @@ def mass_and_moments(parameters: FloatArray, covariance: FloatArray) -> Features
         if gap < 2.0 * std:
             result[first, first] += (std - gap / 2.0) ** 2
             result[second, second] += (std - gap / 2.0) ** 2
-    return Features(np.concatenate([parameters[:1], moments]), result, result)
+    repeated = result
+    if common is not None:
+        # The gain is in both masses and cancels; the rest of the other mass is as uncertain.
+        of_gain = (jacobian @ common @ jacobian.T)[0]
+        repeated = result.copy()
+        repeated[0, 1:] -= of_gain[1:]
+        repeated[1:, 0] -= of_gain[1:]
+        repeated[0, 0] = 2.0 * (result[0, 0] - of_gain[0])
+    return Features(np.concatenate([parameters[:1], moments]), result, repeated)
 
 
 def _moments(parameters: FloatArray) -> FloatArray:

@@ -161,6 +161,7 @@ class Claim:
             noise=noise[1],
             budget=parts,
             calibration=shown(self.belief),
+            common=self.tool.common(found, self.belief.model.systematic.names),
         )
 
 
