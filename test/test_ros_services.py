@@ -343,3 +343,25 @@ def test_one_service_twice_is_told_so_and_others_run_beside(arm: Arm) -> None:
     assert 'mass' in check.says
     assert reset.success
     assert clear.success
+
+
+def test_a_mass_that_the_node_has_published_is_compared_with_what_was_known_then(
+    arm: Arm,
+) -> None:
+    """The number names the measurement: errors of cell and offset that are in both cancel."""
+    arm.calibrated()
+    arm.body = PAYLOAD
+    for sample in (0, 100, 200):
+        arm.move_to(sample)
+        arm.rest(0.6)
+    first = arm.call('check_mass').says
+    arm.set(expected_mass=first['mass'], mass_tolerance=0.01, expected_by_this_sensor=True)
+    again = arm.call('check_mass')
+    assert again.success, again.says
+    assert abs(again.says['mass_from_expected']) < 4.0 * again.says['mass_from_expected_std']
+    assert again.says['mass_from_expected_std'] < 0.005
+    # A mass on a label is another matter.
+    arm.set(expected_mass=round(first['mass'], 3), mass_tolerance=1e-4)
+    label = arm.call('check_mass')
+    assert 'mass_from_expected' not in label.says
+    assert 'no number that this node has published' in label.reason

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from load_identification.estimation.belief.tool import NO_TOOL
 from load_identification.estimation.events import EventKind
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.interface.parameters import Parameters
@@ -25,6 +26,9 @@ from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import aluminium_block, load_wrench
 from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.mass_check import Expectation, check_mass
+from load_identification.weighing.reference import Reference
+from load_identification.weighing.verdict import MATCH, MISMATCH
 from load_identification.weighing.weight import Weight
 
 CELLS = 30
@@ -139,6 +143,21 @@ def test_what_more_poses_are_said_to_reach_they_reach(cells: Weighed) -> None:
             assert np.mean(found < 1.2 * said) > 0.8
 
 
+def test_a_body_weighed_again_differs_by_no_more_than_is_said(cells: Weighed) -> None:
+    """Errors of both weighings are compared as they are: in the same cell, at another time."""
+    errors = []
+    for run in cells.weights:
+        for before, after in ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)):
+            first = run[before]
+            reference = Reference(
+                first.belief, first.pose.rest.end, first.pose.travelled, NO_TOOL, still=True
+            )
+            more, std = reference.difference(run[after].pose)
+            errors.append(more / std)
+    assert 0.5 < np.sqrt(np.mean(np.square(errors))) < 1.1
+    assert np.abs(errors).max() < 4.0
+
+
 def test_a_mass_weighed_by_this_sensor_before_is_repeated(cells: Weighed) -> None:
     """The common gain is in both: 0.5 % less to be said."""
     before, first = cells.values(0)
@@ -179,6 +198,30 @@ def test_the_std_of_weighings_in_one_rest_does_not_jump() -> None:
             weight = stage.weigher.weigh((stage.weigher.monitor.newest or 0) - 500_000_000)
             found.append(weight.payload.mass_std)
     assert max(found) < 1.2 * min(found)
+
+
+def test_what_was_published_is_compared_with_what_was_known_in_the_same_rest() -> None:
+    """Errors of cell and offset were counted as if they were not in both: 5 kg ± 45 g."""
+    own, due = 0.0, 3.0
+    for time, stage in identified(5.0, 6.0):
+        estimate, weigher = stage.estimator.estimate(), stage.weigher
+        weigher.remember(estimate)
+        if time > 1.5 and not own:
+            assert estimate is not None
+            own = float(f'{estimate.values[0]:.9g}')
+        if time > due:
+            due += 1.0
+            weight = weigher.weigh((weigher.monitor.newest or 0) - 500_000_000)
+            expected = Expectation(own, 0.05, np.zeros(3), 0.0, True, weigher.measured_as(own))
+            check = check_mass(weight, expected)
+            assert check.verdict.verdict == MATCH
+            assert check.difference is not None
+            more, std = check.difference
+            assert abs(more) < 3.0 * std
+            assert std < 0.01
+            # 5 % off, as with another body.
+            other = replace(expected, mass=1.05 * own, reference=None)
+            assert check_mass(weight, other).verdict.verdict == MISMATCH
 
 
 @pytest.mark.parametrize('seed', [1, 2])

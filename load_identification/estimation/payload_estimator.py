@@ -146,6 +146,11 @@ class PayloadEstimator:
         self.tool, self._known = tool, None
 
     @property
+    def state(self) -> tuple[Belief, int]:
+        """What `estimate` is derived from, and the stamp of the newest sample in it [ns]."""
+        return self.changes.settled(self._belief), self._ended
+
+    @property
     def shared(self) -> Shared:
         """Dependence of tool and payload together on the errors of the sensor."""
         return Shared.of(self._belief.knowledge, self._belief.model.systematic.names)

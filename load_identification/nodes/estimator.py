@@ -130,6 +130,7 @@ class EstimatorNode(PipelineNode):
         estimator = self._payload.estimator
         estimate = estimator.estimate()
         self._requests.require.note(estimate)
+        self._payload.weigher.remember(estimate)
         self.load.update(estimate, estimator.tool.parameters)
         self.load.by_driver = self._payload.driver.taken_off
         self._log_events()

@@ -136,6 +136,8 @@ def mass(check: MassCheck, objects: tuple[KnownObject, ...]) -> Answer:
         'poses': weight.poses,
         'seconds': (weight.pose.rest.end - weight.pose.rest.start) * 1e-9,
     }
+    if check.difference is not None:
+        answer['mass_from_expected'], answer['mass_from_expected_std'] = check.difference
     if check.verdict.verdict == MATCH:
         del answer['reason']
     recognition = check.recognition

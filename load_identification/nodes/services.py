@@ -246,6 +246,7 @@ class Services:
         checked = check_mass(
             weight, self._expectation(), self._objects, self._estimator.estimate()
         )
+        self._weigher.remember_weight(weight)
         yield answers.mass(checked, self._objects)
 
     def _window(self, begin: int) -> int:
@@ -266,12 +267,14 @@ class Services:
         def now(name: str) -> Any:
             return check(name, self._node.get_parameter(name).value)
 
+        mass, own = now('expected_mass'), now('expected_by_this_sensor')
         return Expectation(
-            now('expected_mass'),
+            mass,
             now('mass_tolerance'),
             np.array(now('expected_center_of_mass')),
             now('center_of_mass_tolerance'),
-            now('expected_by_this_sensor'),
+            own,
+            self._weigher.measured_as(mass) if own else None,
         )
 
     # save_tool, clear_tool, reset

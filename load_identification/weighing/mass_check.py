@@ -9,6 +9,7 @@ import numpy as np
 from load_identification.estimation.belief.error_budget import budget_words
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.interface.names import INTERVAL
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.catalogue import KnownObject
 from load_identification.weighing.recognition import (
@@ -18,9 +19,12 @@ from load_identification.weighing.recognition import (
     mass_and_moments,
     recognize,
 )
+from load_identification.weighing.reference import Reference
 from load_identification.weighing.verdict import (
     INCONCLUSIVE,
+    MATCH,
     SURE,
+    UNSURE,
     Verdict,
     both,
     judge_center_of_mass,
@@ -28,6 +32,12 @@ from load_identification.weighing.verdict import (
     required_std,
 )
 from load_identification.weighing.weight import Weight
+
+NOT_REMEMBERED = (
+    'expected_mass is no number that this node has published since the offset or the tool became '
+    'another: one with all its digits would cancel more'
+)
+"""What helps where nothing is known of the earlier measurement."""
 
 NO_SCALES = 10.0
 """Standard deviation beyond which a mass counts as unknown, because the offset is [kg]."""
@@ -47,6 +57,8 @@ class Expectation:
         Its tolerance; 0: no expectation [m].
     by_this_sensor : bool
         Whether this sensor has measured that mass: then its common gain is in both.
+    reference : Reference or None
+        What was known when it did: then all errors that are in both cancel.
     """
 
     mass: float
@@ -54,6 +66,7 @@ class Expectation:
     center_of_mass: FloatArray
     center_of_mass_tolerance: float
     by_this_sensor: bool = False
+    reference: Reference | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +81,9 @@ class MassCheck:
     weight : Weight
     center, covariance : (3,) and (3, 3) arrays
         Estimate of the centre of mass in S [m] and its covariance; NaN where nothing is held.
+    difference : (float, float) or None
+        By how much the payload is heavier than the expected one as this sensor measured it, and
+        the std [kg]; None: not known.
     """
 
     verdict: Verdict
@@ -75,6 +91,7 @@ class MassCheck:
     weight: Weight
     center: FloatArray
     covariance: FloatArray
+    difference: tuple[float, float] | None = None
 
 
 def check_mass(
@@ -106,13 +123,16 @@ def check_mass(
             'or turn the sensor against gravity',
         )
         return MassCheck(unknown, None, weight, center, covariance)
+    reference, difference = expectation.reference, None
+    if expectation.mass >= 0.0 and reference is not None:
+        difference = reference.difference(weight.pose)
     recognition = None
     if objects:
         seen = features(mass, std, estimate, weight.repeated_std)
         recognition = recognize(seen, objects, center, covariance)
     verdicts = []
     if expectation.mass >= 0.0:
-        verdicts.append(_against_expected_mass(weight, expectation))
+        verdicts.append(_against_expected_mass(weight, expectation, difference))
     elif recognition is not None:
         verdicts.append(recognition.verdict)
     # An expected empty hand has no centre of mass to compare.
@@ -126,22 +146,41 @@ def check_mass(
     if not weight.fits:
         contact = 'the wrench is not that of a load at rest: contact, or a wrong offset?'
         verdict = Verdict(INCONCLUSIVE, '; '.join(filter(None, [verdict.reason, contact])))
-    return MassCheck(verdict, recognition, weight, center, covariance)
+    return MassCheck(verdict, recognition, weight, center, covariance, difference)
 
 
-def _against_expected_mass(weight: Weight, expectation: Expectation) -> Verdict:
+def _against_expected_mass(
+    weight: Weight, expectation: Expectation, difference: tuple[float, float] | None
+) -> Verdict:
     mass, own = weight.payload.mass, expectation.by_this_sensor
+    expected, tolerance = expectation.mass, expectation.mass_tolerance
     # What this sensor has measured is not known better than what it measures now.
-    std = np.sqrt(2.0) * weight.repeated_std if own else weight.payload.mass_std
-    verdict = judge_mass(mass, std, expectation.mass, expectation.mass_tolerance)
+    std = float(np.sqrt(2.0) * weight.repeated_std) if own else weight.payload.mass_std
+    if difference is not None and difference[1] < std:
+        return _against_measured(*difference, expected, tolerance)
+    verdict = judge_mass(mass, std, expected, tolerance)
     if verdict.verdict != INCONCLUSIVE:
         return verdict
-    required = required_std(mass, expectation.mass, expectation.mass_tolerance)
+    required = required_std(mass, expected, tolerance)
     required *= weight.repeated_std / std if own else 1.0
     settle = weight.outlook(own).what_would_settle(required)
     parts = budget_words(weight.budget)
     made = f' ({parts})' if parts and not own else ''
-    return replace(verdict, reason=f'{verdict.reason}{made}; {settle}')
+    forgotten = f'; {NOT_REMEMBERED}' if own and expectation.reference is None else ''
+    return replace(verdict, reason=f'{verdict.reason}{made}; {settle}{forgotten}')
+
+
+def _against_measured(more: float, std: float, expected: float, tolerance: float) -> Verdict:
+    """Judge a payload that is heavier by so much than the expected one was when measured [kg]."""
+    verdict = judge_mass(expected + more, std, expected, tolerance)
+    if verdict.verdict == MATCH:
+        return verdict
+    off = f'{1e3 * more:+.1f} ± {1e3 * INTERVAL * std:.1f} g from what was measured as'
+    words = f'{off} {expected:.4f} kg, {1e3 * tolerance:.1f} g allowed'
+    if verdict.verdict == INCONCLUSIVE:
+        needed = 1e3 * INTERVAL * required_std(expected + more, expected, tolerance)
+        words += f': {UNSURE}; ± {needed:.1f} g would be needed'
+    return replace(verdict, reason=words)
 
 
 def _against_expected_center(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
-from typing import Protocol
 
 import numpy as np
 
@@ -12,13 +11,17 @@ from load_identification.estimation.belief.tool import Tool
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.identifiability import Requirements
 from load_identification.estimation.measurement import finite_motion
+from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffset
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.model.regressor import gravity_wrench
 from load_identification.signals.quantiser import Quantiser
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.idle_joints import IdleJoints
+from load_identification.weighing.memory import Memory
+from load_identification.weighing.motion_history import MotionHistory
+from load_identification.weighing.reference import Reference
 from load_identification.weighing.static_estimate import (
     QUIETEST,
     NotAtRestError,
@@ -26,6 +29,7 @@ from load_identification.weighing.static_estimate import (
     gravity_rows,
 )
 from load_identification.weighing.static_monitor import StaticMonitor
+from load_identification.weighing.taken_off import TakenOff
 from load_identification.weighing.weight import Known, Pose, Weight, still_block, weighed
 
 EARLIER = (0, 1, 3)
@@ -50,23 +54,11 @@ FIRST_LOOK = 1.0
 LONGEST_LOOK_NS = 2_000_000_000
 """A pose remembered rests on so much of it at most [ns]."""
 
-GRAVITY_NS = 30_000_000_000
-"""How long motion is remembered to tell gravity at a pose [ns]."""
+SEEN_STILL = 1.0
+"""After so long at rest the estimate knows the errors of the path [s]."""
 
 ABSENT_STD = np.array([1e5] * 3 + [1e4] * 3)
 """Of the offset of a channel that the sensor lacks: nothing is known [N, N m]."""
-
-
-class TakenOff(Protocol):
-    """What the robot's driver takes off the wrench."""
-
-    @property
-    def taken_off(self) -> FloatArray:
-        """Inertial parameters (10,) of a body, about the origin of S."""
-
-    @property
-    def changing(self) -> bool:
-        """Whether that is becoming another body: nothing can be weighed meanwhile."""
 
 
 class StaticWeigher:
@@ -93,8 +85,9 @@ class StaticWeigher:
         self.noise = np.array([settings.force_noise, settings.torque_noise])
         self._handled = 0
         self._sensed: FilteredBatch | None = None
-        self._motion: deque[tuple[IntArray, FloatArray]] = deque()
-        self._travelled = 0.0
+        self._motion = MotionHistory()
+        self.memory = Memory()
+        """Masses published, and what was known then."""
         self._change: tuple[int, float] | None = None
         self.forget()
 
@@ -102,6 +95,7 @@ class StaticWeigher:
         """Forget every pose: the payload is another one, or the offset is."""
         self._forget_poses()
         self._known: Known | None = None
+        self.memory.forget()
 
     def _forget_poses(self) -> None:
         """Forget them, but not what is known besides the load."""
@@ -144,7 +138,7 @@ class StaticWeigher:
                 self.forget()
             if event.kind is EventKind.CHANGE_DETECTED:
                 self._forget_poses()
-                self._change = event.stamp, self._travelled
+                self._change = event.stamp, self._motion.travelled
             elif event.kind not in NOT_RESOLVED:
                 self._change = None
 
@@ -172,26 +166,44 @@ class StaticWeigher:
             return
         self._sensed = batch
         self._idle.sense(batch)
-        if self._motion and batch.stamps[0] <= self._motion[-1][0][-1]:
-            self._motion.clear()
-        before = self._motion[-1][0][-1] if self._motion else batch.stamps[0]
-        turning = np.linalg.norm(batch.angular_velocity, axis=1) * ~batch.rest
-        elapsed = np.diff(batch.stamps, prepend=before) * 1e-9
-        self._travelled += float(np.nan_to_num(turning) @ elapsed)
-        self._motion.append((batch.stamps, -batch.linear_acceleration))
-        while self._motion[-1][0][-1] - self._motion[0][0][-1] > GRAVITY_NS:
-            self._motion.popleft()
+        self._motion.add(batch)
 
     def gravity(self, start: int, end: int) -> FloatArray | None:
         """Return the average of gravity less acceleration between two stamps, in S, or None."""
-        inside = [
-            vectors[(stamps >= start) & (stamps <= end)]
-            for stamps, vectors in self._motion
-            if stamps[-1] >= start and stamps[0] <= end
-        ]
-        vectors = np.concatenate(inside) if inside else np.empty((0, 3))
-        vectors = vectors[np.isfinite(vectors).all(axis=1)]
-        return vectors.mean(axis=0) if len(vectors) >= 3 else None
+        return self._motion.gravity(start, end)
+
+    def remember(self, estimate: PayloadEstimate | None) -> None:
+        """Note an estimate that is published, so that its load can be weighed against it."""
+        self._handle_events()
+        if estimate is None or estimate.unresolved or not estimate.identified[0]:
+            self.memory.interrupt()
+            return
+        still = self.monitor.still_for() >= SEEN_STILL
+        self.memory.note(
+            float(estimate.values[0]), estimate.stamp, still, lambda: self._reference(still)
+        )
+
+    def remember_weight(self, weight: Weight) -> None:
+        """Note a weight that is answered."""
+        pose = weight.pose
+        if weight.fits:
+            tool = self._estimator.tool
+            here = Reference(weight.belief, pose.rest.end, pose.travelled, tool, still=True)
+            self.memory.answered(weight.payload.mass, here)
+
+    def _reference(self, still: bool) -> Reference:
+        """Return what is known now."""
+        belief, stamp = self._estimator.state
+        travelled = self._motion.travelled_until(stamp)
+        return Reference(belief, stamp, travelled, self._estimator.tool, still)
+
+    def measured_as(self, mass: float) -> Reference | None:
+        """Return what was known when a mass was published; None: it was not, or not lately [kg].
+
+        Another offset or tool since then makes it another measurement.
+        """
+        self._handle_events()
+        return self.memory.of(mass, self._estimator.tool)
 
     def set_calibrated(self, calibrated: OffsetPrior) -> None:
         """Use an offset as measured; the payload and all poses are forgotten."""
@@ -230,7 +242,7 @@ class StaticWeigher:
         """Return what is known besides the load."""
         calibrated = self.sensor_offset.calibrated
         # Amid a change that is what was known before it.
-        stamp, travelled = self._change or (self._estimator.newest, self._travelled)
+        stamp, travelled = self._change or (self._estimator.newest, self._motion.travelled)
         if calibrated is not None:
             stamp = max(stamp, calibrated.stamp)
         return Known(self._estimator.without_load(), stamp, travelled)
@@ -261,7 +273,7 @@ class StaticWeigher:
         known = self._known or self._known_now()
         if not known.belief.model.systematic.suits(block):
             raise NotAtRestError('the robot has just become known: no estimate with it yet')
-        return Pose(rest, block, gravity, known, self._travelled)
+        return Pose(rest, block, gravity, known, self._motion.travelled)
 
     def _given_back(self, gravity: FloatArray) -> FloatArray:
         """Return what the driver takes off the wrench where gravity in S is so, (6,)."""

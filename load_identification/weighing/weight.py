@@ -122,6 +122,8 @@ class Weight:
         The last of them.
     fits : bool
         Whether the wrench is consistent with a load at all.
+    belief : Belief
+        Of the load and all else, after the last pose.
     """
 
     payload: StaticEstimate
@@ -132,6 +134,7 @@ class Weight:
     poses: int
     pose: Pose
     fits: bool
+    belief: Belief
 
     def outlook(self, repeated: bool = False) -> Outlook:
         """Predict the std of the mass with more data, `repeated` as in `repeated_std`."""
@@ -194,6 +197,7 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
         poses=len(poses),
         pose=poses[-1],
         fits=bool(ratio < NO_LOAD),
+        belief=belief,
     )
 
 
