@@ -15,7 +15,7 @@ import yaml
 
 import load_identification
 from load_identification.estimation.belief.tool import Shared
-from load_identification.estimation.sensor_offset import OffsetPrior
+from load_identification.estimation.sensor_offset import OfErrors, OffsetPrior
 from load_identification.nodes.store import (
     DriverState,
     Gaussian,
@@ -27,7 +27,7 @@ from load_identification.nodes.store import (
 )
 from load_identification.typing_aliases import FloatArray
 
-Kept = Gaussian | OffsetPrior | Shared | DriverState | None
+Kept = Gaussian | OffsetPrior | Shared | OfErrors | DriverState | None
 
 
 def quantity(size: int, seed: int) -> tuple[FloatArray, FloatArray, int]:
@@ -44,8 +44,14 @@ SHARED = Shared(
     np.random.default_rng(3).standard_normal((10, 2)),
     quantity(10, 4)[1],
 )
+OF_ERRORS = OfErrors(
+    ('gain_common', 'joint_zero.1'),
+    np.random.default_rng(5).standard_normal((6, 2)),
+    np.arange(6.0),
+)
 STORED = Stored(
-    OffsetPrior(*quantity(6, 1), np.array([0.03, 0.002])), Gaussian(*quantity(10, 2), SHARED)
+    OffsetPrior(*quantity(6, 1), np.array([0.03, 0.002]), None, OF_ERRORS),
+    Gaussian(*quantity(10, 2), SHARED),
 )
 
 
@@ -55,7 +61,7 @@ def assert_equal(one: Kept, other: Kept) -> None:
     assert other is not None
     assert vars(one).keys() == vars(other).keys()
     for name, value in vars(one).items():
-        if isinstance(value, Shared):
+        if isinstance(value, Shared | OfErrors):
             assert_equal(value, getattr(other, name))
         else:
             np.testing.assert_array_equal(value, getattr(other, name))
@@ -104,6 +110,17 @@ def test_a_tool_saved_before_its_errors_were_is_read(tmp_path: Path) -> None:
     tool = load(path).tool
     assert tool is not None
     assert tool.shared is None
+
+
+def test_an_offset_saved_before_its_errors_were_is_read(tmp_path: Path) -> None:
+    path = tmp_path / 'a.yaml'
+    save(path, STORED)
+    document = yaml.safe_load(path.read_text())
+    del document['offset']['errors'], document['offset']['level']
+    path.write_text(yaml.safe_dump(document))
+    offset = load(path).offset
+    assert offset is not None
+    assert offset.of_errors is None
 
 
 def test_the_file_can_be_read_by_a_person(tmp_path: Path) -> None:
@@ -170,6 +187,8 @@ def damaged() -> dict[str, bytes]:
         'not positive': changed('offset', 'covariance', (np.eye(6) * 3 - 1).tolist()),
         'not symmetric': changed('offset', 'covariance', lopsided.tolist()),
         'no noise': changed('offset', 'noise', [0.0, 0.1]),
+        'no level': changed('offset', 'errors', {'gain.fx': [0.0] * 6}),
+        'short error': changed('offset', 'errors', {'gain.fx': [0.0] * 5}),
         'no list of errors': changed('tool', 'errors', [1.0]),
         'half an error': changed('tool', 'errors', {'gain.fx': [0.0] * 10}),
         'alone negative': changed('tool', 'alone', (-np.eye(10)).tolist()),

@@ -104,11 +104,14 @@ class CalibrationCheck:
 def rows_of(prior: OffsetPrior, model: Model, moved: bool) -> FloatArray:
     """Return a calibration as whitened rows (6, size + 1): a reading in the pose of its time.
 
+    Errors of the cell act on the tool in it as they do on the payload later.
+
     What depends on the pose is the same again in that pose. Where the pose is unknown it counts
     as independent of all else, and so do the errors of the path if the arm has moved since.
     """
     if prior.direction is None or not model.pose.used:
-        rows, covariance = np.zeros((6, model.size + 1)), of_any_pose(prior, model).covariance
+        rows = np.zeros((6, model.size + 1))
+        covariance = prior.covariance + np.diag(model.pose.variance)
     else:
         rows, covariance = model.of_pose(harmonics(prior.direction)), prior.covariance
         if moved:
@@ -116,12 +119,22 @@ def rows_of(prior: OffsetPrior, model: Model, moved: bool) -> FloatArray:
             covariance = covariance + np.diag(model.pose.path_std**2)
     rows[:, model.offset] = np.eye(6)
     rows[:, -1] = prior.mean
+    if prior.of_errors is not None:
+        rows[:, model.errors] = prior.of_errors.columns(model.systematic.names)
+        rows[:, -1] += prior.of_errors.level
     return np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), rows))
 
 
 def of_any_pose(prior: OffsetPrior, model: Model) -> OffsetPrior:
-    """Return an offset measured in one pose with the uncertainty that it has in any other."""
-    return replace(prior, covariance=prior.covariance + np.diag(model.pose.variance))
+    """Return an offset measured in one pose with the uncertainty that it has in any other.
+
+    That includes the errors of the cell, of which nothing beyond their priors is assumed.
+    """
+    mean, covariance = prior.mean, prior.covariance + np.diag(model.pose.variance)
+    if prior.of_errors is not None:
+        spread = prior.of_errors.columns(model.systematic.names) * model.systematic.std
+        mean, covariance = mean + prior.of_errors.level, covariance + spread @ spread.T
+    return replace(prior, mean=mean, covariance=covariance, of_errors=None)
 
 
 def misfit(more: NoiseLevels, less: NoiseLevels) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,34 @@ DIFFERENT = 30.0
 
 
 @dataclass(frozen=True, eq=False)
+class OfErrors:
+    """Dependence of a measured offset on the errors n of the cell.
+
+    The reading of the tool contains D n, and the tool taken off it is a + S n with the same n:
+    what is left is the offset + (D + A S) n - level, with A S n0 as level.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of N errors, as in `SystematicErrors.names`.
+    by_errors : (6, N) array
+        D + A S.
+    level : (6,) array
+        A S n0: effect of the errors n0 with which the tool was identified [N, N m].
+    """
+
+    names: tuple[str, ...]
+    by_errors: FloatArray
+    level: FloatArray
+
+    def columns(self, names: Sequence[str]) -> FloatArray:
+        """Return the derivatives by the errors of these names, (6, all of them)."""
+        place = {name: k for k, name in enumerate(self.names)}
+        both = np.column_stack([self.by_errors, np.zeros(6)])
+        return np.asarray(both[:, [place.get(name, -1) for name in names]])
+
+
+@dataclass(frozen=True, eq=False)
 class OffsetPrior:
     """An offset measured by calibration at some time.
 
@@ -34,6 +63,8 @@ class OffsetPrior:
         Noise of filtered force and torque when it was measured [N, N m].
     direction : (3,) array or None
         Direction of gravity in S in the pose in which it was measured; None: unknown.
+    of_errors : OfErrors or None
+        None: the errors of the cell have no part in it, or that part is unknown.
     """
 
     mean: FloatArray
@@ -41,6 +72,7 @@ class OffsetPrior:
     stamp: int
     noise: FloatArray
     direction: FloatArray | None = None
+    of_errors: OfErrors | None = None
 
     def distance(self, mean: FloatArray, covariance: FloatArray) -> float:
         """Return the squared Mahalanobis distance from an offset (6,) of covariance (6, 6).

@@ -19,14 +19,17 @@ from load_identification.estimation.belief.tool import Shared
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.files import FileError, field, read_yaml, vector, write_whole
 from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.stored_errors import (
+    LARGEST,
+    LEAST_STD,
+    covariance_of,
+    of_errors_of,
+    plain_of_errors,
+    plain_shared,
+    shared_of,
+)
 
 VERSION = 1
-
-LARGEST = 1e6
-"""Largest magnitude of a value or a standard deviation that is believed [SI unit]."""
-
-LEAST_STD = 1e-12
-"""Least standard deviation that is believed [SI unit]."""
 
 OTHER = 'another node of this name'
 
@@ -34,10 +37,12 @@ HEADER = (
     '# Written by load_identification: calibrate_offset, save_tool, clear_tool, apply_payload,\n'
     '# clear_payload. SI units, axes of the sensor. Offset: of the wrench that the load exerts\n'
     '# on the sensor, fx fy fz tx ty tz; noise: of filtered force and torque when it was\n'
-    '# measured; direction: of gravity at that time. Tool: m, m*c, then Ixx Ixy Ixz Iyy Iyz Izz\n'
-    '# about the origin of the sensor; errors: of the sensor, what each was taken for and by how\n'
-    '# much the tool moves with it; alone: covariance were they known. Driver: what it holds as\n'
-    '# payload, and what the wrench comes without, both in the order of the tool. Stamps in ns.\n'
+    '# measured; direction: of gravity at that time; errors: of the cell, by how much the value\n'
+    '# moves with each; level: to be added to it, for the errors that the tool was found with.\n'
+    '# Tool: m, m*c, then Ixx Ixy Ixz Iyy Iyz Izz about the origin of the sensor; errors: of the\n'
+    '# sensor, what each was taken for and by how much the tool moves with it; alone: covariance\n'
+    '# were they known. Driver: what it holds as payload, and what the wrench comes without, in\n'
+    '# the order of the tool. Stamps in ns.\n'
 )
 
 
@@ -141,10 +146,11 @@ def _stored(document: Any) -> Stored:
             pose = vector(pose, 'offset.direction', 3, -1.0, 1.0)
             if not 0.99 < np.linalg.norm(pose) < 1.01:
                 raise ParameterError(f'offset.direction {pose} is no unit vector')
-        offset = OffsetPrior(*_quantity(section, 'offset', 6), noise, pose)
+        quantity = _quantity(section, 'offset', 6)
+        offset = OffsetPrior(*quantity, noise, pose, of_errors_of(section))
     section = field(document, 'tool')
     if section is not None:
-        tool = Gaussian(*_quantity(section, 'tool', 10), _shared(section))
+        tool = Gaussian(*_quantity(section, 'tool', 10), shared_of(section))
     # Files of before do not have it.
     section = document.get('driver')
     if section is not None:
@@ -183,18 +189,13 @@ def save(path: Path, stored: Stored) -> None:
         document['offset']['noise'] = offset.noise.tolist()
         if offset.direction is not None:
             document['offset']['direction'] = offset.direction.tolist()
+        if offset.of_errors is not None:
+            document['offset'] |= plain_of_errors(offset.of_errors)
     if stored.tool is not None:
         tool = stored.tool
         document['tool'] = _plain(tool.stamp, tool.value, tool.covariance)
         if tool.shared is not None:
-            its = tool.shared
-            document['tool']['errors'] = {
-                name: [value, *by.tolist()]
-                for name, value, by in zip(
-                    its.names, its.errors.tolist(), its.by_errors.T, strict=True
-                )
-            }
-            document['tool']['alone'] = its.alone.tolist()
+            document['tool'] |= plain_shared(tool.shared)
     if stored.driver is not None:
         driver = stored.driver
         document['driver'] = {
@@ -218,7 +219,7 @@ def _plain(stamp: int, value: FloatArray, covariance: FloatArray) -> dict[str, A
 def _quantity(section: Any, where: str, size: int) -> tuple[FloatArray, FloatArray, int]:
     """Return value, covariance and stamp of a section that holds `size` numbers."""
     prefix = f'{where}.'
-    covariance = _covariance(field(section, 'covariance', prefix), f'{where}.covariance', size)
+    covariance = covariance_of(field(section, 'covariance', prefix), f'{where}.covariance', size)
     value = vector(field(section, 'value', prefix), f'{where}.value', size, -LARGEST, LARGEST)
     return value, covariance, _stamp(section, where)
 
@@ -228,38 +229,6 @@ def _stamp(section: Any, where: str) -> int:
     if not isinstance(stamp, int) or not 0 <= stamp < 2**63:
         raise ParameterError(f'{where}.stamp is {stamp!r}; it must be a time in ns')
     return stamp
-
-
-def _shared(section: Any) -> Shared | None:
-    """Return how a tool depends on the errors of the sensor; files of before do not say it."""
-    errors = section.get('errors')
-    if errors is None:
-        return None
-    if not isinstance(errors, dict):
-        raise ParameterError('tool.errors must have a list of numbers for each error')
-    numbers = np.array(
-        [vector(each, f'tool.errors.{n}', 11, -LARGEST, LARGEST) for n, each in errors.items()]
-    ).reshape(-1, 11)
-    alone = _covariance(field(section, 'alone', 'tool.'), 'tool.alone', 10)
-    return Shared(tuple(map(str, errors)), numbers[:, 0], numbers[:, 1:].T, alone)
-
-
-def _covariance(rows: Any, where: str, size: int) -> FloatArray:
-    if not isinstance(rows, list) or len(rows) != size:
-        raise ParameterError(f'{where} must be a list of {size} rows')
-    names = (f'{where}[{i}]' for i in range(size))
-    pairs, most = zip(rows, names, strict=True), LARGEST**2
-    covariance = np.array([vector(row, name, size, -most, most) for row, name in pairs])
-    variance = np.diag(covariance)
-    if not (variance >= LEAST_STD**2).all():
-        raise ParameterError(f'{where} has variances that are not above 0')
-    correlation = covariance / np.sqrt(np.outer(variance, variance))
-    if np.abs(correlation - correlation.T).max() > 1e-9:
-        raise ParameterError(f'{where} is not symmetric')
-    least = float(np.linalg.eigvalsh(correlation)[0])
-    if least < -1e-9:
-        raise ParameterError(f'{where} has the eigenvalue {least:.2g}; none may be negative')
-    return covariance
 
 
 class Persistence:

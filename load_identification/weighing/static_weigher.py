@@ -21,6 +21,7 @@ from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.idle_joints import IdleJoints
 from load_identification.weighing.memory import Memory
 from load_identification.weighing.motion_history import MotionHistory
+from load_identification.weighing.offset_reading import errors_in_reading
 from load_identification.weighing.reference import Reference
 from load_identification.weighing.static_estimate import (
     QUIETEST,
@@ -324,7 +325,7 @@ class StaticWeigher:
         NotAtRestError
             If there is a tool and gravity is not known.
         """
-        value = self._sign * rest.mean
+        value, of_errors, sensed = self._sign * rest.mean, None, self._sensed
         covariance = np.diag(rest.standard_error**2)
         tool = self._estimator.tool
         if gravity is None and (tool.parameters.any() or self._driver.taken_off.any()):
@@ -333,9 +334,13 @@ class StaticWeigher:
             value = value + self._given_back(gravity)
             rows = gravity_rows(gravity[None])[0]
             value = value - rows @ tool.parameters[:4]
-            # Errors of the sensor that identified it are in the reading as well, and cancel.
             own = tool.covariance if tool.shared is None else tool.shared.alone
             covariance = covariance + 3.0 * rows @ own[:4, :4] @ rows.T
+            usable = finite_motion(sensed) if sensed is not None else np.empty(0, dtype=bool)
+            if sensed is not None and usable.any():
+                still = still_block(sensed.select(usable), gravity, value)
+                systematic = self._estimator.without_load().model.systematic
+                of_errors = errors_in_reading(tool, still, systematic)
         absent = ~np.isfinite(value)
         covariance[absent] = covariance[:, absent] = 0.0
         covariance[absent, absent] = ABSENT_STD[absent] ** 2
@@ -346,4 +351,5 @@ class StaticWeigher:
             rest.end,
             np.maximum(scatter, QUIETEST * self.noise),
             None if gravity is None else gravity / np.linalg.norm(gravity),
+            of_errors,
         )
