@@ -200,6 +200,19 @@ def test_reversed_sign_is_said_loudly(
     assert yaml.safe_load(output.read_text())['mass']['value'] is None
 
 
+def test_millinewtons_are_named_and_nothing_is_claimed(
+    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They were 1500 kg, all identified, without a note."""
+    path = recorded(tmp_path, sim, wrench=1e3 * sim.wrench)
+    output = tmp_path / 'estimate.yaml'
+    assert main([str(path), '--output', str(output)]) == 1
+    out = ' '.join(capsys.readouterr().out.split())
+    assert 'densest matter: forces in mN and torques in mN·m? The mass is ' in out
+    assert 'newtons or millinewtons?' in out
+    assert yaml.safe_load(output.read_text())['mass']['value'] is None
+
+
 def test_channel_that_the_sensor_lacks_is_named(
     sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

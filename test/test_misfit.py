@@ -10,6 +10,7 @@ import pytest
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import orientation
 from load_identification.estimation.misfit.fits import exponential
+from load_identification.estimation.misfit.plausible import impossible
 from load_identification.estimation.misfit.resonance import line
 from load_identification.estimation.misfit.trials import Kind
 from load_identification.estimation.misfit.verdict import Verdict
@@ -17,7 +18,10 @@ from load_identification.estimation.payload_estimate import Withheld
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
-from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.inertial_parameters import (
+    InertialParameters,
+    to_message_order,
+)
 from load_identification.model.robot import Robot
 from load_identification.nodes.status import StatusMessage
 from load_identification.pipeline import settings
@@ -87,6 +91,9 @@ def judged(fault: Fault, robot: str, motion: str, seconds: float, mass: float = 
         ('joint 2 reversed', 'seven_joints', 'pauses', 'left_2 turns the other way than its pos'),
         ('joint 5 reversed', 'scara', 'poses', 'tilt turns the other way than its positions say'),
         ('joints 2, 3 exchanged', 'puma', 'rich', 'joint_2 and joint_3 are exchanged'),
+        ('all in mN', 'puma', 'rich', 'forces in mN and torques in mN·m? The mass is 1.'),
+        ('all in mN', 'seven_joints', 'poses', 'in the densest matter: forces in mN and'),
+        ('force in mN', 'scara', 'pauses', 'forces in mN, torques in N·m? The mass is 1.'),
         ('drift of 10 N', 'puma', 'rich', ' N in 7 s: let the sensor warm up'),
         ('drift of 20 N', 'scara', 'poses', 'the offset drifts: f'),
     ],
@@ -97,7 +104,7 @@ def test_what_is_wrong_is_named_with_what_to_do(
     found = judged(FAULTS[name], robot, motion, 16.0 if motion == 'poses' else 8.0)
     assert found.kind is FAULTS[name].kind
     assert said in found.words
-    assert '(residual ' in found.words
+    assert '(residual ' in found.words or 'densest matter' in found.words
 
 
 @pytest.mark.parametrize(
@@ -233,11 +240,39 @@ def beyond(estimator: PayloadEstimator, batches: list[FilteredBatch]) -> int:
         ('gravity 10°', 'scara', 'rich'),
         ('rotated 45°', 'seven_joints', 'rich'),
         ('ty reversed', 'puma', 'rich'),
+        ('all in mN', 'seven_joints', 'rich'),
+        ('all in mN', 'puma', 'pauses'),
+        ('force in mN', 'puma', 'poses'),
     ],
 )
 def test_nothing_wrong_is_claimed_before_it_is_named(name: str, robot: str, motion: str) -> None:
     estimator, batches = worked(FAULTS[name], robot, motion, 5.0)
     assert not beyond(estimator, batches)
+
+
+@pytest.mark.parametrize('mass', [0.005, 0.05, 5.0, 20.0, 60.0, 300.0])
+@pytest.mark.parametrize('robot', ['puma', 'scara', 'seven_joints'])
+def test_units_of_light_and_heavy_loads_are_not_doubted(robot: str, mass: float) -> None:
+    estimator, batches = worked(Fault(None), robot, 'rich', 5.0, ORDINARY, mass)
+    for batch in batches:
+        estimator.misfit.update(batch)
+        assert estimator.misfit.named.kind is None
+    assert not estimator.misfit.suspicion
+
+
+@pytest.mark.parametrize('density', [500.0, 7850.0, 19_300.0])
+def test_what_is_denser_than_any_matter_is_impossible(density: float) -> None:
+    """A ball of less than that is not, whatever its mass."""
+    known = np.diag([0.1] + [0.01] * 3 + [1e-3] * 6) ** 2
+    for mass in (12.0, 60.0, 800.0):
+        radius = (0.75 * mass / (np.pi * density)) ** (1.0 / 3.0)
+        inertia = 0.4 * mass * radius**2 * np.eye(3)
+        ball = InertialParameters.from_center_of_mass(mass, [0.1, 0.0, 0.2], inertia).to_vector()
+        assert impossible(ball, known * mass**2).sure == 0.0
+        if density > 500.0:
+            found = impossible(1000.0 * ball, known * mass**2)
+            assert found.sure > 5.0
+            assert words.MILLI_ALL in found.words
 
 
 def test_a_set_up_that_may_be_wrong_is_said() -> None:

@@ -29,7 +29,7 @@ from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Samples
 from load_identification.signals.sensor_health import ABSENT, ALIVE
 from load_identification.typing_aliases import FloatArray
-from load_identification.weighing.plausibility import Units, tool_taken_off
+from load_identification.weighing.plausibility import tool_taken_off
 
 ADVICE_PERIOD = 2.0
 """How often advice is worked out [s]: it takes some milliseconds."""
@@ -79,7 +79,6 @@ class EstimatorNode(PipelineNode):
         self._advice = ''
         self._report = Report()
         self._heard: FloatArray = np.full(6, -np.inf)
-        self._units = Units()
         self._arrived = False
         self._last_sample = -np.inf
         self._published_stamp = self._logged = 0
@@ -106,7 +105,6 @@ class EstimatorNode(PipelineNode):
         filtered = self._payload.update(samples)
         if filtered is not None:
             self._taken += len(filtered.stamps)
-            self._units.update(filtered, self._payload.axes)
             self._last_sample = time.monotonic()
             self._arrived = True
             finite = np.isfinite(filtered.wrench).any(axis=0)
@@ -160,7 +158,7 @@ class EstimatorNode(PipelineNode):
                 estimate is not None and estimate.reversed_sign,
                 float(estimator.tool.parameters[0]),
             ),
-            self._units.words,
+            self._payload.units.words,
             delay_warning(estimator.delay, self._wrench_delay),
         )
         notes = self._requests.persistence.problem, self._advice_on(estimate, streaming, now)

@@ -15,6 +15,7 @@ from load_identification.pipeline import settings
 from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.pipeline.samples import Observer, Samples
 from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.plausibility import Units
 from load_identification.weighing.static_weigher import StaticWeigher
 
 MOST_DELAY_NS = 2_000_000_000
@@ -37,6 +38,8 @@ class PayloadStage:
         self.estimator = settings.payload_estimator(parameters)
         self.driver = DriverPayload(self.estimator, settings.driver_payload(parameters))
         self.weigher = StaticWeigher(self.estimator, self.sign, self.driver)
+        self.units = Units()
+        """Says whether the arm could carry what the wrench implies."""
         self.newest_raw: SynchronizedBatch | None = None
         """The last raw samples, with the joint positions."""
         self._robot: Robot | None = None
@@ -59,6 +62,7 @@ class PayloadStage:
         if samples.filtered is None or not samples.filtered.stamps.size:
             return samples.filtered
         filtered = self.driver.restored(samples.filtered)
+        self.units.update(filtered, self.axes)
         self.weigher.sense(filtered)
         held, count = self.driver.held, len(filtered.stamps)
         if self.driver.watch(filtered):

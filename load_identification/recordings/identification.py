@@ -54,7 +54,8 @@ class Identification:
     events : tuple of Event
         The last detected changes of load or sensor.
     remarks : tuple of str
-        A delay between the streams, and advice on motion that would have helped.
+        Units that cannot be, a delay between the streams, and advice on motion that would have
+        helped.
     parameters : Parameters
         Parameters valid for the kind of sensing used.
     """
@@ -162,7 +163,8 @@ class Identifier(ABC):
             raise RecordingError(f'no sample could be used: {self._reason(dropped)}')
         if self._observer is not None:
             self._observer.add_estimate(estimate)
-        warning = delay_warning(estimator.delay, self._parameters.wrench_delay)
+        delay = delay_warning(estimator.delay, self._parameters.wrench_delay)
+        remarks = self._payload.units.words, delay, estimator.advice()
         return Identification(
             estimate=estimate,
             sign=self._payload.sign,
@@ -171,7 +173,7 @@ class Identifier(ABC):
             dropped=dropped,
             absent_channels=self.absent_channels,
             events=estimator.events.since(0),
-            remarks=tuple(filter(None, (warning, estimator.advice()))),
+            remarks=tuple(filter(None, remarks)),
             parameters=self._parameters,
         )
 

@@ -114,9 +114,9 @@ def dead(*channels: int) -> Fault:
     return Fault(Kind.DEAD, published=publish)
 
 
-def torque_times(factor: float) -> Fault:
-    """Publish torques in another unit."""
-    factors = np.repeat([1.0, factor], 3)
+def times(force: float, torque: float) -> Fault:
+    """Publish forces, and torques, in other units."""
+    factors = np.repeat([force, torque], 3)
     return Fault(Kind.UNITS, published=lambda path, wrench, rng: factors * wrench)
 
 
@@ -163,9 +163,11 @@ FAULTS: dict[str, Fault] = {
     'ty dead': dead(4),
     'fx, fz dead': dead(0, 2),
     'tx, ty dead': dead(3, 4),
-    'torque / 10': torque_times(0.1),
-    'torque x 9.8': torque_times(9.80665),
-    'torque x 1000': torque_times(1000.0),
+    'torque / 10': times(1.0, 0.1),
+    'torque x 9.8': times(1.0, 9.80665),
+    'torque x 1000': times(1.0, 1000.0),
+    'all in mN': times(1000.0, 1000.0),
+    'force in mN': times(1000.0, 1.0),
     'no weight': Fault(Kind.WEIGHTLESS, weight=False),
     'joint 2 reversed': joint_reversed(1),
     'joint 5 reversed': joint_reversed(4),

@@ -10,6 +10,7 @@ from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import Evidence, Store
 from load_identification.estimation.misfit.fits import least_squares, problem
 from load_identification.estimation.misfit.joints import joint_trial
+from load_identification.estimation.misfit.plausible import covariance_of, impossible
 from load_identification.estimation.misfit.resonance import LOW, Resonance
 from load_identification.estimation.misfit.trials import Kind, Trial, trials, units
 from load_identification.interface.batches import FilteredBatch
@@ -57,8 +58,9 @@ FEWEST_POSES = 8
 AMPLE, LARGE = 60, 20.0
 """Least number of blocks, and misfit [-], for reporting that no cause explains it."""
 
-FEWEST_TO_SUSPECT = 3
-"""Number of blocks from which payload and offset cannot fit just anything."""
+FEWEST_TO_SUSPECT, FEWEST_TO_DOUBT = 3, 2
+"""Number of blocks from which payload and offset cannot fit just anything, and from which a mass
+too large to be believed can show."""
 
 KNOWN_FACTOR, KNOWN_ANGLE = 0.3, 0.1
 """Largest standard deviation of a reported factor [-], and of a reported angle [rad]."""
@@ -121,20 +123,26 @@ def judged(
         Least number of blocks for a verdict.
     """
     count = len(evidence.wrench)
-    if count < FEWEST_TO_SUSPECT:
+    if count < FEWEST_TO_DOUBT:
         return Verdict(np.nan)
     scale = ordinary(evidence, noise, field)
     task = problem(evidence, scale, float(np.linalg.norm(gravity)))
     now, payload = task.alone()
     round_about = evidence.directions
     enough = count >= fewest and round_about >= ALL_ROUND
+    crowd = count / round_about
+    what = impossible(payload, covariance_of(task, now, crowd))
+    if not enough and what.doubtful:
+        return Verdict(np.nan, suspected=Kind.UNITS)
+    if count < FEWEST_TO_SUSPECT:
+        return Verdict(np.nan)
     arm = float(np.linalg.norm(payload[1:4])) / max(float(payload[0]), LIGHTEST)
     if enough and arm > FARTHEST and now < EXPLAINED:
         return Verdict(now, Kind.UNITS, words.far(arm))
     # A factor between torque and force leaves little misfit in gentle motion, and yet is certain.
     scaled = units(task)
-    sure = sureness(scaled, count / round_about)
-    if now < WORTH and sure < SUSPECTED:
+    sure = sureness(scaled, crowd)
+    if now < WORTH and sure < SUSPECTED and not what.suspected:
         return Verdict(now if enough else np.nan)
     found = [*trials(task, evidence, gravity), scaled]
     if robot is not None and enough and min(trial.left for trial in found) > EXPLAINED:
@@ -142,6 +150,12 @@ def judged(
         found.append(joint_trial(task, evidence, robot))
     best, second = (found := sorted(found, key=lambda trial: trial.left))[:2]
     likeliest = next(trial for trial in found if trial.kind not in ELSEWHERE)
+    fits = min(now, scaled.left) < EXPLAINED
+    fits &= likeliest.kind is Kind.UNITS or likeliest.left > now / CLEARER
+    if what.suspected and fits:
+        if enough and what.sure > SURE:
+            return Verdict(now, Kind.UNITS, what.words, Kind.UNITS)
+        return Verdict(now if enough else np.nan, suspected=Kind.UNITS)
     sure *= likeliest.kind is Kind.UNITS and likeliest.left < EXPLAINED
     suspected = likeliest.left < min(EXPLAINED, now / SUSPICIOUS) and not likeliest.small
     suspected |= sure > SUSPECTED
@@ -151,7 +165,7 @@ def judged(
         puzzling=enough and count >= AMPLE and now > LARGE and best.left > now / CLEARER,
     )
     best = likeliest if sure > SURE else best
-    std = best.std(count / round_about)
+    std = best.std(crowd)
     worth = WORTH_DRIFT if best.kind is Kind.DRIFT else WORTH
     clear = (
         best.kind is not Kind.CHANGED

@@ -46,6 +46,10 @@ UNITS = {
 """Units of force and torque that explain a factor between them [-]."""
 
 
+MILLI_ALL, MILLI_FORCES = 'forces in mN and torques in mN·m', 'forces in mN, torques in N·m'
+"""What a mass of a thousandfold suggests."""
+
+
 def suspected(kind: str) -> str:
     """Report that a cause, named by `kind`, would explain what no payload explains."""
     return f'the set-up may be wrong ({kind}?): no payload explains what is measured; go on moving'
@@ -208,4 +212,43 @@ def units(factor: float, std: float) -> str:
     return (
         f'torques are {factor:.3g} ± {INTERVAL * std * factor:.2g} times what the forces go '
         f'with{meant}: have the driver publish N and N·m'
+    )
+
+
+def too_heavy(mass: tuple[float, float], most: float, meant: str) -> str:
+    """Report a mass that no wrist sensor carries; value and std, and the most [kg]."""
+    return f'{_load(mass)}, more than the {most:.0f} kg of any wrist sensor: {_milli(mass, meant)}'
+
+
+def too_dense(
+    mass: tuple[float, float], inertia: tuple[float, float], least: float, meant: str
+) -> str:
+    """Report a load denser than any matter.
+
+    Parameters
+    ----------
+    mass, inertia : (2,) tuples
+        Value and std of the mass [kg], and of the mean moment of inertia about the centre of mass
+        [kg m²].
+    least : float
+        Least moment of inertia of any body of this mass [kg m²].
+    meant : str
+        Units that would explain it.
+    """
+    moment, std = inertia
+    return (
+        f'{_load(mass)} with an inertia of {moment:.2g} ± {INTERVAL * std:.2g} kg·m², at least '
+        f'{least:.2g} in the densest matter: {_milli(mass, meant)}'
+    )
+
+
+def _load(mass: tuple[float, float]) -> str:
+    return f'the load would have {mass[0]:.4g} ± {INTERVAL * mass[1]:.2g} kg'
+
+
+def _milli(mass: tuple[float, float], meant: str) -> str:
+    value, std = (x / 1000.0 for x in mass)
+    return (
+        f'{meant}? The mass is {value:.4g} ± {INTERVAL * std:.2g} kg then; have the driver '
+        'publish N and N·m'
     )
