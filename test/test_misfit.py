@@ -94,6 +94,8 @@ def judged(fault: Fault, robot: str, motion: str, seconds: float, mass: float = 
         ('all in mN', 'puma', 'rich', 'forces in mN and torques in mN·m? The mass is 1.'),
         ('all in mN', 'seven_joints', 'poses', 'in the densest matter: forces in mN and'),
         ('force in mN', 'scara', 'pauses', 'forces in mN, torques in N·m? The mass is 1.'),
+        ('force in lbf', 'puma', 'rich', 'forces in lbf, torques in N·m'),
+        ('force in kgf', 'seven_joints', 'rich', 'forces in kgf, torques in N·m?'),
         ('drift of 10 N', 'puma', 'rich', ' N in 7 s: let the sensor warm up'),
         ('drift of 20 N', 'scara', 'poses', 'the offset drifts: f'),
     ],
@@ -166,6 +168,23 @@ def test_torques_of_a_tenth_are_named_in_gentle_motion(robot: str, motion: str) 
     assert found.misfit < 0.3
     factor = float(found.words.removeprefix('torques are ').partition(' ')[0])
     assert factor == pytest.approx(0.1, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ('name', 'robot', 'said'),
+    [
+        ('force in lbf', 'puma', 'forces in lbf, torques in N·m'),
+        ('force in kgf', 'scara', '(forces in kgf, torques in N·m?)'),
+    ],
+)
+def test_a_load_that_is_no_body_tells_forces_too_small_in_gentle_motion(
+    name: str, robot: str, said: str
+) -> None:
+    """A mass of a tenth, ten times as far away, was claimed for 20 s and longer."""
+    found = judged(FAULTS[name], robot, 'pauses', 20.0)
+    assert found.kind is Kind.UNITS
+    assert said in found.words
+    assert ', as the nearest real body is ' in found.words
 
 
 def test_gravity_is_found_to_a_degree() -> None:

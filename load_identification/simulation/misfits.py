@@ -168,6 +168,8 @@ FAULTS: dict[str, Fault] = {
     'torque x 1000': times(1.0, 1000.0),
     'all in mN': times(1000.0, 1000.0),
     'force in mN': times(1000.0, 1.0),
+    'force in lbf': times(1.0 / 4.44822, 1.0),
+    'force in kgf': times(1.0 / 9.80665, 1.0),
     'no weight': Fault(Kind.WEIGHTLESS, weight=False),
     'joint 2 reversed': joint_reversed(1),
     'joint 5 reversed': joint_reversed(4),

@@ -1,4 +1,4 @@
-"""Test whether a fitted payload can be a real body: its mass, its density."""
+"""Test whether a fitted payload can be a real body: its mass, its density, its inertia."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.fits import LIMIT, Problem
+from load_identification.estimation.misfit.trials import Trial
+from load_identification.numerics.nearest_body import nearest_consistent
 from load_identification.typing_aliases import FloatArray
 
 DENSEST = 22_600.0
@@ -23,8 +26,9 @@ LIGHT = 10.0
 NO_ARM = 2e-3
 """Distance of the centre of mass below which forces alone may be in mN [m]."""
 
-CERTAIN, DOUBT = 5.0, 2.0
-"""Standard deviations by which a density too large is said, and one possible is shown [-]."""
+CERTAIN, DOUBT, POSSIBLE = 5.0, 2.0, 1.0
+"""Standard deviations by which a payload is said to be impossible, from which on it may be, and up
+to which it counts as possible [-]."""
 
 TRACE = [4, 7, 9]
 """Indices of the moments of inertia in phi."""
@@ -54,19 +58,44 @@ class Impossible:
         return self.doubtful or self.sure > DOUBT
 
 
-def covariance_of(task: Problem, left: float, crowd: float) -> FloatArray:
-    """Return the covariance of the payload, (10, 10).
+def fitted(
+    rows: tuple[FloatArray, FloatArray], left: float, crowd: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the payload (10,) and its covariance (10, 10).
 
     Parameters
     ----------
-    task : Problem
+    rows : (N, 6, 10) and (N, 6) arrays
+        Matrix and wrench, whitened, means subtracted.
     left : float
         Mean square residual [-].
     crowd : float
         Number of blocks that count as one.
     """
-    information = task.gram[0, :, 0] + np.diag(LIMIT**-2.0)
-    return np.asarray(crowd * max(left, 1.0) * np.linalg.inv(information))
+    matrix, wrench = rows[0].reshape(-1, PARAMETERS), rows[1].ravel()
+    inverse = np.linalg.inv(matrix.T @ matrix + np.diag(LIMIT**-2.0))
+    return inverse @ matrix.T @ wrench, np.asarray(crowd * max(left, 1.0) * inverse)
+
+
+def no_body(task: Problem, scaled: Trial, left: float, crowd: float) -> float:
+    """Return by how many standard deviations the payload is no body, though it is one if scaled.
+
+    Parameters
+    ----------
+    task : Problem
+    scaled : Trial
+        With torques in another unit.
+    left, crowd : float
+        As in `fitted`.
+    """
+    payload, covariance = fitted((task.matrix, task.wrench), left, crowd)
+    if payload[0] <= 0.0:
+        return 0.0
+    found = nearest_consistent(payload, covariance, None)
+    if not found.converged or found.distance < DOUBT:
+        return 0.0
+    other = nearest_consistent(*fitted(scaled.rows(), scaled.left, crowd), None)
+    return found.distance if other.converged and other.distance < POSSIBLE else 0.0
 
 
 def densest_inertia(mass: float) -> float:

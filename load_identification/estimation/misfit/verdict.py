@@ -10,7 +10,7 @@ from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import Evidence, Store
 from load_identification.estimation.misfit.fits import least_squares, problem
 from load_identification.estimation.misfit.joints import joint_trial
-from load_identification.estimation.misfit.plausible import covariance_of, impossible
+from load_identification.estimation.misfit.plausible import fitted, impossible, no_body
 from load_identification.estimation.misfit.resonance import LOW, Resonance
 from load_identification.estimation.misfit.trials import Kind, Trial, trials, units
 from load_identification.interface.batches import FilteredBatch
@@ -131,7 +131,7 @@ def judged(
     round_about = evidence.directions
     enough = count >= fewest and round_about >= ALL_ROUND
     crowd = count / round_about
-    what = impossible(payload, covariance_of(task, now, crowd))
+    what = impossible(*fitted((task.matrix, task.wrench), now, crowd))
     if not enough and what.doubtful:
         return Verdict(np.nan, suspected=Kind.UNITS)
     if count < FEWEST_TO_SUSPECT:
@@ -142,7 +142,9 @@ def judged(
     # A factor between torque and force leaves little misfit in gentle motion, and yet is certain.
     scaled = units(task)
     sure = sureness(scaled, crowd)
-    if now < WORTH and sure < SUSPECTED and not what.suspected:
+    off = no_body(task, scaled, now, crowd) if scaled.size > NEAR else 0.0
+    doubted, sure = sure > SUSPECTED or off > 0.0, max(sure, off)
+    if now < WORTH and not doubted and not what.suspected:
         return Verdict(now if enough else np.nan)
     found = [*trials(task, evidence, gravity), scaled]
     if robot is not None and enough and min(trial.left for trial in found) > EXPLAINED:
@@ -156,9 +158,10 @@ def judged(
         if enough and what.sure > SURE:
             return Verdict(now, Kind.UNITS, what.words, Kind.UNITS)
         return Verdict(now if enough else np.nan, suspected=Kind.UNITS)
-    sure *= likeliest.kind is Kind.UNITS and likeliest.left < EXPLAINED
+    scales = likeliest.kind is Kind.UNITS and likeliest.left < EXPLAINED
+    sure *= scales
     suspected = likeliest.left < min(EXPLAINED, now / SUSPICIOUS) and not likeliest.small
-    suspected |= sure > SUSPECTED
+    suspected |= doubted and scales
     nothing = Verdict(
         now if enough else np.nan,
         suspected=likeliest.kind if suspected else None,
@@ -176,6 +179,8 @@ def judged(
     if not (enough and (clear or sure > SURE)):
         return nothing
     said = best.words(std)
+    if best.kind is Kind.UNITS and std > KNOWN_FACTOR:
+        said = words.no_body(float(np.exp(best.size)), off)
     left = [
         np.sqrt(np.mean((least_squares(*rows) * scale).reshape(-1, 2, 3) ** 2, axis=(0, 2)))
         for rows in ((task.matrix, task.wrench), best.rows())

@@ -45,6 +45,8 @@ UNITS = {
 }
 """Units of force and torque that explain a factor between them [-]."""
 
+WITHIN = 0.35
+"""Logarithm of a factor hardly known up to which a unit explains it [-]."""
 
 MILLI_ALL, MILLI_FORCES = 'forces in mN and torques in mN·m', 'forces in mN, torques in N·m'
 """What a mass of a thousandfold suggests."""
@@ -205,14 +207,26 @@ def far(arm: float) -> str:
 
 def units(factor: float, std: float) -> str:
     """Report that torques are too large by a factor; `std` is relative [-]."""
-    known = min(UNITS, key=lambda each: abs(np.log(each / factor)))
-    meant = ''
-    if abs(np.log(known / factor)) < max(3.0 * std, 0.03):
-        meant = f' ({UNITS[known]}?)'
     return (
         f'torques are {factor:.3g} ± {INTERVAL * std * factor:.2g} times what the forces go '
-        f'with{meant}: have the driver publish N and N·m'
+        f'with{_meant(factor, max(INTERVAL * std, 0.03))}: have the driver publish N and N·m'
     )
+
+
+def no_body(factor: float, off: float) -> str:
+    """Report likewise, where no real body is nearer than some standard deviations otherwise."""
+    return (
+        f'torques are about {factor:.2g} times what the forces go with{_meant(factor, WITHIN)}, '
+        f'as the nearest real body is {off:.1f} standard deviations away: have the driver publish '
+        'N and N·m'
+    )
+
+
+def _meant(factor: float, within: float) -> str:
+    """Return the units that explain a factor, within a logarithm [-]; empty: none."""
+    away = {abs(float(np.log(known / factor))): said for known, said in UNITS.items()}
+    known = ', or '.join(said for off, said in sorted(away.items()) if off < within)
+    return f' ({known}?)' if known else ''
 
 
 def too_heavy(mass: tuple[float, float], most: float, meant: str) -> str:
