@@ -215,6 +215,33 @@ def test_in_sound_work_nothing_is_named(fault: Fault, motion: str, conditions: C
         assert estimator.misfit.named.kind is None
 
 
+RUBBING = Conditions(CellErrors(), tied=('friction',))
+
+
+def test_what_is_learned_as_friction_hides_no_wrong_set_up() -> None:
+    """It was named after 20 s or not at all: tenths of a N m had been subtracted as friction."""
+    estimator, batches = worked(FAULTS['world, tilted 30°'], 'scara', 'pauses', 10.0)
+    for batch in batches:
+        estimator.update(batch)
+    assert estimator.misfit.named.kind is Kind.WORLD
+
+
+@pytest.mark.parametrize('robot', ['puma', 'scara', 'seven_joints'])
+def test_friction_of_the_last_joint_is_no_wrong_set_up(robot: str) -> None:
+    estimator, batches = worked(Fault(None), robot, 'pauses', 8.0, RUBBING)
+    for batch in batches:
+        estimator.update(batch)
+        assert estimator.misfit.named.kind is None
+    assert estimator.misfit.named.misfit < 0.5
+
+
+def test_a_fault_is_named_with_friction_too() -> None:
+    estimator, batches = worked(FAULTS['rotated 45°'], 'puma', 'pauses', 8.0, RUBBING)
+    for batch in batches:
+        estimator.update(batch)
+    assert estimator.misfit.named.kind is Kind.ROTATED
+
+
 def test_nothing_is_claimed_while_the_set_up_is_wrong() -> None:
     """And a reset tries again."""
     estimator, batches = worked(FAULTS['rotated 45°'], 'puma', 'rich', 6.0)

@@ -81,9 +81,8 @@ class PayloadEstimator:
         self._walk = walk
         self._excitation = ExcitationMonitor(settings.force_noise, settings.torque_noise)
         self.changes = ChangeDetection(self.events, settings.changes)
-        self.misfit = MisfitMonitor(
-            np.array(settings.gravity), settings.noise, settings.errors.field
-        )
+        errors, gravity = settings.errors, np.array(settings.gravity)
+        self.misfit = MisfitMonitor(gravity, settings.noise, errors.field, errors.joint_friction)
         """Names why no payload explains the measurement, if none does."""
         self._calibration = CalibrationCheck(self.sensor_offset)
         self._steps = np.zeros(2)
@@ -217,7 +216,8 @@ class PayloadEstimator:
             return
         known, model = self._belief.values, self._belief.model
         body, friction = known[model.body], known[model.friction]
-        samples, taken = without_friction(joined(self._gathered), friction)
+        measured = joined(self._gathered)
+        samples, taken = without_friction(measured, friction)
         self._gathered, self._known = [], None
         before, self._ended = self._ended, int(samples.stamps[-1])
         block = make_block(samples, before, taken=taken)
@@ -231,7 +231,8 @@ class PayloadEstimator:
         number = self.events.newest.number
         self._belief = self.changes.update(belief, block)
         self._excitation.update(samples)
-        self.misfit.update(samples)
+        # In a wrong set-up, what is learned as friction may be its effect.
+        self.misfit.update(measured)
         self._see_to_events(number)
         if self._zero is None and self._belief.settled:
             offset, covariance = self.offset()

@@ -72,13 +72,13 @@ def tilted(degrees: float) -> Fault:
     return Fault(Kind.GRAVITY, gravity=turn)
 
 
-def in_the_world(degrees: float) -> Fault:
-    """Express the wrench in the root frame, turned about its vertical."""
+def in_the_world(degrees: float, tilted: bool = False) -> Fault:
+    """Express the wrench in the root frame, turned about its vertical, or any axis if tilted."""
 
     def publish(path: Path, wrench: FloatArray, rng: np.random.Generator) -> FloatArray:
         gravity = np.array(path.mount.gravity)
         axes = orientation(path.frame.gravity, path.frame.gravity_by_tilt, gravity)
-        up = -gravity / np.linalg.norm(gravity)
+        up = unit(rng) if tilted else -gravity / np.linalg.norm(gravity)
         turn = exponential(np.deg2rad(degrees) * up[None])[0]
         parts = np.einsum('lk,nki,ngi->ngl', turn, axes, wrench.reshape(-1, 2, 3))
         return np.asarray(parts.reshape(-1, 6))
@@ -150,6 +150,7 @@ FAULTS: dict[str, Fault] = {
     'world': in_the_world(0.0),
     'world, 45°': in_the_world(45.0),
     'world, 180°': in_the_world(180.0),
+    'world, tilted 30°': in_the_world(30.0, tilted=True),
     'rotated 10°': rotated(10.0),
     'rotated 45°': rotated(45.0),
     'rotated 120°': rotated(120.0),

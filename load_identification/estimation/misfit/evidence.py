@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from load_identification.estimation.measurement import PARAMETERS
+from load_identification.estimation.systematic_errors import FRICTION
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.interface.messages import NS
 from load_identification.model.regressor import wrench_regressor
@@ -22,6 +23,9 @@ by 3°."""
 
 STILL = 10
 """One of this many blocks without anything new is kept."""
+
+AMPLE_FRICTION = 3.0
+"""Friction that may be, as a multiple of its expected standard deviation [-]."""
 
 APART = float(np.deg2rad(20.0))
 """Angle from which directions of gravity in S count as different [rad]."""
@@ -49,6 +53,9 @@ class Evidence:
         Positions, velocities and accelerations of the joints; (N, 3, 0) if unknown.
     time : (N,) array
         Times of the first samples [s].
+    friction : (N, 6, 3) array
+        Derivatives of the wrench by friction of the last joint, each in units of what it may be
+        [N, N m]; (N, 6, 0) if it is unknown or excluded.
     """
 
     matrix: FloatArray
@@ -58,6 +65,7 @@ class Evidence:
     gravity: FloatArray
     joint_motion: FloatArray
     time: FloatArray
+    friction: FloatArray
 
     @property
     def directions(self) -> int:
@@ -87,10 +95,12 @@ class Store:
     ----------
     gravity : (3,) array
         Gravity in the root; the samples contain it in S [m/s²].
+    friction : float
+        Expected std of friction of the last joint [N m].
     """
 
-    def __init__(self, gravity: FloatArray) -> None:
-        self._gravity = gravity
+    def __init__(self, gravity: FloatArray, friction: float) -> None:
+        self._gravity, self._friction = gravity, friction
         self.forget()
 
     def forget(self) -> None:
@@ -121,7 +131,7 @@ class Store:
         usable = [block for block in map(complete, self._new) if len(block.stamps)]
         self._new = []
         if usable:
-            new = averages(usable, self._gravity)
+            new = averages(usable, self._gravity, self._friction)
             both = new if self._kept is None else self._kept.followed_by(new)
             self._kept = both.select(slice(-MOST, None))
         return self._kept
@@ -133,8 +143,8 @@ def complete(samples: FilteredBatch) -> FilteredBatch:
     return samples if finite.all() else samples.select(finite)
 
 
-def averages(blocks: list[FilteredBatch], gravity: FloatArray) -> Evidence:
-    """Average the samples within each block, see `Evidence`."""
+def averages(blocks: list[FilteredBatch], gravity: FloatArray, friction: float = 0.0) -> Evidence:
+    """Average the samples within each block, see `Evidence` and `Store`."""
     counts = np.array([len(block.stamps) for block in blocks])
     starts = np.cumsum(counts) - counts
     samples = joined(blocks)
@@ -150,6 +160,8 @@ def averages(blocks: list[FilteredBatch], gravity: FloatArray) -> Evidence:
         by_axis[..., axis] = -wrench_regressor(root[:, axis], zero, zero)
     # Component i in S of measured component l, if that acts along axis k of the root.
     carried = np.einsum('nki,ngl->ngilk', root, samples.wrench.reshape(n, 2, 3))
+    parts = AMPLE_FRICTION * friction * np.array([*FRICTION.values()])
+    felt = samples.sensitivity if friction else np.empty((len(zero), 6, 0))
     return Evidence(
         matrix=mean(-samples.regressor),
         by_acceleration=mean(by_axis),
@@ -158,6 +170,7 @@ def averages(blocks: list[FilteredBatch], gravity: FloatArray) -> Evidence:
         gravity=mean(samples.gravity),
         joint_motion=mean(samples.joint_motion),
         time=samples.stamps[starts] / NS,
+        friction=mean(felt * parts[: felt.shape[2]]),
     )
 
 

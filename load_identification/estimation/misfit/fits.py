@@ -1,7 +1,7 @@
 """Fit payload, offset and the free parameters of a cause by least squares, for its residual.
 
 All values are in units of an ordinary cell's residual. Means over the blocks are subtracted, which
-leaves the offset free in every fit.
+leaves the offset free in every fit, and so is what friction of the last joint may explain.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class Problem:
     ----------
     scale : (6,) array
         Residual of an ordinary cell in each channel [N, N m].
+    friction : (6 N, r) array
+        Directions that friction of the last joint may explain, see `_explained_by`.
     matrix : (N, 6, 10) array
         Regressor, whitened, means subtracted.
     wrench : (N, 6) array
@@ -49,6 +51,7 @@ class Problem:
     """
 
     scale: FloatArray
+    friction: FloatArray
     matrix: FloatArray
     wrench: FloatArray
     by_acceleration: FloatArray
@@ -85,7 +88,7 @@ class Problem:
 
     def parts(self, measured: FloatArray) -> FloatArray:
         """Return parts of the measured wrench, (N, 6, p), whitened."""
-        return whitened(measured, self.scale)
+        return _without(self.friction, whitened(measured, self.scale))
 
     def form(self, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return cost and payload for a wrench composed of p parts, (N, 6, p).
@@ -109,15 +112,47 @@ def whitened(values: FloatArray, scale: FloatArray) -> FloatArray:
     return np.asarray(unit - unit.mean(axis=0))
 
 
+def _explained_by(errors: FloatArray) -> FloatArray:
+    """Return U such that x - U U^T x is least in sum of squares with errors free.
+
+    Parameters
+    ----------
+    errors : (N, 6, k) array
+        Effect of one standard deviation of each error, whitened.
+
+    Returns
+    -------
+    (6 N, k) array
+        The sum includes the square of each error in its standard deviation.
+    """
+    count, channels, kinds = errors.shape
+    if not kinds:
+        return np.empty((count * channels, 0))
+    left, size, _ = np.linalg.svd(errors.reshape(-1, kinds), full_matrices=False)
+    return np.asarray(left * np.sqrt(1.0 - 1.0 / np.sqrt(1.0 + size**2)))
+
+
+def _without(explained: FloatArray, values: FloatArray) -> FloatArray:
+    """Subtract from whitened values (N, 6, ...) what errors explain, (6 N, k)."""
+    if not explained.size:
+        return values
+    flat = values.reshape(len(explained), -1)
+    return np.asarray((flat - explained @ (explained.T @ flat)).reshape(values.shape))
+
+
 def problem(evidence: Evidence, scale: FloatArray, strength: float) -> Problem:
     """Set up the least squares; `strength` is the magnitude of gravity [m/s²]."""
-    matrix, wrench = whitened(evidence.matrix, scale), whitened(evidence.wrench, scale)
-    besides = whitened(strength * evidence.by_acceleration, scale)
+    friction = _explained_by(whitened(evidence.friction, scale))
+    matrix, wrench, besides = (
+        _without(friction, whitened(values, scale))
+        for values in (evidence.matrix, evidence.wrench, strength * evidence.by_acceleration)
+    )
     every = np.concatenate([matrix[..., None], besides], axis=3)
     shape = every.shape[3], PARAMETERS
     flat = np.swapaxes(every, 2, 3).reshape(wrench.size, -1)
     gram = (flat.T @ flat).reshape(*shape, *shape)
-    return Problem(scale, matrix, wrench, besides, gram, (flat.T @ wrench.ravel()).reshape(shape))
+    right = (flat.T @ wrench.ravel()).reshape(shape)
+    return Problem(scale, friction, matrix, wrench, besides, gram, right)
 
 
 def rotations() -> FloatArray:

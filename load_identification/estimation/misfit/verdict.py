@@ -217,11 +217,15 @@ class MisfitMonitor:
         Gravity as configured, in the root [m/s²].
     noise, field : (2,) arrays
         As in `judged`.
+    friction : float
+        As in `Store`.
     """
 
-    def __init__(self, gravity: FloatArray, noise: FloatArray, field: FloatArray) -> None:
+    def __init__(
+        self, gravity: FloatArray, noise: FloatArray, field: FloatArray, friction: float
+    ) -> None:
         self._gravity, self._noise, self._field = gravity, noise, field
-        self._store, self._resonance = Store(gravity), Resonance(noise)
+        self._store, self._resonance = Store(gravity, friction), Resonance(noise)
         self.forget()
 
     def forget(self) -> None:
