@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -347,6 +348,27 @@ def test_what_no_single_cause_explains_claims_nothing_and_is_asked_for() -> None
     assert 'check names, order and signs of the joints' in '; '.join(estimate.reasons)
 
 
+def test_a_frame_that_the_wrench_only_names_is_asked_about() -> None:
+    """The sensor is behind the last joint, and frame_id names the link before it."""
+    mount = MOUNTS['puma']
+    parameters = replace(Parameters(), gravity=mount.gravity)
+    motion = MOTIONS['rich'](mount, 14.0, np.random.default_rng([1, 0]))
+    load = drawn_load(np.random.default_rng([1, 1]), 1.5)
+    joints, wrenches = recorded(mount, motion, 14.0, load, Fault(None), ORDINARY, 1)
+    root = ElementTree.fromstring(mount.urdf)
+    before = next(j.find('parent') for j in root.iter('joint') if j.get('name') == 'joint_6')
+    assert before is not None
+    frame = before.attrib['link']
+    named = replace(mount, sensor_frame=frame), joints, replace(wrenches, frame=frame)
+    estimator = settings.payload_estimator(parameters)
+    for batch in pieces(filtered(*named, parameters)[0]):
+        estimator.update(batch)
+    assert 'frame_id of its wrench names: parameter sensor_frame' in estimator.misfit.puzzle
+    estimate = estimator.estimate()
+    assert estimate is not None
+    assert not estimate.identified.any()
+
+
 def without_robot(samples: FilteredBatch) -> FilteredBatch:
     """Return samples of a source that does not tell how the sensor lies in the root."""
     none = np.empty((len(samples.stamps), 3, 0))
@@ -360,7 +382,8 @@ def test_of_an_unknown_robot_what_cannot_be_tried_is_asked_for(name: str) -> Non
     estimator, batches = worked(FAULTS[name], 'puma', 'rich', 10.0)
     for batch in batches:
         estimator.update(without_robot(batch))
-    assert 'check gravity, too, and that the wrench is in' in estimator.misfit.puzzle
+    assert 'check gravity, too, that the wrench is in' in estimator.misfit.puzzle
+    assert 'filtered/accel.linear is p̈ − g' in estimator.misfit.puzzle
     estimate = estimator.estimate()
     assert estimate is not None
     assert not estimate.identified.any()

@@ -17,13 +17,15 @@ WEIGHTLESS = (
 
 PUZZLE = (
     'no payload, and no other cause that is tried, explains the motion so far: if nothing touches '
-    'the load, check names, order and signs of the joints that the driver publishes, and whether '
-    'the robot description is of this robot'
+    'the load, check names, order and signs of the joints that the driver publishes, whether the '
+    'robot description is of this robot, and whether the sensor measures in the frame that '
+    'frame_id of its wrench names: parameter sensor_frame sets another'
 )
 
 PUZZLE_WITHOUT_ROOT = (
-    f'{PUZZLE}; check gravity, too, and that the wrench is in the sensor frame with all of the '
-    'weight: load_identification, in one process, tells which'
+    f'{PUZZLE}; check gravity, too, that the wrench is in the sensor frame with all of the '
+    'weight, and that filtered/accel.linear is p̈ − g, as an accelerometer reads it: '
+    'load_identification, in one process, tells which'
 )
 """For a source that does not provide the orientation of the sensor in the root."""
 
