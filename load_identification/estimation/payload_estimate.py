@@ -50,6 +50,8 @@ class EstimatorSettings:
         Whether load and offset may change; if not, deviations count as noise.
     gravity : tuple of 3 floats
         Gravity in the robot's root frame; samples have it in S [m/s²].
+    wrench_delay : float
+        Delay that the wrench's stamps are corrected by already [s].
     """
 
     force_noise: float = 0.05
@@ -63,6 +65,7 @@ class EstimatorSettings:
     error_time: float = 100.0
     changes: bool = True
     gravity: tuple[float, ...] = (0.0, 0.0, -9.80665)
+    wrench_delay: float = 0.0
 
     @property
     def noise(self) -> FloatArray:

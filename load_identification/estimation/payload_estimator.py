@@ -37,7 +37,7 @@ from load_identification.estimation.payload_estimate import (
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffset
 from load_identification.estimation.systematic_errors import SystematicErrors
-from load_identification.estimation.time_delay import DelayEstimate
+from load_identification.estimation.time_delay import DelayEstimate, delay_warning
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.model.robot import RotationAxis
 from load_identification.signals.joint_noise import AVERAGED
@@ -279,7 +279,7 @@ class PayloadEstimator:
         belief = self.changes.settled(self._belief)
         withheld, why = self._withheld()
         if withheld is None:
-            said = warnings(belief, self._zero, self.newest, self.misfit.ringing)
+            said = self._warnings(belief, self.misfit.ringing)
             claim = self._claim(belief, tool)
             return claim.estimate(self.newest, self._frame, self.misfit.puzzle, said)
         # The cause suspected may be an error larger than expected; the warnings have its value.
@@ -292,8 +292,12 @@ class PayloadEstimator:
             self.newest,
             self._frame,
             withheld,
-            warnings(belief, self._zero, self.newest, '') if suspected else (),
+            self._warnings(belief, '') if suspected else (),
         )
+
+    def _warnings(self, belief: Belief, ringing: str) -> tuple[str, ...]:
+        late = bool(self.delay_words)
+        return warnings(belief, self.settings, self._zero, self.newest, ringing, late)
 
     def _claim(self, belief: Belief, tool: Tool) -> Claim:
         return Claim(
@@ -322,6 +326,11 @@ class PayloadEstimator:
     def delay(self) -> DelayEstimate:
         """Delay of the wrench's stamps, as far as motion has determined it."""
         return self._excitation.delay
+
+    @property
+    def delay_words(self) -> str:
+        """Warning of that delay, with what to set; empty if it is small or not known."""
+        return delay_warning(self.delay, self.settings.wrench_delay)
 
     def advice(self, axes: Sequence[RotationAxis] = ()) -> str:
         """Describe the motion from the present pose that would help most; changes nothing.

@@ -217,39 +217,3 @@ class SystematicErrors:
         whole[:, beyond:] = block.sensitivity
         whole[:, beyond : beyond + len(block.by_gain)] += (block.by_gain @ wrench).T
         return np.asarray(whole[:, self._used] + self._by_wrench @ wrench)
-
-
-WORTH_A_WORD = 2.0
-"""Multiple of its prior standard deviation that an error must surely exceed to be reported [-]."""
-
-
-def error_words(name: str, value: float, std: float, prior: float) -> str:
-    """Describe an estimated error and its remedy; empty if it is of ordinary size.
-
-    Parameters
-    ----------
-    name : str
-        As in `SystematicErrors.names`.
-    value, std, prior : float
-        Estimate, its standard deviation, and the prior standard deviation.
-    """
-    if abs(value) - 1.96 * std < WORTH_A_WORD * prior:
-        return ''
-    kind, _, which = name.partition('.')
-    degrees = f'{np.rad2deg(value):.2f} ± {1.96 * np.rad2deg(std):.2f}°'
-    if kind == 'base_tilt':
-        return f'base tilted {degrees} about {which}: correct the parameter gravity'
-    if kind == 'mounting':
-        return f'sensor turned {degrees} about its {which} axis: correct the robot description'
-    if kind == 'joint_zero':
-        return f'zero of joint {which} off by {degrees}: calibrate the encoders'
-    if kind == 'delay':
-        found = f'{1e3 * value:.1f} ± {1.96e3 * std:.1f} ms'
-        return f'wrench older by {found} than its stamp: correct wrench_delay'
-    if kind == 'joint_friction':
-        found = f'{abs(value):.2g} ± {1.96 * std:.2g} N·m'
-        return f'the sensor feels friction of the last joint, {found}: set joint_friction to that'
-    percent = f'{100.0 * value:.2f} ± {196.0 * std:.2f} %'
-    if kind == 'gain':
-        return f'gain of {which} off by {percent}: calibrate the sensor'
-    return f'cross-talk {which.replace(".", " by ")}: {value:.4f} ± {1.96 * std:.4f}'

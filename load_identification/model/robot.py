@@ -12,7 +12,7 @@ import pinocchio
 from load_identification.errors import DescriptionError, FrameError, ParameterError
 from load_identification.model.regressor import SKEW
 from load_identification.model.urdf import check_joints, configurations, parse_description
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,8 +250,12 @@ def tilted(gravity: FloatArray) -> FloatArray:
 
     The tilt is about the two axes nearest to horizontal, in their order.
     """
-    horizontal = np.sort(np.argsort(np.abs(gravity), kind='stable')[:2])
-    return np.asarray(np.cross(np.eye(3)[horizontal], gravity).T)
+    return np.asarray(np.cross(np.eye(3)[horizontal(gravity)], gravity).T)
+
+
+def horizontal(gravity: FloatArray) -> IntArray:
+    """Return the two axes nearest to horizontal, in their order."""
+    return np.sort(np.argsort(np.abs(gravity), kind='stable')[:2])
 
 
 def sensor_axes() -> tuple[RotationAxis, ...]:

@@ -12,7 +12,6 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from load_identification.estimation.changes.hypotheses import Hypothesis
 from load_identification.estimation.payload_estimate import PayloadEstimate
-from load_identification.estimation.time_delay import delay_warning
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.messages import NS
 from load_identification.interface.parameters import ESTIMATOR, Parameters
@@ -66,7 +65,6 @@ class EstimatorNode(PipelineNode):
         self._estimate_period = 1.0 / parameters.publish_rate
         self.batch_period = min(self._estimate_period, LONGEST_BATCH)
         """How long samples may wait where nobody wants each at once [s]."""
-        self._wrench_delay = parameters.wrench_delay
         self._payload = PayloadStage(parameters)
         self._topics: TopicUpstream | None = None
         if upstream is None:
@@ -159,7 +157,7 @@ class EstimatorNode(PipelineNode):
                 float(estimator.tool.parameters[0]),
             ),
             self._payload.units.words,
-            delay_warning(estimator.delay, self._wrench_delay),
+            estimator.delay_words,
         )
         notes = self._requests.persistence.problem, self._advice_on(estimate, streaming, now)
         self._status.update(

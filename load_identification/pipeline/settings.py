@@ -79,6 +79,7 @@ def estimator_settings(parameters: Parameters) -> EstimatorSettings:
         error_time=parameters.error_time,
         requirements=requirements(parameters),
         gravity=parameters.gravity,
+        wrench_delay=parameters.wrench_delay,
     )
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from load_identification.errors import FrameError, RecordingError
 from load_identification.estimation.events import Event
 from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
-from load_identification.estimation.time_delay import delay_warning
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.estimate_file import estimate_file
 from load_identification.interface.names import in_words
@@ -163,8 +162,7 @@ class Identifier(ABC):
             raise RecordingError(f'no sample could be used: {self._reason(dropped)}')
         if self._observer is not None:
             self._observer.add_estimate(estimate)
-        delay = delay_warning(estimator.delay, self._parameters.wrench_delay)
-        remarks = self._payload.units.words, delay, estimator.advice()
+        remarks = self._payload.units.words, estimator.delay_words, estimator.advice()
         return Identification(
             estimate=estimate,
             sign=self._payload.sign,

@@ -11,6 +11,7 @@ import numpy as np
 from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.error_budget import budget, interval_factor
+from load_identification.estimation.belief.remedies import Error, remedies
 from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.excitation import Excitation
 from load_identification.estimation.identifiability import Identifiability, judge
@@ -28,7 +29,7 @@ from load_identification.estimation.payload_estimate import (
     in_message_order,
     possible,
 )
-from load_identification.estimation.systematic_errors import OF_AN_ARM, error_words
+from load_identification.estimation.systematic_errors import OF_AN_ARM
 from load_identification.interface.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray
 
@@ -185,20 +186,31 @@ def explained(belief: Belief, batch: FilteredBatch) -> tuple[FloatArray, FloatAr
     return predicted, batch.wrench - offset - predicted
 
 
-def warnings(belief: Belief, zero: drift.Zero | None, stamp: int, ringing: str) -> tuple[str, ...]:
+def warnings(
+    belief: Belief,
+    settings: EstimatorSettings,
+    zero: drift.Zero | None,
+    stamp: int,
+    ringing: str,
+    late: bool,
+) -> tuple[str, ...]:
     """Report what exceeds expectation: offset drift, cell errors, ringing.
 
     Parameters
     ----------
     belief : Belief
+    settings : EstimatorSettings
     zero : drift.Zero or None
         The offset when it was first determined.
     stamp : int
         Present time [ns].
     ringing : str
         Message about ringing; empty: none.
+    late : bool
+        Whether a delay of the wrench is reported already, see `time_delay`.
     """
-    words = [error_words(*error) for error in _errors_of_the_cell(belief)] + [ringing]
+    errors = [e for e in _errors_of_the_cell(belief) if not (late and e[0] == 'delay')]
+    words = [*remedies(errors, np.array(settings.gravity), settings.wrench_delay), ringing]
     beyond = belief.noise.beyond_samples
     if beyond > UNEXPLAINED:
         known = any(words[:-1]) and np.isfinite(beyond)
@@ -219,7 +231,7 @@ def shown(belief: Belief) -> Mapping[str, CalibrationValue]:
     }
 
 
-def _errors_of_the_cell(belief: Belief) -> Iterator[tuple[str, float, float, float]]:
+def _errors_of_the_cell(belief: Belief) -> Iterator[Error]:
     """Yield name, value, standard deviation and prior standard deviation of each error.
 
     Errors of an arm that weighs are left out; of friction, the size is included, not the shape.

@@ -1,0 +1,112 @@
+"""What is said of a large error of the cell names what to set, and setting it removes it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from load_identification.estimation.belief.remedies import remedies
+from load_identification.estimation.payload_estimate import PayloadEstimate
+from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.interface.parameters import Parameters
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.robot import tilted
+from load_identification.motion.joint_path import JointPath
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import random_sines
+from load_identification.pipeline import settings
+from load_identification.simulation.cells import Conditions, filtered, record, sample
+from load_identification.simulation.motions import Motion
+from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensor_errors import NO_ERRORS, Cell, CellErrors, draw_cell
+
+PUMA = MOUNTS['puma']
+LOAD = InertialParameters.from_center_of_mass(
+    1.5, np.array([0.05, 0.02, 0.1]), np.diag([0.01, 0.01, 0.005])
+)
+DOWN = (0.0, 0.0, -9.80665)
+SIDEWAYS = (9.80665, 0.0, 0.0)
+TILTED = replace(NO_ERRORS, tilt=0.015)
+
+
+@cache
+def played(
+    mounted: tuple[float, ...], seed: int, errors: CellErrors, **said: Any
+) -> tuple[PayloadEstimator, PayloadEstimate]:
+    """Play a cell with some errors and parameters; the arm is as if mounted with that gravity."""
+    mount = replace(PUMA, gravity=mounted)
+    reach = 0.4 * np.array(mount.upper)
+    motion = random_sines(np.zeros(6), Limits(-reach, reach, np.full(6, 1.5)), 20.0, seed)
+    path = sample(mount, Motion(JointPath((motion,))), 20.0, 250.0)
+    joints, wrenches = record(path, LOAD, Conditions(errors), seed)
+    parameters = replace(Parameters(), **{'gravity': mounted, **said})
+    batch, _ = filtered(replace(mount, gravity=parameters.gravity), joints, wrenches, parameters)
+    estimator = settings.payload_estimator(parameters)
+    estimator.update(batch)
+    estimator.finish()
+    estimate = estimator.estimate()
+    assert estimate is not None
+    return estimator, estimate
+
+
+def off(seed: int, errors: CellErrors, gravity: tuple[float, ...] = DOWN) -> Cell:
+    """Return the cell that is played, drawn as `published` does."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(4)[0])
+    return draw_cell(errors, np.array(gravity), 6, rng)
+
+
+@pytest.mark.parametrize(
+    ('gravity', 'axes', 'seed'), [(DOWN, 'xy', 2), (SIDEWAYS, 'yz', 4)], ids=['floor', 'wall']
+)
+def test_gravity_set_as_said_leaves_no_tilt(
+    gravity: tuple[float, ...], axes: str, seed: int
+) -> None:
+    _, estimate = played(gravity, seed, TILTED)
+    assert len(estimate.warnings) == 1, estimate.warnings
+    found = re.fullmatch(
+        rf'base tilted (?P<size>-?\d\.\d\d) ± 0\.\d\d° about [{axes}]'
+        rf'( and -?\d\.\d\d ± 0\.\d\d° about {axes[1]})?: set gravity to \[(?P<set>.*)\]',
+        estimate.warnings[0],
+    )
+    assert found is not None, estimate.warnings
+    said = tuple(float(x) for x in found['set'].split(', '))
+    true = off(seed, TILTED, gravity).gravity
+    apart, before = (
+        np.rad2deg(np.linalg.norm(np.subtract(each, true)) / np.linalg.norm(true))
+        for each in (said, gravity)
+    )
+    assert apart < before / 5.0
+    _, again = played(gravity, seed, TILTED, gravity=said)
+    assert again.warnings == ()
+    left = [x.value for name, x in again.calibration.items() if name.startswith('base_tilt')]
+    assert max(map(abs, left), default=0.0) < np.deg2rad(before / 5.0)
+
+
+@pytest.mark.parametrize('gravity', [DOWN, SIDEWAYS, (0.0, 6.9, -6.9)])
+def test_the_gravity_said_is_that_turned_by_both_components(gravity: tuple[float, ...]) -> None:
+    tilt = np.deg2rad([1.0, -0.2])
+    errors = [(f'base_tilt.{a}', x, 1e-3, 1e-3) for a, x in zip('xy', tilt, strict=True)]
+    (words,) = remedies(errors, np.array(gravity), 0.0)
+    said = np.array(words.partition('[')[2].rstrip(']').split(', '), dtype=float)
+    expected = np.array(gravity) + tilted(np.array(gravity)) @ tilt
+    np.testing.assert_allclose(said, expected, atol=3e-3)
+    assert np.linalg.norm(said) == pytest.approx(np.linalg.norm(gravity), abs=1e-3)
+    assert '-0.20' not in words
+
+
+@pytest.mark.parametrize(('seed', 'size'), [(2, 0.004), (2, 0.02)])
+def test_a_delay_is_said_once_and_set_as_said_is_gone(seed: int, size: float) -> None:
+    errors = replace(NO_ERRORS, lag=size)
+    before = 0.003
+    estimator, estimate = played(DOWN, seed, errors, wrench_delay=before)
+    said = [w for w in (*estimate.warnings, estimator.delay_words) if 'wrench_delay' in w]
+    assert len(said) == 1, said
+    value = float(said[0].partition('set wrench_delay to ')[2])
+    assert value == pytest.approx(off(seed, errors).lag, abs=1e-3)
+    estimator, estimate = played(DOWN, seed, errors, wrench_delay=value)
+    assert (*estimate.warnings, estimator.delay_words) == ('',)
