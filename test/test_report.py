@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 from load_identification.commands.identify_load import main
+from load_identification.estimation.belief.error_budget import CAUSES
 from load_identification.estimation.changes.hypotheses import Hypothesis
 from load_identification.estimation.changes.recovery import MARGIN
 from load_identification.estimation.changes.state import State
@@ -28,6 +29,7 @@ from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Samples
 from load_identification.report.information_figures import _since, condition_number, directions
+from load_identification.report.payload_figure import budget_figure
 from load_identification.report.prediction_figure import predict
 from load_identification.report.recorder import GAP, LEVELS, SNAPSHOTS, Recorder
 from load_identification.report.report import write_report
@@ -51,7 +53,10 @@ OFFSET = np.array(SensorModel().offset)
 TRUTH = np.concatenate([to_message_order(PAYLOAD.to_vector()), OFFSET])
 START = 1_700_000_000_000_000_000
 RATE = 500.0
-PICTURES = ('wrench', 'estimates', 'identified', 'payload', 'excitation', 'offset', 'spectrum')
+PICTURES = (
+    *('wrench', 'estimates', 'identified', 'payload', 'error_budget', 'excitation', 'offset'),
+    'spectrum',
+)
 
 
 def test_series_keeps_averages_and_extremes_of_any_length() -> None:
@@ -399,8 +404,33 @@ def test_report_is_a_page_that_needs_no_other_file(report: Path) -> None:
     assert sorted(f.stem for f in report.parent.glob('*.png')) == sorted(PICTURES)
     for words in ('a test & more', 'mass identified', 'Condition number', 'stuck 3', 'yes'):
         assert words in page.text
+    assert 'Where the uncertainty comes frommass ± ' in page.text
     assert 'Refused' not in page.text
     assert 'not identified' not in page.text
+
+
+def test_the_budget_is_drawn_by_cause_and_by_source_and_not_where_it_is_unknown() -> None:
+    first, some = PAYLOAD.to_vector(), np.arange(10) < 3
+    covariance = 1e-8 * np.eye(16)
+    snapshot = Snapshot(0, first, first, OFFSET, covariance, TRUTH[:10], STD, some, ())
+    assert budget_figure(snapshot) is None
+    by_source = replace(snapshot, causes=np.array([[1.0], [0.0], [99.0], [0.0]]) * 1e-6)
+    causes = np.zeros((len(CAUSES), 4))
+    causes[[0, 2, 11]] = np.array([[1.0], [39.0], [60.0]]) * 1e-6
+    for each, rows, names in (
+        (by_source, ['mass'], ['errors of the cell', 'noise']),
+        (
+            replace(snapshot, causes=causes),
+            ['mass', 'centre of mass x', 'centre of mass y'],
+            ['sensor gain', 'pose field', 'noise'],
+        ),
+    ):
+        figure = budget_figure(each)
+        assert figure is not None
+        assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == rows
+        assert [label.get_text() for label in figure.legends[0].get_texts()] == names
+        written = [text.get_text() for text in figure.axes[0].texts]
+        assert written[-1].startswith(f'± {1960 * each.causes[:, 0].sum() ** 0.5:.2g} ')
 
 
 def test_notes_are_on_the_page_and_events_in_the_order_of_time(report: Path) -> None:

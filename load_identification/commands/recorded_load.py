@@ -87,7 +87,7 @@ def print_report(
     both = f'{force:.3g} N, {torque:.3g} N·m' if np.isfinite(torque) else f'{force:.3g} N'
     if np.isfinite(force):
         console.print(f'Residual   {both} rms {whole}')
-    if known and (parts := budget_words(estimate.budget[:, 0])):
+    if known and (parts := budget_words(estimate.causes[:, 0])):
         console.print(f'Mass ±     {parts} kg')
     if shown := [_error(*item) for item in estimate.calibration.items()]:
         console.print(f'Cell       {", ".join(shown)}')

@@ -8,6 +8,7 @@ import numpy as np
 from rclpy.node import Node
 
 from load_identification.commands.demo_arm import ArmPublisher, Simulation
+from load_identification.estimation.belief.error_budget import SOURCES
 from load_identification.estimation.events import NOTHING, Event, EventKind
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import to_message_order
@@ -71,6 +72,7 @@ class LiveRecorder:
             std=estimate.std,
             identified=estimate.identified,
             reasons=tuple(self._monitor.state.words.split('; ')) if missing else (),
+            causes=np.array([[self._monitor.state.number(f'mass.std.{s}') ** 2] for s in SOURCES]),
         )
 
     def outcome(self, simulation: Simulation, seed: int) -> Outcome:

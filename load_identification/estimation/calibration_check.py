@@ -10,6 +10,7 @@ from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.model import Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.changes.gate import NOISE_MARGIN
+from load_identification.estimation.drift import SEEN
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.pose_errors import harmonics
 from load_identification.estimation.sensor_offset import (
@@ -56,7 +57,7 @@ class CalibrationCheck:
         was being identified.
         """
         prior = self._sensor_offset.prior(stamp)
-        if prior is None or belief.drifts:
+        if prior is None or _drifts(belief):
             return belief
         vague = of_any_pose(prior, belief.model)
         away = vague.distance(belief.values[belief.model.offset], np.zeros((6, 6)))
@@ -83,7 +84,7 @@ class CalibrationCheck:
         if without is not None:
             without = without.after(block).with_block(block)
             self._without = None if without.settled else without
-        if prior is None or (without is None and belief.drifts):
+        if prior is None or (without is None and _drifts(belief)):
             return None
         walk = belief.model.bank.walks[0]
         other = np.diag(walk**2 * 1e-9 * (block.stamp - self._begun))
@@ -99,6 +100,11 @@ class CalibrationCheck:
         self._sensor_offset.invalidate()
         self._without = None
         return belief if without is None else without.banked(belief)
+
+
+def _drifts(belief: Belief) -> bool:
+    """Whether the offset drifts more than expected."""
+    return bool(belief.weight[belief.model.bank.faster()].sum() > SEEN)
 
 
 def rows_of(prior: OffsetPrior, model: Model, moved: bool) -> FloatArray:

@@ -8,7 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from load_identification.estimation.belief.error_budget import Knowledge
+from load_identification.estimation.belief.error_budget import CAUSES, Knowledge
 from load_identification.estimation.identifiability import Requirements
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.systematic_errors import ErrorPriors
@@ -133,6 +133,8 @@ class PayloadEstimate:
     budget : (4, 10) array
         Parts of `std`², in message order, from the sources of `error_budget.SOURCES`: noise,
         drift, calibration, tool. Their sum is `std`².
+    causes : (causes, 4) array
+        The same of mass and centre of mass, split by `error_budget.CAUSES`.
     calibration : mapping of str to CalibrationValue
         Systematic errors of which motion determines at least half.
     common : (10, 10) array
@@ -156,6 +158,7 @@ class PayloadEstimate:
     residual_rms: FloatArray
     noise: FloatArray
     budget: FloatArray = field(default_factory=lambda: np.full((4, PARAMETERS), np.nan))
+    causes: FloatArray = field(default_factory=lambda: np.full((len(CAUSES), 4), np.nan))
     calibration: Mapping[str, CalibrationValue] = field(default_factory=dict)
     common: FloatArray = field(default_factory=lambda: np.zeros((PARAMETERS, PARAMETERS)))
 

@@ -174,7 +174,7 @@ def _words(estimate: PayloadEstimate | None, waiting: str) -> str:
             half = max(INTERVAL * float(estimate.std[0]), 1e-9)
             # The uncertainty is shown with two digits.
             digits = max(1 - math.floor(math.log10(half)), 0)
-            sources = budget_words(estimate.budget[:, 0])
+            sources = budget_words(estimate.causes[:, 0])
             mass = f'mass {estimate.values[0]:.{digits}f} ± {half:.{digits}f} kg'
             parts.append(f'{mass} ({sources})' if sources else mass)
         parts.extend((*estimate.reasons, *estimate.warnings))

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from load_identification.errors import ParameterError
+from load_identification.estimation.belief.error_budget import NORMAL, budget_words
 from load_identification.interface.names import INTERVAL
 from load_identification.report.information_figures import (
     LENGTH,
@@ -17,7 +18,7 @@ from load_identification.report.information_figures import (
     spectrum_figure,
 )
 from load_identification.report.page import PAGE, Picture, report_page
-from load_identification.report.payload_figure import payload_figure
+from load_identification.report.payload_figure import ROWS, budget_figure, payload_figure
 from load_identification.report.recorder import Recorder
 from load_identification.report.series_figures import (
     changes_figure,
@@ -25,7 +26,7 @@ from load_identification.report.series_figures import (
     offset_figure,
     wrench_figure,
 )
-from load_identification.report.snapshot import Outcome
+from load_identification.report.snapshot import Outcome, Snapshot
 from load_identification.report.style import save
 
 
@@ -116,6 +117,12 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             else 'Not drawn: the centre of mass is not identified.',
         ),
         (
+            'error_budget',
+            budget_figure(last),
+            'Where the uncertainty comes from',
+            _budget_caption(last),
+        ),
+        (
             'excitation',
             excitation_figure(recorder),
             'Excitation',
@@ -147,6 +154,19 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             _spectrum_caption(recorder, outcome),
         ),
     ]
+
+
+def _budget_caption(last: Snapshot) -> str:
+    """Return the sources of the interval of the mass in words."""
+    name, scale, unit = ROWS[0]
+    parts = scale**2 * last.causes[:, 0]
+    if not (last.identified[0] and (words := budget_words(parts))):
+        return 'Not drawn: the mass is not identified.'
+    return (
+        f'{name} ± {NORMAL * np.sqrt(parts.sum()):.2g} {unit}: {words}. Each number, in the bars '
+        'too, is half of the 95 % interval that the source alone would leave. Their squares add '
+        'up, which is why the bars show shares of the variance.'
+    )
 
 
 def _condition(number: float) -> str:

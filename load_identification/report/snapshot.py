@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from load_identification.errors import ParameterError
+from load_identification.estimation.belief.error_budget import SOURCES
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import BoolArray, FloatArray
@@ -33,6 +34,9 @@ class Snapshot:
         In message order.
     reasons : tuple of str
         Reasons why a parameter is not identified.
+    causes : (causes, 4) or (4, 1) array
+        Variances of mass and centre of mass by `error_budget.CAUSES`, or of the mass by `SOURCES`,
+        NaN if unknown.
     """
 
     stamp: int
@@ -44,6 +48,7 @@ class Snapshot:
     std: FloatArray
     identified: BoolArray
     reasons: tuple[str, ...]
+    causes: FloatArray = field(default_factory=lambda: np.full((len(SOURCES), 1), np.nan))
 
     @property
     def offset_std(self) -> FloatArray:
@@ -53,7 +58,7 @@ class Snapshot:
 
 def snapshot_of(estimate: PayloadEstimate) -> Snapshot:
     """Return the part of an estimate that the report keeps."""
-    return Snapshot(**{field.name: getattr(estimate, field.name) for field in fields(Snapshot)})
+    return Snapshot(**{each.name: getattr(estimate, each.name) for each in fields(Snapshot)})
 
 
 def believed_parameters(values: FloatArray) -> FloatArray:

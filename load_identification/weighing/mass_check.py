@@ -164,7 +164,7 @@ def _against_expected_mass(
     required = required_std(mass, expected, tolerance)
     required *= weight.repeated_std / std if own else 1.0
     settle = weight.outlook(own).what_would_settle(required)
-    parts = budget_words(weight.budget)
+    parts = budget_words(weight.causes)
     made = f' ({parts})' if parts and not own else ''
     forgotten = f'; {NOT_REMEMBERED}' if own and expectation.reference is None else ''
     return replace(verdict, reason=f'{verdict.reason}{made}; {settle}{forgotten}')

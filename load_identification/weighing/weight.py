@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.belief.error_budget import budget, interval_factor
+from load_identification.estimation.belief.error_budget import budget, by_cause, interval_factor
 from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.measurement import PARAMETERS, Block, make_block
 from load_identification.interface.batches import FilteredBatch
@@ -111,6 +111,8 @@ class Weight:
         Tool subtracted; covariance inflated where the poses do not fit one load.
     budget : (4,) array
         Variance of its mass by source, see `error_budget.SOURCES` [kg²].
+    causes : (causes,) array
+        The same by cause, see `error_budget.CAUSES` [kg²].
     repeated_std : float
         Standard deviation of the mass without the sensor's common gain [kg].
     lasting, common : float
@@ -128,6 +130,7 @@ class Weight:
 
     payload: StaticEstimate
     budget: FloatArray
+    causes: FloatArray
     repeated_std: float
     lasting: float
     common: float
@@ -179,9 +182,10 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
     of_tool = float(tool_part[0, 0])
     along = found.with_errors[0]
     of_cell = float(along @ np.linalg.solve(found.errors_covariance, along))
+    alike = np.zeros(PARAMETERS)
     if len(poses) > 1 and not tool.parameters.any():
-        alike = np.diag(belief.model.pose.like_a_load)
-        covariance, repeated = covariance + alike, repeated + alike
+        alike = belief.model.pose.like_a_load
+    covariance, repeated = covariance + np.diag(alike), repeated + np.diag(alike)
     parts = [covariance, found.noise, found.drift, tool_part]
     split = budget(*(np.diag(part)[:1] for part in parts))
     by_chance = misfit / chdtri(max(freedom, 1), BY_CHANCE)
@@ -191,6 +195,7 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
     return Weight(
         payload=StaticEstimate(values, variance, float(misfit), freedom),
         budget=widened * split[:, 0],
+        causes=widened * by_cause(belief, tool, np.eye(1, PARAMETERS), split, alike)[:, 0],
         repeated_std=float(np.sqrt(misfits * repeated[0, 0])),
         lasting=of_cell + of_tool,
         common=min(float(of_gain[0, 0]), of_cell + of_tool),

@@ -67,6 +67,8 @@ class Belief:
     noise : NoiseLevels
     scales : (classes + 1,) array
         Factors on the prior standard deviations of each class; that of the field is last.
+    prior : (N,) array
+        Variances of the systematic errors by their priors alone, those in the triangles.
     blur : (N + 10, N + 10) array
         Part of the information on systematic errors and phi that is due to noise of the
         accelerations; see `error_budget.sharpened`.
@@ -87,6 +89,7 @@ class Belief:
     body: FloatArray
     noise: NoiseLevels
     scales: FloatArray
+    prior: FloatArray
     blur: FloatArray
     age: float = 0.0
     unrelaxed: float = 0.0
@@ -108,6 +111,7 @@ class Belief:
             body=np.zeros(PARAMETERS),
             noise=noise,
             scales=scales,
+            prior=model.std(scales)[model.errors] ** 2,
             blur=model.no_blur,
             start=Start(triangles, scores, model.no_blur),
         )
@@ -136,11 +140,6 @@ class Belief:
     def knowledge(self) -> Knowledge:
         """Means and covariances of the mixture of all walks."""
         return known(self)
-
-    @property
-    def drifts(self) -> bool:
-        """Whether the offset drifts more than expected."""
-        return bool(self.weight[self.model.bank.faster()].sum() > drift.SEEN)
 
     @property
     def settled(self) -> bool:
@@ -176,9 +175,14 @@ class Belief:
         for update, mine in (relax, ~walks), (walk, walks):
             how = places[mine], keep[mine], variance[mine]
             triangles = tuple(update(t, *how) for t in triangles) if mine.any() else triangles
-        blur = model.relaxed_blur(self.blur, kept)
-        left = self.unrelaxed - moving
-        return replace(self, triangles=triangles, scales=scales, blur=blur, unrelaxed=left)
+        return replace(
+            self,
+            triangles=triangles,
+            scales=scales,
+            prior=keep**2 * self.prior + variance,
+            blur=model.relaxed_blur(self.blur, kept),
+            unrelaxed=self.unrelaxed - moving,
+        )
 
     def predicted(
         self, block: Block, elapsed: float = 0.0, angle: float = 0.0, member: int | None = None
@@ -298,12 +302,6 @@ class Belief:
             age=self.age,
             unrelaxed=self.unrelaxed,
         )
-
-    def non_payload_wrench(self, block: Block) -> FloatArray:
-        """Return the reading in a block that tool and payload do not cause, (6,) [N, N m]."""
-        values = self.values.copy()
-        values[self.model.body] = 0.0
-        return np.asarray(self.model.rows(block, self.body)[:, :-1] @ values)
 
     def with_offset(self, rows: FloatArray) -> Belief:
         """Add information from before the first block: rows (6, size + 1) of unit variance."""

@@ -10,7 +10,12 @@ import numpy as np
 
 from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
-from load_identification.estimation.belief.error_budget import budget, interval_factor
+from load_identification.estimation.belief.error_budget import (
+    CAUSES,
+    budget,
+    by_cause,
+    interval_factor,
+)
 from load_identification.estimation.belief.remedies import Error, remedies
 from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.excitation import Excitation
@@ -31,9 +36,13 @@ from load_identification.estimation.payload_estimate import (
 )
 from load_identification.estimation.systematic_errors import OF_AN_ARM
 from load_identification.interface.batches import FilteredBatch
+from load_identification.model.inertial_parameters import message_jacobian
 from load_identification.typing_aliases import FloatArray
 
 INERTIA = range(4, PARAMETERS)
+
+WEIGHED = 4
+"""Number of values that gravity shows: mass and centre of mass."""
 
 UNEXPLAINED = 40.0
 """Variance of residuals over that of samples from which no error of the cell is named [-]: on a
@@ -84,20 +93,43 @@ class Claim:
     def covariance(self) -> FloatArray:
         """Covariance of parameters and offset in the linear problem, (16, 16)."""
         covariance = self._without_tool[1].copy()
-        if not self.tool.parameters.any():
-            # The same pose errors act on a tool identified by this sensor: they cancel.
-            covariance[BODY, BODY] += np.diag(self.belief.model.pose.like_a_load)
+        covariance[BODY, BODY] += np.diag(self._alike)
         return covariance
 
+    @property
+    def _alike(self) -> FloatArray:
+        """Variance (10,) of the pose errors that act like a load, 0 where they cancel."""
+        # The same act on a tool identified by this sensor.
+        alone = not self.tool.parameters.any()
+        return self.belief.model.pose.like_a_load if alone else np.zeros(PARAMETERS)
+
     @cached_property
-    def in_message_order(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Values (10,), std (10,) and its budget (4, 10), intervals of 95 % at 1.96 std."""
+    def _split(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Values, std and budget (4, 10) of the linear problem, and the factor on the std."""
         found = self.belief.knowledge
         parts = [self.covariance[BODY, BODY], found.noise, found.drift, self.tool_part]
         values, deviations = in_message_order(self.parameters, np.array(parts))
         split = budget(*(deviations**2))
         factor = interval_factor(split, float(found.freedom.min()))
-        return values, factor * deviations[0], factor**2 * split
+        return values, deviations[0], split, factor
+
+    @cached_property
+    def in_message_order(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Values (10,), std (10,) and its budget (4, 10), intervals of 95 % at 1.96 std."""
+        values, std, split, factor = self._split
+        return values, factor * std, factor**2 * split
+
+    @cached_property
+    def causes(self) -> FloatArray:
+        """Budget of mass and centre of mass by `CAUSES`, (causes, 4), NaN where unknown."""
+        _, _, split, factor = self._split
+        parts = np.full((len(CAUSES), WEIGHED), np.nan)
+        known = WEIGHED if self.parameters[0] > 0.0 else 1
+        rows = message_jacobian(self.parameters)[:known] if known > 1 else np.eye(1, PARAMETERS)
+        split, factor = split[:, :known], factor[:known]
+        found = by_cause(self.belief, self.tool, rows, split, self._alike)
+        parts[:, :known] = factor**2 * found
+        return parts
 
     @property
     def unexplained(self) -> float:
@@ -161,6 +193,7 @@ class Claim:
             residual_rms=noise[0],
             noise=noise[1],
             budget=parts,
+            causes=self.causes,
             calibration=shown(self.belief),
             common=self.tool.common(found, self.belief.model.systematic.names),
         )
@@ -181,8 +214,12 @@ def explained(belief: Belief, batch: FilteredBatch) -> tuple[FloatArray, FloatAr
         return None
     offset = belief.knowledge.offset
     at = make_block(batch.select(usable), int(batch.stamps[0]))
-    read = belief.non_payload_wrench(at) - offset
-    predicted = read - batch.regressor @ belief.values[belief.model.body]
+    model, body = belief.model, belief.values[belief.model.body]
+    values = belief.values.copy()
+    values[model.body] = 0.0
+    # The reading that tool and payload do not cause.
+    read = model.rows(at, belief.body)[:, :-1] @ values - offset
+    predicted = read - batch.regressor @ body
     return predicted, batch.wrench - offset - predicted
 
 

@@ -16,10 +16,25 @@ from load_identification.typing_aliases import FloatArray
 
 if TYPE_CHECKING:
     from load_identification.estimation.belief.belief import Belief
+    from load_identification.estimation.belief.tool import Tool
 
 SOURCES = ('noise', 'drift', 'calibration', 'tool')
 """Sources of variance: white noise; random walk of the offset; gains, mounting, gravity, joint
 zeros, delay and the pose field; the subtracted tool."""
+
+CAUSES = (
+    *('noise', 'drift', 'sensor gain', 'cross-talk', 'mounting', 'base tilt', 'joint zeros'),
+    *('delay', 'joint friction', 'drive gains', 'arm model'),
+    *('pose field', 'hysteresis and cables', 'tool'),
+)
+"""Sources in the terms of the field: calibration is split by the classes of systematic errors, in
+their order, the pose field, and what depends on the path to a pose."""
+
+OF_CLASSES, OF_FIELD, OF_PATH = slice(2, 12), 11, 12
+"""Places among the causes: of the priors of all errors, of the pose field, and of the path."""
+
+NAMES = {len(each): each for each in (('noise', 'drift', 'errors of the cell', 'tool'), CAUSES)}
+"""Names of the parts of a budget, by their number: of the sources, or of the causes."""
 
 NORMAL = 1.96
 """Half-width of a 95 % interval in standard deviations [-]."""
@@ -192,20 +207,62 @@ def budget(
     return np.array([parts[0], parts[1], np.maximum(left - first, 0.0), tool])
 
 
-def budget_words(parts: FloatArray) -> str:
-    """Report the parts of the half-width of the 95 % interval of the mass.
+def by_cause(
+    belief: Belief, tool: Tool, rows: FloatArray, split: FloatArray, alike: FloatArray
+) -> FloatArray:
+    """Split the calibration part of variances further: return parts (causes, k), with equal sum.
+
+    The estimate is linear in the true errors. With P the covariance of all unknowns given the best
+    walk, and sigma_j the prior of error j, those of a class c add P_bc diag(1/sigma_c²) P_cb to
+    its variance. The remainder depends on the path to a pose; without errors of the pose it stems
+    from errors that relax, and counts in proportion.
 
     Parameters
     ----------
-    parts : (4,) array
-        Variances in the order of `SOURCES` [kg²].
+    belief : Belief
+    tool : Tool
+        Errors common to it and to the belief act on their difference.
+    rows : (k, 10) array
+        What is to be split, as combinations of the payload's parameters.
+    split : (4, k) array
+        Variances in the order of `SOURCES`.
+    alike : (10,) array
+        Variance of the parameters by a pose field that acts like a load.
+    """
+    model = belief.model
+    whole = np.zeros((len(rows), model.size))
+    whole[:, model.body] = rows
+    whole[:, model.errors] = -rows @ tool.by_errors(model.systematic.names)
+    triangle = belief.triangle
+    along = dtrtrs(triangle[:-1, :-1], root_covariance(triangle, whole))[0]
+    parts = np.zeros((len(CAUSES), len(rows)))
+    parts[[0, 1, -1]] = split[[0, 1, 3]]
+    # One cause less than classes: single and common gains are one.
+    np.add.at(parts, 1 + model.systematic.group, along[model.errors] ** 2 / belief.prior[:, None])
+    field = along[model.field] / model.pose.field_std[:, None]
+    parts[OF_FIELD] = np.sum(field**2, axis=0) + rows**2 @ alike
+    sums = parts[OF_CLASSES].sum(axis=0)
+    most = split[2] / np.maximum(sums, 1e-300)
+    parts[OF_CLASSES] *= np.minimum(most, 1.0) if model.pose.used else np.where(sums > 0, most, 1)
+    left = np.maximum(split[2] - parts[OF_CLASSES].sum(axis=0), 0.0)
+    parts[OF_PATH if model.pose.used else 0] += left
+    return parts
+
+
+def budget_words(parts: FloatArray) -> str:
+    """Report the parts of the half-width of a 95 % interval, the largest first.
+
+    Parameters
+    ----------
+    parts : (4,) or (causes,) array
+        Variances in the order of `SOURCES` or `CAUSES`.
     """
     halves = NORMAL * np.sqrt(np.maximum(parts, 0.0))
     if not np.isfinite(halves).all() or not halves.any():
         return ''
-    names = ('noise', 'drift', 'errors of the cell', 'tool')
+    names = NAMES[len(parts)]
     order = [int(k) for k in np.argsort(-halves) if halves[k] > 0.02 * halves.max()]
-    return ', '.join(f'{names[k]} {halves[k]:.2g}' for k in order)
+    return ', '.join(f'{names[k]} {f"{halves[k]:#.2g}".rstrip(".")}' for k in order)
 
 
 def interval_factor(parts: FloatArray, freedom: float) -> FloatArray:

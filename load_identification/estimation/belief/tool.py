@@ -106,6 +106,13 @@ class Tool:
         tool = self.parameters + its.by_errors @ (found.errors[places] - its.errors)
         return found.body - tool, covariance, its.alone
 
+    def by_errors(self, names: Sequence[str]) -> FloatArray:
+        """Return the derivative (10, N) by errors of these names; zeros: independent of them."""
+        along, its = np.zeros((PARAMETERS, len(names))), self.shared
+        if its is not None and set(its.names) <= set(names):
+            along[:, [names.index(name) for name in its.names]] = its.by_errors
+        return along
+
     def common(self, found: Knowledge, names: Sequence[str]) -> FloatArray:
         """Return the part (10, 10) of the payload's covariance due to the sensor's common gain.
 
