@@ -70,7 +70,7 @@ def print_report(
         console.print(f'Mass so far {value:.3g} ± {half:.2g} kg', style='bold yellow')
     _print_list(console, 'Not identified', estimate.reasons)
     _print_list(console, 'Note', (*estimate.warnings, *result.remarks))
-    happened = by_time(((e.stamp, e.kind.words) for e in result.events), result.start)
+    happened = by_time(((e.stamp, e.words) for e in result.events), result.start)
     _print_list(
         console,
         f'Events, when noticed: seconds after the first sample, {result.start / NS:.3f}',

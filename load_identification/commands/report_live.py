@@ -48,7 +48,7 @@ class LiveRecorder:
             self._newest = int(batch.stamps[-1])
         event = Event.read(self._monitor.state.event)
         if event != self._event and event.kind is not EventKind.NONE:
-            self.recorder.add_event(event.stamp, event.kind.words)
+            self.recorder.add_event(event.stamp, self._monitor.state.words_of(event))
         self._event = event
         if self._newest and self.recorder.wants_estimate(self._newest):
             self.recorder.add_snapshot(self._snapshot())

@@ -159,12 +159,17 @@ class EstimatorNode(PipelineNode):
             self._payload.units.words,
             estimator.delay_words,
         )
-        notes = self._requests.persistence.problem, self._advice_on(estimate, streaming, now)
+        newest = estimator.events.newest
+        notes = (
+            self._requests.persistence.problem,
+            newest.words if newest.note else '',
+            self._advice_on(estimate, streaming, now),
+        )
         self._status.update(
             estimate,
             self._payload.sign,
             waiting=waiting,
-            event=str(estimator.events.newest),
+            event=str(newest),
             used=estimator.used,
             dropped=upstream.dropped + estimator.dropped,
             health=health,

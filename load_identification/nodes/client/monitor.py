@@ -14,6 +14,7 @@ from geometry_msgs.msg import InertiaStamped
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
+from load_identification.estimation.events import Event
 from load_identification.interface.messages import read_inertia, stamp_of
 from load_identification.interface.names import (
     COVARIANCE_LABELS,
@@ -165,6 +166,12 @@ class MonitorState:
     def event(self) -> str:
         """The newest event and its stamp."""
         return self.values.get('event', 'none')
+
+    def words_of(self, event: Event) -> str:
+        """Name of the newest event, with the details that the message of the status has of it."""
+        name = event.kind.words
+        said = (part for part in self.words.split('; ') if part.startswith(f'{name}: '))
+        return next(said, name)
 
     @property
     def used(self) -> int:
