@@ -18,7 +18,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.srv import DescribeParameters, ListParameters
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
-from ros_helpers import BEST_EFFORT, LATCHED, PLAYS, Group, Pipeline, assert_holds
+from ros_helpers import BEST_EFFORT, LATCHED, PLAYS, Group, Pipeline, assert_holds, connected
 from ros_messages import (
     FRAME,
     KINDS,
@@ -99,6 +99,22 @@ def test_status_has_every_key_as_the_interface_writes_it(live: Pipeline) -> None
     # One output every 20 ms, less a window at the ends.
     assert live.flowing.level == DiagnosticStatus.OK
     assert live.flowing.name == f'{NAMESPACE[1:]}/estimator_node'
+
+
+def test_the_sources_add_up_where_the_cell_may_have_errors_and_words_name_them() -> None:
+    with Group() as group:
+        group.publish_inputs()
+        live = connected(group, {'systematic_errors': 'ordinary'})
+        live.play(recording())
+        parts = live.numbers(f'mass.std.{s}' for s in ('noise', 'drift', 'calibration', 'tool'))
+        assert np.hypot.reduce(parts) == pytest.approx(live.number('mass.std'), rel=1e-6)
+        # The common gain alone, half a per cent, of which no motion shows anything.
+        assert parts[2] > 0.004 * live.number('mass')
+        named = re.search(r'mass \S+ ± \S+ kg \((.*?)\)', live.flowing.message)
+        assert named is not None, live.flowing.message
+        assert named[1].startswith('sensor gain 0.0')
+        halves = [float(part.rpartition(' ')[2]) for part in named[1].split(', ')]
+        assert np.hypot.reduce(halves) == pytest.approx(1.96 * live.number('mass.std'), rel=0.05)
 
 
 def test_covariance_is_that_of_sixteen_labelled_numbers(live: Pipeline) -> None:

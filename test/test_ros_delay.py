@@ -31,6 +31,7 @@ def test_fifteen_milliseconds_are_warned_of_with_the_value_to_set(live: Pipeline
     lag = round(0.015 / period) * period
     assert live.flowing.level == DiagnosticStatus.WARN
     assert 'older than the joint stamps: set wrench_delay to 0.0' in live.flowing.message
+    assert live.flowing.message.count('wrench_delay') == 1
     advised = float(live.flowing.message.partition('set wrench_delay to ')[2].split(';')[0])
     assert advised == pytest.approx(lag, abs=1e-3)
 
