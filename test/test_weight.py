@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from load_identification.estimation.belief.error_budget import budget_words
 from load_identification.estimation.belief.tool import NO_TOOL
 from load_identification.estimation.events import EventKind
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
@@ -121,6 +122,12 @@ def test_the_parts_of_the_variance_add_up_and_most_is_of_the_cell(cells: Weighed
         for weight in run:
             assert np.sum(weight.budget) == pytest.approx(weight.payload.mass_std**2, rel=1e-6)
             assert weight.budget[2] > 0.5 * weight.budget.sum()
+            assert np.sum(weight.causes[2:-1]) == pytest.approx(weight.budget[2], rel=1e-6)
+            assert np.all(weight.causes >= 0.0)
+    # Turned far from where it was calibrated.
+    last = cells.weights[0][-1]
+    assert 'sensor gain 0.0' in budget_words(last.causes)
+    assert 'pose field 0.0' in budget_words(last.causes)
 
 
 def test_where_it_was_calibrated_the_errors_of_the_pose_cancel(cells: Weighed) -> None:
