@@ -318,11 +318,6 @@ class PayloadEstimator:
         return (Withheld.SUSPECTED, self.misfit.suspicion) if self.misfit.suspicion else (None, '')
 
     @property
-    def evidence(self) -> float:
-        """Log likelihood of all data since the last restart."""
-        return drift.evidence(self._belief.scores, self._belief.model.bank.first)
-
-    @property
     def delay(self) -> DelayEstimate:
         """Delay of the wrench's stamps, as far as motion has determined it."""
         return self._excitation.delay

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from load_identification.errors import ParameterError, RecordingError
+from load_identification.estimation import drift
 from load_identification.estimation.identifiability import TURN
 from load_identification.estimation.misfit.evidence import averages, complete
 from load_identification.estimation.misfit.verdict import ALL_ROUND, FEWEST_POSES, judged
@@ -140,7 +141,13 @@ def _likeliest(settings: EstimatorSettings, batch: FilteredBatch) -> PayloadEsti
 
 
 def _likelier(one: PayloadEstimator, other: PayloadEstimator) -> PayloadEstimator:
-    return one if one.evidence >= other.evidence else other
+    return one if _evidence(one) >= _evidence(other) else other
+
+
+def _evidence(estimator: PayloadEstimator) -> float:
+    """Return the log likelihood of all data."""
+    belief, _ = estimator.state
+    return drift.evidence(belief.scores, belief.model.bank.first)
 
 
 def _estimated(settings: EstimatorSettings, batch: FilteredBatch) -> PayloadEstimator:

@@ -21,17 +21,14 @@ from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.idle_joints import IdleJoints
 from load_identification.weighing.memory import Memory
 from load_identification.weighing.motion_history import MotionHistory
-from load_identification.weighing.offset_reading import errors_in_reading
+from load_identification.weighing.offset_reading import errors_in_reading, offset_read
 from load_identification.weighing.reference import Reference
 from load_identification.weighing.static_estimate import (
-    QUIETEST,
     NotAtRestError,
     StaticPose,
-    gravity_rows,
 )
 from load_identification.weighing.static_monitor import StaticMonitor
-from load_identification.weighing.taken_off import TakenOff
-from load_identification.weighing.weight import Known, Pose, Weight, still_block, weighed
+from load_identification.weighing.weight import Known, Pose, TakenOff, Weight, still_block, weighed
 
 EARLIER = (0, 1, 3)
 """Numbers of earlier poses that are tried for a weight; more tell hardly more: what is known when
@@ -57,9 +54,6 @@ LONGEST_LOOK_NS = 2_000_000_000
 
 SEEN_STILL = 1.0
 """After so long at rest the estimate knows the errors of the path [s]."""
-
-ABSENT_STD = np.array([1e5] * 3 + [1e4] * 3)
-"""Of the offset of a channel that the sensor lacks: nothing is known [N, N m]."""
 
 
 class StaticWeigher:
@@ -310,10 +304,6 @@ class StaticWeigher:
     def offset_from(self, rest: StaticPose, gravity: FloatArray | None) -> OffsetPrior:
         """Return the offset that a pose shows with nothing but the tool on the sensor.
 
-        The tool's error is in it, and again in the tool taken off a payload later: in the
-        reverse orientation both add up, to twice the standard deviation. Counted as if
-        independent that takes three times the variance here, one there.
-
         Parameters
         ----------
         rest : StaticPose
@@ -325,31 +315,15 @@ class StaticWeigher:
         NotAtRestError
             If there is a tool and gravity is not known.
         """
-        value, of_errors, sensed = self._sign * rest.mean, None, self._sensed
-        covariance = np.diag(rest.standard_error**2)
-        tool = self._estimator.tool
+        tool, of_errors, wrench = self._estimator.tool, None, self._sign * rest.mean
         if gravity is None and (tool.parameters.any() or self._driver.taken_off.any()):
             raise NotAtRestError('gravity unknown, so the tool cannot be taken off')
         if gravity is not None:
-            value = value + self._given_back(gravity)
-            rows = gravity_rows(gravity[None])[0]
-            value = value - rows @ tool.parameters[:4]
-            own = tool.covariance if tool.shared is None else tool.shared.alone
-            covariance = covariance + 3.0 * rows @ own[:4, :4] @ rows.T
+            wrench = wrench + self._given_back(gravity)
+            sensed = self._sensed
             usable = finite_motion(sensed) if sensed is not None else np.empty(0, dtype=bool)
             if sensed is not None and usable.any():
-                still = still_block(sensed.select(usable), gravity, value)
+                still = still_block(sensed.select(usable), gravity, wrench)
                 systematic = self._estimator.without_load().model.systematic
                 of_errors = errors_in_reading(tool, still, systematic)
-        absent = ~np.isfinite(value)
-        covariance[absent] = covariance[:, absent] = 0.0
-        covariance[absent, absent] = ABSENT_STD[absent] ** 2
-        scatter = np.sqrt(np.mean(rest.scatter.reshape(2, 3) ** 2, axis=1))
-        return OffsetPrior(
-            np.where(absent, 0.0, value),
-            covariance,
-            rest.end,
-            np.maximum(scatter, QUIETEST * self.noise),
-            None if gravity is None else gravity / np.linalg.norm(gravity),
-            of_errors,
-        )
+        return offset_read(rest, wrench, gravity, tool, of_errors, self.noise)

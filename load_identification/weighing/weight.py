@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from scipy.special import chdtri
@@ -33,6 +34,18 @@ NO_LOAD = 16.0
 BY_CHANCE = 0.01
 """Probability of a misfit of one pose up to which it is chance and widens nothing [-]: of three
 degrees of freedom it often is twice its expectation."""
+
+
+class TakenOff(Protocol):
+    """What the robot's driver takes off the wrench."""
+
+    @property
+    def taken_off(self) -> FloatArray:
+        """Inertial parameters (10,) of a body, about the origin of S."""
+
+    @property
+    def changing(self) -> bool:
+        """Whether that is becoming another body: nothing can be weighed meanwhile."""
 
 
 @dataclass(frozen=True, eq=False)
