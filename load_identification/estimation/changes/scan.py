@@ -8,8 +8,8 @@ import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.changes.gate import NOISE_MARGIN
-from load_identification.estimation.measurement import Block, merged
-from load_identification.numerics.triangle import combine, forget, time_update, values
+from load_identification.estimation.measurement import PARAMETERS, Block, merged
+from load_identification.numerics.triangle import combine, forget, std_of_last, time_update, values
 from load_identification.typing_aliases import FloatArray
 
 TOGETHER = 4
@@ -86,13 +86,17 @@ class _Scan:
 
     @property
     def between(self) -> FloatArray:
-        """Variance of the unknowns that covers the difference of both loads, (size,)."""
+        """Variance of the unknowns that covers the difference of both loads, (size,).
+
+        As far as it is beyond the uncertainty of the other one.
+        """
         model = self.one.model
         apart = (values(self.other) - values(self.same))[model.body]
-        shift = float(np.linalg.norm(apart[1:4]))
+        beyond = np.maximum(apart**2 - std_of_last(self.other, PARAMETERS) ** 2, 0.0)
+        shift = float(beyond[1:4].sum())
         variance = np.zeros(model.size)
-        std = np.array([abs(apart[0]), *[shift] * 3, *[2.0 * ARM * shift] * 6])
-        variance[model.places(model.body)] = std**2
+        each = [beyond[0], *[shift] * 3, *[(2.0 * ARM) ** 2 * shift] * 6]
+        variance[model.places(model.body)] = each
         return variance
 
     @property
