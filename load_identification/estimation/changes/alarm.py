@@ -66,10 +66,10 @@ class Alarm:
         self._late.clear()
         self._history.clear()
         self._scanner.forget()
-        if usual and self.scanned:
-            self._scanner.no_change(self.nis, USUAL)
-        elif usual:
-            self._usual = max(self._usual, self.nis)
+        if usual:
+            self._scanner.no_change(USUAL * (self.nis if self.scanned else 1.0))
+            if not self.scanned:
+                self._usual = max(self._usual, self.nis)
 
     def update(self, belief: Belief, block: Block) -> tuple[Belief, Belief, list[Block]] | None:
         """Process a block; return what to continue from if it does not fit.

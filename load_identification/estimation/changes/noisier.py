@@ -26,8 +26,11 @@ noise is seen."""
 EVERY = 5
 """Number of blocks from one test to the next."""
 
-NOISIER, NOISIEST = 2.0, 30.0
+NOISIER, NOISIEST = 3.0, 30.0
 """Limits of the factor by which the noise of samples has grown [-]."""
+
+CORRELATED = 0.3
+"""Correlation of consecutive innovations from which they are no noise [-]: a hose pulls on."""
 
 
 class Noisier:
@@ -64,13 +67,19 @@ class Noisier:
         found = hypotheses(noisy, None, first)
         kept = (Hypothesis.SAME, Hypothesis.LOAD, Hypothesis.OFFSET, Hypothesis.PUSH)
         each = {h: found[h].with_block(first) for h in kept}
+        innovations = []
         for _, block in later:
-            each = {h: c.after(block).with_block(block) for h, c in each.items()}
+            each = {h: c.after(block) for h, c in each.items()}
+            expected = each[Hypothesis.SAME].belief.predicted(block).wrench
+            innovations.append(np.where(block.live, block.wrench - expected, 0.0))
+            each = {h: c.with_block(block) for h, c in each.items()}
         rows = sum(int(b.live.sum()) for _, b in self._newest)
         misfit = {h: c.misfit for h, c in each.items()}
         same = misfit.pop(Hypothesis.SAME)
         fits = chdtrc(rows, max(same, 0.0)) > PLAUSIBLE and same - min(misfit.values()) < HARDLY
-        return each[Hypothesis.SAME] if fits else None
+        noise = noisy.noise.at(first.rest)
+        white = correlation(np.array(innovations) / np.repeat(noise, 3)) < CORRELATED
+        return each[Hypothesis.SAME] if fits and white else None
 
     def _factor(self) -> FloatArray:
         """Return by how much samples scatter more than learned, for force and torque, (2,) [-]."""
@@ -81,3 +90,8 @@ class Noisier:
         )
         with np.errstate(divide='ignore', invalid='ignore'):
             return np.asarray(np.fmax(np.sqrt(found / known), 1.0))
+
+
+def correlation(series: FloatArray) -> float:
+    """Return the correlation of consecutive rows of (n, 6) values [-]."""
+    return float(np.sum(series[1:] * series[:-1]) / max(np.sum(series**2), 1e-300))

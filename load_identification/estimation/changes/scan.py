@@ -18,13 +18,21 @@ TOGETHER = 4
 LONGEST, EVERY = 6, 3
 """Merged blocks of a scan, and from the begin of one to that of the next: two are open at once."""
 
-DIFFERENT = 40.0
+DIFFERENT = 60.0
 """Chi-square by which another load must fit better [-]: ten free parameters of an unchanged load
-leave up to 15 in hours of motion in cells with errors, a slip of 5 mm of 1 kg 50 and more."""
+leave up to 15 in hours of motion in cells with errors and 50 with drift, rough fields or cables; a
+slip of 5 mm of 1 kg 20 to 900."""
 
 SUSPECT = 12.0
-"""Chi-square from which the intervals are widened by the difference to the other load [-]: a load
-that is unchanged exceeds it some times an hour."""
+"""Chi-square from which the intervals are widened by the shift to the other load [-]: a load that
+is unchanged exceeds it some times an hour."""
+
+FARTHEST_SLIP = 0.02
+"""Largest slip that they are widened by [m]: a larger one exceeds the gate of a window."""
+
+EXPECTED, TYPICAL = PARAMETERS / NOISE_MARGIN**2, 0.05
+"""Mean chi-square of an unchanged load, and weight of a scan in the mean that is learned [-]:
+where errors are larger or rougher than their model, both thresholds rise with it."""
 
 ARM = 0.1
 """Lever arm by which a shift of the centre of mass changes the inertia about S [m]."""
@@ -86,17 +94,17 @@ class _Scan:
 
     @property
     def between(self) -> FloatArray:
-        """Variance of the unknowns that covers the difference of both loads, (size,).
+        """Variance of the unknowns that covers a slip to the other load, (size,).
 
-        As far as it is beyond the uncertainty of the other one.
+        As far as the shift is beyond the uncertainty of the other one.
         """
         model = self.one.model
-        apart = (values(self.other) - values(self.same))[model.body]
-        beyond = np.maximum(apart**2 - std_of_last(self.other, PARAMETERS) ** 2, 0.0)
-        shift = float(beyond[1:4].sum())
+        apart = (values(self.other) - values(self.same))[model.body][1:4]
+        unsure = std_of_last(self.other, PARAMETERS)[1:4]
+        most = (FARTHEST_SLIP * self.one.values[model.body.start]) ** 2
+        shift = min(float(np.maximum(apart**2 - unsure**2, 0.0).sum()), float(most))
         variance = np.zeros(model.size)
-        each = [beyond[0], *[shift] * 3, *[(2.0 * ARM) ** 2 * shift] * 6]
-        variance[model.places(model.body)] = each
+        variance[model.places(model.body)[1:]] = [*[shift] * 3, *[(2.0 * ARM) ** 2 * shift] * 6]
         return variance
 
     @property
@@ -115,7 +123,7 @@ class Scanner:
     """
 
     def __init__(self) -> None:
-        self._bar = 1.0
+        self._bar, self._typical = 1.0, EXPECTED
         self.forget()
 
     def forget(self) -> None:
@@ -162,13 +170,16 @@ class Scanner:
         self._count += 1
         self._open = [scan.with_block(whole) for scan in self._open]
         best = max(self._open, key=lambda scan: scan.difference)
-        self.ratio = best.difference / DIFFERENT
+        rougher = max(1.0, self._typical / EXPECTED)
+        self.ratio = best.difference / (DIFFERENT * rougher)
         if self.ratio > self._bar:
             return best.start, best.before
-        if best.difference > SUSPECT and len(best.blocks) % EVERY == 0:
-            self.between = best.between
+        if len(best.blocks) % EVERY == 0:
+            if best.difference > SUSPECT * rougher:
+                self.between = best.between
+            self._typical += TYPICAL * (best.difference - self._typical)
         return None
 
-    def no_change(self, ratio: float, factor: float) -> None:
-        """Let the next change be larger than this ratio by a factor: there was none."""
-        self._bar = max(self._bar, factor * ratio)
+    def no_change(self, ratio: float) -> None:
+        """Require a larger ratio of the next changes: where there was none, errors are larger."""
+        self._bar = max(self._bar, ratio)
