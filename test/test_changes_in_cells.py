@@ -9,14 +9,15 @@ import pytest
 
 from load_identification.estimation.events import EventKind
 from load_identification.interface.parameters import Parameters
-from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import FrameMotion
+from load_identification.motion.joint_path import JointPath, Move
 from load_identification.pipeline import settings
 from load_identification.simulation.cells import filtered, published, sample
 from load_identification.simulation.changes import scenarios
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
-from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.motions import MOTIONS, Motion
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensors import load_wrench
 from load_identification.typing_aliases import FloatArray
@@ -39,6 +40,28 @@ def test_a_slip_in_motion_is_noticed_by_its_torque_that_turns_with_gravity() -> 
     assert result.noticed < 1.5
     assert not result.early
     assert np.abs(result.z).max() < 4.0
+
+
+def test_a_grasp_at_rest_is_no_load_of_tons() -> None:
+    """The arm sags by 0.3 mrad; 100 N over 3 mm/s² were "units of torque and force?"."""
+    mount, rng = MOUNTS['six_joints'], np.random.default_rng(1)
+    pose = rng.uniform(mount.lower, mount.upper)
+    sagged = pose + 3e-4 * rng.standard_normal(6)
+    moves = Move(pose, pose, 4.0), Move(pose, sagged, 0.3), Move(sagged, sagged, 6.0)
+    path = sample(mount, Motion(JointPath(moves)), 10.0, 250.0)
+    on = np.clip((path.stamps * 1e-9 - 4.0) / 0.3, 0.0, 1.0)[:, None]
+    tool = InertialParameters.from_center_of_mass(0.3, [0.0, 0.0, 0.05], 1e-4 * np.eye(3))
+    more = InertialParameters.from_center_of_mass(10.0, [0.02, 0.01, 0.12], 1e-2 * np.eye(3))
+
+    def exerted(frame: FrameMotion) -> FloatArray:
+        return load_wrench(tool, frame) + on * load_wrench(more, frame)
+
+    joints, wrenches = published(path, exerted, scenarios.CELL, 1)
+    batch, _ = filtered(mount, joints, wrenches, Parameters())
+    stage = settings.payload_estimator(Parameters())
+    for piece in pieces(batch):
+        stage.update(piece)
+        assert not stage.misfit.suspicion
 
 
 def louder(factor: float, push: float = 0.0) -> tuple[list[EventKind], float, list[float]]:

@@ -82,3 +82,13 @@ def test_another_tool_or_offset_is_another_measurement() -> None:
     assert memory.of(1.0, other) is None
     memory.forget()
     assert stamp_of(memory, 1.0) is None
+
+
+def test_answers_leave_the_published_masses_alone() -> None:
+    memory = Memory()
+    published(memory, 10.0, 1.0)
+    for k in range(2 * MOST_REFERENCES):
+        memory.answered(2.0 + k, known(20 * SECOND, still=True)())
+    assert stamp_of(memory, 1.0) == 10.0
+    assert stamp_of(memory, 2.0) is None
+    assert stamp_of(memory, 2.0 + 2 * MOST_REFERENCES - 1) == 20.0

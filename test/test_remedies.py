@@ -92,6 +92,8 @@ def test_the_gravity_said_is_that_turned_by_both_components(gravity: tuple[float
     tilt = np.deg2rad([1.0, -0.2])
     errors = [(f'base_tilt.{a}', x, 1e-3, 1e-3) for a, x in zip('xy', tilt, strict=True)]
     (words,) = remedies(errors, np.array(gravity), 0.0)
+    # A base that is turned one way sees gravity turned the other way.
+    assert words.startswith('base tilted -1.00 ')
     said = np.array(words.partition('[')[2].rstrip(']').split(', '), dtype=float)
     expected = np.array(gravity) + tilted(np.array(gravity)) @ tilt
     np.testing.assert_allclose(said, expected, atol=3e-3)

@@ -10,7 +10,8 @@ from load_identification.estimation.belief.tool import Tool
 from load_identification.weighing.reference import Reference
 
 MOST_REFERENCES = 16
-"""Number of references remembered; those used least recently go first."""
+"""Number of references remembered of published masses, and of answered ones; those used least
+recently go first."""
 
 MOST_NUMBERS = 20_000
 """Number of published masses remembered."""
@@ -31,14 +32,16 @@ class Memory:
 
     def __init__(self) -> None:
         self._numbers: OrderedDict[str, Reference] = OrderedDict()
-        self._used: OrderedDict[int, Reference] = OrderedDict()
+        self._published: OrderedDict[int, Reference] = OrderedDict()
+        self._answered: OrderedDict[int, Reference] = OrderedDict()
         self._last: Reference | None = None
         self._begun = self._due = 0
 
     def forget(self) -> None:
         """Forget all: the offset is another one."""
         self._numbers.clear()
-        self._used.clear()
+        self._published.clear()
+        self._answered.clear()
         self._last = None
 
     def interrupt(self) -> None:
@@ -65,28 +68,29 @@ class Memory:
         if last is None or stamp >= self._due or (still and not last.still):
             self._last = last = _slim(now())
             self._due = stamp + max(stamp - self._begun, SOON_NS)
-        self._keep(f'{mass:{PUBLISHED}}', last)
+        self._keep(f'{mass:{PUBLISHED}}', last, self._published)
 
     def answered(self, mass: float, reference: Reference) -> None:
         """Note a mass that a service answers [kg]."""
-        self._keep(f'{mass:{ANSWERED}}', _slim(reference))
+        self._keep(f'{mass:{ANSWERED}}', _slim(reference), self._answered)
 
     def of(self, mass: float, tool: Tool) -> Reference | None:
         """Return what was known of the load whose published mass this is [kg], with this tool."""
         for digits in PUBLISHED, ANSWERED:
             found = self._numbers.get(f'{mass:{digits}}')
             if found is not None and found.tool is tool:
-                self._used.move_to_end(id(found))
+                used = self._published if id(found) in self._published else self._answered
+                used.move_to_end(id(found))
                 return found
         return None
 
-    def _keep(self, number: str, reference: Reference) -> None:
+    def _keep(self, number: str, reference: Reference, used: OrderedDict[int, Reference]) -> None:
         self._numbers[number] = reference
         self._numbers.move_to_end(number)
-        self._used[id(reference)] = reference
-        self._used.move_to_end(id(reference))
-        if len(self._used) > MOST_REFERENCES:
-            lost = self._used.popitem(last=False)[1]
+        used[id(reference)] = reference
+        used.move_to_end(id(reference))
+        if len(used) > MOST_REFERENCES:
+            lost = used.popitem(last=False)[1]
             for name in [n for n, each in self._numbers.items() if each is lost]:
                 del self._numbers[name]
         while len(self._numbers) > MOST_NUMBERS:

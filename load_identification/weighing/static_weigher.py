@@ -131,6 +131,8 @@ class StaticWeigher:
         for event in events:
             if event.kind in ANOTHER_OFFSET:
                 self.forget()
+            # The next mass is of another load, or without another tool.
+            self.memory.interrupt()
             if event.kind is EventKind.CHANGE_DETECTED:
                 self._forget_poses()
                 self._change = event.stamp, self._motion.travelled
@@ -209,6 +211,7 @@ class StaticWeigher:
     def set_tool(self, tool: Tool) -> None:
         """Take a body off whatever is weighed and estimated from now on; zeros: none."""
         self._estimator.set_tool(tool)
+        self.memory.interrupt()
 
     @property
     def disturbed(self) -> bool:

@@ -43,12 +43,15 @@ def _exceeds(error: Error) -> bool:
 
 
 def _tilt(tilts: list[Error], gravity: FloatArray) -> str:
-    """Report both components of the base's tilt, and gravity turned by them."""
+    """Report both components of the base's tilt, and gravity as it then is in the root.
+
+    A base that is turned one way has gravity turned the other way in its frame.
+    """
     axes = horizontal(gravity)
     turn = np.zeros(3)
     turn[axes] = [value for _, value, _, _ in tilts]
     said = ' and '.join(
-        f'{_degrees(value, std)} about {"xyz"[axis]}'
+        f'{_degrees(-value, std)} about {"xyz"[axis]}'
         for (axis, (name, value, std, prior)) in zip(axes, tilts, strict=True)
         if _exceeds((name, value, std, prior))
     )

@@ -89,6 +89,7 @@ class Alarm:
         """
         self.nis, self.scanned = 0.0, False
         if not belief.noise.learned_enough:
+            self._scanner.forget()
             return None
         # The longer windows are less urgent: each is tested at every second block, in turn.
         self._turn = not self._turn

@@ -78,6 +78,11 @@ class Evidence:
             left, count = left[left @ left[0] < np.cos(APART)], count + 1
         return count
 
+    @property
+    def spread(self) -> float:
+        """Largest change of an accelerometer's reading among the blocks [m/s²]."""
+        return float(np.linalg.norm(np.ptp(self.matrix[:, :3, 0], axis=0)))
+
     def select(self, blocks: slice) -> Evidence:
         """Return the evidence of some blocks."""
         return Evidence(*(getattr(self, f.name)[blocks] for f in fields(self)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from load_identification.estimation.misfit import words
-from load_identification.estimation.misfit.evidence import Evidence, Store
+from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, Store
 from load_identification.estimation.misfit.fits import least_squares, problem
 from load_identification.estimation.misfit.joints import joint_trial
 from load_identification.estimation.misfit.plausible import fitted, impossible, no_body
@@ -74,6 +74,11 @@ FARTHEST, LIGHTEST = 2.0, 0.1
 [kg]."""
 
 
+TURNED = 2.0 * ANOTHER
+"""Change of an accelerometer's reading from which few blocks may show an impossible mass [m/s²]:
+a grasp of 10 kg while the arm sags by a milliradian would be one of tons."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The result of testing the causes of a misfit.
@@ -132,7 +137,7 @@ def judged(
     enough = count >= fewest and round_about >= ALL_ROUND
     crowd = count / round_about
     what = impossible(*fitted((task.matrix, task.wrench), now, crowd))
-    if not enough and what.doubtful:
+    if not enough and what.doubtful and now < EXPLAINED and evidence.spread > TURNED:
         return Verdict(np.nan, suspected=Kind.UNITS)
     if count < FEWEST_TO_SUSPECT:
         return Verdict(np.nan)

@@ -14,6 +14,7 @@ from geometry_msgs.msg import InertiaStamped
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
+from load_identification.estimation.changes.hypotheses import SLIPPED
 from load_identification.estimation.events import Event
 from load_identification.interface.messages import read_inertia, stamp_of
 from load_identification.interface.names import (
@@ -169,9 +170,8 @@ class MonitorState:
 
     def words_of(self, event: Event) -> str:
         """Name of the newest event, with the details that the message of the status has of it."""
-        name = event.kind.words
-        said = (part for part in self.words.split('; ') if part.startswith(f'{name}: '))
-        return next(said, name)
+        slipped = f'{event.kind.words}: {SLIPPED}'
+        return slipped if slipped in self.words.split('; ') else event.kind.words
 
     @property
     def used(self) -> int:
