@@ -18,10 +18,10 @@ TOGETHER = 4
 LONGEST, EVERY = 6, 3
 """Merged blocks of a scan, and from the begin of one to that of the next: two are open at once."""
 
-DIFFERENT = 60.0
+DIFFERENT = 40.0
 """Chi-square by which another load must fit better [-]: ten free parameters of an unchanged load
-leave up to 15 in hours of motion in cells with errors and 50 with drift, rough fields or cables; a
-slip of 5 mm of 1 kg 20 to 900."""
+leave up to 15 in hours of motion in cells with errors, 20 with rough fields, and 50 with drift or
+cables; a slip of 5 mm of 1 kg 20 to 900."""
 
 SUSPECT = 12.0
 """Chi-square from which the intervals are widened by the shift to the other load [-]: a load that
