@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.linalg import expm
+import pinocchio
 
 from load_identification.interface.names import INTERVAL
-from load_identification.model.regressor import SKEW
 from load_identification.model.robot import horizontal
 from load_identification.typing_aliases import FloatArray
 
@@ -55,7 +54,7 @@ def _tilt(tilts: list[Error], gravity: FloatArray) -> str:
         for (axis, (name, value, std, prior)) in zip(axes, tilts, strict=True)
         if _exceeds((name, value, std, prior))
     )
-    true = expm(SKEW @ turn) @ gravity
+    true = pinocchio.exp3(turn) @ gravity
     numbers = ', '.join(f'{x + 0.0:.4f}' for x in np.round(true, 4))
     return f'base tilted {said}: set gravity to [{numbers}]'
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import reduce
 
 import numpy as np
 
@@ -113,7 +114,4 @@ class Alarm:
     def _since(self, belief: Belief, block: Block) -> tuple[Belief, Belief, list[Block]]:
         history = [*self._history, (belief, block)]
         bank, passed = history[0][0], [each for _, each in history[1:]]
-        before = bank.single
-        for each in passed:
-            before = before.after(each)
-        return bank, before, passed
+        return bank, reduce(Belief.after, passed, bank.single), passed

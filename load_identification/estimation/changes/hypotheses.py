@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -97,6 +98,12 @@ class Candidate:
     def with_block(self, block: Block) -> Candidate:
         """Return the candidate updated by a block."""
         return replace(self, belief=self.belief.with_block(block, learn=False))
+
+    def with_blocks(self, blocks: Sequence[Block]) -> Candidate:
+        """Return the candidate updated by consecutive blocks; it is predicted to the first."""
+        first, *later = blocks
+        begun = self.with_block(first)
+        return reduce(lambda each, block: each.after(block).with_block(block), later, begun)
 
 
 OLD = (Hypothesis.SAME, Hypothesis.EARLIER)

@@ -32,6 +32,9 @@ NOISIER, NOISIEST = 3.0, 30.0
 CORRELATED = 0.3
 """Correlation of consecutive innovations from which they are no noise [-]: a hose pulls on."""
 
+OTHERS = (Hypothesis.LOAD, Hypothesis.OFFSET, Hypothesis.PUSH)
+"""Hypotheses that must not explain the blocks better."""
+
 
 class Noisier:
     """Compare the newest blocks with the belief before the change, in noise as large as they show.
@@ -60,30 +63,31 @@ class Noisier:
         if self._since % EVERY or len(self._newest) < LENGTH:
             return None
         (begun, first), *later = self._newest
-        factor = self._factor()
+        factor = self._factor(begun.values[begun.model.body])
         if not factor.max() > NOISIER or factor.max() > NOISIEST:
             return None
         noisy = replace(begun, noise=begun.noise.louder(factor, LENGTH))
         found = hypotheses(noisy, None, first)
-        kept = (Hypothesis.SAME, Hypothesis.LOAD, Hypothesis.OFFSET, Hypothesis.PUSH)
-        each = {h: found[h].with_block(first) for h in kept}
-        innovations = []
+        same, innovations = found[Hypothesis.SAME].with_block(first), []
         for _, block in later:
-            each = {h: c.after(block) for h, c in each.items()}
-            expected = each[Hypothesis.SAME].belief.predicted(block).wrench
+            same = same.after(block)
+            expected = same.belief.predicted(block).wrench
             innovations.append(np.where(block.live, block.wrench - expected, 0.0))
-            each = {h: c.with_block(block) for h, c in each.items()}
-        rows = sum(int(b.live.sum()) for _, b in self._newest)
-        misfit = {h: c.misfit for h, c in each.items()}
-        same = misfit.pop(Hypothesis.SAME)
-        fits = chdtrc(rows, max(same, 0.0)) > PLAUSIBLE and same - min(misfit.values()) < HARDLY
-        noise = noisy.noise.at(first.rest)
-        white = correlation(np.array(innovations) / np.repeat(noise, 3)) < CORRELATED
-        return each[Hypothesis.SAME] if fits and white else None
+            same = same.with_block(block)
+        noise = np.repeat(noisy.noise.at(first.rest), 3)
+        rows = sum(int(block.live.sum()) for _, block in self._newest)
+        fits = chdtrc(rows, max(same.misfit, 0.0)) > PLAUSIBLE
+        if not (fits and correlation(np.array(innovations) / noise) < CORRELATED):
+            return None
+        blocks = [block for _, block in self._newest]
+        least = min(found[h].with_blocks(blocks).misfit for h in OTHERS)
+        return same if same.misfit - least < HARDLY else None
 
-    def _factor(self) -> FloatArray:
-        """Return by how much samples scatter more than learned, for force and torque, (2,) [-]."""
-        body = self._newest[0][0].values[self._newest[0][0].model.body]
+    def _factor(self, body: FloatArray) -> FloatArray:
+        """Return by how much samples scatter more than learned, for force and torque, (2,) [-].
+
+        `body`: phi (10,) of the belief before the change.
+        """
         found = np.sum([block.scatter(body) for _, block in self._newest], axis=0)
         known = np.sum(
             [b.samples * before.noise.sample(b.rest) ** 2 for before, b in self._newest], axis=0

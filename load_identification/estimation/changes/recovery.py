@@ -65,11 +65,9 @@ class Recovery:
             return None
         if len(self._blocks) < ENOUGH or self._begun is None:
             return None
-        same, first, *rest = self._same, *self._blocks
-        found = hypotheses(self._begun, None, first)
-        others = [found[h].with_block(first) for h in (Hypothesis.LOAD, Hypothesis.OFFSET)]
-        for each in rest:
-            others = [other.after(each).with_block(each) for other in others]
+        same, blocks = self._same, self._blocks
+        found = hypotheses(self._begun, None, blocks[0])
+        others = [found[h].with_blocks(blocks) for h in (Hypothesis.LOAD, Hypothesis.OFFSET)]
         self.forget()
         return same if same.misfit - min(other.misfit for other in others) < MARGIN else None
 

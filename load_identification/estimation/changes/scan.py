@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.changes.gate import NOISE_MARGIN
+from load_identification.estimation.changes.hypotheses import ARM
 from load_identification.estimation.measurement import PARAMETERS, Block, merged
 from load_identification.numerics.triangle import combine, forget, std_of_last, time_update, values
 from load_identification.typing_aliases import FloatArray
@@ -33,9 +35,6 @@ FARTHEST_SLIP = 0.02
 EXPECTED, TYPICAL = PARAMETERS / NOISE_MARGIN**2, 0.05
 """Mean chi-square of an unchanged load, and weight of a scan in the mean that is learned [-]:
 where errors are larger or rougher than their model, both thresholds rise with it."""
-
-ARM = 0.1
-"""Lever arm by which a shift of the centre of mass changes the inertia about S [m]."""
 
 FADES = 100.0
 """Time constant with which a scan that was no change loses its influence on the next [s]."""
@@ -110,10 +109,7 @@ class _Scan:
     @property
     def before(self) -> Belief:
         """The likeliest member without the blocks, at the time of the last one."""
-        before = self.one
-        for block in self.blocks[1:]:
-            before = before.after(block)
-        return before
+        return reduce(Belief.after, self.blocks[1:], self.one)
 
 
 class Scanner:
