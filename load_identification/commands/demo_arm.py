@@ -100,13 +100,7 @@ def simulate_arm(seed: int) -> Simulation:
 
 
 class ArmPublisher(InputPublisher):
-    """Publish each simulated sample when the clock has reached its stamp.
-
-    Parameters
-    ----------
-    node : Node
-    simulation : Simulation
-    """
+    """Publish each simulated sample when the clock has reached its stamp."""
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
         recording = simulation.recording

@@ -112,8 +112,6 @@ def refuse_others(node: Node, monitor: Monitor, started: bool, own_pipeline: boo
 
     Parameters
     ----------
-    node : Node
-    monitor : Monitor
     started : bool
         Whether our own publishers are already visible.
     own_pipeline : bool

@@ -70,12 +70,10 @@ def demonstrate(
 
     Parameters
     ----------
-    node : Node
     seed : int
         Seed of the sensor noise.
     own_pipeline : bool
         Whether to start a pipeline, instead of feeding one that already runs.
-    console : rich.console.Console
     report : Path, optional
         Folder for a report.
 

@@ -56,8 +56,6 @@ class Machine:
 
     Parameters
     ----------
-    node : Node
-    monitor : Monitor
     process : NodeProcess
         Process of the nodes; the demonstration ends with it.
     speed : float
@@ -84,10 +82,8 @@ class Machine:
 
         Parameters
         ----------
-        legs : EffortBatch
         show : callable
             Called repeatedly with the time of the motion [s].
-        services : sequence of str
         """
         message = JointState(name=list(legs.names))
         waiting = list(services)

@@ -29,8 +29,6 @@ class Progress:
 
     Parameters
     ----------
-    console : rich.console.Console
-    monitor : Monitor
     phase : str
         Name of the motion.
     duration : float
@@ -79,7 +77,6 @@ def print_verdict(
 
     Parameters
     ----------
-    console : rich.console.Console
     monitor : Monitor
         Has received the one-step estimate of the load.
     platform, loaded : mappings

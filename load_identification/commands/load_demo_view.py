@@ -121,15 +121,7 @@ class Rates:
 
 
 class View:
-    """Show the progress: a live table on a terminal, a line per second elsewhere.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-    simulation : Simulation
-    arm : ArmPublisher
-    monitor : Monitor
-    """
+    """Show the progress: a live table on a terminal, a line per second elsewhere."""
 
     def __init__(
         self, console: Console, simulation: Simulation, arm: ArmPublisher, monitor: Monitor

@@ -67,8 +67,6 @@ def picture(
 
     Parameters
     ----------
-    state : MonitorState
-    namespace : str
     domain : int
         ROS domain.
     publishers : int

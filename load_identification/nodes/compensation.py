@@ -28,13 +28,7 @@ READ_LOAD, IDLE = 0.02, 0.1
 
 
 class _Sources:
-    """The standalone node's inputs: samples, robot description, and load to subtract.
-
-    Parameters
-    ----------
-    node : Node
-    parameters : Parameters
-    """
+    """The standalone node's inputs: samples, robot description, and load to subtract."""
 
     def __init__(self, node: Node, parameters: Parameters) -> None:
         self.inputs = RawInputs(node, parameters.sensor_frame)

@@ -122,8 +122,6 @@ class PipelineNode(Node, ABC):
 
     Parameters
     ----------
-    name : str
-    role : str
     defaults : mapping of str to any, optional
         Default values that differ from those in the table.
     """

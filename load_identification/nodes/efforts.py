@@ -21,7 +21,6 @@ class EffortNode(PipelineNode):
 
     Parameters
     ----------
-    name, role : str
     most : float
         Largest variance of a published sample, in units of the usual variance [-].
     """
@@ -55,13 +54,7 @@ class EffortNode(PipelineNode):
 
 
 class EffortPipeline:
-    """Drive an effort node, and the estimator if there is one; samples come with their weights.
-
-    Parameters
-    ----------
-    front : EffortNode
-    estimator : EstimatorNode or None
-    """
+    """Drive an effort node, and the estimator if there is one; samples come with their weights."""
 
     def __init__(self, front: EffortNode, estimator: EstimatorNode | None) -> None:
         self._front, self._estimator = front, estimator

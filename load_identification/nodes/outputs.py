@@ -43,8 +43,6 @@ class Outputs:
 
     Parameters
     ----------
-    node : Node
-    payload : PayloadStage
     load : LoadTakenOff
         Load according to the published estimate.
     """
@@ -136,8 +134,6 @@ class LoadParameters:
 
     Parameters
     ----------
-    node : Node
-    load : LoadTakenOff
     sign : float
         Factor from the raw wrench to the wrench that the load exerts on the sensor.
     """

@@ -27,7 +27,6 @@ class RvizOutput:
 
     Parameters
     ----------
-    node : Node
     period : float
         Time between two publications [s].
     """

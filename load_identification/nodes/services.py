@@ -59,9 +59,6 @@ class Services:
 
     Parameters
     ----------
-    node : Node
-    payload : PayloadStage
-    parameters : Parameters
     upstream : callable
         Returns what the stages before say of themselves.
 

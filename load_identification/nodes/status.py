@@ -118,7 +118,6 @@ class StatusMessage:
 
         Parameters
         ----------
-        estimate : PayloadEstimate or None
         sign : float
             Sign between on_sensor and the convention of the raw wrench, which offsets follow.
         waiting : str

@@ -232,12 +232,7 @@ def _stamp(section: Any, where: str) -> int:
 
 
 class Persistence:
-    """Offset and tool as stored for the namespace of a node.
-
-    Parameters
-    ----------
-    node : Node
-    """
+    """Offset and tool as stored for the namespace of a node."""
 
     def __init__(self, node: Node) -> None:
         self._logger = node.get_logger()

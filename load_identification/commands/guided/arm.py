@@ -26,13 +26,10 @@ class GuidedArm(InputPublisher):
 
     Parameters
     ----------
-    node : Node
     description : str
         URDF.
-    sensor_frame : str
     position : (J,) array
         Initial position [rad, m].
-    payload : InertialParameters
     topic : str
         Topic of the trajectories.
     rate : float

@@ -41,12 +41,10 @@ def demonstrate(node: Node, seed: int, own_pipeline: bool, console: Console) -> 
 
     Parameters
     ----------
-    node : Node
     seed : int
         Seed of the sensor noise.
     own_pipeline : bool
         Whether to start a pipeline, instead of feeding one that already runs.
-    console : rich.console.Console
 
     Raises
     ------

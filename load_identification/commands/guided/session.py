@@ -66,7 +66,6 @@ class Session:
     ----------
     node : Node
         In the namespace of the pipeline.
-    console : rich.console.Console
     """
 
     def __init__(self, node: Node, console: Console) -> None:

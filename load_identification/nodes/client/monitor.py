@@ -196,12 +196,7 @@ class MonitorState:
 
 
 class StatusListener:
-    """Receive the status of a pipeline in the node's namespace.
-
-    Parameters
-    ----------
-    node : Node
-    """
+    """Receive the status of a pipeline in the node's namespace."""
 
     def __init__(self, node: Node) -> None:
         self.state = MonitorState()
@@ -239,12 +234,7 @@ class StatusListener:
 
 
 class Monitor(StatusListener):
-    """Receive the estimates too.
-
-    Parameters
-    ----------
-    node : Node
-    """
+    """Receive the estimates too."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)

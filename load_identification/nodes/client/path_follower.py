@@ -150,9 +150,6 @@ class PathFollower:
 
     Parameters
     ----------
-    arm : ArmListener
-    sender : Sender
-    robot : Robot
     brake : float
         Duration of a stop within the limits [s].
     """

@@ -48,10 +48,6 @@ class Handover:
 
     Parameters
     ----------
-    node : Node
-    payload : PayloadStage
-    parameters : Parameters
-    require : Conditions
     keep : callable
         Stores what the driver holds; its future is done when that is on the disk.
 

@@ -20,7 +20,6 @@ class DriverLink:
 
     Parameters
     ----------
-    node : Node
     name : str
         A key of `DRIVERS`.
 

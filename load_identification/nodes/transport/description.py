@@ -46,10 +46,6 @@ class PayloadFrame:
 
     Its name is `payload`. For a node in /left/load_identification it is `left/payload`, so that
     two arms send different frames.
-
-    Parameters
-    ----------
-    node : Node
     """
 
     def __init__(self, node: Node) -> None:
@@ -91,10 +87,6 @@ class StaticFrames:
 
     A later message that attaches it elsewhere takes effect. /tf is not read, because a frame that
     moves carries no sensor.
-
-    Parameters
-    ----------
-    node : Node
     """
 
     def __init__(self, node: Node) -> None:
@@ -117,7 +109,6 @@ class StaticFrames:
         ----------
         description : str
             URDF.
-        frame : str
         """
         now = time.monotonic()
         if now < self._due:
@@ -177,12 +168,6 @@ class DescriptionReader:
     """Pass the robot description to its user, from the parameter or else from the topic.
 
     A sensor frame missing from it is attached to one of its links by /tf_static.
-
-    Parameters
-    ----------
-    node : Node
-    user : Describable
-    parameters : Parameters
 
     Raises
     ------

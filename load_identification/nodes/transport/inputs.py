@@ -82,7 +82,6 @@ class JointInput(_Input):
 
     Parameters
     ----------
-    node : Node
     dropped : collections.Counter
         Counts messages that cannot be used, by reason.
     """
@@ -134,7 +133,6 @@ class WrenchInput(_Input):
 
     Parameters
     ----------
-    node : Node
     frame : str
         Frame of the wrenches; empty: the one in the messages.
     dropped : collections.Counter
@@ -170,7 +168,6 @@ class RawInputs:
 
     Parameters
     ----------
-    node : Node
     frame : str
         Frame of the wrenches; empty: the one in the messages.
     """

@@ -42,7 +42,6 @@ class KinematicsReader:
 
     Parameters
     ----------
-    node : Node
     dropped : collections.Counter
         Counts messages that cannot be used, by reason.
     """

@@ -39,12 +39,6 @@ class BatchPublisher:
 
     rclpy serializes one of them. Its bytes are repeated for the batch, and NumPy writes stamps and
     numbers at the positions given by the layout.
-
-    Parameters
-    ----------
-    node : Node
-    message_type : type
-    topic : str
     """
 
     def __init__(self, node: Node, message_type: Any, topic: str) -> None:
@@ -95,7 +89,6 @@ class SixNumberPublisher(BatchPublisher):
 
         Parameters
         ----------
-        frame : str
         stamps : (n,) array
             [ns]
         values : (n, 6) array
@@ -138,12 +131,7 @@ class JointStatePublisher(BatchPublisher):
 
 
 class KinematicsPublisher:
-    """Publish the kinematics of filtered samples.
-
-    Parameters
-    ----------
-    node : Node
-    """
+    """Publish the kinematics of filtered samples."""
 
     def __init__(self, node: Node) -> None:
         topic = node_table.KINEMATICS
@@ -169,7 +157,6 @@ class FilteredPublisher:
 
     Parameters
     ----------
-    node : Node
     of_robot : bool
         Whether the batches have the kinematics of a known robot.
     """
@@ -231,7 +218,6 @@ class InputPublisher:
 
     Parameters
     ----------
-    node : Node
     names : tuple of str
         Names of the joints.
     frame : str

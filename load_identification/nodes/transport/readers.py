@@ -60,7 +60,6 @@ class SynchronizedReader:
 
     Parameters
     ----------
-    node : Node
     frame : str
         Frame of the wrenches; empty: the one that they name.
     dropped : collections.Counter
@@ -136,10 +135,6 @@ class FilteredReader:
     """Join filtered wrench, twist and accel of equal stamps, and drop unusable samples.
 
     If the kinematics of a known robot are published, they are joined too.
-
-    Parameters
-    ----------
-    node : Node
     """
 
     def __init__(self, node: Node) -> None:
@@ -226,12 +221,7 @@ def _sensible(batch: FilteredBatch) -> FilteredBatch:
 
 
 class TopicUpstream:
-    """Read filtered/* and synchronized/*, and the diagnostics of the nodes that publish them.
-
-    Parameters
-    ----------
-    node : Node
-    """
+    """Read filtered/* and synchronized/*, and the diagnostics of the nodes that publish them."""
 
     def __init__(self, node: Node) -> None:
         self._namespace = node.get_namespace()
@@ -285,7 +275,6 @@ class LoadReader:
 
     Parameters
     ----------
-    node : Node
     sign : float
         Sign between the raw wrench and the wrench that the load exerts on the sensor.
     """

@@ -60,8 +60,6 @@ def declare_parameters(
 
     Parameters
     ----------
-    node : Node
-    role : str
     defaults : mapping of str to any, optional
         Defaults that differ from the table's.
 

@@ -45,7 +45,6 @@ def unheard(node: Node, topic: str, message_type: Any, latched: bool = False) ->
 
     Parameters
     ----------
-    node : Node
     topic : str
         Full name.
     message_type : type
@@ -105,10 +104,6 @@ class DrainedSubscription:
 
     Parameters
     ----------
-    node : Node
-    message_type : type
-    topic : str
-    qos : QoSProfile
     subjects : function of a message as it is taken, optional
         Returns the message's subjects; each must come from one publisher. Default: one per topic.
     """
@@ -195,12 +190,6 @@ class DrainedService:
 
     It is kept out of the executor, which runs one callback per turn; a waiting coroutine takes
     every other turn.
-
-    Parameters
-    ----------
-    node : Node
-    service_type : type
-    name : str
     """
 
     def __init__(self, node: Node, service_type: Any, name: str) -> None:
@@ -267,12 +256,6 @@ class StreamSubscription(DrainedSubscription):
 
     A reliable subscription loses nothing between processes and hosts, but does not connect to a
     best-effort publisher; a best-effort one connects to all.
-
-    Parameters
-    ----------
-    node : Node
-    message_type : type
-    topic : str
     """
 
     def __init__(self, node: Node, message_type: Any, topic: str) -> None:
