@@ -233,7 +233,7 @@ def watch(reliable: bool) -> None:
     heard = dict.fromkeys(EVERYTHING, 0)
     while rclpy.ok():
         for name, topic in zip(EVERYTHING, topics, strict=True):
-            heard[name] += len(topic.take_serialized())
+            heard[name] += len(topic.take(serialized=True))
         time.sleep(0.02)
     print(json.dumps(heard), flush=True)
 

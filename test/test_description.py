@@ -24,7 +24,7 @@ from load_identification.model.robot import Robot
 from load_identification.nodes.transport import description as transforms
 from load_identification.typing_aliases import FloatArray
 
-needs_tf2 = pytest.mark.skipif(not transforms.installed(), reason='tf2_ros is not installed')
+needs_tf2 = pytest.mark.skipif(not transforms.INSTALLED, reason='tf2_ros is not installed')
 
 SENSOR = re.compile(
     r'<link name="ft_sensor">.*?</link>|<joint name="ft_sensor_joint".*?</joint>', re.S
@@ -94,7 +94,7 @@ def wait_for_words(group: Group, pipeline: Pipeline, words: str) -> None:
 
 
 def test_without_tf2_one_line_says_so(group: Group) -> None:
-    if transforms.installed():
+    if transforms.INSTALLED:
         pytest.skip('tf2_ros is installed')
     group.describe()
     process = group.start()

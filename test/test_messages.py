@@ -38,8 +38,7 @@ from load_identification.interface.messages import (
     set_wrench,
     stamp_of,
 )
-from load_identification.nodes.transport.readers import synchronized
-from load_identification.nodes.transport.stamp_matcher import StampMatcher
+from load_identification.nodes.transport.readers import StampMatcher, synchronized
 from load_identification.nodes.transport.subscriptions import decoder
 from load_identification.typing_aliases import FloatArray
 

@@ -50,8 +50,8 @@ class ArmNode(EffortNode):
         self._front = EffortFront(self.stage)
         self._description = DescriptionReader(self, self.stage, parameters)
         self._residual: FloatArray = np.empty((0, len(arm.joints)))
-        self._predicted_publisher = JointStatePublisher(self, 'effort_predicted')
-        self._residual_publisher = JointStatePublisher(self, 'effort_residual')
+        self._predicted = JointStatePublisher(self, 'effort_predicted')
+        self._residuals = JointStatePublisher(self, 'effort_residual')
         self.report_regularly()
 
     def read(self) -> Iterator[Samples]:
@@ -65,20 +65,14 @@ class ArmNode(EffortNode):
     @property
     def listened(self) -> bool:
         """Whether a topic of every sample has a subscriber."""
-        publishers = (self._predicted_publisher, self._residual_publisher)
-        topics = (self._publisher, self._raw_publisher, *publishers)
+        topics = self._publisher, self._raw_publisher, self._predicted, self._residuals
         return any(topic.wanted for topic in topics)
 
     def _tell(self, efforts: Efforts) -> None:
         self._residual = np.concatenate([self._residual, efforts.residual])[-RECENT:]
-        for publisher, values in (
-            (self._predicted_publisher, efforts.predicted),
-            (self._residual_publisher, efforts.residual),
-        ):
-            if publisher.wanted:
-                publisher.publish(
-                    efforts.names, efforts.stamps, position=efforts.position, effort=values
-                )
+        names, stamps, position = efforts.names, efforts.stamps, efforts.position
+        self._predicted.publish(names, stamps, position=position, effort=efforts.predicted)
+        self._residuals.publish(names, stamps, position=position, effort=efforts.residual)
 
     def reason(self) -> str:
         """Return what the node waits for, in words; empty: nothing."""

@@ -117,8 +117,7 @@ class Outputs:
         if explained is None:
             return
         for publisher, wrenches in zip((self._predicted, self._external), explained, strict=True):
-            if publisher.wanted:
-                publisher.publish(batch.frame, batch.stamps, self._payload.sign * wrenches)
+            publisher.publish(batch.frame, batch.stamps, self._payload.sign * wrenches)
 
 
 def _in_message_order(body: FloatArray) -> FloatArray:

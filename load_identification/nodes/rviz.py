@@ -13,7 +13,7 @@ from load_identification.interface.batches import FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.shapes import Shape, shape_of
 from load_identification.nodes.markers import PayloadMarkers, Scene
-from load_identification.nodes.transport.description import PayloadFrame
+from load_identification.nodes.transport.description import INSTALLED, PayloadFrame
 from load_identification.nodes.transport.publishers import wanted
 from load_identification.typing_aliases import FloatArray
 
@@ -70,7 +70,7 @@ class RvizOutput:
         self._turn = (self._turn + 1) % self._turns
         showing = self._turn == 0 and wanted(self._publisher)
         shape = None
-        if estimate is not None and (showing or self._frame.installed):
+        if estimate is not None and (showing or INSTALLED):
             if not estimate.unresolved:
                 self._resolved = self._shape(estimate)
             shape = self._resolved

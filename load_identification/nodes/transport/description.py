@@ -30,15 +30,13 @@ try:
 except ImportError:  # not on the package index
     tf2_ros = None
 
+INSTALLED = tf2_ros is not None
+"""Whether tf2_ros can be imported."""
+
 PAYLOAD = 'payload'
 
 LOOK_PERIOD = 0.1
 """Time between two searches for a missing frame [s]."""
-
-
-def installed() -> bool:
-    """Return whether tf2_ros can be imported."""
-    return tf2_ros is not None
 
 
 class PayloadFrame:
@@ -52,28 +50,15 @@ class PayloadFrame:
         above = node.get_namespace().strip('/').split('/')
         if above[-1] in (NAMESPACE, ''):
             above.pop()
-        self._broadcaster = tf2_ros.TransformBroadcaster(node) if installed() else None
-        self.installed = installed()
-        """Whether the frame can be sent at all."""
         self._message = TransformStamped(child_frame_id='/'.join([*above, PAYLOAD]))
-        if self._broadcaster is None:
+        if INSTALLED:
+            self._broadcaster = tf2_ros.TransformBroadcaster(node)
+        else:
             node.get_logger().info('tf2_ros is not installed: no frame payload on /tf')
 
     def send(self, stamp: int, frame: str, center: FloatArray, axes: FloatArray) -> None:
-        """Send the frame.
-
-        Parameters
-        ----------
-        stamp : int
-            Stamp of the estimate [ns].
-        frame : str
-            Sensor frame S.
-        center : (3,) array
-            Centre of mass in S [m].
-        axes : (3, 3) array
-            Columns are the principal axes in S.
-        """
-        if self._broadcaster is None:
+        """Send it at a stamp [ns], in the sensor frame S: centre of mass [m], axes in columns."""
+        if not INSTALLED:
             return
         set_stamp(self._message.header, stamp)
         self._message.header.frame_id = frame
@@ -94,7 +79,7 @@ class StaticFrames:
         """The frame not found so far, in words; empty: none is searched for."""
         self._due = 0.0
         self._found = ('', '', '')
-        if installed():
+        if INSTALLED:
             self._buffer = tf2_ros.Buffer()
             self._topic = DrainedSubscription(node, TFMessage, '/tf_static', HISTORY_QOS)
 
@@ -102,13 +87,7 @@ class StaticFrames:
         """Return a description with a frame as a further link.
 
         None if this is not possible yet, or nothing is new since the last call.
-
         All links that the frame is attached to are fixed to one another, so any of them serves.
-
-        Parameters
-        ----------
-        description : str
-            URDF.
         """
         now = time.monotonic()
         if now < self._due:
@@ -122,7 +101,7 @@ class StaticFrames:
             self.missing = ''
             return None
         self.missing = f'{frame!r} on /tf_static'
-        if not installed():
+        if not INSTALLED:
             self.missing += ', which is not read without tf2_ros'
             return None
         for link in links:
@@ -136,7 +115,7 @@ class StaticFrames:
 
     def _heard(self) -> bool:
         """Take in waiting messages of /tf_static; return whether there were any."""
-        messages = self._topic.take() if installed() else ()
+        messages = self._topic.take() if INSTALLED else ()
         for message in messages:
             for transform in message.transforms:
                 self._buffer.set_transform_static(transform, 'load_identification')
@@ -202,7 +181,7 @@ class DescriptionReader:
         try:
             self._user.set_description(description, self._sensor_frame)
         except LoadIdentificationError as error:
-            if isinstance(error, FrameError) and installed():
+            if isinstance(error, FrameError) and INSTALLED:
                 self._lacking = self._sensor_frame
                 self._bad = f'sensor frame: {error}'
                 return

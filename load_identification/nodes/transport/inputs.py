@@ -46,7 +46,7 @@ class _Input:
         self._lately: dict[str, float] = {}
 
     def _take(self) -> list[bytes]:
-        messages = self._subscription.take_serialized()
+        messages = self._subscription.take(serialized=True)
         if messages:
             self._heard = time.monotonic()
             self.received += len(messages)
@@ -164,13 +164,7 @@ class WrenchInput(_Input):
 
 
 class RawInputs:
-    """Both inputs of an arm with a wrist sensor.
-
-    Parameters
-    ----------
-    frame : str
-        Frame of the wrenches; empty: the one in the messages.
-    """
+    """Both inputs of an arm with a wrist sensor; `frame` as of `WrenchInput`."""
 
     def __init__(self, node: Node, frame: str) -> None:
         self.dropped: Counter[str] = Counter()

@@ -10,7 +10,7 @@ from geometry_msgs.msg import AccelStamped, TwistStamped, WrenchStamped
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension, String
+from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension, String
 
 from load_identification.interface import node_table
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
@@ -35,7 +35,7 @@ def wanted(publisher: Any) -> bool:
 
 
 class BatchPublisher:
-    """Publish messages that differ only in stamp and numbers.
+    """Publish messages that differ only in stamp and numbers, while there is a subscriber.
 
     rclpy serializes one of them. Its bytes are repeated for the batch, and NumPy writes stamps and
     numbers at the positions given by the layout.
@@ -85,23 +85,10 @@ class SixNumberPublisher(BatchPublisher):
     """Publish WrenchStamped, TwistStamped or AccelStamped: a header and six numbers."""
 
     def publish(self, frame: str, stamps: IntArray, values: FloatArray) -> None:
-        """Publish a batch.
-
-        Parameters
-        ----------
-        stamps : (n,) array
-            [ns]
-        values : (n, 6) array
-            In the order of the message's fields.
-        """
-
-        def make() -> Any:
-            message = self._type()
-            message.header.frame_id = frame
-            return message
-
-        self._prepare(frame, make, wrench_layout)
-        self._publish(stamps, {'wrench': values})
+        """Publish a batch: stamps (n,) [ns], values (n, 6) in the order of the message."""
+        if self.wanted:
+            self._prepare(frame, lambda: self._type(header=Header(frame_id=frame)), wrench_layout)
+            self._publish(stamps, {'wrench': values})
 
 
 class JointStatePublisher(BatchPublisher):
@@ -111,45 +98,14 @@ class JointStatePublisher(BatchPublisher):
         super().__init__(node, JointState, topic)
 
     def publish(self, names: tuple[str, ...], stamps: IntArray, **values: FloatArray) -> None:
-        """Publish a batch.
-
-        Parameters
-        ----------
-        names : tuple of str
-            Names of the J joints.
-        stamps : (n,) array
-            [ns]
-        **values : (n, J) arrays
-            Arrays by field name.
-        """
+        """Publish a batch of J joints: stamps (n,) [ns], and arrays (n, J) by field name."""
 
         def make() -> JointState:
             return JointState(name=list(names), **dict.fromkeys(values, [0.0] * len(names)))
 
-        self._prepare((names, tuple(values)), make, joint_state_layout)
-        self._publish(stamps, values)
-
-
-class KinematicsPublisher:
-    """Publish the kinematics of filtered samples."""
-
-    def __init__(self, node: Node) -> None:
-        topic = node_table.KINEMATICS
-        self._publisher = node.create_publisher(Float64MultiArray, topic, STREAM_QOS)
-        self._message = Float64MultiArray()
-
-    @property
-    def wanted(self) -> bool:
-        """Whether the topic has a subscriber."""
-        return wanted(self._publisher)
-
-    def publish(self, batch: FilteredBatch) -> None:
-        """Publish a batch."""
-        sizes = kinematics_sizes(batch.gravity_by_joint.shape[2])
-        self._message.layout.dim = [MultiArrayDimension(label=n, size=s) for n, s in sizes.items()]
-        for row in kinematics_rows(batch):
-            self._message.data = row.tolist()
-            self._publisher.publish(self._message)
+        if self.wanted:
+            self._prepare((names, tuple(values)), make, joint_state_layout)
+            self._publish(stamps, values)
 
 
 class FilteredPublisher:
@@ -162,28 +118,34 @@ class FilteredPublisher:
     """
 
     def __init__(self, node: Node, of_robot: bool = False) -> None:
-        # Created first, so that readers discover it no later than the topics of the samples.
-        self._kinematics = [KinematicsPublisher(node)] if of_robot else []
+        self._kinematics = None
+        if of_robot:
+            # Created first, so that readers discover it no later than the topics of the samples.
+            topic = node_table.KINEMATICS
+            self._kinematics = node.create_publisher(Float64MultiArray, topic, STREAM_QOS)
         self._publishers = [SixNumberPublisher(node, k, topic) for topic, k in FILTERED.items()]
 
     def publish(self, batch: FilteredBatch) -> None:
         """Publish a batch on those topics that have a subscriber."""
-        for each in self._kinematics:
-            if each.wanted:
-                each.publish(batch)
+        if self._kinematics is not None and wanted(self._kinematics):
+            sizes = kinematics_sizes(batch.gravity_by_joint.shape[2])
+            message = Float64MultiArray()
+            message.layout.dim = [MultiArrayDimension(label=n, size=s) for n, s in sizes.items()]
+            for row in kinematics_rows(batch):
+                message.data = row.tolist()
+                self._kinematics.publish(message)
         parts = (
             (batch.wrench,),
             (batch.linear_velocity, batch.angular_velocity),
             (batch.linear_acceleration, batch.angular_acceleration),
         )
         for publisher, part in zip(self._publishers, parts, strict=True):
-            if publisher.wanted:
-                publisher.publish(batch.frame, batch.stamps, np.hstack(part))
+            publisher.publish(batch.frame, batch.stamps, np.hstack(part))
 
     @property
     def wanted(self) -> bool:
         """Whether any of the topics has a subscriber."""
-        known = any(publisher.wanted for publisher in self._kinematics)
+        known = self._kinematics is not None and wanted(self._kinematics)
         return known or any(publisher.wanted for publisher in self._publishers)
 
 
@@ -201,13 +163,11 @@ class SynchronizedPublisher:
 
     def publish(self, batch: SynchronizedBatch) -> None:
         """Publish a batch on those of the two topics that have a subscriber."""
-        if self._joints.wanted:
-            known = {'position': batch.position}
-            if not np.isnan(batch.velocity).all():
-                known['velocity'] = batch.velocity
-            self._joints.publish(batch.names, batch.stamps, **known)
-        if self._wrenches.wanted:
-            self._wrenches.publish(batch.frame, batch.stamps, batch.wrench)
+        known = {'position': batch.position}
+        if not np.isnan(batch.velocity).all():
+            known['velocity'] = batch.velocity
+        self._joints.publish(batch.names, batch.stamps, **known)
+        self._wrenches.publish(batch.frame, batch.stamps, batch.wrench)
 
 
 JOINT_STATES, WRENCH, ROBOT_DESCRIPTION = '/joint_states', '/wrench', '/robot_description'

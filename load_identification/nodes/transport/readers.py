@@ -36,9 +36,9 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.nodes.diagnostics import Report
 from load_identification.nodes.transport.kinematics import KinematicsReader
 from load_identification.nodes.transport.publishers import FILTERED
-from load_identification.nodes.transport.stamp_matcher import StampMatcher
 from load_identification.nodes.transport.subscriptions import (
     LATCHED_QOS,
+    QUEUE,
     STREAM_QOS,
     DrainedSubscription,
     StreamSubscription,
@@ -53,6 +53,26 @@ from load_identification.typing_aliases import FloatArray
 
 Sample: TypeAlias = tuple[Any, int]
 """The batch that contains a sample, and the sample's index in it."""
+
+
+class StampMatcher:
+    """Match samples of a number of topics by equal stamps."""
+
+    def __init__(self, topics: int) -> None:
+        self._waiting: list[dict[int, Any]] = [{} for _ in range(topics)]
+
+    def update(self, samples: Sequence[Iterable[tuple[int, Any]]]) -> list[tuple[Any, ...]]:
+        """Take in stamps and samples of each topic; return complete tuples in order of arrival."""
+        for waiting, new in zip(self._waiting, samples, strict=True):
+            waiting.update(new)
+        first, *others = self._waiting
+        complete = [stamp for stamp in first if all(stamp in other for other in others)]
+        tuples = [tuple(w.pop(stamp) for w in self._waiting) for stamp in complete]
+        for waiting in self._waiting:
+            # A message whose partner is lost would wait forever.
+            for stamp in list(waiting)[: max(0, len(waiting) - QUEUE)]:
+                del waiting[stamp]
+        return tuples
 
 
 class SynchronizedReader:
@@ -83,8 +103,8 @@ class SynchronizedReader:
 
     def read(self) -> Iterator[SynchronizedBatch]:
         """Yield the samples that are now complete."""
-        states = self._joint_reader.read(self._joint_states.take_serialized())
-        wrenches = self._wrench_reader.read(self._wrenches.take_serialized())
+        states = self._joint_reader.read(self._joint_states.take(serialized=True))
+        wrenches = self._wrench_reader.read(self._wrenches.take(serialized=True))
         return synchronized(self._matcher, wrenches, states)
 
 
@@ -212,11 +232,9 @@ class FilteredReader:
 
 def _sensible(batch: FilteredBatch) -> FilteredBatch:
     """Return a batch with NaN for values that are physically impossible."""
-    sent = {name: getattr(batch, name) for name in SENT}
-    changes: dict[str, Any] = {
-        name: np.where(np.abs(values) < BEYOND_ALL_SENSE, values, np.nan)
-        for name, values in sent.items()
-    }
+    changes: dict[str, Any] = {name: getattr(batch, name) for name in SENT}
+    for name, values in changes.items():
+        changes[name] = np.where(np.abs(values) < BEYOND_ALL_SENSE, values, np.nan)
     return replace(batch, **changes)
 
 
@@ -234,8 +252,12 @@ class TopicUpstream:
 
     def read(self) -> Iterator[Samples]:
         """Yield new samples; a filtered sample never precedes the raw samples it was made from."""
-        for message in self._diagnostics.take():
-            self._on_diagnostics(message)
+        now = time.monotonic()
+        for status in (each for array in self._diagnostics.take() for each in array.status):
+            # Those of this namespace's fusion and filter node.
+            mine = status.hardware_id == self._namespace and status.name != self._name
+            if mine and all(item.key != COMPENSATED for item in status.values):
+                self._said[status.name] = now, Report.read(status)
         health = self.report().health
         dead = tuple(health.get(channel, ALIVE) != ALIVE for channel in CHANNELS)
         # Taken first: raw samples of later filtered ones may not have arrived yet.
@@ -258,13 +280,6 @@ class TopicUpstream:
         now = time.monotonic()
         recent = (said for heard, said in self._said.values() if now - heard < GONE)
         return sum(recent, Report(dropped=self._filtered.dropped))
-
-    def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        """Store the diagnostics of this namespace's fusion and filter node."""
-        for status in message.status:
-            mine = status.hardware_id == self._namespace and status.name != self._name
-            if mine and all(item.key != COMPENSATED for item in status.values):
-                self._said[status.name] = time.monotonic(), Report.read(status)
 
 
 class LoadReader:

@@ -54,12 +54,16 @@ def unheard(node: Node, topic: str, message_type: Any, latched: bool = False) ->
     """
     kind = f'{message_type.__module__.split(".")[0]}/msg/{message_type.__name__}'
     for each in node.get_publishers_info_by_topic(topic):
-        who = f'{each.node_namespace.rstrip("/")}/{each.node_name}'
+        who = _full_name(each)
         if each.topic_type != kind:
             return f'{who} sends {each.topic_type} there, not {kind}'
         if latched and each.qos_profile.durability == DurabilityPolicy.VOLATILE:
             return f'{who} sends it with volatile durability, not transient local'
     return ''
+
+
+def _full_name(publisher: Any) -> str:
+    return f'{publisher.node_namespace.rstrip("/")}/{publisher.node_name}'
 
 
 LOOK_PERIOD = 0.5
@@ -83,8 +87,7 @@ class _NeverExecuted(CallbackGroup):
     def can_execute(self, entity: Any) -> bool:
         return False
 
-    def beginning_execution(self, entity: Any) -> bool:
-        return False
+    beginning_execution = can_execute
 
     def ending_execution(self, entity: Any) -> None:
         return
@@ -144,23 +147,15 @@ class DrainedSubscription:
     @property
     def publishers(self) -> list[str]:
         """Full names of the nodes that publish."""
-        found = self._node.get_publishers_info_by_topic(self.topic)
-        return sorted(f'{p.node_namespace.rstrip("/")}/{p.node_name}' for p in found)
+        return sorted(map(_full_name, self._node.get_publishers_info_by_topic(self.topic)))
 
     @property
     def connected(self) -> bool:
         """Whether a publisher has been discovered."""
         return bool(self._subscription.get_publisher_count())
 
-    def take(self) -> list[Any]:
-        """Return all waiting messages."""
-        return self._take(serialized=False)
-
-    def take_serialized(self) -> list[bytes]:
-        """Return all waiting messages, still serialized."""
-        return self._take(serialized=True)
-
-    def _take(self, serialized: bool) -> list[Any]:
+    def take(self, serialized: bool = False) -> list[Any]:
+        """Return all waiting messages, decoded or as bytes."""
         messages: list[Any] = []
         handle, message_type = self._subscription.handle, self._subscription.msg_type
         with handle:
@@ -264,14 +259,9 @@ class StreamSubscription(DrainedSubscription):
         self._due, self._heard = 0.0, np.inf
 
     def silence(self, usual: str) -> str:
-        """Return in words that a stream has stopped; empty: it has not.
+        """Return in words that the stream of the node `usual` has stopped; empty: it has not.
 
         It reacts before `not_from_one`: the middleware notices a killed node only seconds later.
-
-        Parameters
-        ----------
-        usual : str
-            The node that is expected to publish.
         """
         silent = time.monotonic() - self._heard
         if silent < QUIET:
@@ -279,13 +269,7 @@ class StreamSubscription(DrainedSubscription):
         return f'nothing on {self.topic} for {silent:.1f} s: does {usual} run, and has it input?'
 
     def not_from_one(self, usual: str) -> str:
-        """Return in words that there is no publisher, or several at once; empty: there is one.
-
-        Parameters
-        ----------
-        usual : str
-            The node that is expected to publish.
-        """
+        """Return in words that there is no publisher, or several at once; empty: only `usual`."""
         publishers = self.publishers
         if not publishers:
             return f'nothing on {self.topic}: does {usual} run?'
@@ -293,9 +277,9 @@ class StreamSubscription(DrainedSubscription):
             return f'{self.topic} has publishers {", ".join(publishers)}: does {usual} run twice?'
         return ''
 
-    def _take(self, serialized: bool) -> list[Any]:
-        """Return the waiting messages; change to best effort if a publisher requires it."""
-        waiting, now = super()._take(serialized), time.monotonic()
+    def take(self, serialized: bool = False) -> list[Any]:
+        """Return all waiting messages; change to best effort if a publisher requires it."""
+        waiting, now = super().take(serialized), time.monotonic()
         if waiting:
             self._heard = now
         if self._reliable and now >= self._due:
