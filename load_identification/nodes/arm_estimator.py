@@ -15,7 +15,7 @@ from load_identification.errors import ParameterError
 from load_identification.interface.node_table import BEHIND_JOINTS
 from load_identification.interface.parameters import ARM
 from load_identification.nodes.diagnostics import WARNING
-from load_identification.nodes.efforts import EffortNode, EffortPipeline
+from load_identification.nodes.efforts import EffortNode
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.description import DescriptionReader
 from load_identification.nodes.transport.publishers import JointStatePublisher
@@ -28,7 +28,7 @@ RECENT = 50
 
 
 class ArmNode(EffortNode):
-    """Convert /joint_states with efforts into filtered motion and wrench.
+    """Convert /joint_states with efforts into filtered motion and wrench; estimate the payload.
 
     Raises
     ------
@@ -53,6 +53,7 @@ class ArmNode(EffortNode):
         self._predicted = JointStatePublisher(self, 'effort_predicted')
         self._residuals = JointStatePublisher(self, 'effort_residual')
         self.report_regularly()
+        self.estimator = EstimatorNode(self.report, partial(behind_joints, arm=arm), BEHIND_JOINTS)
 
     def read(self) -> Iterator[Samples]:
         """Yield the samples completed by waiting messages, and publish their efforts."""
@@ -83,7 +84,6 @@ class ArmNode(EffortNode):
         return problem
 
     def counts(self) -> Counter[str]:
-        """Return the samples dropped, by reason."""
         return self.stage.dropped + self._counted
 
     def details(self) -> Mapping[str, str]:
@@ -97,10 +97,3 @@ class ArmNode(EffortNode):
         for k, name in enumerate(self.stage.arm.joints):
             details[f'residual_rms.{name}'] = 'nan' if rms is None else f'{rms[k]:.4g}'
         return details
-
-
-def arm_pipeline() -> EffortPipeline:
-    """Return the pipeline of the arm's node and the estimator."""
-    node = ArmNode()
-    adapt = partial(behind_joints, arm=node.stage.arm)
-    return EffortPipeline(node, EstimatorNode(node.report, adapt, BEHIND_JOINTS))

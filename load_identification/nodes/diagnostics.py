@@ -29,12 +29,7 @@ NUMBER = re.compile('[-−]?[0-9]+([.][0-9]+)?')
 class Starvation:
     """Detect that samples enter a stage and none leaves it.
 
-    Parameters
-    ----------
-    patience : float
-        Shortest duration [s].
-    least : int
-        Smallest number of samples.
+    It takes a duration of `patience` [s], and `least` samples.
     """
 
     def __init__(self, patience: float = 0.5, least: int = 3) -> None:
@@ -81,28 +76,13 @@ class Report:
     health: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def of(stage: PipelineNode) -> Report:
-        """Return the report of a node in this process."""
-        details = stage.details()
-        return Report(
-            stage.reason(), details.get(WARNING, ''), stage.counts(), _starting(HEALTH, details)
-        )
-
-    @staticmethod
     def read(status: DiagnosticStatus) -> Report:
         """Return the report that a node in another process published on /diagnostics."""
         values = {item.key: item.value for item in status.values}
-        dropped = {
-            name: int(value)
-            for name, value in _starting(DROPPED, values).items()
-            if COUNT.fullmatch(value)
-        }
-        return Report(
-            values.get(WAITING_FOR, ''),
-            values.get(WARNING, ''),
-            Counter(dropped),
-            _starting(HEALTH, values),
-        )
+        counts = _starting(DROPPED, values).items()
+        dropped = Counter({name: int(n) for name, n in counts if COUNT.fullmatch(n)})
+        health = _starting(HEALTH, values)
+        return Report(values.get(WAITING_FOR, ''), values.get(WARNING, ''), dropped, health)
 
     def __add__(self, other: Report) -> Report:
         return Report(
@@ -159,7 +139,9 @@ class PipelineNode(Node, ABC):
 
     def report(self) -> Report:
         """Return the report of the node."""
-        return Report.of(self)
+        details = self.details()
+        health = _starting(HEALTH, details)
+        return Report(self.reason(), details.get(WARNING, ''), self.counts(), health)
 
     def report_regularly(self, prompt: bool = True) -> None:
         """Publish the status on /diagnostics at 1 Hz, and at once when it changes.

@@ -1,4 +1,4 @@
-"""Run a node that weighs by joint or leg efforts, and its pipeline."""
+"""Run a node that weighs by joint or leg efforts, with the estimator in the same process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from load_identification.pipeline.samples import Samples
 
 
 class EffortNode(PipelineNode):
-    """Convert /joint_states with efforts into filtered motion and wrench.
+    """Convert /joint_states with efforts into filtered motion and wrench, and drive the estimator.
 
     Parameters
     ----------
@@ -32,6 +32,19 @@ class EffortNode(PipelineNode):
         self._input = JointInput(self, self._counted)
         self._publisher = FilteredPublisher(self)
         self._raw_publisher = SynchronizedPublisher(self)
+        self._listened = False
+        self.estimator: EstimatorNode | None = None
+        """The estimator, if there is one; samples come with their weights."""
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        return (self,) if self.estimator is None else (self, self.estimator)
+
+    @property
+    def period(self) -> float:
+        """Time between two ticks; that of the estimates where nobody wants every sample [s]."""
+        batch = 0.0 if self._listened or not self.estimator else self.estimator.batch_period
+        return max(self.poll_period, batch)
 
     @property
     def listened(self) -> bool:
@@ -42,44 +55,22 @@ class EffortNode(PipelineNode):
     def read(self) -> Iterator[Samples]:
         """Yield the samples completed by waiting messages."""
 
-    def publish(self, samples: Samples) -> None:
-        """Publish samples on those topics that have a subscriber.
+    def tick(self) -> None:
+        """Process the waiting messages in all stages, and publish the results."""
+        estimator = self.estimator
+        wanted = estimator is not None and estimator.outputs.listened
+        self._listened = wanted or self.listened
+        for samples in self.read():
+            if estimator is not None:
+                estimator.process(samples)
+            if self._listened:
+                self._publish(samples)
+        if estimator is not None:
+            estimator.publish_if_due()
 
-        Raw samples are included, because the services check whether joints are at rest.
-        """
+    def _publish(self, samples: Samples) -> None:
+        # Raw samples are included, because the services check whether joints are at rest.
         if samples.raw is not None:
             self._raw_publisher.publish(samples.raw)
         if samples.filtered is not None and self._publisher.wanted:
             self._publisher.publish(counting(samples.filtered, self._most))
-
-
-class EffortPipeline:
-    """Drive an effort node, and the estimator if there is one; samples come with their weights."""
-
-    def __init__(self, front: EffortNode, estimator: EstimatorNode | None) -> None:
-        self._front, self._estimator = front, estimator
-        self._listened = False
-
-    @property
-    def nodes(self) -> Sequence[Node]:
-        """The nodes to be served."""
-        return (self._front,) if self._estimator is None else (self._front, self._estimator)
-
-    @property
-    def period(self) -> float:
-        """Time between two ticks; that of the estimates where nobody wants every sample [s]."""
-        batch = 0.0 if self._listened or not self._estimator else self._estimator.batch_period
-        return max(self._front.period, batch)
-
-    def tick(self) -> None:
-        """Process the waiting messages in all stages, and publish the results."""
-        estimator = self._estimator
-        wanted = estimator is not None and estimator.outputs.listened
-        self._listened = wanted or self._front.listened
-        for samples in self._front.read():
-            if estimator is not None:
-                estimator.process(samples)
-            if self._listened:
-                self._front.publish(samples)
-        if estimator is not None:
-            estimator.publish_if_due()

@@ -111,7 +111,6 @@ class EstimatorNode(PipelineNode):
             self.outputs.publish_samples(filtered)
 
     def look(self) -> None:
-        """Notice samples that come and do not leave."""
         estimator = self._payload.estimator
         self._starvation.note(self._taken, estimator.used, estimator.dropped)
 
@@ -225,7 +224,6 @@ class EstimatorNode(PipelineNode):
         return '' if well else self._status.message.message
 
     def counts(self) -> Counter[str]:
-        """Return the samples dropped, by reason."""
         return self._payload.estimator.dropped
 
     def details(self) -> Mapping[str, str]:

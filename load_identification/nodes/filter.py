@@ -51,11 +51,9 @@ class FilterNode(PipelineNode):
                 self.publisher.publish(result)
 
     def look(self) -> None:
-        """Detect samples that enter the stage while none leaves it."""
         self._starvation.note(self.stage.taken, self.stage.given, self.counts())
 
     def reason(self) -> str:
-        """Return what the node waits for, in words; empty: nothing."""
         waiting_for = self.description.waiting_for
         if waiting_for:
             return f'waiting for {waiting_for}'
@@ -72,7 +70,6 @@ class FilterNode(PipelineNode):
         return f'all samples dropped: {lately.most_common(1)[0][0]}, see docs/interface.md'
 
     def counts(self) -> Counter[str]:
-        """Return the samples dropped, by reason."""
         return self.stage.dropped + self._counted
 
     def details(self) -> Mapping[str, str]:

@@ -54,7 +54,6 @@ class FusionNode(PipelineNode):
             self.publisher.publish(samples)
 
     def look(self) -> None:
-        """Detect samples that enter the stage while none leaves it."""
         counts = self.counts()
         received = self.inputs.joint_states.received, self.inputs.wrenches.received
         self._starvation.note(sum(received), self.stage.given, counts)
@@ -76,7 +75,6 @@ class FusionNode(PipelineNode):
         return problem
 
     def counts(self) -> Counter[str]:
-        """Return the samples dropped, by reason."""
         return self.stage.dropped + self.inputs.dropped
 
     def details(self) -> Mapping[str, str]:

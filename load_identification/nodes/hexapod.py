@@ -15,7 +15,7 @@ from load_identification.estimation.events import NOTHING, Event, EventKind
 from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.interface.parameters import HEXAPOD
 from load_identification.nodes.diagnostics import WARNING
-from load_identification.nodes.efforts import EffortNode, EffortPipeline
+from load_identification.nodes.efforts import EffortNode
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS, DrainedSubscription
 from load_identification.parallel.leg_filter import MOST
@@ -26,6 +26,8 @@ from load_identification.pipeline.samples import Samples
 
 class HexapodNode(EffortNode):
     """Convert /joint_states with efforts into filtered/*: fusion and filter in one node.
+
+    The estimator runs beside it if the parameter with_estimator says so.
 
     Raises
     ------
@@ -44,8 +46,10 @@ class HexapodNode(EffortNode):
         self._status = DrainedSubscription(self, DiagnosticStatus, 'status', LATCHED_QOS)
         self._event = NOTHING
         self._two_step = TwoStepEstimator(parameters.forgetting_time or np.inf)
-        self.with_estimator = parameters.with_estimator
         self.report_regularly()
+        if parameters.with_estimator:
+            adapt = partial(behind_legs, friction=self.stage.friction is not None)
+            self.estimator = EstimatorNode(self.report, adapt)
 
     def read(self) -> Iterator[Samples]:
         """Yield the samples completed by waiting messages."""
@@ -54,7 +58,7 @@ class HexapodNode(EffortNode):
             filtered = self.stage.update(batch)
             if filtered is not None:
                 self._two_step.update(filtered)
-            wanted = self.with_estimator or self._raw_publisher.wanted
+            wanted = self.estimator is not None or self._raw_publisher.wanted
             yield Samples(self.stage.raw() if wanted else None, filtered)
 
     def _look_for_reset(self) -> None:
@@ -66,12 +70,10 @@ class HexapodNode(EffortNode):
             self._event = event
 
     def reason(self) -> str:
-        """Return what the node waits for, in words; empty: nothing."""
         waiting_for = self.stage.waiting_for
         return self._input.problem() or (f'waiting for {waiting_for}' if waiting_for else '')
 
     def counts(self) -> Counter[str]:
-        """Return the samples dropped, by reason."""
         return self.stage.dropped + self._counted
 
     def details(self) -> Mapping[str, str]:
@@ -88,11 +90,3 @@ class HexapodNode(EffortNode):
                 details[f'two_step.{name}'] = f'{value:.9g}'
                 details[f'two_step.{name}.std'] = f'{std:.3g}'
         return details
-
-
-def hexapod_pipeline() -> EffortPipeline:
-    """Return the pipeline of the node, with the estimator if it is requested."""
-    legs = HexapodNode()
-    friction = legs.stage.friction is not None
-    adapt = partial(behind_legs, friction=friction)
-    return EffortPipeline(legs, EstimatorNode(legs.report, adapt) if legs.with_estimator else None)

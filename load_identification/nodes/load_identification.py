@@ -32,7 +32,6 @@ class Pipeline:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The nodes to be served."""
         return self._fusion, self._filter, self._estimator, self._compensation
 
     def report(self) -> Report:

@@ -47,8 +47,8 @@ fusion_node = functools.partial(_run, 'fusion_node', 'FusionNode')
 filter_node = functools.partial(_run, 'filter_node', 'FilterNode')
 estimator_node = functools.partial(_run, 'estimator_node', 'EstimatorNode')
 compensation_node = functools.partial(_run, 'compensation_node', 'CompensationNode')
-hexapod_node = functools.partial(_run, 'hexapod_node', 'hexapod_pipeline')
-arm_estimator_node = functools.partial(_run, 'arm_estimator_node', 'arm_pipeline')
+hexapod_node = functools.partial(_run, 'hexapod_node', 'HexapodNode')
+arm_estimator_node = functools.partial(_run, 'arm_estimator_node', 'ArmNode')
 
 if __name__ == '__main__':
     from load_identification.interface.node_table import PROGRAMS

@@ -115,14 +115,9 @@ def _checked(parameters: Sequence[Any]) -> SetParametersResult:
 
 
 def every(node: Node, period: float, callback: Callable[[], None]) -> None:
-    """Call back periodically in real time while `run` runs, regardless of simulated time.
+    """Call back each period [s] in real time while `run` runs, regardless of simulated time.
 
     No timer is used, because the executor serves only one callback per turn.
-
-    Parameters
-    ----------
-    period : float
-        Time between two calls [s].
     """
     _periodic.setdefault(node, []).append(Periodic(period, callback))
 
