@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import load_identification  # noqa: F401  (before NumPy: one thread)
@@ -34,14 +35,7 @@ from rclpy.node import Node
 from rich.console import Console
 from std_srvs.srv import Trigger
 
-from load_identification.commands.demo_pipeline import (
-    DemoError,
-    NodeProcess,
-    demo_node,
-    look_out,
-    refuse_others,
-    wait_for_pipeline,
-)
+from load_identification.commands.demo_pipeline import DemoError, connected, demo_node
 from load_identification.errors import LoadIdentificationError
 from load_identification.interface.messages import NS
 from load_identification.model.inertial_parameters import InertialParameters
@@ -240,17 +234,8 @@ class Laboratory:
 def laboratory(node: Node, arm: PaperArm, speed: float, console: Console) -> Iterator[Laboratory]:
     """Start a pipeline for an arm, and end it; raise LoadIdentificationError if it cannot run."""
     monitor = Monitor(node)
-    with console.status('looking out for robots'):
-        look_out(node, monitor, True)
-    with NodeProcess() as pipeline:
-        inputs = InputPublisher(node, arm.robot.joints, arm.robot.sensor_frame)
-        with console.status('waiting for the pipeline'):
-            wait_for_pipeline(node, inputs, monitor, pipeline)
-
-        def check() -> None:
-            refuse_others(node, monitor, True, True)
-            pipeline.check()
-
+    make = partial(InputPublisher, node, arm.robot.joints, arm.robot.sensor_frame)
+    with connected(node, console, monitor, make) as (inputs, check):
         inputs.describe(arm.description)
         own = Laboratory(node, inputs, monitor, check, speed)
         try:

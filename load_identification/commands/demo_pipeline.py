@@ -7,12 +7,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Protocol, TypeVar
 
 import rclpy
 from rclpy.node import Node
+from rich.console import Console
 
 from load_identification.errors import LoadIdentificationError
 from load_identification.interface.program import NAMESPACE
@@ -49,6 +50,9 @@ class Published(Protocol):
     @property
     def unheard(self) -> Sequence[str]:
         """Topics without a subscriber."""
+
+
+P = TypeVar('P', bound=Published)
 
 
 class NodeProcess:
@@ -107,15 +111,54 @@ class NodeProcess:
             )
 
 
-def refuse_others(node: Node, monitor: Monitor, started: bool, own_pipeline: bool) -> None:
-    """Raise DemoError if others publish the arm's topics, or the pipeline's that we read.
+@contextmanager
+def connected(
+    node: Node,
+    console: Console,
+    monitor: Monitor,
+    make: Callable[[], P],
+    start: Callable[[], NodeProcess] | None = NodeProcess,
+) -> Iterator[tuple[P, Callable[[], None]]]:
+    """Look out for robots, start a pipeline, and connect a simulated machine to it.
 
     Parameters
     ----------
-    started : bool
-        Whether our own publishers are already visible.
-    own_pipeline : bool
-        Whether only our own pipeline may run.
+    make : callable
+        Makes the machine.
+    start : callable or None
+        Starts the pipeline; None: somebody else does.
+
+    Yields
+    ------
+    machine
+    check : callable
+        Raises DemoError if others publish, or the pipeline has ended. To be repeated, because
+        under load others are discovered late.
+    """
+    own = start is not None
+    with console.status('looking out for robots'):
+        end = time.monotonic() + DISCOVERY
+        while time.monotonic() < end:
+            _refuse_others(node, monitor, False, own)
+            time.sleep(0.05)
+    with start() if start is not None else nullcontext() as process:
+        machine = make()
+        with console.status('waiting for the pipeline'):
+            wait_for_pipeline(node, machine, monitor, process)
+
+        def check() -> None:
+            _refuse_others(node, monitor, True, own)
+            if process is not None:
+                process.check()
+
+        check()
+        yield machine, check
+
+
+def _refuse_others(node: Node, monitor: Monitor, started: bool, own_pipeline: bool) -> None:
+    """Raise DemoError if others publish the arm's topics, or the pipeline's that we read.
+
+    `started`: our own publishers are already visible. `own_pipeline`: only ours may run.
     """
     domain = node.context.get_domain_id()
     for topic in (JOINT_STATES, WRENCH):
@@ -129,14 +172,6 @@ def refuse_others(node: Node, monitor: Monitor, started: bool, own_pipeline: boo
             f'another pipeline runs on ROS domain {domain}: '
             'feed that one with --no-pipeline, or choose another domain with ROS_DOMAIN_ID'
         )
-
-
-def look_out(node: Node, monitor: Monitor, own_pipeline: bool) -> None:
-    """Wait until others would be discovered; raise DemoError if there are any."""
-    end = time.monotonic() + DISCOVERY
-    while time.monotonic() < end:
-        refuse_others(node, monitor, False, own_pipeline)
-        time.sleep(0.05)
 
 
 def wait_for_pipeline(

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from rclpy.node import Node
 from rich.console import Console
 
 from load_identification.commands.demo_arm import ArmPublisher, Simulation, simulate_arm
-from load_identification.commands.demo_pipeline import (
-    NodeProcess,
-    look_out,
-    refuse_others,
-    wait_for_pipeline,
-)
+from load_identification.commands.demo_pipeline import NodeProcess, connected
 from load_identification.commands.load_demo_view import View, judge, print_result
 from load_identification.commands.report_live import LiveRecorder
 from load_identification.nodes.client.monitor import Monitor
@@ -86,25 +81,15 @@ def demonstrate(
     simulation = simulate_arm(seed)
     live = LiveRecorder(node, monitor) if report is not None else None
     introduce(console, node, simulation, seed)
-    with console.status('looking out for robots'):
-        look_out(node, monitor, own_pipeline)
-    with NodeProcess() if own_pipeline else contextlib.nullcontext() as pipeline:
-        arm = ArmPublisher(node, simulation)
-        with console.status('waiting for the pipeline'):
-            wait_for_pipeline(node, arm, monitor, pipeline)
-
-        def check() -> None:
-            # Repeated, because under load others are discovered late.
-            refuse_others(node, monitor, True, own_pipeline)
-            if pipeline is not None:
-                pipeline.check()
+    start = NodeProcess if own_pipeline else None
+    machine = partial(ArmPublisher, node, simulation)
+    with connected(node, console, monitor, machine, start) as (arm, check):
 
         def listen() -> None:
             monitor.update(arm.elapsed)
             if live is not None:
                 live.update(arm, simulation)
 
-        check()
         with View(console, simulation, arm, monitor) as view:
             play(arm, listen, monitor, view, check)
     if not monitor.estimates:

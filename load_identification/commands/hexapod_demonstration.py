@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +20,7 @@ from rich.console import Console
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from load_identification.commands.demo_pipeline import (
-    DemoError,
-    NodeProcess,
-    look_out,
-    refuse_others,
-    wait_for_pipeline,
-)
+from load_identification.commands.demo_pipeline import DemoError, NodeProcess, connected
 from load_identification.commands.hexapod_view import Progress, print_verdict
 from load_identification.interface.batches import EffortBatch
 from load_identification.interface.messages import NS, set_stamp
@@ -54,18 +49,13 @@ PERIOD = 0.005
 class Machine:
     """The simulated machine on /joint_states, and the messages of the nodes.
 
-    Parameters
-    ----------
-    process : NodeProcess
-        Process of the nodes; the demonstration ends with it.
-    speed : float
-        Factor by which it runs faster than the stamps.
+    It runs faster than the stamps by a factor `speed`.
     """
 
-    def __init__(self, node: Node, monitor: Monitor, process: NodeProcess, speed: float) -> None:
+    def __init__(self, node: Node, monitor: Monitor, speed: float) -> None:
         self.two_step: dict[str, float] = {}
         """Values and deviations of the recursive two steps, as reported by `hexapod_node`."""
-        self._node, self._monitor, self._process, self._speed = node, monitor, process, speed
+        self._node, self._monitor, self._speed = node, monitor, speed
         self._publisher = node.create_publisher(JointState, JOINT_STATES, STREAM_QOS)
         self._diagnostics = DrainedSubscription(node, DiagnosticArray, '/diagnostics', STREAM_QOS)
         self._base = time.time_ns()
@@ -76,14 +66,15 @@ class Machine:
         return [] if self._publisher.get_subscription_count() else [JOINT_STATES]
 
     def play(
-        self, legs: EffortBatch, show: Callable[[float], None], services: Sequence[str] = ()
+        self,
+        legs: EffortBatch,
+        check: Callable[[], None],
+        show: Callable[[float], None],
+        services: Sequence[str] = (),
     ) -> None:
         """Publish leg states when due; after the motion, call services in turn.
 
-        Parameters
-        ----------
-        show : callable
-            Called repeatedly with the time of the motion [s].
+        `show` is called repeatedly with the time of the motion [s].
         """
         message = JointState(name=list(legs.names))
         waiting = list(services)
@@ -99,7 +90,8 @@ class Machine:
                 message.effort = legs.effort[k].tolist()
                 self._publisher.publish(message)
             done = due
-            self.listen(clock / NS)
+            check()
+            self._listen(clock / NS)
             show(clock / NS)
             # Half of the rest is for the motion's last samples to arrive.
             if future is None and waiting and clock > still + round(0.5 * REST * NS):
@@ -120,11 +112,8 @@ class Machine:
             raise DemoError(f'the estimator offers no service {service}')
         return client.call_async(Trigger.Request())
 
-    def listen(self, elapsed: float) -> None:
+    def _listen(self, elapsed: float) -> None:
         """Read the messages of the nodes."""
-        self._process.check()
-        # On a busy machine, others may be discovered long after our own nodes.
-        refuse_others(self._node, self._monitor, started=True, own_pipeline=True)
         rclpy.spin_once(self._node, timeout_sec=0.0)
         self._monitor.update(elapsed)
         for array in self._diagnostics.take():
@@ -152,18 +141,17 @@ def demonstrate(
     degrees = ', '.join(f'{a:.1f}' for a in np.rad2deg(motion.amplitude))
     console.print(f'Sinusoids of {degrees} degrees in roll, pitch and yaw, within the limits')
     monitor = Monitor(node)
-    look_out(node, monitor, own_pipeline=True)
     # The simulated machine is exact except for friction and noise.
     settings = {'mechanism': path.resolve(), 'with_estimator': 'true', 'systematic_errors': 'none'}
-    with NodeProcess('hexapod_node', settings) as process:
-        machine = Machine(node, monitor, process, speed)
-        with console.status('waiting for the nodes'):
-            wait_for_pipeline(node, machine, monitor, process)
+    start = partial(NodeProcess, 'hexapod_node', settings)
+    make = partial(Machine, node, monitor, speed)
+    with connected(node, console, monitor, make, start) as (machine, check):
         whole = motion.duration + REST
         with Progress(console, monitor, 'platform alone', whole) as progress:
             legs = leg_states(mechanism, PLATFORM, motion, seed)
-            machine.play(legs, progress.show, ('save_tool', 'reset'))
+            machine.play(legs, check, progress.show, ('save_tool', 'reset'))
         platform = machine.two_step
         with Progress(console, monitor, 'with the load', whole) as progress:
-            machine.play(leg_states(mechanism, PLATFORM + LOAD, motion, seed + 1), progress.show)
+            legs = leg_states(mechanism, PLATFORM + LOAD, motion, seed + 1)
+            machine.play(legs, check, progress.show)
     return print_verdict(console, monitor, platform, machine.two_step)

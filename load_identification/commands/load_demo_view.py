@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -15,10 +14,10 @@ from rich.text import Text
 from scipy.special import chdtri
 
 from load_identification.commands.demo_arm import ArmPublisher, Simulation, Truth
-from load_identification.errors import ParameterError
 from load_identification.interface.names import INTERVAL, STAGES
-from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.nodes.client.monitor import Estimate, Milestone, Monitor
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.nodes.client.monitor import Estimate, Milestone, Monitor, Rate
+from load_identification.report.snapshot import believed_parameters
 from load_identification.report.tables import OFFSETS, PARAMETERS, decimals, interval_table
 from load_identification.typing_aliases import FloatArray
 
@@ -32,7 +31,6 @@ UNKNOWNS = (
     *PARAMETERS,
     *(replace(group, names=tuple(f'offset {name}' for name in group.names)) for group in OFFSETS),
 )
-
 
 CONFIDENCE = 0.999
 """Share of valid estimates that pass the joint test."""
@@ -49,7 +47,7 @@ class Identifiability:
     distance : float
         e^T P^-1 e, with P the covariance of the sixteen errors e; infinite if unavailable.
     limit : float
-        Quantile of chi-square with as many degrees of freedom, at `CONFIDENCE`.
+        Quantile of chi-square with sixteen degrees of freedom, at `CONFIDENCE`.
     """
 
     identified: bool
@@ -68,17 +66,17 @@ class Identifiability:
 
 def judge(truth: Truth, estimate: Estimate) -> Identifiability:
     """Compare an estimate with the truth."""
-    payload = truth.payload.to_vector()
-    true_parameters = np.concatenate([payload, truth.offset])
-    error = np.concatenate([_parameters(estimate.values), estimate.offset]) - true_parameters
+    true_unknowns = np.concatenate([truth.payload.to_vector(), truth.offset])
+    found = np.concatenate([believed_parameters(estimate.values), estimate.offset])
+    error = found - true_unknowns
     return Identifiability(
         identified=bool(estimate.identified.all()),
-        distance=squared_distance(error, estimate.covariance),
+        distance=_squared_distance(error, estimate.covariance),
         limit=float(chdtri(len(error), 1.0 - CONFIDENCE)),
     )
 
 
-def squared_distance(error: FloatArray, covariance: FloatArray) -> float:
+def _squared_distance(error: FloatArray, covariance: FloatArray) -> float:
     """Return the squared Mahalanobis distance e^T P^-1 e.
 
     It is infinite if an error is unknown or the covariance is not positive definite.
@@ -95,31 +93,6 @@ def squared_distance(error: FloatArray, covariance: FloatArray) -> float:
     return float(np.sum(np.linalg.solve(root, error / std) ** 2))
 
 
-def _parameters(values: FloatArray) -> FloatArray:
-    """Convert message order to inertial parameters about the origin, (10,); NaN if any is NaN."""
-    try:
-        return InertialParameters.from_message_order(values).to_vector()
-    except ParameterError:
-        return np.full(10, np.nan)
-
-
-class Rates:
-    """Numbers of samples and estimates per second since the previous call."""
-
-    def __init__(self) -> None:
-        self._last: tuple[float, int, int] | None = None
-
-    def update(self, published: int, estimates: int) -> str:
-        """Return them in words."""
-        now = time.monotonic()
-        before, self._last = self._last, (now, published, estimates)
-        if before is None or not before[1]:
-            return ''
-        seconds = now - before[0]
-        samples, heard = (published - before[1]) / seconds, (estimates - before[2]) / seconds
-        return f'{samples:4.0f} samples/s, {heard:2.0f} estimates/s'
-
-
 class View:
     """Show the progress: a live table on a terminal, a line per second elsewhere."""
 
@@ -130,7 +103,7 @@ class View:
         self._simulation, self._arm, self._monitor = simulation, arm, monitor
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._due = self._rates_due = -np.inf if console.is_terminal else 0.0
-        self._rates, self._rates_text = Rates(), ''
+        self._samples, self._estimates, self._rates_text = Rate(), Rate(), ''
 
     def __enter__(self) -> View:
         if self._console.is_terminal:
@@ -147,7 +120,11 @@ class View:
             return
         if now >= self._rates_due:
             self._rates_due = np.floor(now) + LINES
-            self._rates_text = self._rates.update(self._arm.published, self._monitor.estimates)
+            self._samples.update(now, self._arm.published)
+            self._estimates.update(now, self._monitor.estimates)
+            rates = self._samples.per_second(now), self._estimates.per_second(now)
+            if np.isfinite(rates[0]):
+                self._rates_text = f'{rates[0]:4.0f} samples/s, {rates[1]:2.0f} estimates/s'
         if self._console.is_terminal:
             self._due = now + REFRESH
             self._live.update(self._picture(now), refresh=True)
@@ -164,14 +141,10 @@ class View:
         truth, known = self._simulation.truth.payload.to_vector(), estimate.identified
         values, std = estimate.values, estimate.std
         table = interval_table(PARAMETERS, values, std, known, 'not yet', to_message_order(truth))
-        return Group(Text(), head, table, self._missing())
-
-    def _missing(self) -> Text:
-        """Return the reasons why something is not identified yet."""
-        if self._monitor.state.identified.all():
-            return Text('all ten parameters identified', style='green')
-        reasons = self._monitor.state.words.split('; ')
-        return Text('\n'.join(reasons), style='yellow')
+        reasons = Text(self._monitor.state.words.replace('; ', '\n'), style='yellow')
+        if known.all():
+            reasons = Text('all ten parameters identified', style='green')
+        return Group(Text(), head, table, reasons)
 
     def _line(self, elapsed: float) -> str:
         estimate = self._monitor.estimate

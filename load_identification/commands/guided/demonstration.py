@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 from rclpy.node import Node
 from rich.console import Console
 
 from load_identification.commands.demo_arm import SENSOR_FRAME, Truth
-from load_identification.commands.demo_pipeline import (
-    NodeProcess,
-    look_out,
-    refuse_others,
-    wait_for_pipeline,
-)
+from load_identification.commands.demo_pipeline import NodeProcess, connected
 from load_identification.commands.demonstration import PERIOD
 from load_identification.commands.guided.arm import GuidedArm
 from load_identification.commands.load_demo_view import judge, result_table, verdict
@@ -57,15 +52,10 @@ def demonstrate(node: Node, seed: int, own_pipeline: bool, console: Console) -> 
         f'ROS domain {node.context.get_domain_id()}, noise of seed {seed}.',
         soft_wrap=True,
     )
-    with console.status('looking out for robots'):
-        look_out(node, monitor, own_pipeline)
-    with NodeProcess() if own_pipeline else contextlib.nullcontext() as pipeline:
-        arm = GuidedArm(
-            node, puma_description(), SENSOR_FRAME, POSE, payload, TRAJECTORY, seed=seed
-        )
-        with console.status('waiting for the pipeline'):
-            wait_for_pipeline(node, arm, monitor, pipeline)
-        refuse_others(node, monitor, True, own_pipeline)
+    start = NodeProcess if own_pipeline else None
+    where = SENSOR_FRAME, POSE, payload, TRAJECTORY
+    machine = partial(GuidedArm, node, puma_description(), *where, seed=seed)
+    with connected(node, console, monitor, machine, start) as (arm, _):
         arm.start()
         console.print(f'It is moved by:  {" ".join(PROGRAM)}\n', style='bold', soft_wrap=True)
         status = _moved(node, arm, monitor)
