@@ -6,10 +6,8 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -122,25 +120,6 @@ def _progress() -> Progress:
     return Progress(console=console, transient=True, disable=not console.is_terminal)
 
 
-def _outcome(
-    result: Identification, parameters: Parameters, description: str, source: str
-) -> Outcome:
-    """Return the report's data beyond what was recorded."""
-    required = settings.requirements(parameters)
-    return Outcome(
-        source=source,
-        sign=result.sign,
-        required_std=np.array([required.mass, required.center_of_mass, required.inertia]),
-        residual_rms=result.estimate.residual_rms,
-        used=result.used,
-        dropped=result.dropped,
-        absent_channels=result.absent_channels,
-        description=description,
-        cutoff=parameters.cutoff_frequency,
-        notes=(*result.estimate.warnings, *result.remarks),
-    )
-
-
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse incompatible options, before any output is made."""
     if (arguments.recording is None) == (arguments.static is None):
@@ -157,56 +136,36 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _parameters(arguments: argparse.Namespace) -> Parameters:
-    """Return the parameters of the file, overridden by the command line."""
+    """Return the parameters of the file, overridden by the command line.
+
+    Warns of parameters in the file that no running node would read there.
+    """
     defaults = BEHIND_JOINTS if arguments.arm_model is not None else {}
-    parameters = Parameters(**defaults)
-    if arguments.params is not None:
-        parameters = _from_file(arguments.params, defaults)
-    if arguments.gravity is not None:
-        parameters = replace(parameters, gravity=check('gravity', arguments.gravity))
-    if arguments.description is not None:
-        text = read_description(arguments.description)
-        parameters = replace(parameters, robot_description=text)
-    if arguments.sensor_frame is not None:
-        parameters = replace(parameters, sensor_frame=arguments.sensor_frame)
-    return parameters
-
-
-def _from_file(path: Path, defaults: Mapping[str, Any]) -> Parameters:
-    """Read parameters; warn of those that no running node would read there."""
-    parameters = from_yaml(path, defaults)
-    sections = [(name, list(values)) for name, values in read_sections(path)]
-    for section, names in nobodys(sections):
+    path, changes = arguments.params, {}
+    parameters = Parameters(**defaults) if path is None else from_yaml(path, defaults)
+    sections = [] if path is None else read_sections(path)
+    for section, names in nobodys([(name, list(values)) for name, values in sections]):
         print(
             f'identify_load: warning: {path}: no node is called {section!r}: {", ".join(names)} '
             f'there are used here, but reach no node; nodes are {", ".join(NODES)}, or /**',
             file=sys.stderr,
         )
-    return parameters
+    if arguments.gravity is not None:
+        changes['gravity'] = check('gravity', arguments.gravity)
+    if arguments.description is not None:
+        changes['robot_description'] = read_description(arguments.description)
+    if arguments.sensor_frame is not None:
+        changes['sensor_frame'] = arguments.sensor_frame
+    return replace(parameters, **changes)
 
 
-def _run_static(arguments: argparse.Namespace, parameters: Parameters) -> bool:
-    """Identify from poses at rest; return whether the mass is identified."""
-    result = identify_poses(arguments.static, parameters, arguments.wrench_frame == 'base')
-    console = Console(highlight=False, markup=False)
-    console.print(f'{arguments.static}: {result.used} poses\n')
-    print_report(console, result, parameters, f'{result.used} poses')
-    if arguments.output is not None:
-        write_output('--output', arguments.output, result.estimate_file())
-        console.print(f'Written    {arguments.output}')
-    return bool(result.estimate.identified[0])
-
-
-def run(arguments: argparse.Namespace) -> bool:
-    """Run the command and return whether the mass is identified."""
-    _check(arguments)
-    check_output('--output', arguments.output)
-    recorder = Recorder() if arguments.report is not None else None
-    if recorder is not None:
-        check_folder(arguments.report)
-    parameters = _parameters(arguments)
-    if arguments.static is not None:
-        return _run_static(arguments, parameters)
+def _read(
+    console: Console,
+    arguments: argparse.Namespace,
+    parameters: Parameters,
+    observer: Recorder | None,
+) -> tuple[Identification, Outcome]:
+    """Identify from a recording and print the result; return it, and what the report needs."""
     topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
     if arguments.mechanism is not None or arguments.arm_model is not None:
         topics = replace(topics, wrench='')
@@ -220,7 +179,7 @@ def run(arguments: argparse.Namespace) -> bool:
             recording,
             parameters,
             progress=lambda n: bar.advance(task, n),
-            observer=recorder,
+            observer=observer,
             mechanism=arguments.mechanism,
             arm_model=arguments.arm_model,
         )
@@ -228,20 +187,48 @@ def run(arguments: argparse.Namespace) -> bool:
         if arguments.mechanism is None:
             description = parameters.robot_description or recording.description()
     took = time.monotonic() - begin
-    console = Console(highlight=False, markup=False)
     console.print(
         f'{arguments.recording}: {recording.joint_states} joint states and '
         f'{recording.wrenches} wrenches in {recording.duration:.1f} s, read in {took:.1f} s\n'
     )
     print_report(console, result, result.parameters)
+    required = settings.requirements(result.parameters)
+    outcome = Outcome(
+        source=f'{arguments.recording.name}, {recording.duration:.1f} s',
+        sign=result.sign,
+        required_std=np.array([required.mass, required.center_of_mass, required.inertia]),
+        residual_rms=result.estimate.residual_rms,
+        used=result.used,
+        dropped=result.dropped,
+        absent_channels=result.absent_channels,
+        description=description,
+        cutoff=result.parameters.cutoff_frequency,
+        notes=(*result.estimate.warnings, *result.remarks),
+    )
+    return result, outcome
+
+
+def run(arguments: argparse.Namespace) -> bool:
+    """Run the command and return whether the mass is identified."""
+    _check(arguments)
+    check_output('--output', arguments.output)
+    recorder = Recorder() if arguments.report is not None else None
+    if recorder is not None:
+        check_folder(arguments.report)
+    parameters = _parameters(arguments)
+    console = Console(highlight=False, markup=False)
+    if arguments.static is not None:
+        result = identify_poses(arguments.static, parameters, arguments.wrench_frame == 'base')
+        console.print(f'{arguments.static}: {result.used} poses\n')
+        print_report(console, result, parameters, f'{result.used} poses')
+    else:
+        result, outcome = _read(console, arguments, parameters, recorder)
     if arguments.output is not None:
         write_output('--output', arguments.output, result.estimate_file())
         console.print(f'Written    {arguments.output}')
     if recorder is not None:
-        source = f'{arguments.recording.name}, {recording.duration:.1f} s'
         # Imported here because Matplotlib takes half a second.
         from load_identification.report.report import write_report
 
-        outcome = _outcome(result, result.parameters, description, source)
         console.print(f'Written    {write_report(arguments.report, recorder, outcome)}')
     return bool(result.estimate.identified[0])
