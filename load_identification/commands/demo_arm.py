@@ -54,14 +54,7 @@ class Truth:
 class Simulation:
     """All data that the arm publishes, and the true values.
 
-    Attributes
-    ----------
-    description : str
-        URDF.
-    recording : Recording
-    phase_ends : (3,) array
-        End of each of `PHASES` [s].
-    truth : Truth
+    `phase_ends` (3,) are the ends of `PHASES` [s].
     """
 
     description: str

@@ -56,15 +56,7 @@ P = TypeVar('P', bound=Published)
 
 
 class NodeProcess:
-    """An executable of the nodes in its own process, ended on leaving the context.
-
-    Parameters
-    ----------
-    program : str
-        Console script of the package.
-    parameters : mapping
-        ROS parameters.
-    """
+    """A console script of the nodes in its own process, ended on leaving the context."""
 
     def __init__(
         self, program: str = 'load_identification', parameters: Mapping[str, object] | None = None
@@ -119,21 +111,10 @@ def connected(
     make: Callable[[], P],
     start: Callable[[], NodeProcess] | None = NodeProcess,
 ) -> Iterator[tuple[P, Callable[[], None]]]:
-    """Look out for robots, start a pipeline, and connect a simulated machine to it.
+    """Look out for robots, start a pipeline (None: somebody else does), and connect a machine.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the machine.
-    start : callable or None
-        Starts the pipeline; None: somebody else does.
-
-    Yields
-    ------
-    machine
-    check : callable
-        Raises DemoError if others publish, or the pipeline has ended. To be repeated, because
-        under load others are discovered late.
+    Yields the machine that was made, and a check that raises DemoError if others publish or the
+    pipeline has ended. It is to be repeated, because under load others are discovered late.
     """
     own = start is not None
     with console.status('looking out for robots'):

@@ -63,14 +63,8 @@ def demonstrate(
 ) -> bool:
     """Run the whole demonstration and return whether the estimate holds.
 
-    Parameters
-    ----------
-    seed : int
-        Seed of the sensor noise.
-    own_pipeline : bool
-        Whether to start a pipeline, instead of feeding one that already runs.
-    report : Path, optional
-        Folder for a report.
+    The seed is that of the sensor noise. Without `own_pipeline` one that already runs is fed. A
+    report is written to the folder `report`, if given.
 
     Raises
     ------

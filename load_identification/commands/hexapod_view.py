@@ -27,12 +27,7 @@ MASS_GOAL = 0.01
 class Progress:
     """Show the progress of a motion: a refreshed line on a terminal, separate lines elsewhere.
 
-    Parameters
-    ----------
-    phase : str
-        Name of the motion.
-    duration : float
-        Duration of the motion [s].
+    The motion's name is `phase`, its duration is in s.
     """
 
     def __init__(self, console: Console, monitor: Monitor, phase: str, duration: float) -> None:
@@ -75,12 +70,8 @@ def print_verdict(
 ) -> bool:
     """Print the results beside the truth and return whether they hold.
 
-    Parameters
-    ----------
-    monitor : Monitor
-        Has received the one-step estimate of the load.
-    platform, loaded : mappings
-        Values and deviations of the two steps, for the platform alone and with the load.
+    The monitor has received the one-step estimate of the load. `platform` and `loaded` are values
+    and deviations of the two steps, for the platform alone and with the load.
     """
     truth, found = to_message_order(LOAD.to_vector()), monitor.estimate
     used = f'{monitor.state.used} samples; {monitor.state.words}'

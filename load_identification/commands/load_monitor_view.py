@@ -63,18 +63,10 @@ def picture(
     others: Sequence[str],
     now: float,
 ) -> Group:
-    """Return the complete display.
+    """Return the complete display at a time `now` [s, monotonic].
 
-    Parameters
-    ----------
-    domain : int
-        ROS domain.
-    publishers : int
-        Number of pipelines that publish there.
-    others : sequence of str
-        Namespaces of other pipelines.
-    now : float
-        Present time [s, monotonic].
+    Beside the state: the ROS domain, the number of pipelines that publish in the namespace, and
+    the namespaces of others.
     """
     head = Text.assemble((namespace, 'bold'), f'   ROS domain {domain}   Ctrl-C ends   ')
     if not publishers:

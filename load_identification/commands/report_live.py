@@ -20,15 +20,7 @@ from load_identification.report.snapshot import Outcome, Snapshot, believed_para
 
 
 class LiveRecorder:
-    """Record the messages of the pipeline.
-
-    Parameters
-    ----------
-    node : Node
-        In the namespace of the pipeline.
-    monitor : Monitor
-        Receives the estimates.
-    """
+    """Record the messages of the pipeline in the node's namespace, and the monitor's estimates."""
 
     def __init__(self, node: Node, monitor: Monitor) -> None:
         self.recorder = Recorder()

@@ -66,11 +66,8 @@ class _Sources:
 class CompensationNode(PipelineNode):
     """Publish `wrench_compensated`.
 
-    Parameters
-    ----------
-    standalone : bool
-        True: `tick` reads the inputs and the estimator's topics; False: the process that drains
-        the inputs feeds `stage`.
+    Where it is standalone, `tick` reads the inputs and the estimator's topics; otherwise the
+    process that drains the inputs feeds `stage`.
 
     Raises
     ------

@@ -100,10 +100,7 @@ def _starting(prefix: str, values: Mapping[str, str]) -> dict[str, str]:
 class PipelineNode(Node, ABC):
     """A node of the pipeline with the parameters of its role and a diagnostic status.
 
-    Parameters
-    ----------
-    defaults : mapping of str to any, optional
-        Default values that differ from those in the table.
+    `defaults` are those that differ from the table's.
     """
 
     def __init__(self, name: str, role: str, defaults: Mapping[str, Any] | None = None) -> None:
@@ -146,12 +143,8 @@ class PipelineNode(Node, ABC):
     def report_regularly(self, prompt: bool = True) -> None:
         """Publish the status on /diagnostics at 1 Hz, and at once when it changes.
 
-        A fault is logged when it begins and when it changes, at most once a second.
-
-        Parameters
-        ----------
-        prompt : bool
-            False: changes can wait and are not logged, because other nodes report them.
+        A fault is logged when it begins and when it changes, at most once a second. Not `prompt`:
+        changes can wait and are not logged, because other nodes report them.
         """
         publisher = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         published, logged, due, may_log = '', '', 0.0, 0.0

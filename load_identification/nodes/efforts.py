@@ -19,10 +19,7 @@ from load_identification.pipeline.samples import Samples
 class EffortNode(PipelineNode):
     """Convert /joint_states with efforts into filtered motion and wrench, and drive the estimator.
 
-    Parameters
-    ----------
-    most : float
-        Largest variance of a published sample, in units of the usual variance [-].
+    The largest variance of a published sample is `most`, in units of the usual variance [-].
     """
 
     def __init__(self, name: str, role: str, most: float) -> None:

@@ -16,12 +16,7 @@ from load_identification.pipeline import settings
 
 
 class FilterNode(PipelineNode):
-    """Convert synchronized/* into filtered/*.
-
-    Parameters
-    ----------
-    standalone : bool
-        True: `tick` reads synchronized/*; False: the process feeds the stage.
+    """Convert synchronized/* into filtered/*. If it is not standalone, the process feeds `stage`.
 
     Raises
     ------

@@ -97,12 +97,7 @@ class PayloadMarkers:
     """Fill one MarkerArray repeatedly, because creating it anew is too expensive.
 
     Every marker has its own namespace, so that RViz can hide it; the axes share one, with three
-    ids. A marker that no longer applies is deleted once.
-
-    Parameters
-    ----------
-    period : float
-        Time between two publications [s].
+    ids. A marker that no longer applies is deleted once. They are published each `period` [s].
     """
 
     def __init__(self, period: float) -> None:

@@ -38,13 +38,8 @@ class Outputs:
     """Publish an estimate as the contract demands, and two wrenches for every sample.
 
     The estimate consists of `inertia`, `inertia_std`, `covariance`, and of what
-    `wrench_compensated` subtracts: `inertia_total`, `offset` and `inertia_by_driver`. The topics
-    are latched: a late subscriber receives the last message of each.
-
-    Parameters
-    ----------
-    load : LoadTakenOff
-        Load according to the published estimate.
+    `wrench_compensated` subtracts: `inertia_total`, `offset` and `inertia_by_driver`, those of
+    `load`. The topics are latched: a late subscriber receives the last message of each.
     """
 
     def __init__(self, node: Node, payload: PayloadStage, load: LoadTakenOff) -> None:
@@ -129,12 +124,7 @@ class LoadParameters:
     """Publish what `wrench_compensated` subtracts as parameters too, once a second if changed.
 
     A controller that compensates by itself, or a script that sets its parameters, can read them.
-    Only the node itself can set them.
-
-    Parameters
-    ----------
-    sign : float
-        Factor from the raw wrench to the wrench that the load exerts on the sensor.
+    Only the node itself can set them. `sign` converts between raw and on_sensor wrenches.
     """
 
     PERIOD = 1.0

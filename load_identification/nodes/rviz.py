@@ -23,13 +23,7 @@ are locked to the sensor's frame and move with it in between. Nothing costs more
 
 
 class RvizOutput:
-    """Publish `markers`, and `payload` on /tf, whenever the estimator publishes.
-
-    Parameters
-    ----------
-    period : float
-        Time between two publications [s].
-    """
+    """Publish `markers`, and `payload` on /tf, whenever the estimator does: each `period` [s]."""
 
     def __init__(self, node: Node, period: float) -> None:
         self._publisher = node.create_publisher(MarkerArray, 'markers', 10)
@@ -56,16 +50,9 @@ class RvizOutput:
     def publish(
         self, estimate: PayloadEstimate | None, state: str, stage: PayloadEstimator
     ) -> None:
-        """Publish the markers and the frame of an estimate.
+        """Publish the markers and the frame of an estimate of the stage; None: nothing is shown.
 
-        Parameters
-        ----------
-        estimate : PayloadEstimate or None
-            None while no samples arrive; nothing is shown then.
-        state : str
-            State as in the status.
-        stage : PayloadEstimator
-            Estimator that explains wrenches by the estimate.
+        `state` is that of the status.
         """
         self._turn = (self._turn + 1) % self._turns
         showing = self._turn == 0 and wanted(self._publisher)

@@ -58,14 +58,8 @@ def calibration(
 ) -> Answer:
     """Report a calibrated offset, with the drift since the last calibration.
 
-    Parameters
-    ----------
-    sign : float
-        Sign between the wrench that the load exerts on the sensor and the raw one.
-    unresolved : str
-        Why something may have been held; empty: no indication.
-    few : str
-        Warning that there are fewer samples than requested; empty: there are enough.
+    `sign` converts between on_sensor and raw wrenches. Warnings, empty where there are none:
+    `unresolved`, why something may have been held, and `few`, that samples are missing.
     """
     warnings = [few] if few else []
     if unresolved:

@@ -57,10 +57,7 @@ DEADLINE = 4.5
 class Services:
     """Offers calibrate_offset, check_mass, save_tool, clear_tool, reset and those of `Handover`.
 
-    Parameters
-    ----------
-    upstream : callable
-        Returns what the stages before say of themselves.
+    `upstream` returns what the stages before say of themselves.
 
     Raises
     ------

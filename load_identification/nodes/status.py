@@ -39,13 +39,7 @@ def number(value: float) -> str:
 
 
 class StatusMessage:
-    """A DiagnosticStatus that is reused, because building a new one costs too much.
-
-    Parameters
-    ----------
-    name : str
-        Name of the node.
-    """
+    """A DiagnosticStatus of a node's name that is reused, because a new one costs too much."""
 
     def __init__(self, name: str) -> None:
         self.state = 'waiting'
@@ -124,18 +118,14 @@ class StatusMessage:
             What the node waits for; empty while samples come.
         event : str
             Last event and its stamp.
-        used : int
-            Samples used.
-        dropped : collections.Counter
-            Samples dropped, by reason.
+        used, dropped : int, collections.Counter
+            Samples used, and samples dropped by reason.
         health : mapping of str to str
             Health of each channel of the wrench.
         compensation : str
             What `wrench_compensated` subtracts: `none`, `tool`, `payload` or `last_payload`.
-        warning : str
-            A problem that does not stop the estimates.
-        note : str
-            Further text for the message.
+        warning, note : str
+            A problem that does not stop the estimates, and further text for the message.
         """
         self.state = _state(estimate, waiting)
         self._set('state', self.state)

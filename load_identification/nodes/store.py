@@ -52,16 +52,9 @@ class StoreError(LoadIdentificationError):
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
-    """The stored tool with its uncertainty.
+    """The stored tool (n,) with its covariance (n, n), and when it was measured [ns].
 
-    Attributes
-    ----------
-    value : (n,) array
-    covariance : (n, n) array
-    stamp : int
-        When it was measured [ns].
-    shared : Shared or None
-        How it depends on the errors of the sensor; None: not known.
+    `shared` is how it depends on the errors of the sensor; None: not known.
     """
 
     value: FloatArray
@@ -72,17 +65,7 @@ class Gaussian:
 
 @dataclass(frozen=True, eq=False)
 class DriverState:
-    """What the robot's driver has been told.
-
-    Attributes
-    ----------
-    held : (10,) array
-        The body that it holds.
-    taken_off : (10,) array
-        The body that the wrench comes without.
-    stamp : int
-        When it was told [ns].
-    """
+    """The bodies (10,) that the driver holds and the wrench lacks, as told at a stamp [ns]."""
 
     held: FloatArray
     taken_off: FloatArray
@@ -91,16 +74,10 @@ class DriverState:
 
 @dataclass(frozen=True)
 class Stored:
-    """What is known of a sensor and what hangs on it for good.
+    """What is known of a sensor and what hangs on it for good; None: nothing.
 
-    Attributes
-    ----------
-    offset : OffsetPrior or None
-        Offset of the wrench that the load exerts on the sensor [N, N m].
-    tool : Gaussian of ten or None
-        Inertial parameters of the tool [kg, kg m, kg m²].
-    driver : DriverState or None
-        None: it has never been told anything.
+    The offset is that of the wrench that the load exerts on the sensor [N, N m]; the tool's
+    parameters are in [kg, kg m, kg m²].
     """
 
     offset: OffsetPrior | None = None

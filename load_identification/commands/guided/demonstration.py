@@ -34,17 +34,7 @@ BACK = np.deg2rad(0.1)
 def demonstrate(node: Node, seed: int, own_pipeline: bool, console: Console) -> bool:
     """Run `identify_payload` beside a simulated arm; return whether its result is right.
 
-    Parameters
-    ----------
-    seed : int
-        Seed of the sensor noise.
-    own_pipeline : bool
-        Whether to start a pipeline, instead of feeding one that already runs.
-
-    Raises
-    ------
-    LoadIdentificationError
-        If it cannot run.
+    The arguments are those of `commands.demonstration.demonstrate`, as is what is raised.
     """
     monitor, payload = Monitor(node), aluminium_block()
     console.print(

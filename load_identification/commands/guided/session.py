@@ -60,13 +60,7 @@ class NotReadyError(LoadIdentificationError):
 
 
 class Session:
-    """One run of the program.
-
-    Parameters
-    ----------
-    node : Node
-        In the namespace of the pipeline.
-    """
+    """One run of the program; the node is in the namespace of the pipeline."""
 
     def __init__(self, node: Node, console: Console) -> None:
         self.signalled = 0

@@ -29,14 +29,7 @@ HEARD = 2
 class Link:
     """Call services and receive `status`, from any thread, whether the caller's node spins or not.
 
-    Parameters
-    ----------
-    node : Node
-        Node of the caller.
-    namespace : str
-        Namespace of the pipeline, relative to that of the node unless it begins with /.
-    timeout : float
-        Longest wait for a service to exist and respond [s].
+    `namespace` and `timeout` [s] are as of `LoadIdentification`.
     """
 
     def __init__(self, node: Node, namespace: str, timeout: float) -> None:

@@ -47,15 +47,7 @@ RECEIVED = 'received'
 
 @dataclass(frozen=True)
 class Milestone:
-    """The moment from which on a stage has been identified.
-
-    Attributes
-    ----------
-    elapsed : float
-        Time of arrival here [s].
-    values, std : (k,) arrays
-        The estimate at that moment, [SI units].
-    """
+    """When a stage turned out to be identified [s]; its values and std (k,) at that time [SI]."""
 
     elapsed: float
     values: FloatArray

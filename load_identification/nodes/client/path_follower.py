@@ -59,16 +59,9 @@ class StoppedError(LoadIdentificationError):
 
 
 class _Heard(NamedTuple):
-    """The newest position of a joint.
+    """The newest position of a joint [rad, m]: stamp and arrival, each on its own clock [ns].
 
-    Attributes
-    ----------
-    position : float
-        [rad, m].
-    stamp, when : int
-        Stamp and time of arrival, each on its own clock [ns].
-    ahead : int
-        Largest lead of its stamps over this host's clock [ns].
+    `ahead` is the largest lead of its stamps over this host's clock [ns].
     """
 
     position: float
@@ -78,16 +71,11 @@ class _Heard(NamedTuple):
 
 
 class ArmListener:
-    """Receive joint states and wrenches, and keep the newest.
-
-    Attributes
-    ----------
-    wrench_frame : str
-        Frame of the newest wrench; empty before the first.
-    """
+    """Receive joint states and wrenches, and keep the newest."""
 
     def __init__(self, node: Node) -> None:
         self.wrench_frame = ''
+        """Frame of the newest wrench; empty before the first."""
         self._joints = DrainedSubscription(node, JointState, JOINT_STATES, INPUT_QOS)
         self._wrenches = DrainedSubscription(node, WrenchStamped, WRENCH, INPUT_QOS)
         self._newest: dict[str, _Heard] = {}
@@ -146,13 +134,7 @@ def amount(robot: Robot, joint: int, way: float) -> str:
 
 
 class PathFollower:
-    """Make an arm follow paths from rest to rest.
-
-    Parameters
-    ----------
-    brake : float
-        Duration of a stop within the limits [s].
-    """
+    """Make an arm follow paths from rest to rest; it can brake within a duration `brake` [s]."""
 
     def __init__(self, arm: ArmListener, sender: Sender, robot: Robot, brake: float) -> None:
         self._arm, self._sender, self._robot, self._brake = arm, sender, robot, brake
@@ -167,18 +149,10 @@ class PathFollower:
         wrong: Callable[[], str],
         shown: Callable[[float], None],
     ) -> FloatArray:
-        """Follow a path until its end or until finished; return the position at rest (J,).
+        """Follow a path from rest to its end or until finished; return the position at rest (J,).
 
-        Parameters
-        ----------
-        path : Piece
-            From rest to rest.
-        finished : callable
-            Polled; returns whether the arm may stop.
-        wrong : callable
-            Polled; returns why the arm must stop; empty: it need not.
-        shown : callable
-            Called with the time along the path [s].
+        Both `finished` and `wrong` are polled: whether the arm may stop, and why it must (empty:
+        it need not). `shown` is called with the time along the path [s].
 
         Raises
         ------

@@ -46,10 +46,7 @@ stepped, all since the call [s]."""
 class Handover:
     """Jobs of apply_payload and clear_payload.
 
-    Parameters
-    ----------
-    keep : callable
-        Stores what the driver holds; its future is done when that is on the disk.
+    What the driver holds is stored by `keep`; its future is done when that is on the disk.
 
     Raises
     ------

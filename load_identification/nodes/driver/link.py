@@ -16,12 +16,7 @@ from load_identification.model.inertial_parameters import InertialParameters
 
 
 class DriverLink:
-    """Asks a robot's driver to hold a payload. Its interface is imported here, and only here.
-
-    Parameters
-    ----------
-    name : str
-        A key of `DRIVERS`.
+    """Asks a driver of `DRIVERS` to hold a payload. Its interface is imported here, and only here.
 
     Raises
     ------

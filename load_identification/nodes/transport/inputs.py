@@ -75,15 +75,10 @@ class _Input:
 
 
 class JointInput(_Input):
-    """Drain /joint_states.
+    """Drain /joint_states; unusable messages are counted as `dropped`, by reason.
 
     Joints that two publishers send at once are dropped: which one is right is unknown, and the
     mixture of both is another motion.
-
-    Parameters
-    ----------
-    dropped : collections.Counter
-        Counts messages that cannot be used, by reason.
     """
 
     def __init__(self, node: Node, dropped: Counter[str]) -> None:
@@ -126,17 +121,10 @@ class JointInput(_Input):
 
 
 class WrenchInput(_Input):
-    """Drain /wrench.
+    """Drain /wrench, in `frame` unless that is empty; unusable messages are counted as `dropped`.
 
     Nothing is read while two publishers send in one frame: which one is right is unknown, and the
     mixture of both is another load. The reader of the wrenches distinguishes frames.
-
-    Parameters
-    ----------
-    frame : str
-        Frame of the wrenches; empty: the one in the messages.
-    dropped : collections.Counter
-        Counts messages that cannot be used, by reason.
     """
 
     def __init__(self, node: Node, frame: str, dropped: Counter[str]) -> None:

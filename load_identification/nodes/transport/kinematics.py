@@ -35,15 +35,10 @@ PATIENCE = 3 * NS
 
 
 class KinematicsReader:
-    """Read the filter node's kinematics of each filtered sample.
+    """Read the filter node's kinematics of each filtered sample; unusable ones count as `dropped`.
 
     A robot has a constant number of joints and constant gravity in its root frame. The products of
     gravity and its derivatives by tilts of that frame are independent of the sensor's orientation.
-
-    Parameters
-    ----------
-    dropped : collections.Counter
-        Counts messages that cannot be used, by reason.
     """
 
     def __init__(self, node: Node, dropped: Counter[str]) -> None:
@@ -79,13 +74,7 @@ class KinematicsReader:
             self._logger.warning(self.problem)
 
     def fitting(self, batch: FilteredBatch) -> FilteredBatch:
-        """Return the samples whose kinematics are those of the robot last accepted in their frame.
-
-        Parameters
-        ----------
-        batch : FilteredBatch
-            Samples with kinematics.
-        """
+        """Return the samples with kinematics of the robot last accepted in their frame."""
         vectors = np.concatenate([batch.gravity[:, :, None], batch.gravity_by_tilt], axis=2)
         pull = np.linalg.norm(batch.gravity, axis=1)
         falls = np.linalg.norm(batch.linear_acceleration + batch.gravity, axis=1) < SLOW * pull
@@ -119,12 +108,9 @@ class KinematicsReader:
 
 
 def _products(vectors: FloatArray) -> FloatArray:
-    """Return rotational invariants of three vectors: products, (signed volume)^(2/3), (n, 10).
+    """Return rotational invariants (n, 10) of three vectors in columns (n, 3, 3).
 
-    Parameters
-    ----------
-    vectors : (n, 3, 3) array
-        Vectors in columns.
+    They are the products, and the signed volume to the power of 2/3.
     """
     products = (np.swapaxes(vectors, 1, 2) @ vectors).reshape(-1, 9)
     volume = np.linalg.det(vectors)

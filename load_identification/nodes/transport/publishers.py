@@ -109,13 +109,7 @@ class JointStatePublisher(BatchPublisher):
 
 
 class FilteredPublisher:
-    """Publish filtered batches while there is a subscriber.
-
-    Parameters
-    ----------
-    of_robot : bool
-        Whether the batches have the kinematics of a known robot.
-    """
+    """Publish filtered batches while there is a subscriber; those `of_robot` have kinematics."""
 
     def __init__(self, node: Node, of_robot: bool = False) -> None:
         self._kinematics = None
@@ -174,15 +168,7 @@ JOINT_STATES, WRENCH, ROBOT_DESCRIPTION = '/joint_states', '/wrench', '/robot_de
 
 
 class InputPublisher:
-    """Publish the pipeline's input: description, joint states and wrenches.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the joints.
-    frame : str
-        Frame of the wrench.
-    """
+    """Publish the pipeline's input: description, states of joints, wrenches in a frame."""
 
     def __init__(self, node: Node, names: tuple[str, ...], frame: str) -> None:
         self._joints = node.create_publisher(JointState, JOINT_STATES, STREAM_QOS)

@@ -78,12 +78,7 @@ class StampMatcher:
 class SynchronizedReader:
     """Join joint states and wrenches of equal stamps.
 
-    Parameters
-    ----------
-    frame : str
-        Frame of the wrenches; empty: the one that they name.
-    dropped : collections.Counter
-        Counts unusable messages by reason.
+    Wrenches are in `frame` unless that is empty; unusable messages are counted as `dropped`.
     """
 
     def __init__(self, node: Node, frame: str, dropped: Counter[str]) -> None:
@@ -286,12 +281,7 @@ class LoadReader:
     """Read what is to be subtracted from a wrench, from the load topics.
 
     They are `offset`, `inertia_total` and `inertia_by_driver`. If the last one has no publisher,
-    no driver subtracts anything.
-
-    Parameters
-    ----------
-    sign : float
-        Sign between the raw wrench and the wrench that the load exerts on the sensor.
+    no driver subtracts anything. `sign` converts between raw and on_sensor wrenches.
     """
 
     def __init__(self, node: Node, sign: float) -> None:

@@ -58,10 +58,7 @@ def declare_parameters(
 ) -> Parameters:
     """Declare the parameters that a node of this role uses, and return their values.
 
-    Parameters
-    ----------
-    defaults : mapping of str to any, optional
-        Defaults that differ from the table's.
+    `defaults` are those that differ from the table's.
 
     Raises
     ------
@@ -213,12 +210,9 @@ class Program(Protocol):
 
 
 def run(make: Callable[[], Program]) -> int:
-    """Run a program until Ctrl-C or SIGTERM; return the exit status.
+    """Run the program that `make` makes until Ctrl-C or SIGTERM; return the exit status.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the program; a LoadIdentificationError that it raises leads to exit status 2.
+    A LoadIdentificationError that it raises leads to exit status 2.
     """
     ended = _end_requested()
     program: Program | None = None

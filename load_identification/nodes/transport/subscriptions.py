@@ -43,14 +43,8 @@ def decoder(message_type: Any) -> Decoder:
 def unheard(node: Node, topic: str, message_type: Any, latched: bool = False) -> str:
     """Return in words which publisher of a topic cannot be received, and why; empty: none.
 
-    Parameters
-    ----------
-    topic : str
-        Full name.
-    message_type : type
-        Type subscribed to.
-    latched : bool
-        Whether messages from before the subscription are requested.
+    The topic is a full name, the type that of the subscription; `latched`: messages from before it
+    are requested.
     """
     kind = f'{message_type.__module__.split(".")[0]}/msg/{message_type.__name__}'
     for each in node.get_publishers_info_by_topic(topic):
@@ -105,10 +99,8 @@ MOST_SUBJECTS = 1000
 class DrainedSubscription:
     """A subscription whose messages are taken in batches rather than by callbacks.
 
-    Parameters
-    ----------
-    subjects : function of a message as it is taken, optional
-        Returns the message's subjects; each must come from one publisher. Default: one per topic.
+    The function `subjects` returns the subjects of a message as it is taken; each must come from
+    one publisher. Default: one per topic.
     """
 
     def __init__(
