@@ -16,7 +16,7 @@ from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import FrameMotion
 from load_identification.motion.joint_path import JointPath, Move
-from load_identification.nodes.store import Gaussian, Stored, load, save
+from load_identification.nodes.store import Stored, StoredTool, load, save
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.wrist_front import WristFront
@@ -93,7 +93,7 @@ def run(seed: int, file: Path | None = None) -> Run:
             calibrated = True
             if file is not None:
                 tool = estimator.tool
-                saved = Gaussian(tool.parameters, tool.covariance, known.stamp, tool.shared)
+                saved = StoredTool(tool.parameters, tool.covariance, tool.shared, known.stamp)
                 stage = restarted(parameters, file, Stored(offset, saved))
         if len(found) < len(LOOKS) and now >= LOOKS[len(found)]:
             found.append(weigher.weigh(newest - 500_000_000).payload)
@@ -108,7 +108,7 @@ def restarted(parameters: Parameters, file: Path, stored: Stored) -> PayloadStag
     kept, stage = load(file), PayloadStage(parameters)
     assert kept.offset is not None
     assert kept.tool is not None
-    stage.weigher.set_tool(Tool(kept.tool.value, kept.tool.covariance, kept.tool.shared))
+    stage.weigher.set_tool(kept.tool)
     stage.weigher.set_calibrated(kept.offset)
     return stage
 

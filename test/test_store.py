@@ -18,8 +18,8 @@ from load_identification.estimation.belief.tool import Shared
 from load_identification.estimation.sensor_offset import OfErrors, OffsetPrior
 from load_identification.nodes.store import (
     DriverState,
-    Gaussian,
     Stored,
+    StoredTool,
     StoreError,
     load,
     path_for,
@@ -27,7 +27,7 @@ from load_identification.nodes.store import (
 )
 from load_identification.typing_aliases import FloatArray
 
-Kept = Gaussian | OffsetPrior | Shared | OfErrors | DriverState | None
+Kept = StoredTool | OffsetPrior | Shared | OfErrors | DriverState | None
 
 
 def quantity(size: int, seed: int) -> tuple[FloatArray, FloatArray, int]:
@@ -51,7 +51,7 @@ OF_ERRORS = OfErrors(
 )
 STORED = Stored(
     OffsetPrior(*quantity(6, 1), np.array([0.03, 0.002]), None, OF_ERRORS),
-    Gaussian(*quantity(10, 2), SHARED),
+    StoredTool(*quantity(10, 2)[:2], SHARED, quantity(10, 2)[2]),
 )
 
 
@@ -261,7 +261,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from load_identification.estimation.sensor_offset import OffsetPrior
-from load_identification.nodes.store import Gaussian, Stored, save
+from load_identification.nodes.store import Stored, StoredTool, save
 path = Path(sys.argv[1])
 # Each line that comes is a count: a child begins to save there and goes on till it is killed.
 for line in sys.stdin:
@@ -279,7 +279,7 @@ for line in sys.stdin:
             OffsetPrior(
                 np.full(6, float(count)), count * np.eye(6), count, np.full(2, float(count))
             ),
-            Gaussian(np.full(10, float(count)), count * np.eye(10), count),
+            StoredTool(np.full(10, float(count)), count * np.eye(10), None, count),
         ))
 """
 
@@ -318,7 +318,7 @@ def test_kill_at_any_moment_of_saving_leaves_a_whole_file(tmp_path: Path) -> Non
             assert stored.tool is not None
             assert stored.offset.stamp >= count
             count = stored.offset.stamp
-            assert set(stored.offset.mean) == set(stored.tool.value) == {float(count)}
+            assert set(stored.offset.mean) == set(stored.tool.parameters) == {float(count)}
             for quantity in (stored.offset, stored.tool):
                 assert set(np.diag(quantity.covariance)) == {float(count)}
         saver.stdin.close()

@@ -17,7 +17,7 @@ import numpy as np
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-from load_identification.estimation.belief.tool import NO_TOOL, Tool
+from load_identification.estimation.belief.tool import NO_TOOL
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.identifiability import CLEARLY_HELD, TURN
 from load_identification.interface.names import INTERVAL
@@ -26,7 +26,7 @@ from load_identification.nodes import service_responses as answers
 from load_identification.nodes.diagnostics import Report
 from load_identification.nodes.driver.handover import Handover
 from load_identification.nodes.service_responses import Answer
-from load_identification.nodes.store import DriverState, Gaussian, Persistence, Stored
+from load_identification.nodes.store import DriverState, Persistence, Stored, StoredTool
 from load_identification.nodes.transport.runtime import guard
 from load_identification.nodes.transport.subscriptions import DrainedService
 from load_identification.pipeline.payload_stage import PayloadStage
@@ -99,8 +99,7 @@ class Services:
     def _use_stored(self) -> None:
         stored = self.persistence.stored
         if stored.tool is not None:
-            its = stored.tool
-            self._weigher.set_tool(Tool(its.value, its.covariance, its.shared))
+            self._weigher.set_tool(stored.tool)
         if stored.offset is not None:
             self._weigher.set_calibrated(stored.offset)
         if stored.driver is not None:
@@ -162,7 +161,7 @@ class Services:
         words = 'none'
         if tool is not None:
             error = INTERVAL * np.sqrt(tool.covariance[0, 0])
-            words = f'{tool.value[0]:.4f} ± {error:.4f} kg'
+            words = f'{tool.parameters[0]:.4f} ± {error:.4f} kg'
         driver = self._payload.driver.held[0]
         holds = f'{driver:.4f} kg' if driver else 'none'
         return {'offset_calibrated': calibrated, 'tool': words, 'driver_payload': holds}
@@ -288,10 +287,10 @@ class Services:
         if not estimate.identified[:4].all():
             why = '; '.join(why for why in estimate.reasons if not why.startswith('inertia'))
             raise Refusal(f'{why}: {TURN}' if estimate.identified[0] else why)
-        shared = self._estimator.shared
-        self._weigher.set_tool(Tool(estimate.total, estimate.total_covariance, shared))
+        body, shared = (estimate.total, estimate.total_covariance), self._estimator.shared
+        tool = StoredTool(*body, shared, estimate.stamp)
+        self._weigher.set_tool(tool)
         self._estimator.events.add(EventKind.SAVE_TOOL, self._estimator.newest)
-        tool = Gaussian(estimate.total, estimate.total_covariance, estimate.stamp, shared)
         yield from self._save(replace(self.persistence.stored, tool=tool))
         yield answers.tool(estimate)
 
@@ -300,7 +299,7 @@ class Services:
         self._weigher.set_tool(NO_TOOL)
         self._estimator.events.add(EventKind.CLEAR_TOOL, self._estimator.newest)
         yield from self._save(replace(self.persistence.stored, tool=None))
-        yield {'cleared': None if had is None else had.value[0]}
+        yield {'cleared': None if had is None else had.parameters[0]}
 
     def _reset(self) -> Job:
         self._payload.forget_payload(EventKind.RESET)

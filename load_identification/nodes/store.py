@@ -15,7 +15,7 @@ import yaml
 from rclpy.node import Node
 
 from load_identification.errors import LoadIdentificationError, ParameterError
-from load_identification.estimation.belief.tool import Shared
+from load_identification.estimation.belief.tool import Tool
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.files import FileError, field, read_yaml, vector, write_whole
 from load_identification.typing_aliases import FloatArray
@@ -51,16 +51,10 @@ class StoreError(LoadIdentificationError):
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian:
-    """The stored tool (n,) with its covariance (n, n), and when it was measured [ns].
+class StoredTool(Tool):
+    """A tool, and when it was measured [ns]."""
 
-    `shared` is how it depends on the errors of the sensor; None: not known.
-    """
-
-    value: FloatArray
-    covariance: FloatArray
-    stamp: int
-    shared: Shared | None = None
+    stamp: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +75,7 @@ class Stored:
     """
 
     offset: OffsetPrior | None = None
-    tool: Gaussian | None = None
+    tool: StoredTool | None = None
     driver: DriverState | None = None
 
 
@@ -101,11 +95,9 @@ def load(path: Path) -> Stored:
     """
     try:
         return _stored(read_yaml(path))
-    except FileError as error:
+    except (FileError, ParameterError) as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return Stored()
-        raise _set_aside(path, str(error)) from error
-    except ParameterError as error:
         raise _set_aside(path, str(error)) from error
 
 
@@ -127,7 +119,8 @@ def _stored(document: Any) -> Stored:
         offset = OffsetPrior(*quantity, noise, pose, of_errors_of(section))
     section = field(document, 'tool')
     if section is not None:
-        tool = Gaussian(*_quantity(section, 'tool', 10), shared_of(section))
+        value, covariance, stamp = _quantity(section, 'tool', 10)
+        tool = StoredTool(value, covariance, shared_of(section), stamp)
     # Files of before do not have it.
     section = document.get('driver')
     if section is not None:
@@ -158,8 +151,7 @@ def save(path: Path, stored: Stored) -> None:
     OSError
         If it cannot be written; the old file stays.
     """
-    document: dict[str, Any] = dict.fromkeys(('version', 'offset', 'tool', 'driver'))
-    document['version'] = VERSION
+    document: dict[str, Any] = {'version': VERSION, 'offset': None, 'tool': None, 'driver': None}
     if stored.offset is not None:
         offset = stored.offset
         document['offset'] = _plain(offset.stamp, offset.mean, offset.covariance)
@@ -170,15 +162,15 @@ def save(path: Path, stored: Stored) -> None:
             document['offset'] |= plain_of_errors(offset.of_errors)
     if stored.tool is not None:
         tool = stored.tool
-        document['tool'] = _plain(tool.stamp, tool.value, tool.covariance)
+        document['tool'] = _plain(tool.stamp, tool.parameters, tool.covariance)
         if tool.shared is not None:
             document['tool'] |= plain_shared(tool.shared)
     if stored.driver is not None:
-        driver = stored.driver
+        held, taken_off = stored.driver.held.tolist(), stored.driver.taken_off.tolist()
         document['driver'] = {
-            'stamp': driver.stamp,
-            'held': driver.held.tolist(),
-            'taken_off': driver.taken_off.tolist(),
+            'stamp': stored.driver.stamp,
+            'held': held,
+            'taken_off': taken_off,
         }
     text = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=99)
     write_whole(path, HEADER + text)
