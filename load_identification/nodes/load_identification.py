@@ -23,7 +23,7 @@ class Pipeline:
     def __init__(self) -> None:
         self._fusion, self._filter = FusionNode(), FilterNode(standalone=False)
         self._stages = WristFront(self._fusion.stage, self._filter.stage)
-        self._compensation = CompensationNode(standalone=False)
+        self._compensation = CompensationNode()
         self._estimator = EstimatorNode(self.report)
         self._listened = self._compensate = False
         self._joints: list[JointBatch] = []

@@ -46,7 +46,7 @@ load_identification = functools.partial(_run, 'load_identification', 'Pipeline')
 fusion_node = functools.partial(_run, 'fusion_node', 'FusionNode')
 filter_node = functools.partial(_run, 'filter_node', 'FilterNode')
 estimator_node = functools.partial(_run, 'estimator_node', 'EstimatorNode')
-compensation_node = functools.partial(_run, 'compensation_node', 'CompensationNode')
+compensation_node = functools.partial(_run, 'compensation_node', 'StandaloneCompensationNode')
 hexapod_node = functools.partial(_run, 'hexapod_node', 'HexapodNode')
 arm_estimator_node = functools.partial(_run, 'arm_estimator_node', 'ArmNode')
 
