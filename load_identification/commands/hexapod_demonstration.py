@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,19 +17,22 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rich.console import Console
+from rich.status import Status
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from load_identification.commands.demo_pipeline import DemoError, NodeProcess, connected
-from load_identification.commands.hexapod_view import Progress, print_verdict
 from load_identification.interface.batches import EffortBatch
 from load_identification.interface.messages import NS, set_stamp
+from load_identification.interface.names import INTERVAL, PARAMETER_KEYS, STAGES
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.nodes.client.monitor import Monitor
 from load_identification.nodes.transport.publishers import JOINT_STATES
 from load_identification.nodes.transport.subscriptions import STREAM_QOS, DrainedSubscription
 from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.geometry import read_geometry
 from load_identification.parallel.mechanism import Mechanism
+from load_identification.report.tables import PARAMETERS, interval_table
 from load_identification.simulation.hexapod import (
     AMPLITUDE,
     FREQUENCY,
@@ -44,6 +47,15 @@ DEADLINE = 60.0
 
 PERIOD = 0.005
 """Interval between checks for due samples [s]."""
+
+REFRESH, LINES = 0.25, 5.0
+"""Refresh interval on a terminal, and interval between lines elsewhere [s]."""
+
+SURE = 4.0
+"""Largest error of a good estimate [std]: ten 95 % intervals seldom all contain the truth."""
+
+MASS_GOAL = 0.01
+"""Largest relative error of a good mass."""
 
 
 class Machine:
@@ -126,6 +138,47 @@ class Machine:
                 self.two_step = found or self.two_step
 
 
+class Progress:
+    """Show the progress of a motion: a refreshed line on a terminal, separate lines elsewhere.
+
+    The motion's name is `phase`, its duration is in s.
+    """
+
+    def __init__(self, console: Console, monitor: Monitor, phase: str, duration: float) -> None:
+        self._console, self._monitor = console, monitor
+        self._phase, self._duration = phase, duration
+        self._status = Status(phase, console=console)
+        self._due = 0.0
+
+    def __enter__(self) -> Progress:
+        self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+    def show(self, elapsed: float) -> None:
+        """Show the present state if due at a time [s]."""
+        if elapsed < self._due:
+            return
+        if self._console.is_terminal:
+            self._due = elapsed + REFRESH
+            self._status.update(self._line(elapsed))
+        else:
+            self._due = elapsed + LINES
+            self._console.print(self._line(elapsed), soft_wrap=True)
+
+    def _line(self, elapsed: float) -> str:
+        estimate = self._monitor.estimate
+        parts = [f'{self._phase}: {min(elapsed, self._duration):.0f} of {self._duration:.0f} s']
+        if estimate.identified[0]:
+            half = INTERVAL * estimate.std[0]
+            parts.append(f'mass {estimate.values[0]:.2f} ± {half:.2f} kg')
+        missing = [stage for stage, its in STAGES.items() if not estimate.identified[its].all()]
+        parts.append(f'{missing[0]} not yet' if missing else 'all identified')
+        return ', '.join(parts)
+
+
 def demonstrate(
     node: Node, path: Path, duration: float, seed: int, speed: float, console: Console
 ) -> bool:
@@ -155,3 +208,43 @@ def demonstrate(
             legs = leg_states(mechanism, PLATFORM + LOAD, motion, seed + 1)
             machine.play(legs, check, progress.show)
     return print_verdict(console, monitor, platform, machine.two_step)
+
+
+def print_verdict(
+    console: Console, monitor: Monitor, platform: Mapping[str, float], loaded: Mapping[str, float]
+) -> bool:
+    """Print the results beside the truth and return whether they hold.
+
+    The monitor has received the one-step estimate of the load. `platform` and `loaded` are values
+    and deviations of the two steps, for the platform alone and with the load.
+    """
+    truth, found = to_message_order(LOAD.to_vector()), monitor.estimate
+    used = f'{monitor.state.used} samples; {monitor.state.words}'
+    console.print(f'Load on `inertia`, one step, platform as the tool: {used}', style='bold')
+    console.print(
+        interval_table(
+            PARAMETERS, found.values, found.std, found.identified, 'not identified', truth
+        )
+    )
+    good = bool(found.identified.all() and (abs(found.values - truth) <= SURE * found.std).all())
+    good &= bool(abs(found.values[0] / LOAD.mass - 1.0) <= MASS_GOAL)
+    if not platform or not loaded:
+        console.print('hexapod_node has given no estimate in two steps', style='bold red')
+        return False
+    load = _body(loaded) - _body(platform)
+    std = float(np.hypot(loaded['mass.std'], platform['mass.std']))
+    center = ', '.join(f'{1e3 * c:.1f}' for c in load.center_of_mass)
+    moments = ', '.join(f'{m:.3f}' for m in load.principal().moments)
+    console.print(
+        f'Load by hexapod_node, two steps (the paper), as a difference: '
+        f'{load.mass:.3f} ± {INTERVAL * std:.3f} kg, centre of mass ({center}) mm, '
+        f'principal moments {moments} kg·m²',
+        soft_wrap=True,
+    )
+    good &= abs(load.mass / LOAD.mass - 1.0) <= MASS_GOAL
+    console.print('The estimate ' + ('holds' if good else 'DOES NOT HOLD'), style='bold')
+    return good
+
+
+def _body(two_step: Mapping[str, float]) -> InertialParameters:
+    return InertialParameters.from_message_order([two_step[key] for key in PARAMETER_KEYS])
