@@ -42,11 +42,8 @@ MASS = re.compile(r'mass \S+ ± \S+ kg')
 LISTENING = 0.05
 """Interval between reads, which limits the resolution of the rates [s]."""
 
-REFRESH = 0.25
-"""Refresh interval on a terminal [s]."""
-
-LINES = 1.0
-"""Interval between lines without a terminal [s]."""
+REFRESH, LINES = 0.25, 1.0
+"""Refresh interval on a terminal, and interval between lines elsewhere [s]."""
 
 DISCOVERY = 1.0
 """Time to discover publishers before their absence is reported [s]."""
@@ -70,7 +67,8 @@ def picture(
     """
     head = Text.assemble((namespace, 'bold'), f'   ROS domain {domain}   Ctrl-C ends   ')
     if not publishers:
-        head.append(_nobody(others), style='bold red')
+        elsewhere = f'; there is one in {", ".join(others)} (--namespace)' if others else ''
+        head.append(f'no node heard{elsewhere}', style='bold red')
     elif not state.values:
         head.append('waiting for its first status', style='yellow')
     if not state.values:
@@ -80,8 +78,13 @@ def picture(
     line = Text.assemble((name, STATE_STYLES.get(name, 'bold')))
     if age > STALE:
         line.append(f'   last status {age:.0f} s ago', style='bold red')
+    side_by_side = Table.grid(padding=(0, 3, 0, 0))
+    side_by_side.add_row(
+        _table(state, 'payload', PARAMETERS, PARAMETER_KEYS),
+        _table(state, 'offset', OFFSETS, OFFSET_KEYS),
+    )
     return Group(
-        head, line, *_reasons(state), _tables(state), _spark(state.mass), _footer(state, now)
+        head, line, *_reasons(state), side_by_side, _spark(state.mass), _footer(state, now)
     )
 
 
@@ -92,26 +95,12 @@ def one_line(state: MonitorState, publishers: int) -> str:
     return f'{state.values.get("state", "no status yet")}  samples {state.used}  {state.words}'
 
 
-def _nobody(others: Sequence[str]) -> str:
-    elsewhere = f'; there is one in {", ".join(others)} (--namespace)' if others else ''
-    return f'no node heard{elsewhere}'
-
-
 def _reasons(state: MonitorState) -> list[Text]:
     """Return the status without the mass, one line per part."""
     parts = [part for part in state.words.split('; ') if not MASS.fullmatch(part)]
     if not parts and state.values.get('state') == 'identified':
         return [Text('  all ten parameters identified', style='green')]
     return [Text(f'  {part}', style='yellow') for part in parts]
-
-
-def _tables(state: MonitorState) -> Table:
-    side_by_side = Table.grid(padding=(0, 3, 0, 0))
-    side_by_side.add_row(
-        _table(state, 'payload', PARAMETERS, PARAMETER_KEYS),
-        _table(state, 'offset', OFFSETS, OFFSET_KEYS),
-    )
-    return side_by_side
 
 
 def _table(state: MonitorState, title: str, groups: Sequence[Rows], keys: Sequence[str]) -> Table:
@@ -187,11 +176,9 @@ def watch(node: Node, console: Console) -> None:
     listener = StatusListener(node)
     namespace, domain = node.get_namespace(), node.context.get_domain_id()
     begin = time.monotonic()
-    with contextlib.ExitStack() as stack:
-        live = None
-        if console.is_terminal:
-            # The previous screen is restored at the end.
-            live = stack.enter_context(Live(console=console, auto_refresh=False, screen=True))
+    # The previous screen is restored at the end.
+    full = Live(console=console, auto_refresh=False, screen=True)
+    with full if console.is_terminal else contextlib.nullcontext() as live:
         due = begin
         while True:
             time.sleep(LISTENING)

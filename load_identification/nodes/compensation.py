@@ -73,7 +73,7 @@ class StandaloneCompensationNode(CompensationNode):
         self._description = DescriptionReader(self, self._described, parameters)
         self._health = HealthNow()
         self._frame = ''
-        every(self, READ_LOAD, self._load.read)
+        every(READ_LOAD, self._load.read)
 
     @property
     def period(self) -> float:

@@ -58,16 +58,8 @@ class Starvation:
 class Report:
     """The state that a stage reports.
 
-    Attributes
-    ----------
-    waiting_for : str
-        Reason why samples are not used, in words.
-    warning : str
-        Fault that does not stop samples, in words.
-    dropped : collections.Counter
-        Samples dropped, by reason.
-    health : mapping of str to str
-        State of each wrench channel, where the stage knows it.
+    In words why samples are not used, and a fault that does not stop them; samples dropped, by
+    reason; state of each wrench channel, where the stage knows it.
     """
 
     waiting_for: str = ''
@@ -185,5 +177,5 @@ class PipelineNode(Node, ABC):
             array.header.stamp = self.get_clock().now().to_msg()
             publisher.publish(array)
 
-        every(self, LOOK, self.look)
-        every(self, LOOK, look)
+        every(LOOK, self.look)
+        every(LOOK, look)

@@ -88,7 +88,7 @@ class EstimatorNode(PipelineNode):
         self._requests = Services(self, self._payload, parameters, lambda: self._report)
         self._starvation, self._taken = Starvation(), 0
         # At every tick, and with a guard of its own: whatever else fails, requests are answered.
-        every(self, 0.0, self._requests.tick)
+        every(0.0, self._requests.tick)
         self.report_regularly(prompt=False)
 
     def tick(self) -> None:

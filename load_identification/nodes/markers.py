@@ -71,19 +71,10 @@ PURPLE = (0.8, 0.475, 0.655)
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The data to draw.
+    """The data to draw; `up` is a unit vector against gravity, `force` that on the load, in S [N].
 
-    Attributes
-    ----------
-    estimate : PayloadEstimate
-    fault : bool
-    shape : Shape or None
-        Shape of the payload; during an unresolved change, of the payload before it. None: the mass
-        is not positive.
-    up : (3,) array
-        Unit vector against gravity, in S.
-    force : (3,) array or None
-        External force on the load, in S [N].
+    During an unresolved change, the shape is that of the payload before it; None: the mass is not
+    positive.
     """
 
     estimate: PayloadEstimate

@@ -138,7 +138,7 @@ class LoadParameters:
                 description=WORDS[name], additional_constraints='set by the node alone'
             )
             node.declare_parameter(name, value, descriptor, ignore_override=True)
-        every(node, self.PERIOD, self._tell)
+        every(self.PERIOD, self._tell)
 
     def _values(self) -> Mapping[str, float | list[float]]:
         numbers = _in_message_order(self._load.body)

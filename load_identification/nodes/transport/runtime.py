@@ -111,12 +111,12 @@ def _checked(parameters: Sequence[Any]) -> SetParametersResult:
     return SetParametersResult(successful=True)
 
 
-def every(node: Node, period: float, callback: Callable[[], None]) -> None:
+def every(period: float, callback: Callable[[], None]) -> None:
     """Call back each period [s] in real time while `run` runs, regardless of simulated time.
 
     No timer is used, because the executor serves only one callback per turn.
     """
-    _periodic.setdefault(node, []).append(Periodic(period, callback))
+    _periodic.append(_Periodic(period, callback))
 
 
 def _set_parameters(callback: Callable[..., Any], request: Any, response: Any) -> Any:
@@ -182,7 +182,7 @@ guard = Guard()
 
 
 @dataclass
-class Periodic:
+class _Periodic:
     """A periodic call: period [s], callback, and the time when it is next due [s, monotonic]."""
 
     period: float
@@ -190,8 +190,8 @@ class Periodic:
     due: float = 0.0
 
 
-_periodic: dict[Node, list[Periodic]] = {}
-"""Periodic calls of the nodes of this process."""
+_periodic: list[_Periodic] = []
+"""Periodic calls of this process."""
 
 
 class Program(Protocol):
@@ -309,12 +309,11 @@ def _loop(program: Program, ended: Callable[[], bool]) -> None:
         if now >= due:
             with guard:
                 program.tick()
-            for node in program.nodes:
-                for periodic in _periodic.get(node, ()):
-                    if now >= periodic.due:
-                        periodic.due = now + periodic.period
-                        with guard:
-                            periodic.callback()
+            for periodic in _periodic:
+                if now >= periodic.due:
+                    periodic.due = now + periodic.period
+                    with guard:
+                        periodic.callback()
             due = max(due + program.period, now - program.period)
         if now >= serve:
             _serve(executor)
