@@ -52,7 +52,6 @@ class ArmNode(EffortNode):
         self._residual: FloatArray = np.empty((0, len(arm.joints)))
         self._predicted = JointStatePublisher(self, 'effort_predicted')
         self._residuals = JointStatePublisher(self, 'effort_residual')
-        self.report_regularly()
         self.estimator = EstimatorNode(self.report, partial(behind_joints, arm=arm), BEHIND_JOINTS)
 
     def read(self) -> Iterator[Samples]:

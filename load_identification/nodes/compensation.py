@@ -31,7 +31,6 @@ class CompensationNode(PipelineNode):
         super().__init__('compensation_node', COMPENSATION)
         self.stage = Compensation(self.declared)
         self.publisher = SixNumberPublisher(self, WrenchStamped, 'wrench_compensated')
-        self.report_regularly()
 
     def publish(self, wrenches: Sequence[WrenchBatch]) -> None:
         """Publish compensated wrenches."""

@@ -95,11 +95,16 @@ class PipelineNode(Node, ABC):
     `defaults` are those that differ from the table's.
     """
 
+    PROMPT = True
+    """False: changes of the status can wait and are not logged: other nodes report them."""
+
     def __init__(self, name: str, role: str, defaults: Mapping[str, Any] | None = None) -> None:
         super().__init__(name, namespace=NAMESPACE)
         self.declared = declare_parameters(self, role, defaults)
         self.poll_period = 1.0 / self.declared.poll_rate
         """Time between two drains of the queues [s]."""
+        every(LOOK, self.look)
+        self._report_regularly()
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -132,11 +137,10 @@ class PipelineNode(Node, ABC):
         health = _starting(HEALTH, details)
         return Report(self.reason(), details.get(WARNING, ''), self.counts(), health)
 
-    def report_regularly(self, prompt: bool = True) -> None:
+    def _report_regularly(self) -> None:
         """Publish the status on /diagnostics at 1 Hz, and at once when it changes.
 
-        A fault is logged when it begins and when it changes, at most once a second. Not `prompt`:
-        changes can wait and are not logged, because other nodes report them.
+        A fault is logged when it begins and when it changes, at most once a second.
         """
         publisher = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         published, logged, due, may_log = '', '', 0.0, 0.0
@@ -144,28 +148,23 @@ class PipelineNode(Node, ABC):
         def look() -> None:
             nonlocal published, logged, due, may_log
             now = time.monotonic()
-            if not prompt and now < due:
+            if not self.PROMPT and now < due:
                 return
-            reason, details = self.reason(), self.details()
-            caught = (
-                f'{guard.count} internal errors, the last {guard.words}' if guard.count else ''
-            )
-            message = '; '.join(filter(None, (reason, details.get(WARNING, ''), caught)))
+            reason, values = self.reason(), dict(self.details())
+            warning, count = values.pop(WARNING, ''), guard.count
+            caught = f'{count} internal errors, the last {guard.words}' if count else ''
+            message = '; '.join(filter(None, (reason, warning, caught)))
             # A longer duration alone is no change.
             kind = NUMBER.sub('', message)
             if kind != logged and now >= may_log:
                 logged, may_log = kind, now + PERIOD
-                if message and prompt:
+                if message and self.PROMPT:
                     self.get_logger().warning(message)
             if kind == published and now < due:
                 return
             published, due = kind, now + PERIOD
-            values = {WAITING_FOR: reason, **details}
-            if not values.get(WARNING):
-                values.pop(WARNING, None)
-            for name, count in sorted(self.counts().items()):
-                if count:
-                    values[DROPPED + name] = str(count)
+            values = {WAITING_FOR: reason} | ({WARNING: warning} if warning else {}) | values
+            values |= {DROPPED + name: str(n) for name, n in sorted(self.counts().items()) if n}
             status = DiagnosticStatus(
                 level=DiagnosticStatus.WARN if message else DiagnosticStatus.OK,
                 name=self.get_fully_qualified_name().lstrip('/'),
@@ -177,5 +176,4 @@ class PipelineNode(Node, ABC):
             array.header.stamp = self.get_clock().now().to_msg()
             publisher.publish(array)
 
-        every(LOOK, self.look)
         every(LOOK, look)

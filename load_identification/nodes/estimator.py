@@ -54,6 +54,8 @@ class EstimatorNode(PipelineNode):
         Of parameters that are other behind it.
     """
 
+    PROMPT = False
+
     def __init__(
         self,
         upstream: Callable[[], Report] | None = None,
@@ -89,7 +91,6 @@ class EstimatorNode(PipelineNode):
         self._starvation, self._taken = Starvation(), 0
         # At every tick, and with a guard of its own: whatever else fails, requests are answered.
         every(0.0, self._requests.tick)
-        self.report_regularly(prompt=False)
 
     def tick(self) -> None:
         """Carry what has come through the stage."""

@@ -31,7 +31,6 @@ class FilterNode(PipelineNode):
         self.description = DescriptionReader(self, self.stage, self.declared)
         self.publisher = FilteredPublisher(self, of_robot=True)
         self._starvation = Starvation(patience=0.9, least=10)
-        self.report_regularly()
         self._reader: SynchronizedReader | None = None
         if standalone:
             frame = self.declared.sensor_frame

@@ -45,7 +45,6 @@ class FusionNode(PipelineNode):
         # Period of the joint states at the last such checks.
         self._periods: deque[float] = deque([0.0], maxlen=3)
         self._received = 0, 0
-        self.report_regularly()
 
     def tick(self) -> None:
         """Process the waiting messages."""

@@ -46,7 +46,6 @@ class HexapodNode(EffortNode):
         self._status = DrainedSubscription(self, DiagnosticStatus, 'status', LATCHED_QOS)
         self._event = NOTHING
         self._two_step = TwoStepEstimator(parameters.forgetting_time or np.inf)
-        self.report_regularly()
         if parameters.with_estimator:
             adapt = partial(behind_legs, friction=self.stage.friction is not None)
             self.estimator = EstimatorNode(self.report, adapt)
