@@ -32,7 +32,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
-from load_identification.nodes.markers import NEWTONS_PER_METRE, ORANGE
+from load_identification.nodes.rviz import NEWTONS_PER_METRE, ORANGE
 from load_identification.simulation.sensors import Recording, SensorModel, simulate
 from load_identification.typing_aliases import FloatArray
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from visualization_msgs.msg import Marker
 
-from load_identification.nodes.markers import NEWTONS_PER_METRE, PayloadMarkers
+from load_identification.nodes.rviz import NEWTONS_PER_METRE, PayloadMarkers
 from load_identification.nodes.transport import description as transforms
 from load_identification.simulation.robots import puma_description
 
