@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from rcl_interfaces.srv import SetParametersAtomically
@@ -26,8 +27,23 @@ from load_identification.nodes.client.answers import (
 )
 from load_identification.nodes.client.link import Link
 
+P = ParamSpec('P')
+T = TypeVar('T')
+
 TIMEOUT = 10.0
 """Longest wait for a response; a service responds within 4.5 s by itself [s]."""
+
+
+def _asynchronous(
+    call: Callable[Concatenate[LoadIdentification, P], T],
+) -> Callable[Concatenate[LoadIdentification, P], Pending[T]]:
+    """Return the call in a thread of its own, which returns a `Pending` at once."""
+
+    @functools.wraps(call)
+    def begin(self: LoadIdentification, /, *args: P.args, **kwargs: P.kwargs) -> Pending[T]:
+        return begun(lambda: call(self, *args, **kwargs))
+
+    return begin
 
 
 class LoadIdentification:
@@ -199,43 +215,15 @@ class LoadIdentification:
 
     # The same calls, asynchronously
 
-    def check_mass_async(self, *args: Any, **expectation: Any) -> Pending[MassCheck]:
-        """Begin `check_mass`."""
-        return begun(lambda: self.check_mass(*args, **expectation))
-
-    def calibrate_offset_async(self) -> Pending[Calibration]:
-        """Begin `calibrate_offset`."""
-        return begun(self.calibrate_offset)
-
-    def save_tool_async(self) -> Pending[Body]:
-        """Begin `save_tool`."""
-        return begun(self.save_tool)
-
-    def clear_tool_async(self) -> Pending[None]:
-        """Begin `clear_tool`."""
-        return begun(self.clear_tool)
-
-    def reset_async(self) -> Pending[None]:
-        """Begin `reset`."""
-        return begun(self.reset)
-
-    def apply_payload_async(self) -> Pending[Answer]:
-        """Begin `apply_payload`."""
-        return begun(self.apply_payload)
-
-    def clear_payload_async(self) -> Pending[Answer]:
-        """Begin `clear_payload`."""
-        return begun(self.clear_payload)
-
-    def call_async(self, service: str) -> Pending[Answer]:
-        """Begin `call`."""
-        return begun(lambda: self.call(service))
-
-    def wait_identified_async(
-        self, need: Collection[str] = ('mass', 'com'), timeout: float = 60.0
-    ) -> Pending[Body]:
-        """Begin `wait_identified`."""
-        return begun(lambda: self.wait_identified(need, timeout))
+    check_mass_async = _asynchronous(check_mass)
+    calibrate_offset_async = _asynchronous(calibrate_offset)
+    save_tool_async = _asynchronous(save_tool)
+    clear_tool_async = _asynchronous(clear_tool)
+    reset_async = _asynchronous(reset)
+    apply_payload_async = _asynchronous(apply_payload)
+    clear_payload_async = _asynchronous(clear_payload)
+    call_async = _asynchronous(call)
+    wait_identified_async = _asynchronous(wait_identified)
 
     # Implementation
 
