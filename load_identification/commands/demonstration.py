@@ -66,10 +66,7 @@ def demonstrate(
     The seed is that of the sensor noise. Without `own_pipeline` one that already runs is fed. A
     report is written to the folder `report`, if given.
 
-    Raises
-    ------
-    LoadIdentificationError
-        If it cannot run.
+    Raises LoadIdentificationError if it cannot run.
     """
     monitor = Monitor(node)
     simulation = simulate_arm(seed)

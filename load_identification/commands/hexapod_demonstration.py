@@ -184,10 +184,7 @@ def demonstrate(
 ) -> bool:
     """Run the whole demonstration and return whether the estimate holds.
 
-    Raises
-    ------
-    LoadIdentificationError
-        If it cannot run.
+    Raises LoadIdentificationError if it cannot run.
     """
     mechanism = Mechanism(replace(read_geometry(path), platform_body=None))
     motion = plan_sines(mechanism, AMPLITUDE, FREQUENCY, duration)

@@ -30,12 +30,8 @@ RECENT = 50
 class ArmNode(EffortNode):
     """Convert /joint_states with efforts into filtered motion and wrench; estimate the payload.
 
-    Raises
-    ------
-    ParameterError
-        If the parameter arm_model is not set, or the file it names cannot be used.
-    DescriptionError
-        If the parameter robot_description cannot be used with it.
+    Raises ParameterError if the parameter arm_model is not set, or the file it names cannot be
+    used, and DescriptionError if the parameter robot_description cannot be used with it.
     """
 
     def __init__(self) -> None:

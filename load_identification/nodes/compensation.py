@@ -57,10 +57,7 @@ class CompensationNode(PipelineNode):
 class StandaloneCompensationNode(CompensationNode):
     """Read samples, robot description, and the load to subtract from the estimator's topics.
 
-    Raises
-    ------
-    DescriptionError
-        If the parameter robot_description cannot be used.
+    Raises DescriptionError if the parameter robot_description cannot be used.
     """
 
     def __init__(self) -> None:

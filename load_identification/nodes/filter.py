@@ -18,10 +18,7 @@ from load_identification.pipeline import settings
 class FilterNode(PipelineNode):
     """Convert synchronized/* into filtered/*. If it is not standalone, the process feeds `stage`.
 
-    Raises
-    ------
-    DescriptionError
-        If the parameter robot_description cannot be used.
+    Raises DescriptionError if the parameter robot_description cannot be used.
     """
 
     def __init__(self, standalone: bool = True) -> None:

@@ -29,12 +29,8 @@ class HexapodNode(EffortNode):
 
     The estimator runs beside it if the parameter with_estimator says so.
 
-    Raises
-    ------
-    ParameterError
-        If the parameter mechanism is not set.
-    GeometryError
-        If the file it names cannot be used.
+    Raises ParameterError if the parameter mechanism is not set, and GeometryError if the file it
+    names cannot be used.
     """
 
     def __init__(self) -> None:

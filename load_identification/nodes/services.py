@@ -59,12 +59,8 @@ class Services:
 
     `upstream` returns what the stages before say of themselves.
 
-    Raises
-    ------
-    CatalogueError
-        If the parameter catalogue names a file that cannot be used.
-    ParameterError
-        If the interface of payload_driver cannot be imported.
+    Raises CatalogueError if the parameter catalogue names a file that cannot be used, and
+    ParameterError if the interface of payload_driver cannot be imported.
     """
 
     def __init__(

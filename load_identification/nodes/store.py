@@ -88,10 +88,7 @@ def path_for(namespace: str) -> Path:
 def load(path: Path) -> Stored:
     """Read a file; one that is not there holds nothing.
 
-    Raises
-    ------
-    StoreError
-        If the file is damaged or of a future version; it has been set aside.
+    Raises StoreError if the file is damaged or of a future version; it has been set aside.
     """
     try:
         return _stored(read_yaml(path))
@@ -146,10 +143,7 @@ def _set_aside(path: Path, reason: str) -> StoreError:
 def save(path: Path, stored: Stored) -> None:
     """Write a file so that at any moment the old one or the new one is there, whole.
 
-    Raises
-    ------
-    OSError
-        If it cannot be written; the old file stays.
+    Raises OSError if it cannot be written; the old file stays.
     """
     document: dict[str, Any] = {'version': VERSION, 'offset': None, 'tool': None, 'driver': None}
     if stored.offset is not None:

@@ -73,10 +73,8 @@ class Session:
     def plan(self, request: GuidedRequest) -> GuidedMotion:
         """Plan a motion about the present pose and print it.
 
-        Raises
-        ------
-        LoadIdentificationError
-            If an input is missing, the arm moves, or the motion is refused.
+        Raises LoadIdentificationError if an input is missing, the arm moves, or the motion is
+        refused.
         """
         with self._console.status('reading description and pose'):
             description = self._read_description()
@@ -111,10 +109,7 @@ class Session:
     def move(self, motion: GuidedMotion, sender: Sender, need: Collection[str]) -> bool:
         """Move until everything required is identified, and back; return whether it is.
 
-        Raises
-        ------
-        StoppedError
-            If the arm was stopped on the way.
+        Raises StoppedError if the arm was stopped on the way.
         """
         answer = self._link.ask(Trigger, 'reset', Trigger.Request())
         if not answer.success:

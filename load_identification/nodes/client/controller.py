@@ -59,10 +59,7 @@ class TopicSender:
 class ActionSender:
     """Send trajectories to a FollowJointTrajectory action; each goal replaces the previous one.
 
-    Raises
-    ------
-    ParameterError
-        If control_msgs is not installed.
+    Raises ParameterError if control_msgs is not installed.
     """
 
     def __init__(self, node: Node, name: str) -> None:

@@ -154,10 +154,8 @@ class PathFollower:
         Both `finished` and `wrong` are polled: whether the arm may stop, and why it must (empty:
         it need not). `shown` is called with the time along the path [s].
 
-        Raises
-        ------
-        StoppedError
-            After the arm was brought to rest, or if it is not at the start of the path.
+        Raises StoppedError after the arm was brought to rest, or if it is not at the start of the
+        path.
         """
         self._arm.update()
         if reason := self._arm.stale(self._joints):

@@ -127,20 +127,14 @@ class LoadIdentification:
     def calibrate_offset(self) -> Calibration:
         """Measure the offset of the sensor, at rest, with no load but the tool.
 
-        Raises
-        ------
-        RefusedError
-        NotAnsweredError
+        Raises RefusedError or NotAnsweredError.
         """
         return Calibration.read(self._done('calibrate_offset'))
 
     def save_tool(self) -> Body:
         """Make the present load the tool.
 
-        Raises
-        ------
-        RefusedError
-        NotAnsweredError
+        Raises RefusedError or NotAnsweredError.
         """
         return Body.read(self._done('save_tool'))
 
@@ -163,9 +157,7 @@ class LoadIdentification:
     def call(self, service: str) -> Answer:
         """Call any service of the pipeline; a refusal is returned as a response.
 
-        Raises
-        ------
-        NotAnsweredError
+        Raises NotAnsweredError.
         """
         response = self._link.ask(Trigger, service, Trigger.Request())
         return Answer.read(service, response.success, response.message)
@@ -173,10 +165,7 @@ class LoadIdentification:
     def payload(self) -> Body:
         """Return the present estimate of the payload.
 
-        Raises
-        ------
-        NotAnsweredError
-            If there is no pipeline.
+        Raises NotAnsweredError if there is no pipeline.
         """
         return Body.of_status(*self._link.status_when(lambda _: True, self._timeout))
 

@@ -48,10 +48,7 @@ class Handover:
 
     What the driver holds is stored by `keep`; its future is done when that is on the disk.
 
-    Raises
-    ------
-    ParameterError
-        If the interface of the driver chosen cannot be imported.
+    Raises ParameterError if the interface of the driver chosen cannot be imported.
     """
 
     def __init__(

@@ -18,10 +18,7 @@ from load_identification.model.inertial_parameters import InertialParameters
 class DriverLink:
     """Asks a driver of `DRIVERS` to hold a payload. Its interface is imported here, and only here.
 
-    Raises
-    ------
-    ParameterError
-        If the interface cannot be imported, or is of no form known here.
+    Raises ParameterError if the interface cannot be imported, or is of no form known here.
     """
 
     def __init__(self, node: Node, name: str) -> None:

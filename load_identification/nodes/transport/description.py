@@ -148,10 +148,7 @@ class DescriptionReader:
 
     A sensor frame missing from it is attached to one of its links by /tf_static.
 
-    Raises
-    ------
-    DescriptionError
-        If the parameter robot_description cannot be used.
+    Raises DescriptionError if the parameter robot_description cannot be used.
     """
 
     def __init__(self, node: Node, user: Describable, parameters: Parameters) -> None:

@@ -60,10 +60,7 @@ def declare_parameters(
 
     `defaults` are those that differ from the table's.
 
-    Raises
-    ------
-    ParameterError
-        If a value is invalid; it states name, value and what is allowed.
+    Raises ParameterError if a value is invalid; it states name, value and what is allowed.
     """
     values = {}
     for name, parameter in TABLE.items():
@@ -272,10 +269,8 @@ def _end_requested() -> Callable[[], bool]:
 def initialize(argv: list[str] | None = None) -> None:
     """Initialize rclpy for a command line; default: that of the process.
 
-    Raises
-    ------
-    ParameterError
-        If rclpy cannot read the arguments: an unknown one, a missing parameter file, no YAML.
+    Raises ParameterError if rclpy cannot read the arguments: an unknown one, a missing parameter
+    file, no YAML.
     """
     try:
         rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
