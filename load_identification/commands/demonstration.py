@@ -10,7 +10,7 @@ from pathlib import Path
 from rclpy.node import Node
 from rich.console import Console
 
-from load_identification.commands.demo_arm import ArmPublisher, Simulation, simulate_arm
+from load_identification.commands.demo_arm import ArmPublisher, simulate_arm
 from load_identification.commands.demo_pipeline import NodeProcess, connected
 from load_identification.commands.load_demo_view import View, judge, print_result
 from load_identification.commands.report_live import LiveRecorder
@@ -71,7 +71,14 @@ def demonstrate(
     monitor = Monitor(node)
     simulation = simulate_arm(seed)
     live = LiveRecorder(node, monitor) if report is not None else None
-    introduce(console, node, simulation, seed)
+    console.print(
+        f'A simulated PUMA-like arm carries an aluminium block of '
+        f'{simulation.truth.payload.mass:.3f} kg on its wrist sensor for '
+        f'{simulation.duration:.0f} s.\n'
+        f'ROS domain {node.context.get_domain_id()}, noise of seed {seed}, '
+        f'pipeline in {node.get_namespace()}',
+        soft_wrap=True,
+    )
     start = NodeProcess if own_pipeline else None
     machine = partial(ArmPublisher, node, simulation)
     with connected(node, console, monitor, machine, start) as (arm, check):
@@ -98,15 +105,3 @@ def demonstrate(
         page = write_report(report, live.recorder, live.outcome(simulation, seed))
         console.print(f'Written: {page}', soft_wrap=True)
     return judgement.holds
-
-
-def introduce(console: Console, node: Node, simulation: Simulation, seed: int) -> None:
-    """Print an introduction."""
-    mass = simulation.truth.payload.mass
-    console.print(
-        f'A simulated PUMA-like arm carries an aluminium block of {mass:.3f} kg on its wrist '
-        f'sensor for {simulation.duration:.0f} s.\n'
-        f'ROS domain {node.context.get_domain_id()}, noise of seed {seed}, '
-        f'pipeline in {node.get_namespace()}',
-        soft_wrap=True,
-    )

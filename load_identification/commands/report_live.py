@@ -64,7 +64,7 @@ class LiveRecorder:
             std=estimate.std,
             identified=estimate.identified,
             reasons=tuple(self._monitor.state.words.split('; ')) if missing else (),
-            causes=np.array([[self._monitor.state.number(f'mass.std.{s}') ** 2] for s in SOURCES]),
+            causes=self._monitor.state.numbers(f'mass.std.{s}' for s in SOURCES)[:, None] ** 2,
         )
 
     def outcome(self, simulation: Simulation, seed: int) -> Outcome:

@@ -26,6 +26,7 @@ from load_identification.motion.guided import GuidedMotion, GuidedRequest, plan_
 from load_identification.nodes.client.answers import STAGES, Answer, Body
 from load_identification.nodes.client.controller import Sender
 from load_identification.nodes.client.link import Link
+from load_identification.nodes.client.monitor import MonitorState
 from load_identification.nodes.client.path_follower import ArmListener, PathFollower, amount
 from load_identification.nodes.transport.publishers import JOINT_STATES, ROBOT_DESCRIPTION, WRENCH
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS, DrainedSubscription
@@ -169,9 +170,7 @@ class Session:
     def show_rest(self, motion: GuidedMotion) -> None:
         """Print where the arm stands."""
         self._arm.update()
-        found = self._arm.position(motion.robot.joints)
-        assert found is not None
-        off = found[0] - motion.start
+        off = self._arm.position(motion.robot.joints) - motion.start
         there = [
             f'{name} {amount(motion.robot, k, off[k])}'
             for k, name in enumerate(motion.robot.joints)
@@ -182,16 +181,14 @@ class Session:
 
     def show_result(self) -> None:
         """Print the payload with its error budget."""
-        values, words, _ = self._link.newest
-        numbers = np.array([float(values.get(key, 'nan')) for key in PARAMETER_KEYS])
-        std = np.array([float(values.get(f'{key}.std', 'nan')) for key in PARAMETER_KEYS])
-        known = np.array([values.get(f'{key}.identified') == 'true' for key in PARAMETER_KEYS])
+        state = MonitorState(*self._link.newest)
+        numbers, std = state.numbers(PARAMETER_KEYS), state.std(PARAMETER_KEYS)
+        known = state.identified
         self._console.print(interval_table(PARAMETERS, numbers, std, known, 'not identified'))
-        parts = [float(values.get(f'mass.std.{source}', 'nan')) ** 2 for source in SOURCES]
-        if sources := budget_words(np.array(parts)):
+        if sources := budget_words(state.numbers(f'mass.std.{s}' for s in SOURCES) ** 2):
             self._console.print(f'Mass ±  {sources} kg')
         if not known.all():
-            self._console.print(f'Status  {words}')
+            self._console.print(f'Status  {state.words}')
 
     def _wait(self, there: Callable[[], object], lacking: Callable[[], str]) -> None:
         """Wait until a condition holds; raise NotReadyError if it does not."""
@@ -230,23 +227,21 @@ class Session:
     def _read_position(self, robot: Robot) -> FloatArray:
         """Return the joint positions (J,) once they are constant for a while [rad, m]."""
         self._wait(
-            lambda: self._arm.position(robot.joints),
+            lambda: self._arm.heard(robot.joints),
             lambda: f'no positions of all of {", ".join(robot.joints)} on {JOINT_STATES}',
         )
         before = self._arm.position(robot.joints)
         time.sleep(STILL_TIME)
         self._arm.update()
         after = self._arm.position(robot.joints)
-        assert before is not None
-        assert after is not None
-        way = np.abs(after[0] - before[0])
+        way = np.abs(after - before)
         if np.max(way) > STILL:
             joint = int(np.argmax(way))
             raise NotReadyError(
                 f'the arm moves, {robot.joints[joint]} by {amount(robot, joint, way[joint])} in '
                 f'{STILL_TIME:g} s: wait until it stands still'
             )
-        return after[0]
+        return after
 
     def _show(self, motion: GuidedMotion, request: GuidedRequest) -> None:
         """Print a planned motion."""

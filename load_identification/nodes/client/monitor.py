@@ -155,6 +155,14 @@ class MonitorState:
         except ValueError:
             return math.nan
 
+    def numbers(self, keys: Iterable[str]) -> FloatArray:
+        """Return values of the status; NaN where unknown."""
+        return np.array([self.number(key) for key in keys])
+
+    def std(self, keys: Iterable[str]) -> FloatArray:
+        """Return the standard deviations of values of the status; NaN where unknown."""
+        return self.numbers(f'{key}.std' for key in keys)
+
     @property
     def event(self) -> str:
         """The newest event and its stamp."""
@@ -247,15 +255,12 @@ class Monitor(StatusListener):
         identified = self.state.identified
         return Estimate(
             values=np.where(identified, self._values, np.nan),
-            std=self._numbers(f'{key}.std' for key in PARAMETER_KEYS),
+            std=self.state.std(PARAMETER_KEYS),
             identified=identified,
-            offset=self._numbers(OFFSET_KEYS),
-            offset_std=self._numbers(f'{key}.std' for key in OFFSET_KEYS),
+            offset=self.state.numbers(OFFSET_KEYS),
+            offset_std=self.state.std(OFFSET_KEYS),
             covariance=self._covariance_matrix,
         )
-
-    def _numbers(self, keys: Iterable[str]) -> FloatArray:
-        return np.array([self.state.number(key) for key in keys])
 
     def update(self, elapsed: float = math.nan) -> None:
         """Take in the messages received by a time [s]."""

@@ -99,12 +99,17 @@ class ArmListener:
         """Return the time on the clock of these joints, independent of other clocks [ns]."""
         return time.monotonic_ns() + max(self._newest[name].ahead for name in joints)
 
-    def position(self, joints: Sequence[str]) -> tuple[FloatArray, int] | None:
-        """Return positions (J,) [rad, m] and the oldest stamp [ns]; None if a joint is missing."""
-        if not set(joints) <= self._newest.keys():
-            return None
-        found = [self._newest[name] for name in joints]
-        return np.array([each.position for each in found]), min(each.stamp for each in found)
+    def heard(self, joints: Sequence[str]) -> bool:
+        """Return whether a position of each of these joints has been received."""
+        return set(joints) <= self._newest.keys()
+
+    def position(self, joints: Sequence[str]) -> FloatArray:
+        """Return the newest positions (J,) of joints that have been heard [rad, m]."""
+        return np.array([self._newest[name].position for name in joints])
+
+    def oldest(self, joints: Sequence[str]) -> int:
+        """Return the oldest stamp of these positions [ns]."""
+        return min(self._newest[name].stamp for name in joints)
 
     def stale(self, joints: Sequence[str]) -> str:
         """Return in words which input is missing or late; empty: none."""
@@ -213,10 +218,8 @@ class PathFollower:
 
     def _hold(self) -> None:
         """Stop an arm that is off its path where it is, so that it does not push any further."""
-        found = self._arm.position(self._joints)
-        assert found is not None
-        duration = HOLD * self._brake
-        self._sender.send(hold_message(self._joints, found[0], duration))
+        duration, position = HOLD * self._brake, self._arm.position(self._joints)
+        self._sender.send(hold_message(self._joints, position, duration))
         end = time.monotonic() + duration
         while time.monotonic() < end:
             self._arm.update()
@@ -239,10 +242,8 @@ class PathFollower:
 
     def _astray(self, path: Piece, begin: int) -> str:
         """Return in words that the arm was off the path for the last `LAG`; empty: it was not."""
-        found = self._arm.position(self._joints)
-        assert found is not None
         lags = np.linspace(0.0, LAG, 26)
-        off = self._off(path, (found[1] - begin) / NS - lags)
+        off = self._off(path, (self._arm.oldest(self._joints) - begin) / NS - lags)
         nearest = off[int(np.argmin(np.max(off, axis=1)))]
         reason = self._beyond(nearest, TRACKING, 'off its path')
         return reason and f'{reason}: does the controller follow?'
@@ -257,8 +258,6 @@ class PathFollower:
 
     def _off(self, path: Piece, times: FloatArray) -> FloatArray:
         """Return the arm's distance from a path at times (n,) [s], (n, J) [rad, m]."""
-        found = self._arm.position(self._joints)
-        assert found is not None
-        off = found[0] - path.sample(times).position
+        off = self._arm.position(self._joints) - path.sample(times).position
         turns = np.round(off / (2.0 * np.pi)) * self._endless
         return np.asarray(np.abs(off - 2.0 * np.pi * turns))
