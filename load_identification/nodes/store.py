@@ -160,12 +160,9 @@ def save(path: Path, stored: Stored) -> None:
         if tool.shared is not None:
             document['tool'] |= plain_shared(tool.shared)
     if stored.driver is not None:
-        held, taken_off = stored.driver.held.tolist(), stored.driver.taken_off.tolist()
-        document['driver'] = {
-            'stamp': stored.driver.stamp,
-            'held': held,
-            'taken_off': taken_off,
-        }
+        driver = stored.driver
+        document['driver'] = {'stamp': driver.stamp, 'held': driver.held.tolist()}
+        document['driver']['taken_off'] = driver.taken_off.tolist()
     text = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=99)
     write_whole(path, HEADER + text)
 

@@ -6,13 +6,13 @@ import importlib
 from typing import Any, TypeAlias
 
 import rclpy
-from builtin_interfaces.msg import Duration, Time
+from builtin_interfaces.msg import Duration
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from load_identification.errors import ParameterError
-from load_identification.interface.messages import NS
+from load_identification.interface.messages import NS, set_stamp
 from load_identification.motion.joint_path import Piece
 from load_identification.recordings.joint_trajectory import trajectory_fields
 from load_identification.typing_aliases import FloatArray
@@ -111,23 +111,16 @@ class ActionSender:
 
 
 Sender: TypeAlias = TopicSender | ActionSender
-"""Send trajectories to a controller."""
 
 
 def trajectory_message(joints: tuple[str, ...], piece: Piece, stamp: int) -> JointTrajectory:
     """Return the trajectory message of a piece that begins at a stamp [ns]."""
     fields = trajectory_fields(joints, piece, 0.0)
-    message = JointTrajectory(
-        joint_names=fields['joint_names'],
-        points=[
-            JointTrajectoryPoint(
-                **point | {'time_from_start': Duration(**point['time_from_start'])}
-            )
-            for point in fields['points']
-        ],
-    )
-    seconds, nanoseconds = divmod(stamp, NS)
-    message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
+    for point in fields['points']:
+        point['time_from_start'] = Duration(**point['time_from_start'])
+    points = [JointTrajectoryPoint(**point) for point in fields['points']]
+    message = JointTrajectory(joint_names=fields['joint_names'], points=points)
+    set_stamp(message.header, stamp)
     return message
 
 
