@@ -123,8 +123,9 @@ def test_every_subscription_is_one_that_the_publisher_serves(
 
 def test_namespaces_switched_are_those_of_the_markers(displays: list[dict[str, Any]]) -> None:
     (display,) = (d for d in displays if d['Class'].endswith('MarkerArray'))
-    markers: tuple[Marker, ...] = PayloadMarkers(0.05)._markers
-    assert display['Namespaces'] == dict.fromkeys((m.ns for m in markers), True)
+    drawn = np.hstack([*vars(PayloadMarkers(0.05)).values()])
+    namespaces = (m.ns for m in drawn if isinstance(m, Marker))
+    assert display['Namespaces'] == dict.fromkeys(namespaces, True)
 
 
 def test_wrenches_have_the_scale_of_the_marker(displays: list[dict[str, Any]]) -> None:

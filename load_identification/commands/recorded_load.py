@@ -114,12 +114,6 @@ def _print_list(console: Console, title: str, items: Sequence[str]) -> None:
     console.print()
 
 
-def _progress() -> Progress:
-    """Return a progress bar on standard error; disabled unless that is a terminal."""
-    console = Console(stderr=True)
-    return Progress(console=console, transient=True, disable=not console.is_terminal)
-
-
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse incompatible options, before any output is made."""
     if (arguments.recording is None) == (arguments.static is None):
@@ -169,8 +163,9 @@ def _read(
     topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
     if arguments.mechanism is not None or arguments.arm_model is not None:
         topics = replace(topics, wrench='')
-    begin = time.monotonic()
-    with open_recording(arguments.recording, topics) as recording, _progress() as bar:
+    begin, shown = time.monotonic(), Console(stderr=True)
+    progress = Progress(console=shown, transient=True, disable=not shown.is_terminal)
+    with open_recording(arguments.recording, topics) as recording, progress as bar:
         task = bar.add_task(
             f'reading {arguments.recording.name}',
             total=recording.joint_states + recording.wrenches,

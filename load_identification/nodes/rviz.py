@@ -130,9 +130,6 @@ class PayloadMarkers:
         self._force = marker('external_force', Marker.ARROW, 1.0)
         _set_scale(self._force, np.array([0.01, 0.02, 0.02]))  # shaft, head, length of the head
         self._force.points = [Point(), Point()]
-        self._markers = (
-            self._center, self._uncertainty, self._box, *self._axes, self._text, self._force,
-        )  # fmt: skip
         self._message = MarkerArray()
 
     def update(self, scene: Scene | None) -> MarkerArray | None:
@@ -308,8 +305,9 @@ class RvizOutput:
                 self._frame.send(estimate.stamp, estimate.frame, shape.center, shape.axes)
         if showing:
             scene = None
-            if estimate is not None and self._up is not None:
-                force = self._external_force(stage)
+            if estimate is not None and self._up is not None and self._newest is not None:
+                explained = stage.explain(self._newest.select(slice(-1, None)))
+                force = None if explained is None else explained[1][0, :3]
                 scene = Scene(estimate, state == 'fault', shape, self._up, force)
             message = self._markers.update(scene)
             if message is not None:
@@ -326,10 +324,3 @@ class RvizOutput:
         known = shape.moment_std.max() <= shape.moments[0]
         self._axes = shape.axes if known else None
         return shape
-
-    def _external_force(self, stage: PayloadEstimator) -> FloatArray | None:
-        """Return the contact force on the load at the newest sample, in S [N]."""
-        if self._newest is None:
-            return None
-        explained = stage.explain(self._newest.select(slice(-1, None)))
-        return None if explained is None else explained[1][0, :3]

@@ -93,8 +93,10 @@ class StaticFrames:
         if now < self._due:
             return None
         self._due = now + LOOK_PERIOD
-        heard = self._heard()
-        if not heard and self._found[:2] == (description, frame):
+        messages = self._topic.take() if INSTALLED else ()
+        for transform in (each for message in messages for each in message.transforms):
+            self._buffer.set_transform_static(transform, 'load_identification')
+        if not messages and self._found[:2] == (description, frame):
             return None
         links = link_names(description)
         if frame in links:
@@ -112,14 +114,6 @@ class StaticFrames:
                 self._found = description, frame, extended
                 return extended if self._found != before else None
         return None
-
-    def _heard(self) -> bool:
-        """Take in waiting messages of /tf_static; return whether there were any."""
-        messages = self._topic.take() if INSTALLED else ()
-        for message in messages:
-            for transform in message.transforms:
-                self._buffer.set_transform_static(transform, 'load_identification')
-        return bool(messages)
 
     def _fixed_to(self, link: str, frame: str, description: str) -> str:
         found = self._buffer.lookup_transform(link, frame, Time()).transform
