@@ -46,7 +46,6 @@ RUN_NODES = {
     'commands/load_demo.py',
     'commands/load_monitor.py',
     'commands/load_monitor_view.py',
-    'commands/report_live.py',
 }
 """Programs that run nodes, the only modules beside those of nodes/ that may import rclpy; and"""
 
