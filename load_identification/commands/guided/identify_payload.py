@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from load_identification.interface.program import (
     BOX,
@@ -14,9 +14,6 @@ from load_identification.interface.program import (
     option,
     run,
 )
-
-if TYPE_CHECKING:
-    from load_identification.motion.guided import GuidedRequest
 
 DONE, NOT_IDENTIFIED, CANNOT_RUN, STOPPED = 0, 1, 2, 3
 """Exit statuses."""
@@ -85,28 +82,22 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _request(options: argparse.Namespace) -> GuidedRequest:
-    import math
-
-    from load_identification.motion.guided import GuidedRequest
-    from load_identification.motion.limits import Box
-
-    return GuidedRequest(
-        amplitude=math.radians(options.amplitude),
-        speed=options.speed,
-        floor=None if options.no_floor else options.floor,
-        keep_out=tuple(map(Box.between, options.keep_out)),
-        payload_radius=options.payload_radius,
-    )
-
-
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     return run(_parser, CANNOT_RUN, _run, args, ros=True)
 
 
 def _run(options: argparse.Namespace) -> int:
-    request = _request(options)
+    from load_identification.motion.guided import GuidedRequest
+    from load_identification.motion.limits import Box
+
+    request = GuidedRequest(
+        amplitude=math.radians(options.amplitude),
+        speed=options.speed,
+        floor=None if options.no_floor else options.floor,
+        keep_out=tuple(map(Box.between, options.keep_out)),
+        payload_radius=options.payload_radius,
+    )
 
     from rich.console import Console
 
