@@ -51,7 +51,6 @@ class ArmNode(EffortNode):
         self.estimator = EstimatorNode(self.report, partial(behind_joints, arm=arm), BEHIND_JOINTS)
 
     def read(self) -> Iterator[Samples]:
-        """Yield the samples completed by waiting messages, and publish their efforts."""
         self._description.look_for_frame()
         for batch in self._input.read_efforts():
             yield self._front.update(batch)
@@ -60,7 +59,6 @@ class ArmNode(EffortNode):
 
     @property
     def listened(self) -> bool:
-        """Whether a topic of every sample has a subscriber."""
         topics = self._publisher, self._raw_publisher, self._predicted, self._residuals
         return any(topic.wanted for topic in topics)
 
@@ -71,7 +69,6 @@ class ArmNode(EffortNode):
         self._residuals.publish(names, stamps, position=position, effort=efforts.residual)
 
     def reason(self) -> str:
-        """Return what the node waits for, in words; empty: nothing."""
         problem, waiting_for = self._input.problem(), self._description.waiting_for
         # While no messages come, it is not news that the description does not fit them.
         if waiting_for and (not problem or self.stage.robot is None):

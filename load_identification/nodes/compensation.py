@@ -46,7 +46,6 @@ class CompensationNode(PipelineNode):
         return f'waiting for {self.waiting_for}' if self.waiting_for else ''
 
     def counts(self) -> Counter[str]:
-        """Return the number of wrenches not compensated and messages not readable, by reason."""
         return self.stage.dropped
 
     def details(self) -> Mapping[str, str]:

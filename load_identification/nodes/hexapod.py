@@ -47,7 +47,6 @@ class HexapodNode(EffortNode):
             self.estimator = EstimatorNode(self.report, adapt)
 
     def read(self) -> Iterator[Samples]:
-        """Yield the samples completed by waiting messages."""
         self._look_for_reset()
         for batch in self._input.read_efforts():
             filtered = self.stage.update(batch)
