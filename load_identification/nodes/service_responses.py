@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +20,9 @@ from load_identification.weighing.recognition import Candidate
 from load_identification.weighing.verdict import MATCH
 
 Answer: TypeAlias = dict[str, Any]
+
+Job: TypeAlias = Generator[Answer | str, None, None]
+"""Yields what it waits for while it is busy, in words, then its answer."""
 
 DRIFTED = 3.0
 """Standard deviations of its measurement beyond which a drift is reported [-]."""

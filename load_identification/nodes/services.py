@@ -7,11 +7,11 @@ of estimates goes on and different services run side by side.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from rclpy.node import Node
@@ -25,7 +25,7 @@ from load_identification.interface.parameters import Parameters, check
 from load_identification.nodes import service_responses as answers
 from load_identification.nodes.diagnostics import Report
 from load_identification.nodes.driver.handover import Handover
-from load_identification.nodes.service_responses import Answer
+from load_identification.nodes.service_responses import Job
 from load_identification.nodes.store import DriverState, Persistence, Stored, StoredTool
 from load_identification.nodes.transport.runtime import guard
 from load_identification.nodes.transport.subscriptions import DrainedService
@@ -34,9 +34,6 @@ from load_identification.weighing.catalogue import KnownObject, load_catalogue
 from load_identification.weighing.conditions import Conditions, Refusal
 from load_identification.weighing.mass_check import Expectation, check_mass
 from load_identification.weighing.static_estimate import NotAtRestError
-
-Job: TypeAlias = Generator['Answer | str', None, None]
-"""Yields what it waits for while it is busy, in words, then its answer."""
 
 CHECK_WINDOW_NS = 500_000_000
 """check_mass averages samples of so long at least, all since the call [ns]."""

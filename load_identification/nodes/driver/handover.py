@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TypeAlias
 
 import numpy as np
 import pinocchio
@@ -22,7 +21,7 @@ from load_identification.model.frames import find_fixed_frame
 from load_identification.model.inertial_parameters import MATRIX, InertialParameters
 from load_identification.model.robot import Robot
 from load_identification.nodes.driver.link import DriverLink, refusal
-from load_identification.nodes.service_responses import Answer
+from load_identification.nodes.service_responses import Answer, Job
 from load_identification.nodes.store import DriverState
 from load_identification.nodes.transport.description import StaticFrames
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS
@@ -31,9 +30,6 @@ from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.conditions import Conditions, Refusal
 from load_identification.weighing.plausibility import too_heavy
 from load_identification.weighing.verdict import SURE
-
-Job: TypeAlias = Generator['Answer | str', None, None]
-"""As those of `Services`."""
 
 OLDEST = 5.0
 """Nothing is handed over by samples or an estimate older than this [s]."""
