@@ -25,14 +25,9 @@ from load_identification.pipeline import settings
 from load_identification.report.recorder import Recorder
 from load_identification.report.snapshot import Outcome, Snapshot, believed_parameters
 
-PERIOD = 0.002
-"""Interval between checks for due samples [s]."""
-
-LISTENING = 0.01
-"""Interval between reads of the pipeline's topics [s]."""
-
-CHECKING = 1.0
-"""Interval between checks for other publishers [s]."""
+PERIOD, LISTENING, CHECKING = 0.002, 0.01, 1.0
+"""Intervals between checks for due samples, reads of the pipeline's topics, and checks for other
+publishers [s]."""
 
 QUIET, QUIET_DEADLINE = 0.3, 3.0
 """Time without a newer estimate after which the last one has arrived; longest wait for it [s]."""

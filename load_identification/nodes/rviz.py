@@ -33,11 +33,8 @@ MARKER_PERIOD = 0.2
 """Time between two publications of markers; the estimate's period if that is longer [s]. They
 are locked to the sensor's frame and move with it in between. Nothing costs more than markers."""
 
-NEWTONS_PER_METRE = 100.0
-"""Scale of the external force: 10 N are an arrow of 10 cm [N/m]."""
-
-SHORTEST_ARROW = 0.01
-"""Shortest arrow drawn, 1 N [m]."""
+NEWTONS_PER_METRE, SHORTEST_ARROW = 100.0, 0.01
+"""Scale of the external force, 10 N are 10 cm [N/m]; shortest arrow drawn, 1 N [m]."""
 
 LEAST_LIFETIME = 2.0
 """Lifetime of a marker; three publication periods if that is longer [s]."""
@@ -48,11 +45,8 @@ POINT_SIZE = 0.006
 THINNEST = 0.001
 """Smallest thickness of a drawn shape: one of zero thickness is invisible [m]."""
 
-TEXT_HEIGHT = 0.05
-"""Height of a capital letter, readable from 3 m [m]."""
-
-TEXT_GAP = 0.08
-"""Distance from the text's centre to the drawn load below it [m]."""
+TEXT_HEIGHT, TEXT_GAP = 0.05, 0.08
+"""Height of capitals, readable from 3 m; distance of the text from the load below it [m]."""
 
 STICKING_OUT = 0.03
 """Length of the axes beyond the corners of the box [m]."""

@@ -33,11 +33,8 @@ from load_identification.nodes.transport.subscriptions import LATCHED_QOS, Drain
 from load_identification.report.tables import PARAMETERS, decimals, interval_table
 from load_identification.typing_aliases import FloatArray
 
-PATIENCE = 10.0
-"""Longest wait for inputs, controller and pipeline [s]."""
-
-SEEN = 3.0
-"""Longest time to discover a pipeline where none is required [s]."""
+PATIENCE, SEEN = 10.0, 3.0
+"""Longest wait for what is required, and for a pipeline where none is [s]."""
 
 SILENT = 3.0
 """Longest interval between messages of the status [s]."""

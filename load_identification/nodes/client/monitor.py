@@ -32,11 +32,8 @@ from load_identification.nodes.transport.subscriptions import (
 )
 from load_identification.typing_aliases import BoolArray, FloatArray
 
-HISTORY = 60
-"""Number of columns of the spark line."""
-
-HISTORY_STEP = 0.5
-"""Time between two columns [s]."""
+HISTORY, HISTORY_STEP = 60, 0.5
+"""Number of columns of the spark line, and time between two of them [s]."""
 
 RATE_WINDOW = 3.0
 """Averaging window of rates [s]."""
