@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -129,8 +129,8 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
     def read(recording: RecordingReader, urdf: str) -> StreamedRecording:
         return read_efforts(recording, moving_joints(urdf))
 
-    description, logs = read_all(_paths(arguments), topics, _given(arguments), read)
-    fit, held, load = _parted(arguments, logs)
+    description, fit, held, load = _read(arguments, topics, read)
+    logs = [*fit, *held, *load]
     joints, locked = _joints(arguments, description, fit, settings)
     moved = set().union(*(log.moved for log in fit)) - set(joints)
     loose = heavy_joints(description, moved)
@@ -140,15 +140,15 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
     scale = _scale(arguments.effort_scale, arm.joints)
     path = arguments.transmission
     transmission = read_transmission(path) if path is not None else None
-    fit, load, test = (
-        [one.of_joints(arm.joints).of_motors(transmission) for one in logs]
-        for logs in (fit, load, [held] if held else [])
+    fit, held, load = (
+        [one.of_joints(arm.joints).of_motors(transmission) for one in some]
+        for some in (fit, held, load)
     )
     with Console(stderr=True).status('identifying'):
         session = identify_and_test(
             ArmModel(arm, drive, transmission),
             [one.scaled(scale) for one in fit],
-            test[0].scaled(scale) if test else None,
+            held[0].scaled(scale) if held else None,
             settings,
             Loaded(load[0], arguments.load_mass) if load else None,
         )
@@ -182,9 +182,8 @@ def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[s
         frames.append(frame)
         return log
 
-    description, logs = read_all(_paths(arguments), topics, _given(arguments), read)
+    description, fit, held, _ = _read(arguments, topics, read)
     frame = frames[0]
-    fit, held, _ = _parted(arguments, logs)
     arm = _arm(arguments, description, arguments.joints)
     if arguments.static:
         _, replays = read_all(arguments.static, topics, description, read)
@@ -192,29 +191,23 @@ def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[s
     placement = sensor_placement(with_frame(description, frame, transforms), frame)
     model = WrenchModel(arm, placement, weightless=bool(arguments.static))
     with Console(stderr=True).status('identifying'):
-        session = identify_and_test(model, fit, held, settings)
+        session = identify_and_test(model, fit, held[0] if held else None, settings)
     method = f'{session.method}, sensor at {frame}'
     if arguments.static:
         method += ', weight and offset by static replay'
     return description, replace(session, method=method)
 
 
-def _given(arguments: argparse.Namespace) -> str:
-    """Return the description given besides the recordings; empty: none."""
-    return read_description(arguments.description) if arguments.description else ''
-
-
-def _paths(arguments: argparse.Namespace) -> list[Path]:
-    """Return the recordings in order: fitted, held out, with a load."""
-    others = (arguments.held_out, arguments.loaded)
-    return [*arguments.recordings, *(path for path in others if path is not None)]
-
-
-def _parted(arguments: argparse.Namespace, logs: list[R]) -> tuple[list[R], R | None, list[R]]:
-    """Return the fitted data, the held-out data or None, and the data with a load, if any."""
-    count = len(arguments.recordings)
-    held = arguments.held_out is not None
-    return logs[:count], logs[count] if held else None, logs[count + held :]
+def _read(
+    arguments: argparse.Namespace, topics: Topics, read: Callable[[RecordingReader, str], R]
+) -> tuple[str, list[R], list[R], list[R]]:
+    """Return the description, and the data that are fitted, held out, and with a load."""
+    given = read_description(arguments.description) if arguments.description else ''
+    others = [path for path in (arguments.held_out, arguments.loaded) if path is not None]
+    description, logs = read_all([*arguments.recordings, *others], topics, given, read)
+    fitted = len(arguments.recordings)
+    known = fitted + (arguments.held_out is not None)
+    return description, logs[:fitted], logs[fitted:known], logs[known:]
 
 
 def _arm(arguments: argparse.Namespace, description: str, joints: Sequence[str] | None) -> Arm:
