@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,6 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rich.console import Console
-from rich.status import Status
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
@@ -138,45 +138,40 @@ class Machine:
                 self.two_step = found or self.two_step
 
 
-class Progress:
-    """Show the progress of a motion: a refreshed line on a terminal, separate lines elsewhere.
+@contextmanager
+def progress(
+    console: Console, monitor: Monitor, phase: str, duration: float
+) -> Iterator[Callable[[float], None]]:
+    """Yield what shows the progress of a motion, refreshed on a terminal, in lines elsewhere.
 
-    The motion's name is `phase`, its duration is in s.
+    It is called with the time of the motion [s], which takes a duration [s].
     """
+    due = 0.0
 
-    def __init__(self, console: Console, monitor: Monitor, phase: str, duration: float) -> None:
-        self._console, self._monitor = console, monitor
-        self._phase, self._duration = phase, duration
-        self._status = Status(phase, console=console)
-        self._due = 0.0
-
-    def __enter__(self) -> Progress:
-        self._status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._status.stop()
-
-    def show(self, elapsed: float) -> None:
-        """Show the present state if due at a time [s]."""
-        if elapsed < self._due:
-            return
-        if self._console.is_terminal:
-            self._due = elapsed + REFRESH
-            self._status.update(self._line(elapsed))
-        else:
-            self._due = elapsed + LINES
-            self._console.print(self._line(elapsed), soft_wrap=True)
-
-    def _line(self, elapsed: float) -> str:
-        estimate = self._monitor.estimate
-        parts = [f'{self._phase}: {min(elapsed, self._duration):.0f} of {self._duration:.0f} s']
+    def line(elapsed: float) -> str:
+        estimate = monitor.estimate
+        parts = [f'{phase}: {min(elapsed, duration):.0f} of {duration:.0f} s']
         if estimate.identified[0]:
             half = INTERVAL * estimate.std[0]
             parts.append(f'mass {estimate.values[0]:.2f} ± {half:.2f} kg')
         missing = [stage for stage, its in STAGES.items() if not estimate.identified[its].all()]
         parts.append(f'{missing[0]} not yet' if missing else 'all identified')
         return ', '.join(parts)
+
+    with console.status(phase) as status:
+
+        def show(elapsed: float) -> None:
+            nonlocal due
+            if elapsed < due:
+                return
+            if console.is_terminal:
+                due = elapsed + REFRESH
+                status.update(line(elapsed))
+            else:
+                due = elapsed + LINES
+                console.print(line(elapsed), soft_wrap=True)
+
+        yield show
 
 
 def demonstrate(
@@ -197,13 +192,13 @@ def demonstrate(
     make = partial(Machine, node, monitor, speed)
     with connected(node, console, monitor, make, start) as (machine, check):
         whole = motion.duration + REST
-        with Progress(console, monitor, 'platform alone', whole) as progress:
+        with progress(console, monitor, 'platform alone', whole) as show:
             legs = leg_states(mechanism, PLATFORM, motion, seed)
-            machine.play(legs, check, progress.show, ('save_tool', 'reset'))
+            machine.play(legs, check, show, ('save_tool', 'reset'))
         platform = machine.two_step
-        with Progress(console, monitor, 'with the load', whole) as progress:
+        with progress(console, monitor, 'with the load', whole) as show:
             legs = leg_states(mechanism, PLATFORM + LOAD, motion, seed + 1)
-            machine.play(legs, check, progress.show)
+            machine.play(legs, check, show)
     return print_verdict(console, monitor, platform, machine.two_step)
 
 
