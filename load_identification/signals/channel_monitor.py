@@ -98,18 +98,12 @@ class ChannelMonitor:
         return self.absent if self._last is None else self.absent | ~np.isfinite(self._last)
 
     def update(self, position: FloatArray, wrench: FloatArray) -> BoolArray:
-        """Return which values of a batch have no information.
+        """Return which values of a batch have no information, (n, k).
 
         Parameters
         ----------
-        position : (n, J) array
-            Joint positions [rad or m].
-        wrench : (n, k) array
-            Raw wrench, or forces of k joints [N, N m].
-
-        Returns
-        -------
-        (n, k) bool array
+        position : (n, J) joint positions [rad or m].
+        wrench : (n, k) raw wrench, or forces of k joints [N, N m].
         """
         if self._last is None or self._start.shape[1] != position.shape[1]:
             self._last = np.full(self._channels, np.nan)
@@ -304,11 +298,7 @@ class FillMonitor:
     def update(self, wrench: FloatArray, noisy: BoolArray) -> BoolArray:
         """Return which values of a batch (n, 6) [N, N m], n at least 1, are filled in.
 
-        Parameters
-        ----------
-        wrench : (n, 6) array
-        noisy : (6,) bool array
-            Channels with noise; in other channels no value is marked.
+        Only those of the channels (6,) with noise are marked.
         """
         rows = np.concatenate([self._newest, wrench])
         begins: BoolArray = wrench != rows[AGO - 1 : -1]

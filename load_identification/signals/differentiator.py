@@ -21,7 +21,6 @@ WORST_CONDITION = 1e6
 """Largest condition number of the normal equations [-]; even seven points jittered by 0.4 of their
 distance stay below 2e5."""
 
-
 CONTRADICTED, SLOW = 0.5, 0.1
 """Largest difference of a published velocity from that of the positions [-, rad/s or m/s]; it may
 be late, or smoothed."""
@@ -94,12 +93,11 @@ def polynomial_kernels(offsets: FloatArray, used: FloatArray) -> FloatArray:
     # The normal equations of this degree on [-1, 1] have a condition of 1e4 to 4e4 at best.
     scales, axes = np.linalg.eigh(np.swapaxes(x, 1, 2) @ x)
     scales[scales[:, 0] * WORST_CONDITION < scales[:, -1]] = np.nan
-    kernels: FloatArray = x @ (axes @ (np.swapaxes(axes, 1, 2) @ unit / scales[..., None]))
-    return kernels
+    return np.asarray(x @ (axes @ (np.swapaxes(axes, 1, 2) @ unit / scales[..., None])))
 
 
 def at_rest(position: FloatArray, used: BoolArray) -> BoolArray:
-    """Return in which windows no joint moves beyond its own noise.
+    """Return in which of k windows no joint moves beyond its own noise, (k,).
 
     The variance of white noise over the window equals half of the mean squared difference from
     sample to sample; motion makes it larger. Four times is allowed. With fewer than
@@ -107,14 +105,8 @@ def at_rest(position: FloatArray, used: BoolArray) -> BoolArray:
 
     Parameters
     ----------
-    position : (k, w, J) array
-        Samples of k windows [rad or m].
-    used : (k, w) bool array
-        False for padding.
-
-    Returns
-    -------
-    (k,) bool array
+    position : (k, w, J) samples of the windows [rad or m].
+    used : (k, w) False for padding.
     """
     weight = used[:, :, None] / used.sum(axis=1)[:, None, None]
     offset = position - (weight * position).sum(axis=1, keepdims=True)
@@ -122,46 +114,28 @@ def at_rest(position: FloatArray, used: BoolArray) -> BoolArray:
     steps = np.diff(position, axis=1) ** 2 * (used[:, 1:] & used[:, :-1])[:, :, None]
     from_step_to_step = steps.sum(axis=1) / (2.0 * (used.sum(axis=1) - 1)[:, None])
     still = np.all(variance <= 4.0 * from_step_to_step, axis=1)
-    rests: BoolArray = still & (used.sum(axis=1) >= FEWEST_AT_REST)
-    return rests
+    return np.asarray(still & (used.sum(axis=1) >= FEWEST_AT_REST))
 
 
 def _share_of_velocity(kernels: FloatArray, variance: FloatArray) -> FloatArray:
     """Return the weight of the published velocity in q̇ and q̈, (k, 2, J); positions get the rest.
 
-    Parameters
-    ----------
-    kernels : (k, w, 3) array
-        Kernels of value and derivatives.
-    variance : (k, 2, J) array
-        Variances of a sample's position and velocity.
+    From kernels (k, w, 3) and the variances (k, 2, J) of a sample's position and velocity.
     """
     gain = (kernels**2).sum(axis=1)
-    position, velocity = variance[:, 0], variance[:, 1]
-    by_position = gain[:, 1:, None] * position[:, None]
-    by_velocity = gain[:, :2, None] * velocity[:, None]
-    both = by_position + by_velocity
+    by_position = gain[:, 1:, None] * variance[:, :1]
+    both = by_position + gain[:, :2, None] * variance[:, 1:]
     # Where the noise is unknown or zero, one derivative is better than two.
-    share: FloatArray = np.where(both > 0.0, by_position / np.where(both > 0.0, both, 1.0), 1.0)
-    return share
+    return np.where(both > 0.0, by_position / np.where(both > 0.0, both, 1.0), 1.0)
 
 
 def _contradicted(
     kernels: FloatArray, variance: FloatArray, derived: FloatArray, published: FloatArray
 ) -> BoolArray:
-    """Return which published velocities are not derivatives of the positions, (k, J).
+    """Return which published velocities are not those derived from the positions, (k, J) each.
 
     A driver may fill in zeros, or give degrees. Positions that move faster than any joint do not
-    allow this test.
-
-    Parameters
-    ----------
-    kernels : (k, w, 3) array
-        Kernels of value and derivatives.
-    variance : (k, 2, J) array
-        Variances of a sample's position and velocity.
-    derived, published : (k, J) arrays
-        q̇ from the positions, and from the velocities [rad/s, m/s].
+    allow this test. Kernels and variances are those of `_share_of_velocity`.
     """
     gain = (kernels**2).sum(axis=1)
     noise = np.sqrt(gain[:, 1, None] * variance[:, 0] + gain[:, 0, None] * variance[:, 1])
@@ -235,11 +209,8 @@ class Differentiator:
         values = np.concatenate([batch.position, batch.velocity, batch.wrench], axis=1)
         fresh = not self._stamps.size
         start = stamps[0] if fresh else self._segment_start[-1]
-        before = np.empty_like(stamps)
-        before[0] = 0 if fresh else stamps[0] - self._stamps[-1]
-        before[1:] = stamps[1:] - stamps[:-1]
-        starts = np.where(before > self.max_gap, stamps, start)
-        segment = np.maximum.accumulate(starts)
+        before = np.diff(stamps, prepend=stamps[0] if fresh else self._stamps[-1])
+        segment = np.maximum.accumulate(np.where(before > self.max_gap, stamps, start))
         # A quarter of a period keeps jittered stamps of a divisor rate in the same period.
         since = stamps - segment + self._period // 4
         centre = since // self._period != (since - before) // self._period
@@ -252,7 +223,7 @@ class Differentiator:
     def _complete_windows(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return centres whose windows are complete, with first and last sample of each.
 
-        Centres whose window is complete, or can never be, are removed from the pending ones.
+        They, and centres whose window can never be complete, no longer wait.
         """
         stamps, starts = self._stamps, self._segment_start
         centres = np.flatnonzero(self._is_centre)
@@ -264,9 +235,8 @@ class Differentiator:
         first = np.minimum(stamps.searchsorted(where - self._half), centres - LEAST_SIDE)
         last = stamps.searchsorted(where + self._half, side='right') - 1
         last = np.maximum(last, centres + LEAST_SIDE)
-        ended = starts[centres] != starts[newest]
-        full = (last <= newest) & (stamps[newest] >= where + self._half)
-        done = ended | full
+        done = (last <= newest) & (stamps[newest] >= where + self._half)
+        done |= starts[centres] != starts[newest]
         self._is_centre[centres[done]] = False
         first_seen, last_seen = np.maximum(first, 0), np.minimum(last, newest)
         # A window cut off by the ends of a segment to less than three quarters is one-sided.
@@ -301,14 +271,11 @@ class Differentiator:
         # At rest the velocity and acceleration caused by the encoders' noise would look like
         # excitation, the more the longer the arm is at rest.
         still = at_rest(values[:, :, :joints], used)
-        fitted[still, 1:, :joints] = 0.0
-        fitted[still, :2, joints : 2 * joints] = np.where(
-            np.isnan(fitted[still, :2, joints : 2 * joints]), np.nan, 0.0
-        )
-        position = fitted[:, :, :joints]
-        rates = position[:, 1:].copy()
-        published = fitted[:, :2, joints : 2 * joints]
+        position, published = fitted[:, :, :joints], fitted[:, :2, joints : 2 * joints]
+        position[still, 1:] = 0.0
+        published[still[:, None, None] & ~np.isnan(published)] = 0.0
         covariance = self._noise.update(offsets, used, values[:, :, : 2 * joints])
+        rates = position[:, 1:]
         share = np.zeros_like(rates)
         wrong = np.zeros(share[:, 0].shape, dtype=bool)
         if not np.isnan(published).all():

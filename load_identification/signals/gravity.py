@@ -173,8 +173,7 @@ def turning(steps: FloatArray, omega: FloatArray, fresh: BoolArray) -> FloatArra
     # sin x / x and (1 - cos x) / x², which sinc evaluates also at zero.
     first = np.sinc(angle / np.pi)
     second = 0.5 * np.sinc(angle / (2.0 * np.pi)) ** 2
-    rotation: FloatArray = np.eye(3) + first * skew + second * (skew @ skew)
-    return rotation
+    return np.asarray(np.eye(3) + first * skew + second * (skew @ skew))
 
 
 def _parabola(steps: FloatArray, fresh: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -196,5 +195,4 @@ def _change(
     one, two = turns[1:], turns[:-1] @ turns[1:]
     integral = old * (a[:-2, None] @ two)[:, 0] + middle * (a[1:-1, None] @ one)[:, 0]
     integral += new * a[2:]
-    change: FloatArray = v[2:] - (v[1:-1, None] @ one)[:, 0] - integral
-    return change
+    return np.asarray(v[2:] - (v[1:-1, None] @ one)[:, 0] - integral)

@@ -177,10 +177,9 @@ class JointTrack:
 
     def _publisher(self, names: tuple[str, ...]) -> Publisher:
         """Add the joints of a new publisher and return it."""
-        new = [name for name in names if name not in self.names]
-        self.names += new
-        room = np.full((len(self.stamps), 2, len(new)), np.nan)
-        self._values = np.concatenate([self._values, room], axis=2)
+        self.names += [name for name in names if name not in self.names]
+        room = ((0, 0), (0, 0), (0, len(self.names) - self._values.shape[2]))
+        self._values = np.pad(self._values, room, constant_values=np.nan)
         columns = np.array([self.names.index(name) for name in names], dtype=np.intp)
         gate = StampGate(self._max_gap, 'joint_states', self._dropped)
         jumps = JumpGate(len(names), self._max_gap, self._dropped)
@@ -191,11 +190,8 @@ class JointTrack:
     def _through_gates(self, publisher: Publisher, batches: list[JointBatch]) -> Accepted:
         joined = _joined(batches, publisher.names, self._hold)
         # A publisher may send different joints in turn; its layouts share joints and restarts.
-        related = [
-            other
-            for key, other in self._publishers.items()
-            if other is not publisher and not key.isdisjoint(publisher.names)
-        ]
+        related = [p for key, p in self._publishers.items() if not key.isdisjoint(publisher.names)]
+        related.remove(publisher)
         heard = [other.gate.heard for other in related if other.gate.heard is not None]
         stamps, values, restarted = publisher.gate.update(*joined, heard)
         if restarted:
@@ -206,22 +202,15 @@ class JointTrack:
         finite = np.abs(values) < BEYOND_ALL_SENSE
         if not finite.all():
             measured = publisher.jumps.measured | np.logical_or.accumulate(finite[:, 0])
-            missing = int(np.sum(np.any(measured & ~finite[:, 0], axis=1)))
-            if missing:
+            if missing := int(np.sum(np.any(measured & ~finite[:, 0], axis=1))):
                 self._dropped['joint_state_not_finite'] += missing
             values = np.where(finite, values, np.nan)
-        pieces = publisher.jumps.update(
-            stamps, values.reshape(len(values), 2 * len(publisher.names))
-        )
-        if len(pieces) != 1:
-            breaks = tuple(int(piece.stamps[0]) for piece in pieces if piece.fresh)
-            stamps = np.concatenate([stamps[:0], *(piece.stamps for piece in pieces)])
-            rows = [piece.rows.reshape(-1, *values.shape[1:]) for piece in pieces]
-            values = np.concatenate([values[:0], *rows])
-        else:
-            stamps, values = pieces[0].stamps, pieces[0].rows.reshape(-1, *values.shape[1:])
-            breaks = (int(stamps[0]),) if pieces[0].fresh else ()
-        return Accepted(publisher, stamps, values, restarted, breaks)
+        rows = values.reshape(len(values), 2 * len(publisher.names))
+        pieces = publisher.jumps.update(stamps, rows)
+        breaks = tuple(int(piece.stamps[0]) for piece in pieces if piece.fresh)
+        stamps = np.concatenate([stamps[:0], *(piece.stamps for piece in pieces)])
+        rows = np.concatenate([rows[:0], *(piece.rows for piece in pieces)])
+        return Accepted(publisher, stamps, rows.reshape(-1, *values.shape[1:]), restarted, breaks)
 
     def add(self, new: Accepted) -> None:
         """Store accepted joint states."""

@@ -78,8 +78,7 @@ class JumpGate:
     @property
     def measured(self) -> BoolArray:
         """Whether a position of each joint has been received, (J,)."""
-        measured: BoolArray = np.isfinite(self._position)
-        return measured
+        return np.asarray(np.isfinite(self._position))
 
     def reset(self) -> None:
         """Forget every sample."""

@@ -55,20 +55,14 @@ class LowPass:
     def update(
         self, stamps: IntArray, values: FloatArray, fresh: BoolArray | None = None
     ) -> FloatArray:
-        """Process samples and return the filtered ones.
+        """Process samples and return the filtered ones, (n, ...).
 
         Parameters
         ----------
-        stamps : (n,) int array
-            Increasing, also from call to call [ns].
-        values : (n, ...) array
-            Finite.
-        fresh : bool array that broadcasts to values, or None
-            Where the filter restarts without the past; it always does at the very first sample.
-
-        Returns
-        -------
-        (n, ...) array
+        stamps : (n,) increasing, also from call to call [ns].
+        values : (n, ...) finite.
+        fresh : where the filter restarts without the past, broadcast to values; it always does at
+            the very first sample.
         """
         if not len(stamps):
             return np.zeros_like(values)

@@ -254,16 +254,10 @@ class MotionFilter:
 
 
 def _implausible(robot: Robot, position: FloatArray) -> str:
-    """Return a warning if no joint moves the sensor, or a joint is far beyond its limits.
+    """Return a warning if no joint moves the sensor, or a position (J,) is far beyond its limits.
 
     Far is more than the range within the limits, and more than half a turn for revolute joints:
     zeros may be off, and drivers count turns.
-
-    Parameters
-    ----------
-    robot : Robot
-    position : (J,) array
-        Joint positions [rad, m].
     """
     if not robot.joints:
         return f'no joint moves {robot.sensor_frame!r}: is it the frame of the wrench?'

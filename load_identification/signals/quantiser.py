@@ -44,11 +44,6 @@ class Quantiser:
         """Steps of force and torque, (2,) [N, N m]; 0 before there is a change."""
         return np.where(np.isfinite(self._least), self._least, 0.0)
 
-    @property
-    def learning(self) -> bool:
-        """Whether more samples may show a smaller step."""
-        return bool(self._waiting)
-
     def until(self, stamp: int) -> Iterator[tuple[int, FloatArray]]:
         """Yield each change of the steps (2,) up to a stamp once, with the stamp of the change.
 
@@ -91,5 +86,4 @@ class Quantiser:
         changed = change > ROUNDING * np.maximum(largest[1:], largest[:-1])[:, None]
         changed[after:] = False
         each = np.min(change, axis=1, initial=self._least[group], where=changed)
-        least: FloatArray = np.minimum.accumulate(each)
-        return least
+        return np.asarray(np.minimum.accumulate(each))

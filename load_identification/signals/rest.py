@@ -118,16 +118,11 @@ class RestDetector:
         return self._since if self._place is not None else None
 
     def rested(self, start: IntArray, end: IntArray) -> BoolArray:
-        """Return whether nothing has moved during each of k windows.
+        """Return whether nothing has moved during each of k windows, (k,).
 
         Parameters
         ----------
-        start, end : (k,) int arrays
-            Bounds of the windows [ns], at most the newest sample's stamp.
-
-        Returns
-        -------
-        (k,) bool array
+        start, end : (k,) bounds of the windows [ns], at most the newest sample's stamp.
         """
         intervals = list(self._ended)
         if self._place is not None and self.newest is not None:
@@ -149,13 +144,8 @@ def standing(batch: FilteredBatch) -> BoolArray:
 def at_rest_without_motion(batch: FilteredBatch) -> FilteredBatch:
     """Return a batch in which rest and motion of exactly zero are equivalent.
 
-    The differentiated noise of encoders at rest would look like motion. Topics do not carry rest,
-    so zeros encode it there.
-
-    Parameters
-    ----------
-    batch : FilteredBatch
-        Batch with known gravity.
+    Its gravity is known. The differentiated noise of encoders at rest would look like motion.
+    Topics do not carry rest, so zeros encode it there.
     """
     rest = batch.rest | standing(batch)
     moving = ~rest[:, None]

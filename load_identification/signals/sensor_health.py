@@ -43,7 +43,6 @@ ROUNDING = 1e-9
 TURNED = float(np.deg2rad(10.0))
 """Rotation of gravity in a loaded sensor during which its wrench cannot repeat [rad]."""
 
-
 JUDGED_NS = 50_000_000
 """Longest time between two evaluations of the channels [ns]."""
 
@@ -141,11 +140,7 @@ class SensorHealth:
         return '; '.join(filter(None, [*parts, self._stale.words, self._fills.words]))
 
     def update(
-        self,
-        stamps: IntArray,
-        position: FloatArray,
-        wrench: FloatArray,
-        down: Down,
+        self, stamps: IntArray, position: FloatArray, wrench: FloatArray, down: Down
     ) -> tuple[BoolArray, BoolArray]:
         """Return which values of a batch are invalid, and which samples have old or filled ones.
 
@@ -279,14 +274,9 @@ class SensorHealth:
         return self._distinct >= PROVEN and int(fine.sum()) >= (1 if seldom else 2)
 
     def _learn(self, distinct: FloatArray, left: FloatArray) -> None:
-        """Learn whether the sensor has noise, and the range of each channel.
+        """Learn from wrenches (k, 6) unlike the ones before whether the sensor has noise.
 
-        Parameters
-        ----------
-        distinct : (k, 6) array
-            Wrenches that differ from the previous ones.
-        left : (n, 6) array
-            Values from which a channel has changed, NaN elsewhere.
+        Also learn the range of each channel, from the values (n, 6) that it has left; NaN: none.
         """
         left = np.where(np.isfinite(left), left, np.nan)
         self._low = np.fmin(self._low, np.fmin.reduce(left))
