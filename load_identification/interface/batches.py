@@ -34,12 +34,7 @@ class Batch:
         return [f.name for f in fields(cls) if f.name not in ('names', 'frame', 'robot')]
 
     def select(self, index: slice | IntArray | BoolArray) -> Self:
-        """Return selected samples.
-
-        Parameters
-        ----------
-        index : slice, (k,) int array or (n,) bool array
-        """
+        """Return selected samples, by a slice, k indices or (n,) whether each is selected."""
         return replace(self, **{name: getattr(self, name)[index] for name in self.arrays()})
 
 

@@ -187,15 +187,15 @@ class SerializedReader:
                     message = self._decode(rest[0])
                 except ValueError:
                     self._dropped[self._reason] += 1
-                    rest = rest[1:]
+                    del rest[0]
                     continue
                 layout = self._learn(rest[0], message)
             if layout is None:
                 messages.append(message)
-                rest = rest[1:]
-                continue
-            mine, rest = layout.split(rest)
-            records.append((layout, mine))
+                del rest[0]
+            else:
+                mine, rest = layout.split(rest)
+                records.append((layout, mine))
         return records, messages
 
     def _learn(self, raw: bytes, message: Any) -> Layout | None:

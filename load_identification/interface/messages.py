@@ -90,11 +90,7 @@ def read_inertia(inertia: Any) -> FloatArray:
 def read_wrenches(messages: Iterable[Any], frame: str) -> Iterator[WrenchBatch]:
     """Convert geometry_msgs/WrenchStamped messages to batches of one frame each.
 
-    Parameters
-    ----------
-    messages : iterable of messages
-    frame : str
-        Overrides the frame of the messages, unless empty.
+    A `frame` that is not empty overrides that of the messages.
     """
     for name, group in groupby(messages, lambda m: frame or m.header.frame_id.lstrip('/')):
         some = list(group)

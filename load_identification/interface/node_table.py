@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -114,13 +116,9 @@ errors; its own errors come with the samples."""
 def describe(program: str) -> str:
     """Return the --help text of a program: its topics, services and parameters."""
     nodes = [NODES[name] for name in PROGRAMS[program]]
-    published = _once(topic for node in nodes for topic in node.publishes)
-    read = [
-        topic
-        for topic in _once(topic for node in nodes for topic in node.reads)
-        if topic not in published
-    ]
-    services = _once(service for node in nodes for service in node.services)
+    published = _once(node.publishes for node in nodes)
+    read = [topic for topic in _once(node.reads for node in nodes) if topic not in published]
+    services = _once(node.services for node in nodes)
     roles = {node.role for node in nodes}
     lines = [
         f'usage: {program} [-h] [--version] [--ros-args ...]',
@@ -136,17 +134,16 @@ def describe(program: str) -> str:
     ]
     for name, parameter in TABLE.items():
         if roles & set(parameter.metadata['used_by']):
-            default = parameter.default
-            if ARM in roles:
-                default = BEHIND_JOINTS.get(name, default)
+            others = BEHIND_JOINTS if ARM in roles else {}
+            default = others.get(name, parameter.default)
             lines.append(f'  {name}  (default: {_shown(default)})')
             words = f'{parameter.metadata["description"]}; {allowed(name)}'
             lines += textwrap.wrap(words, WIDTH, initial_indent=' ' * 6, subsequent_indent=' ' * 6)
     return '\n'.join(lines)
 
 
-def _once(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
+def _once(names: Iterable[Iterable[str]]) -> list[str]:
+    return list(dict.fromkeys(itertools.chain(*names)))
 
 
 def _listed(title: str, names: Sequence[str]) -> list[str]:
@@ -177,21 +174,15 @@ def nobodys(sections: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, li
 
 
 def misplaced(sections: Sequence[tuple[str, Sequence[str]]], running: Sequence[str]) -> list[str]:
-    """Return warnings about parameters that reach no node.
+    """Return a sentence for each section with parameters of this package that reach no node.
+
+    Its name is not that of one, or its node runs in another namespace and no other section
+    reaches it.
 
     Parameters
     ----------
-    sections : sequence of (str, sequence of str)
-        Sections of a parameter file: name of the node, and names of the parameters.
-    running : sequence of str
-        Full names of the running nodes; other nodes of the package may share the file.
-
-    Returns
-    -------
-    list of str
-        A sentence for each section that has parameters of this package but reaches no node: its
-        name is not that of one, or its node runs in another namespace and no other section
-        reaches it.
+    sections : of a parameter file: name of the node, and names of the parameters.
+    running : full names of the running nodes; other nodes of the package may share the file.
     """
     reached = {name for name in running if any(matches(s, name) for s, _ in sections)}
     lost = [s for s in sections if not any(matches(s[0], name) for name in running)]
@@ -213,23 +204,12 @@ def misplaced(sections: Sequence[tuple[str, Sequence[str]]], running: Sequence[s
 
 
 def matches(section: str, name: str) -> bool:
-    """Return whether a section's name, as rcl reads it, matches a node.
+    """Return whether a section's name, as rcl reads it, matches a node's full name.
 
-    Parameters
-    ----------
-    section : str
-        `*` matches any one part, `**` any number; without a leading / it is relative to the root.
-    name : str
-        Full name of a node.
+    In a section, `*` matches any one part, `**` any number of them. Without a leading / it is
+    relative to the root.
     """
-    pattern = section.strip('/').split('/')
-    return len(pattern) <= MOST_PARTS and _match(pattern, name.strip('/').split('/'))
-
-
-def _match(pattern: Sequence[str], parts: Sequence[str]) -> bool:
-    if not pattern:
-        return not parts
-    first, rest = pattern[0], pattern[1:]
-    if first == '**':
-        return any(_match(rest, parts[k:]) for k in range(len(parts) + 1))
-    return bool(parts) and first in ('*', parts[0]) and _match(rest, parts[1:])
+    parts = section.strip('/').split('/')
+    kinds = {'**': '(/[^/]*)*', '*': '/[^/]*'}
+    pattern = ''.join(kinds.get(part, '/' + re.escape(part)) for part in parts)
+    return len(parts) <= MOST_PARTS and bool(re.fullmatch(pattern, '/' + name.strip('/')))

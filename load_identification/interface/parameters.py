@@ -39,14 +39,8 @@ def _parameter(
 
     Settable parameters may change at run time.
     """
-    metadata = {
-        'used_by': used_by,
-        'unit': unit,
-        'limits': limits,
-        'choices': choices,
-        'settable': settable,
-    }
-    return lambda words: field(default=default, metadata={'description': words, **metadata})
+    info = dict(unit=unit, limits=limits, used_by=used_by, choices=choices, settable=settable)
+    return lambda words: field(default=default, metadata={'description': words, **info})
 
 
 @dataclass(frozen=True)
@@ -233,12 +227,10 @@ def check(name: str, value: Any) -> Any:
     error = ParameterError(
         f'parameter {name} is {reprlib.repr(value)}; it must be {allowed(name)}'
     )
-    if isinstance(default, str):
-        if not isinstance(value, str) or (info['choices'] and value not in info['choices']):
-            raise error
-        return value
-    if isinstance(default, bool):
-        if not isinstance(value, bool):
+    if isinstance(default, str | bool):
+        if not isinstance(value, type(default)) or (
+            info['choices'] and value not in info['choices']
+        ):
             raise error
         return value
     try:

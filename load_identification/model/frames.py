@@ -17,53 +17,35 @@ from load_identification.typing_aliases import FloatArray
 def find_fixed_frame(urdf: str, frame: str, pattern: str) -> tuple[str, pinocchio.SE3] | None:
     """Find the one link with a matching name that the frame S is fixed to.
 
+    Return its name and the pose of S in it, ``p = R p_S + t`` [m]; None if there is no such link
+    or more than one.
+
     Parameters
     ----------
-    urdf : str
-        Text of a valid description.
-    frame : str
-        Link whose frame is S.
-    pattern : str
-        Regular expression for the whole name of the link.
-
-    Returns
-    -------
-    (str, pinocchio.SE3) or None
-        Name of the link and pose of S in it, ``p = R p_S + t`` [m]; None if there is no such link
-        or more than one.
+    urdf : text of a valid description.
+    frame : link whose frame is S.
+    pattern : regular expression for the whole name of the link.
     """
     model = pinocchio.buildModelFromXML(urdf)
-    links = [f for f in model.frames if f.type == pinocchio.FrameType.BODY]
-    own = next((link for link in links if link.name == frame), None)
-    if own is None:
+    links = {f.name: f for f in model.frames if f.type == pinocchio.FrameType.BODY}
+    if frame not in links:
         return None
-    found = [
-        link
-        for link in links
-        if link.parentJoint == own.parentJoint and re.fullmatch(pattern, link.name)
-    ]
-    if len(found) != 1:
-        return None
-    return found[0].name, found[0].placement.actInv(own.placement)
+    own = links[frame]
+    fixed = [link for link in links.values() if link.parentJoint == own.parentJoint]
+    found = [link for link in fixed if re.fullmatch(pattern, link.name)]
+    return (found[0].name, found[0].placement.actInv(own.placement)) if len(found) == 1 else None
 
 
 def with_frame(description: str, frame: str, transforms: Iterable[Any]) -> str:
     """Return a description with the frame as a new link, on a link that it is fixed to.
 
-    All links that the frame is fixed to are fixed to one another, so that any of them serves.
+    All links that the frame is fixed to are fixed to one another, so that any of them serves. A
+    description that already has the frame, or to no link of which it is fixed, stays as it is.
 
     Parameters
     ----------
-    description : str
-        URDF.
-    frame : str
-    transforms : iterable of geometry_msgs/TransformStamped
-        The last one counts for each child frame.
-
-    Returns
-    -------
-    str
-        Unchanged if it already has the frame, or if nothing fixes the frame to a link.
+    description : URDF.
+    transforms : geometry_msgs/TransformStamped; the last one counts for each child frame.
     """
     neighbours: dict[str, dict[str, pinocchio.SE3]] = {}
     for parent, child, placement in {t.child_frame_id: _read(t) for t in transforms}.values():

@@ -124,6 +124,13 @@ class InertialParameters:
         values = _checked('numbers of a message', values, (10,))
         return cls.from_center_of_mass(float(values[0]), values[1:4], values[4:][MATRIX])
 
+    @classmethod
+    def from_pseudo_inertia(cls, matrix: FloatArray) -> InertialParameters:
+        """Make a body from its pseudo-inertia matrix (4, 4): ``I = tr(S) 1 - S``."""
+        second_moment = matrix[:3, :3]
+        inertia = np.trace(second_moment) * np.eye(3) - second_moment
+        return cls(matrix[3, 3], matrix[:3, 3], inertia[_UPPER][MATRIX])
+
     def to_vector(self) -> FloatArray:
         """Return phi (10,)."""
         return np.concatenate(([self.mass], self.first_moment, self.inertia[_UPPER]))
@@ -190,11 +197,7 @@ class InertialParameters:
         transform = np.eye(4)
         transform[:3, :3] = rotation
         transform[:3, 3] = _checked('translation', translation, (3,))
-
-        pseudo_inertia = transform @ self.pseudo_inertia() @ transform.T
-        second_moment = pseudo_inertia[:3, :3]
-        inertia = np.trace(second_moment) * np.eye(3) - second_moment
-        return InertialParameters(self.mass, pseudo_inertia[:3, 3], inertia[_UPPER][MATRIX])
+        return self.from_pseudo_inertia(transform @ self.pseudo_inertia() @ transform.T)
 
     def __add__(self, other: InertialParameters) -> InertialParameters:
         """Add a body given in the same frame."""

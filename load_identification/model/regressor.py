@@ -81,5 +81,4 @@ def gravity_wrench(gravity: FloatArray, body: FloatArray) -> FloatArray:
     body : (10,) phi, about the origin of S.
     """
     still = np.zeros_like(gravity)
-    wrench: FloatArray = -wrench_regressor(-gravity, still, still) @ body
-    return wrench
+    return np.asarray(-wrench_regressor(-gravity, still, still) @ body)

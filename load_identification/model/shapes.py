@@ -129,21 +129,17 @@ def shape_of(
 
 
 def ellipsoid_95(covariance: FloatArray) -> Ellipsoid:
-    """Return the ellipsoid that contains a normally distributed point with 95 %.
-
-    Parameters
-    ----------
-    covariance : (3, 3) [m^2].
-    """
+    """Return the ellipsoid that contains a point of normal covariance (3, 3) [m^2] with 95 %."""
     variances, axes = np.linalg.eigh(covariance)
     axes[:, 2] = _cross(axes[:, 0], axes[:, 1])
     return Ellipsoid(ELLIPSOID_95 * np.sqrt(np.maximum(variances, 0.0)), axes)
 
 
 def cuboid_sides(mass: float, moments: FloatArray, tolerance: float = 0.0) -> FloatArray | None:
-    """Return the sides of the uniform cuboid with a mass and principal moments.
+    """Return the sides (3,) of the uniform cuboid with a mass and principal moments [m].
 
-    ``a^2 = 6 (I_b + I_c - I_a) / m``, from ``I_a = m (b^2 + c^2) / 12``
+    ``a^2 = 6 (I_b + I_c - I_a) / m``, from ``I_a = m (b^2 + c^2) / 12``. They are along the axes
+    of the moments; None if no body has such moments.
 
     Parameters
     ----------
@@ -151,16 +147,11 @@ def cuboid_sides(mass: float, moments: FloatArray, tolerance: float = 0.0) -> Fl
     moments : (3,) [kg m^2].
     tolerance : how far ``I_b + I_c - I_a``, nonnegative for every body, may fall below zero by
         chance [kg m^2]; the side is then zero.
-
-    Returns
-    -------
-    (3,) : sides along the axes of the moments [m]; None if no body has such moments.
     """
     excess = np.sum(moments) - 2.0 * moments
     if mass <= 0.0 or excess.min() < -tolerance:
         return None
-    sides: FloatArray = np.sqrt(6.0 * np.maximum(excess, 0.0) / mass)
-    return sides
+    return np.asarray(np.sqrt(6.0 * np.maximum(excess, 0.0) / mass))
 
 
 def turned_covariance(inertia_covariance: FloatArray, axes: FloatArray) -> FloatArray:
@@ -175,12 +166,9 @@ def turned_covariance(inertia_covariance: FloatArray, axes: FloatArray) -> Float
     axes : (3, 3) R, its columns are the other axes.
     """
     row, column = np.triu_indices(3)
-    turn = axes[row][:, row] * axes[column][:, column]
-    turn += (
-        np.where(row != column, 1.0, 0.0)[:, None] * axes[column][:, row] * axes[row][:, column]
-    )
-    turned: FloatArray = turn.T @ inertia_covariance @ turn
-    return turned
+    other = axes[column][:, row] * axes[row][:, column]
+    turn = axes[row][:, row] * axes[column][:, column] + (row != column)[:, None] * other
+    return np.asarray(turn.T @ inertia_covariance @ turn)
 
 
 def axis_cones(
@@ -271,11 +259,9 @@ def _towards(direction: FloatArray, target: FloatArray, share: float) -> FloatAr
     if sine == 0.0:
         return np.eye(3)
     angle = np.arctan2(sine, direction @ target)
-    turn: FloatArray = pinocchio.exp3(normal * (share * angle / sine))
-    return turn
+    return np.asarray(pinocchio.exp3(normal * (share * angle / sine)))
 
 
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return a x b; NumPy's version takes twenty times as long for one vector."""
-    product: FloatArray = pinocchio.skew(a) @ b
-    return product
+    return np.asarray(pinocchio.skew(a) @ b)

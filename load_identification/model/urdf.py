@@ -26,16 +26,6 @@ PIPE = 65536
 """Capacity of a pipe [bytes]."""
 
 
-def check_description(urdf: str) -> None:
-    """Check that a text is a robot description, for any sensor frame.
-
-    Raises
-    ------
-    DescriptionError : if it is not.
-    """
-    parse_description(urdf)
-
-
 def parse_description(urdf: str) -> pinocchio.Model:
     """Build Pinocchio's model of the whole description.
 

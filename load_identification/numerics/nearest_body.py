@@ -53,18 +53,12 @@ _IDENTITY = (_ROWS == _COLUMNS).astype(np.float64)
 _DAMPING_ROWS, _UNKNOWNS = np.arange(10, 20), np.arange(10)
 
 
-def _parameters_of_pseudo_inertia() -> FloatArray:
-    """Return the linear map from vec P (16,) to phi (10,) as a matrix."""
-    columns = []
-    for entry in np.eye(16).reshape(16, 4, 4):
-        symmetric = 0.5 * (entry + entry.T)
-        second = symmetric[:3, :3]
-        inertia = np.trace(second) * np.eye(3) - second
-        columns.append([symmetric[3, 3], *symmetric[:3, 3], *inertia[np.triu_indices(3)]])
-    return np.array(columns).T
-
-
-FROM_PSEUDO_INERTIA = _parameters_of_pseudo_inertia()
+FROM_PSEUDO_INERTIA: FloatArray = np.column_stack(
+    [
+        InertialParameters.from_pseudo_inertia(0.5 * (entry + entry.T)).to_vector()
+        for entry in np.eye(16).reshape(16, 4, 4)
+    ]
+)
 """Linear map from vec P (16,) to phi (10,)."""
 
 
@@ -176,9 +170,8 @@ def nearest_consistent(
         return ConsistentEstimate(parameters, 0.0, True, 0)
     failed = ConsistentEstimate(parameters, np.nan, False, 0)
     variance = np.diag(covariance)
-    if not (np.isfinite(parameters).all() and np.isfinite(covariance).all()):
-        return failed
-    if not (variance > 0.0).all():
+    finite = np.isfinite(parameters).all() and np.isfinite(covariance).all()
+    if not (finite and (variance > 0.0).all()):
         return failed
     try:
         with np.errstate(all='ignore'):
@@ -186,9 +179,9 @@ def nearest_consistent(
             for iteration in range(ITERATIONS):
                 if search.is_done():
                     found = search.parameters()
-                    if not is_consistent(found, bounding_ellipsoid):
-                        return failed
-                    return ConsistentEstimate(found, search.distance, True, iteration)
+                    if is_consistent(found, bounding_ellipsoid):
+                        return ConsistentEstimate(found, search.distance, True, iteration)
+                    return failed
                 search.step()
     except (np.linalg.LinAlgError, ParameterError):
         return failed
@@ -234,8 +227,7 @@ class _Search:
 
     def parameters(self) -> FloatArray:
         """Return phi (10,)."""
-        found: FloatArray = FROM_PSEUDO_INERTIA @ (self._factor @ self._factor.T).ravel()
-        return found
+        return np.asarray(FROM_PSEUDO_INERTIA @ (self._factor @ self._factor.T).ravel())
 
     def is_done(self) -> bool:
         """Return whether the duality gap proves that no consistent body is much nearer."""

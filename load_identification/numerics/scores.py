@@ -76,5 +76,4 @@ class ScoreMemory:
         scores = np.einsum('nij,ij->ni', stacked.reshape(-1, rows, columns), solution)
         blocks = self.blocks
         seen = blocks * (scores.T @ scores) + EXPECTED_BLOCKS * expected
-        covariance: FloatArray = seen / (EXPECTED_BLOCKS + max(blocks - unknowns, 0.0))
-        return covariance
+        return np.asarray(seen / (EXPECTED_BLOCKS + max(blocks - unknowns, 0.0)))

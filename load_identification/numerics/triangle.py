@@ -19,17 +19,8 @@ BLOCK = 16
 
 
 def prior_triangle(std: FloatArray) -> FloatArray:
-    """Return the triangle of independent unknowns with mean zero, (n + 1, n + 1).
-
-    Parameters
-    ----------
-    std : (n,) array
-        Standard deviations, above zero.
-    """
-    size = len(std)
-    triangle = np.zeros((size + 1, size + 1), order='F')
-    np.fill_diagonal(triangle[:size, :size], 1.0 / std)
-    return triangle
+    """Return the triangle (n + 1, n + 1) of independent unknowns, mean zero, std (n,) above 0."""
+    return np.asfortranarray(np.diag(np.append(1.0 / std, 0.0)))
 
 
 def combine(triangle: FloatArray, rows: FloatArray) -> FloatArray:
@@ -37,10 +28,8 @@ def combine(triangle: FloatArray, rows: FloatArray) -> FloatArray:
     if not len(rows):
         return triangle
     size = len(triangle)
-    joined: FloatArray = scipy.linalg.lapack.dtpqrt(
-        0, min(BLOCK, size), triangle, np.asfortranarray(rows)
-    )[0]
-    return joined
+    block = min(BLOCK, size)
+    return np.asarray(scipy.linalg.lapack.dtpqrt(0, block, triangle, np.asfortranarray(rows))[0])
 
 
 def time_update(triangle: FloatArray, keep: FloatArray, variance: FloatArray) -> FloatArray:
@@ -163,14 +152,12 @@ def forget(triangle: FloatArray, unknowns: IntArray, std: FloatArray) -> FloatAr
 
 def values(triangle: FloatArray) -> FloatArray:
     """Return the most probable values of the unknowns, (n,)."""
-    x: FloatArray = scipy.linalg.lapack.dtrtrs(triangle[:-1, :-1], triangle[:-1, -1])[0]
-    return x
+    return np.asarray(scipy.linalg.lapack.dtrtrs(triangle[:-1, :-1], triangle[:-1, -1])[0])
 
 
 def root_covariance(triangle: FloatArray, rows: FloatArray) -> FloatArray:
     """Return X (n, m) such that X^T X is the covariance of rows x, for rows (m, n)."""
-    x: FloatArray = scipy.linalg.lapack.dtrtrs(triangle[:-1, :-1], rows.T, trans=1)[0]
-    return x
+    return np.asarray(scipy.linalg.lapack.dtrtrs(triangle[:-1, :-1], rows.T, trans=1)[0])
 
 
 def given(triangle: FloatArray, unknowns: IntArray) -> FloatArray:

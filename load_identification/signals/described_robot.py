@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from load_identification.errors import DescriptionError
 from load_identification.model.robot import Robot
-from load_identification.model.urdf import check_description
+from load_identification.model.urdf import parse_description
 
 
 class DescribedRobot:
@@ -36,11 +36,9 @@ class DescribedRobot:
         DescriptionError
             If it cannot be used; the previous one is kept.
         """
-        robot = None
-        if sensor_frame:
-            robot = Robot(description, sensor_frame, self._gravity)
-        else:
-            check_description(description)
+        robot = Robot(description, sensor_frame, self._gravity) if sensor_frame else None
+        if robot is None:
+            parse_description(description)
         self._description, self.robot, self.refused_frame = description, robot, None
         self._named = bool(sensor_frame)
         self.waiting_for = '' if robot else 'the first wrench, for its frame'
