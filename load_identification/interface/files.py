@@ -35,15 +35,11 @@ LEFTOVER = 60.0
 """Age above which a temporary file is from a process that was killed while writing [s]."""
 
 # Plain scalars that are not text, as ROS reads them: 1e-3 is a number, a date is text.
-_WORDS = {
-    word: value
-    for words, value in (
-        ('null Null NULL ~', None),
-        ('true True TRUE yes Yes YES on On ON', True),
-        ('false False FALSE no No NO off Off OFF', False),
-    )
-    for word in words.split()
-} | {'': None}
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(('', 'null', 'Null', 'NULL', '~'), None),
+    **dict.fromkeys(['true', 'True', 'TRUE', 'yes', 'Yes', 'YES', 'on', 'On', 'ON'], True),
+    **dict.fromkeys(['false', 'False', 'FALSE', 'no', 'No', 'NO', 'off', 'Off', 'OFF'], False),
+}
 _NUMBER = re.compile(r'[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?')
 _WHOLE = re.compile(r'[-+]?[0-9]{1,19}')
 _NOT_FINITE = re.compile(r'[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)')

@@ -49,6 +49,9 @@ _UPPER = 4 * _ROWS + _COLUMNS
 _SPREAD = np.array([0, 1, 2, 3, 1, 4, 5, 6, 2, 5, 7, 8, 3, 6, 8, 9])
 """Indices that spread the upper entries to all sixteen."""
 
+SYMMETRIC: FloatArray = (np.eye(10) / _WEIGHT)[:, _SPREAD].reshape(10, 4, 4)
+"""Orthonormal basis of the symmetric matrices, (10, 4, 4)."""
+
 _IDENTITY = (_ROWS == _COLUMNS).astype(np.float64)
 _DAMPING_ROWS, _UNKNOWNS = np.arange(10, 20), np.arange(10)
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.numerics.nearest_body import FROM_PSEUDO_INERTIA
+from load_identification.numerics.nearest_body import FROM_PSEUDO_INERTIA, SYMMETRIC
 from load_identification.typing_aliases import FloatArray, IntArray
 
 WEIGHTS = (1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3)
@@ -58,17 +58,6 @@ UNKNOWN_LINK = InertialParameters.from_center_of_mass(
 
 ROUNDING = 1e-12
 """Weight that holds drive parameters without rows in place, as a share of the largest column."""
-
-
-def _basis() -> FloatArray:
-    """Return an orthonormal basis (10, 4, 4) of symmetric matrices."""
-    basis = np.zeros((10, 4, 4))
-    for k, (i, j) in enumerate(zip(*np.tril_indices(4), strict=True)):
-        basis[k, i, j] = basis[k, j, i] = 1.0 if i == j else np.sqrt(0.5)
-    return basis
-
-
-_SYMMETRIC = _basis()
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,37 +213,34 @@ class _Search:
 
     def _minimise(self, weight: float) -> None:
         """Take Newton steps until the predicted decrease is negligible."""
+        entries = SYMMETRIC.reshape(10, 16).T
         for _ in range(STEPS):
-            stretch = self._stretch()
-            jacobian = np.hstack(
-                [self._matrix[:, : 10 * self.links] @ stretch, self._matrix[:, 10 * self.links :]]
+            # From the entries of all E to the parameters of the links.
+            stretch = scipy.linalg.block_diag(
+                *(FROM_PSEUDO_INERTIA @ np.kron(f, f) @ entries for f in self._factors)
             )
-            away = [
-                np.einsum('aij,ij->a', _SYMMETRIC, f.T @ nominal @ f - np.eye(4))
-                for f, nominal in zip(self._factors, self._nominal, strict=True)
-            ]
+            links, others = np.split(self._matrix, [10 * self.links], axis=1)
+            jacobian = np.hstack([links @ stretch, others])
+            away = np.concatenate(
+                [
+                    np.einsum('aij,ij->a', SYMMETRIC, f.T @ nominal @ f - np.eye(4))
+                    for f, nominal in zip(self._factors, self._nominal, strict=True)
+                ]
+            )
             barrier = np.sqrt(weight) * np.eye(10 * self.links, jacobian.shape[1])
-            others = np.eye(jacobian.shape[1])[10 * self.links :]
-            held = ROUNDING * max(float(np.abs(jacobian).max()), 1.0) * others
+            held = np.eye(jacobian.shape[1])[10 * self.links :]
+            held *= ROUNDING * max(float(np.abs(jacobian).max()), 1.0)
             rows = np.vstack([jacobian, barrier, held])
-            right = np.concatenate(
-                [-self._misfit, -np.sqrt(weight) * np.concatenate(away), np.zeros(len(held))]
-            )
+            right = np.concatenate([-self._misfit, -np.sqrt(weight) * away, np.zeros(len(held))])
             length = np.linalg.norm(rows, axis=0)
             q, r = scipy.linalg.qr(rows / length, mode='economic')
-            step = scipy.linalg.solve_triangular(r, q.T @ right) / length
-            promised = float(np.sum((q.T @ right) ** 2))
+            turned = q.T @ right
+            step = scipy.linalg.solve_triangular(r, turned) / length
+            promised = float(turned @ turned)
             if promised < SETTLED * weight:
                 return
-            self.iterations += 1
-            if not self._moved(step, jacobian @ step, np.concatenate(away), promised, weight):
+            if not self._moved(step, jacobian @ step, away, promised, weight):
                 return
-
-    def _stretch(self) -> FloatArray:
-        """Return the linear map (10 J, 10 J) from the entries of all E to the parameters."""
-        entries = _SYMMETRIC.reshape(10, 16).T
-        blocks = [FROM_PSEUDO_INERTIA @ np.kron(f, f) @ entries for f in self._factors]
-        return np.asarray(scipy.linalg.block_diag(*blocks))
 
     def _moved(
         self,
@@ -266,13 +252,12 @@ class _Search:
     ) -> bool:
         """Backtrack until a step descends and stays inside; return whether any step was taken."""
         entries = step[: 10 * self.links]
-        changes = np.tensordot(entries.reshape(-1, 10), _SYMMETRIC, axes=1)
+        changes = np.tensordot(entries.reshape(-1, 10), SYMMETRIC, axes=1)
         spread = np.linalg.eigvalsh(changes)
         # Change of tr - log det from E = 0: away.E + tr E - log det (1 + E).
         linear, share = float(away @ entries), 1.0
         for _ in range(BACKTRACKS):
-            inside = 1.0 + share * spread.min(initial=0.0) > 0.0
-            if inside:
+            if 1.0 + share * spread.min(initial=0.0) > 0.0:
                 moved = self._misfit + share * misfit
                 fall = 0.5 * float(moved @ moved - self._misfit @ self._misfit)
                 bent = float(np.sum(share * spread - np.log1p(share * spread)))

@@ -109,12 +109,8 @@ class Channel:
             part = slice(first, first + AT_ONCE)
             piece = np.column_stack([matrix[part], own[part]])[present[part]]
             reduced = triangle(np.vstack([piece, reduced]))
-        return Channel(
-            columns,
-            reduced,
-            len(measured),
-            max(rows.least_noise, LEAST_NOISE * (rms or 1.0)),
-        )
+        floor = max(rows.least_noise, LEAST_NOISE * (rms or 1.0))
+        return Channel(columns, reduced, len(measured), floor)
 
     def scaled(self, noise: float, unknowns: int) -> FloatArray:
         """Return the weighted triangle over all columns, (c + 1, unknowns + 1)."""

@@ -98,7 +98,6 @@ class Solution:
 
     def of_first(self, count: int) -> Solution:
         """Return the marginal solution of the first unknowns."""
-        others = np.roll(self.factor, -count, axis=1)
         fixed = [
             np.column_stack([t[:, :count], t[:, -1] - t[:, count:-1] @ self.values[count:]])
             for t in self.blocks
@@ -106,7 +105,7 @@ class Solution:
         return Solution(
             values=self.values[:count],
             covariance=self.covariance[:count, :count],
-            factor=triangle(others)[-count:, -count:],
+            factor=triangle(np.roll(self.factor, -count, axis=1))[-count:, -count:],
             noise=self.noise,
             unknown=self.unknown[:count],
             blocks=tuple(fixed),

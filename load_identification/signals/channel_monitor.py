@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
+
 import numpy as np
 
 from load_identification.interface.batches import CHANNELS
@@ -51,6 +54,14 @@ OLDER = range(AGO - 1)
 
 STEP = 2e-3
 """Path of a joint over which all repeats count as one [rad or m]: at rest they do not count."""
+
+
+def named(channels: Iterable[object], verb: str) -> str:
+    """Return channels, all six as the wrench, before a verb; empty: none."""
+    names = list(itertools.compress(CHANNELS, channels))
+    if len(names) == 6:
+        return f'the wrench {verb}s'
+    return f'{", ".join(names)} {verb}' if names else ''
 
 
 class ChannelMonitor:
@@ -229,9 +240,8 @@ class StaleMonitor:
     @property
     def words(self) -> str:
         """Which channels repeat old values, in words; empty: none."""
-        names = [name for name, stale in zip(CHANNELS, self._stale, strict=True) if stale]
-        who = 'the wrench repeats' if len(names) == 6 else f'{", ".join(names)} repeat'
-        return f'{who} old values under fresh stamps: driver?' if names else ''
+        who = named(self._stale, 'repeat')
+        return f'{who} old values under fresh stamps: driver?' if who else ''
 
     def update(self, wrench: FloatArray) -> BoolArray:
         """Return which samples of a batch (n, 6) [N, N m], n at least 1, have an old value."""
@@ -284,11 +294,9 @@ class FillMonitor:
         """Which channels fall to which value, in words; empty: none."""
         parts = []
         for fills, often in zip(self._fills, self._often, strict=True):
-            names = [name for name, each in zip(CHANNELS, often, strict=True) if each]
-            who = 'the wrench falls' if len(names) == 6 else f'{", ".join(names)} fall'
             values = ' and '.join(f'{value:g}' if value else 'zero' for value in set(fills[often]))
-            if names:
-                parts.append(f'{who} to {values} now and then: cable or driver?')
+            if values:
+                parts.append(f'{named(often, "fall")} to {values} now and then: cable or driver?')
         return '; '.join(parts).replace('-', '−')
 
     @property

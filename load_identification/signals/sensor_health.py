@@ -17,6 +17,7 @@ from load_identification.signals.channel_monitor import (
     FillMonitor,
     RangeMonitor,
     StaleMonitor,
+    named,
 )
 from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
@@ -119,22 +120,20 @@ class SensorHealth:
         if self._last is None:
             return ''
         states = self.states
-        stuck = [k for k, state in enumerate(states) if state in (STUCK, SATURATED)]
+        repeats = [state in (STUCK, SATURATED) for state in states]
+        stuck, seconds = np.flatnonzero(repeats), (self._newest - self._since) * 1e-9
         absent = [CHANNELS[k] for k, state in enumerate(states) if state == ABSENT]
         parts = []
         if len(stuck) > 2:
-            duration = (self._newest - int(self._since[stuck].max())) * 1e-9
-            names = ', '.join(CHANNELS[k] for k in stuck) + ' repeat'
-            names = 'the wrench repeats' if len(stuck) == 6 else names
-            parts.append(f'{names} bit for bit since {duration:.1f} s: sensor or cable?')
-            stuck = []
+            duration = f'bit for bit since {seconds[stuck].min():.1f} s'
+            parts.append(f'{named(repeats, "repeat")} {duration}: sensor or cable?')
+            stuck = stuck[:0]
         for k in stuck:
             value = f'{self._last[k]:.3f} {"N" if k < 3 else "N·m"}'.replace('-', '−')
-            duration = (self._newest - int(self._since[k])) * 1e-9
             does, why = 'repeats', 'sensor or cable'
             if states[k] == SATURATED:
                 does, why = 'stands at its limit', 'overload'
-            parts.append(f'{CHANNELS[k]} {does} {value} since {duration:.1f} s: {why}?')
+            parts.append(f'{CHANNELS[k]} {does} {value} since {seconds[k]:.1f} s: {why}?')
         if absent:
             parts.append(f'{", ".join(absent)} absent: no value but zero or NaN')
         return '; '.join(filter(None, [*parts, self._stale.words, self._fills.words]))
