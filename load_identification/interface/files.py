@@ -63,12 +63,9 @@ def read_yaml(path: Path, limit: int = LIMIT) -> Any:
     limit : int
         Largest size [bytes].
 
-    Raises
-    ------
-    FileError
-        If it is not a regular file, is too large, is not YAML, is nested deeper than `DEEPEST`, or
-        its aliases expand to more values than the size limit allows. Its cause is the OSError if
-        the file cannot be opened or read.
+    Raise FileError if it is not a regular file, is too large, is not YAML, is nested deeper than
+    `DEEPEST`, or its aliases expand to more values than the size limit allows. Its cause is the
+    OSError if the file cannot be opened or read.
     """
     try:
         text = read_text(path, limit)
@@ -92,11 +89,8 @@ def read_text(path: Path, limit: int = LIMIT) -> str:
     limit : int
         Largest size [bytes].
 
-    Raises
-    ------
-    FileError
-        If it is not a regular file, is too large, or is not text in UTF-8. Its cause is the
-        OSError if the file cannot be opened or read.
+    Raise FileError if it is not a regular file, is too large, or is not text in UTF-8. Its cause
+    is the OSError if the file cannot be opened or read.
     """
     try:
         return _content(path, limit).decode('utf-8-sig')

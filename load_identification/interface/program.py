@@ -131,11 +131,7 @@ def begin(terminated: int = TERMINATED) -> None:
 
     signal.signal(signal.SIGINT, interrupt)
     sys.excepthook = hook
-
-    def terminate(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(terminated)
-
-    signal.signal(signal.SIGTERM, terminate)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(terminated))
 
 
 def run(

@@ -58,10 +58,7 @@ def collision_geometry(
     float
         Radius of their capsules [m].
 
-    Raises
-    ------
-    DescriptionError
-        If Pinocchio cannot compute distances.
+    Raise DescriptionError if Pinocchio cannot compute distances.
     """
     if not hasattr(pinocchio, 'coal'):
         raise DescriptionError(

@@ -78,10 +78,7 @@ def request_fields(
     body : InertialParameters or None
         In the frame of the flange; None: no payload.
 
-    Raises
-    ------
-    ParameterError
-        If the fields match no known form.
+    Raise ParameterError if the fields match no known form.
     """
     values = np.zeros(10) if body is None else to_message_order(body.to_vector())
     mass, center = float(values[0]), dict(zip('xyz', values[1:4].tolist(), strict=True))

@@ -77,9 +77,8 @@ class InertialParameters:
     first_moment : (3,) m c [kg m].
     inertia : (3, 3) symmetric, about the origin of the frame [kg m^2].
 
-    Raises
-    ------
-    ParameterError : if a value is not finite or has the wrong shape, or the inertia is asymmetric.
+    Raise ParameterError if a value is not finite or has the wrong shape, or the inertia is
+    asymmetric.
     """
 
     mass: float
@@ -184,9 +183,7 @@ class InertialParameters:
         rotation : (3, 3) R, from B to S [-].
         translation : (3,) t, the origin of B in S [m].
 
-        Raises
-        ------
-        ParameterError : if the matrix is not a rotation.
+        Raise ParameterError if the matrix is not a rotation.
         """
         rotation = _checked('rotation', rotation, (3, 3))
         departure = np.abs(rotation @ rotation.T - np.eye(3)).max()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from load_identification.model.inertial_parameters import MATRIX
 from load_identification.typing_aliases import FloatArray
 
 SKEW: FloatArray = np.cross(np.eye(3)[None], np.eye(3)[:, None])
@@ -16,13 +17,7 @@ def _coefficients() -> FloatArray:
     A is linear in ``u = [a, alpha, omega (x) omega]`` (15,): ``vec A = u^T C`` with the returned C
     (15, 60). The regressor of a batch is thus one matrix product.
     """
-    dot = np.array(  # [. e_i], eq. 10
-        [
-            [[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]],
-            [[0, 1, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0]],
-            [[0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0], [0, 0, 0, 0, 0, 1]],
-        ]
-    )
+    dot = np.eye(6)[MATRIX]  # [. e_i], eq. 10
     force, torque = slice(0, 3), slice(3, 6)
     mass, first_moment, inertia = 0, slice(1, 4), slice(4, 10)
     table = np.zeros((15, 6, 10))
@@ -45,7 +40,7 @@ COEFFICIENTS: FloatArray = _coefficients()
 def wrench_regressor(
     linear_acceleration: FloatArray, angular_velocity: FloatArray, angular_acceleration: FloatArray
 ) -> FloatArray:
-    """Build the regressor of a batch of samples.
+    """Build the regressor A (n, 6, 10) of samples, columns in the order of phi.
 
     ``w = A phi`` with
     ``A = [[a, [alpha x] + [omega x][omega x], 0], [0, -[a x], [. alpha] + [omega x][. omega]]]``,
@@ -57,10 +52,6 @@ def wrench_regressor(
     linear_acceleration : (n, 3) a = p_ddot - g of the origin of S, in S [m/s^2].
     angular_velocity : (n, 3) omega of S, in S [rad/s].
     angular_acceleration : (n, 3) alpha of S, in S [rad/s^2].
-
-    Returns
-    -------
-    (n, 6, 10) : A, columns in the order of phi, see `inertial_parameters`.
 
     Atkeson, An and Hollerbach 1985, eq. 12.
     """

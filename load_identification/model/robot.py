@@ -216,9 +216,7 @@ class Robot:
         origin : (3,) origin of S in F [m].
         twist : (6,) velocity of S relative to F, linear before angular, in S [m/s, rad/s].
 
-        Raises
-        ------
-        FrameError : if there is no such link.
+        Raise FrameError if there is no such link.
         """
         if frame not in self._carried:
             raise FrameError(

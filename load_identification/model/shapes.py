@@ -107,9 +107,7 @@ def shape_of(
     covariance : (10, 10) of its parameter vector phi.
     previous_axes : (3, 3) axes of the previous shape; None for the first.
 
-    Raises
-    ------
-    ParameterError : if the mass is not positive.
+    Raise ParameterError if the mass is not positive.
     """
     jacobian = message_jacobian(body.to_vector())
     covariance = jacobian @ covariance @ jacobian.T
@@ -211,22 +209,19 @@ def _cone(k: int, principal: PrincipalInertia, turned: FloatArray, shown: FloatA
 def continued_axes(
     principal: PrincipalInertia, std: FloatArray, previous: FloatArray | None
 ) -> FloatArray:
-    """Return principal axes that continue the previous ones without a flip.
+    """Return principal axes (3, 3) that continue the previous ones without a flip.
 
-    Four right-handed frames are principal: each axis takes the sign nearer to the previous axis.
-    Where two moments are close, noise turns their axes. Axes are held where the moments are not
-    distinct (`GAP_STANDARD_DEVIATIONS`), followed from `FOLLOWED_FROM` on, and turned in
-    proportion at each publication in between. The third axis is exact in any case.
+    The largest moment is on x, the smallest on z. Four right-handed frames are principal: each
+    axis takes the sign nearer to the previous axis. Where two moments are close, noise turns their
+    axes. Axes are held where the moments are not distinct (`GAP_STANDARD_DEVIATIONS`), followed
+    from `FOLLOWED_FROM` on, and turned in proportion at each publication in between. The third
+    axis is exact in any case.
 
     Parameters
     ----------
     principal : present moments and axes.
     std : (3,) standard deviations of the moments [kg m^2].
     previous : (3, 3) previous axes, or None.
-
-    Returns
-    -------
-    (3, 3) : right-handed rotation, largest moment on x, smallest on z.
     """
     if previous is None:
         return principal.axes

@@ -20,7 +20,7 @@ LEAST_FREE = 0.1
 
 
 def coloured_information(matrix: FloatArray, residual: FloatArray, root: FloatArray) -> FloatArray:
-    """Return the covariance of ``A^T e`` for coloured noise e.
+    """Return the covariance (c, c) of ``A^T e`` for coloured noise e.
 
     ``M = sum_f S(f) A(f)^H A(f)``. The weight S is the residuals' spectrum, smoothed and corrected
     for the degrees of freedom that the fit has used. With the P of white noise, ``P M P`` is the
@@ -29,16 +29,10 @@ def coloured_information(matrix: FloatArray, residual: FloatArray, root: FloatAr
 
     Parameters
     ----------
-    matrix : (n, c) array
-        Weighted rows A of one channel at even intervals; zero where nothing was measured.
-    residual : (n,) array
-        Residuals of the same rows, equally weighted.
-    root : (c, r) array
-        Root of P = root root^T.
-
-    Returns
-    -------
-    (c, c) array
+    matrix : (n, c) weighted rows A of one channel at even intervals; zero where nothing was
+        measured.
+    residual : (n,) residuals of the same rows, equally weighted.
+    root : (c, r) root of P = root root^T.
     """
     n = len(residual)
     # Zero padding keeps the end of the data from wrapping around to its beginning.

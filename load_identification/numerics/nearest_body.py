@@ -74,9 +74,7 @@ class BoundingEllipsoid:
     center, semi_axes : (3,) arrays
         In the frame of the body's parameters [m].
 
-    Raises
-    ------
-    ParameterError : if a value is not finite or a semi-axis is not above zero.
+    Raise ParameterError if a value is not finite or a semi-axis is not above zero.
     """
 
     center: FloatArray

@@ -130,10 +130,7 @@ def solve(
         model of Khosla and Kanade 1987, eq. 11.
     solver : Solver, optional
 
-    Raises
-    ------
-    ParameterError
-        If there are not more rows than unknowns.
+    Raise ParameterError if there are not more rows than unknowns.
     """
     settled = _settled(stages, start, solver or Solver())
     covariance: FloatArray = np.zeros((len(start),) * 2)

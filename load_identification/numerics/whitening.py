@@ -14,24 +14,17 @@ BLOCKS = (slice(0, 3), slice(3, 6))
 
 
 def whitening(covariance: FloatArray, usual: FloatArray, least: float = 0.0) -> FloatArray:
-    """Return symmetric W such that each row of W e has the noise of a usual force or torque.
+    """Return symmetric W (n, 6, 6): each row of W e has the noise of a usual force or torque.
 
     W = sqrt(usual) C^(-1/2), separately for force and torque. The correlation between the two is
     ignored, so that rows of force stay rows of force. On a hexapod, that correlation is 0.1.
 
     Parameters
     ----------
-    covariance : (n, 6, 6) array
-        Covariance C of e; zero: the sample has no weight [N², N² m²].
-    usual : (2,) array
-        Usual variances of force and torque [N², N² m²].
-    least : float
-        Floor of a sample's variance, as a share of the usual variance [-].
-
-    Returns
-    -------
-    (n, 6, 6) array
-        Zero where the covariance is zero.
+    covariance : (n, 6, 6) covariance C of e; zero: the sample has no weight, W is zero
+        [N², N² m²].
+    usual : (2,) usual variances of force and torque [N², N² m²].
+    least : floor of a sample's variance, as a share of the usual variance [-].
     """
     root = np.zeros_like(covariance)
     for block, variance in zip(BLOCKS, usual, strict=True):

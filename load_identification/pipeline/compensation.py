@@ -252,8 +252,7 @@ class Compensation:
 
         def turned(vectors: FloatArray) -> FloatArray:
             once = np.cross(turn, vectors)
-            result: FloatArray = (vectors + once + 0.5 * np.cross(turn, once)) @ now.rotation.T
-            return result
+            return np.asarray((vectors + once + 0.5 * np.cross(turn, once)) @ now.rotation.T)
 
         force, torque = turned(batch.wrench[:, :3]), turned(batch.wrench[:, 3:])
         wrench = np.hstack([force, torque + np.cross(origin, force)])
@@ -278,12 +277,8 @@ def _in_pieces(
 
 def _between(batches: Sequence[Batch], low: int, high: int) -> list[Batch]:
     """Return the samples that are later than `low` and not later than `high` [ns]."""
-    found = []
-    for batch in batches:
-        mine = (batch.stamps > low) & (batch.stamps <= high)
-        if mine.any():
-            found.append(batch if mine.all() else batch.select(mine))
-    return found
+    found = [batch.select((batch.stamps > low) & (batch.stamps <= high)) for batch in batches]
+    return [batch for batch in found if batch.stamps.size]
 
 
 def _turned_by(turn: FloatArray, vector: FloatArray) -> FloatArray:
@@ -292,5 +287,4 @@ def _turned_by(turn: FloatArray, vector: FloatArray) -> FloatArray:
     v + r x v + r x (r x v) / 2, without `np.cross`, which costs as much as all the rest.
     """
     twice = turn * (turn @ vector)[:, None] - vector * np.sum(turn**2, axis=1)[:, None]
-    result: FloatArray = vector + turn @ pinocchio.skew(vector) + 0.5 * twice
-    return result
+    return np.asarray(vector + turn @ pinocchio.skew(vector) + 0.5 * twice)

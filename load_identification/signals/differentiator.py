@@ -61,24 +61,17 @@ class DifferentiatedBatch(Batch):
 
 
 def polynomial_kernels(offsets: FloatArray, used: FloatArray) -> FloatArray:
-    """Return the kernels of value, first and second derivative at offset zero.
+    """Return the kernels of value, first and second derivative at offset zero, (k, w, 3).
 
     A least-squares polynomial of degree `ORDER` is fitted to the samples of each window. This
     extends the five-point differentiator of Khosla and Kanade to more points and a higher degree:
-    a Savitzky-Golay filter, here on true stamps.
+    a Savitzky-Golay filter, here on true stamps. NaN for a window whose samples are too clustered
+    to determine the polynomial [-, 1/s, 1/s²].
 
     Parameters
     ----------
-    offsets : (k, w) array
-        Times of the samples of k windows, relative to the centre [s].
-    used : (k, w) array
-        One for a sample of the window, zero for padding.
-
-    Returns
-    -------
-    (k, w, 3) array
-        Kernels of the value [-], the first [1/s] and the second derivative [1/s²]; NaN for a
-        window whose samples are too clustered to determine the polynomial.
+    offsets : (k, w) times of the samples of k windows, relative to the centre [s].
+    used : (k, w) one for a sample of the window, zero for padding.
     """
     scale = np.abs(offsets * used).max(axis=1)
     x = np.ones((*offsets.shape, ORDER + 1))

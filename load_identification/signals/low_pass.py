@@ -35,10 +35,7 @@ class LowPass:
         Start at the first value instead of at zero. Then l (u - y) is the filtered derivative of
         u, started at zero, whatever u is: with d for d/dt, l (u - y) = l / (s + l) du.
 
-    Raises
-    ------
-    ParameterError
-        If the bandwidth is not positive.
+    Raise ParameterError if the bandwidth is not positive.
     """
 
     def __init__(self, bandwidth: float, from_first: bool | BoolArray = False) -> None:
