@@ -34,10 +34,6 @@ class GravityObserver:
     """
 
     def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget every sample."""
         self._past: tuple[IntArray, FloatArray, BoolArray, FloatArray] | None = None
         self._weights = 0.0, 0.0, 0.0
         self._sums = np.zeros((2, 3))
@@ -113,8 +109,10 @@ class MotionOfUnknownRobot:
     """
 
     def __init__(self) -> None:
-        self._observer = GravityObserver()
-        self._rest = RestDetector()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._observer, self._rest = GravityObserver(), RestDetector()
         self._newest: int | None = None
         self._way = np.zeros(6)
         self._says_rest = False
@@ -130,10 +128,7 @@ class MotionOfUnknownRobot:
             return batch
         stamps = batch.stamps[usable]
         if self._newest is not None and stamps[0] <= self._newest:
-            self._observer.reset()
-            self._rest.reset()
-            self._newest = None
-            self._says_rest = False
+            self._begin()
         velocity = np.nan_to_num(batch.linear_velocity[usable])
         motion = np.hstack([velocity, acceleration[usable], omega[usable]])
         steps = np.diff(stamps, prepend=stamps[0] if self._newest is None else self._newest)

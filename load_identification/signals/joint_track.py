@@ -85,10 +85,6 @@ class JointTrack:
         self._required: frozenset[str] | None = None
         self._limits: Mapping[str, float] = {}
         self._max_gap, self._hold, self._dropped = max_gap, hold, dropped
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget every sample and every publisher."""
         self._publishers: dict[frozenset[str], Publisher] = {}
         self._last_heard: frozenset[str] = frozenset()
         self.names: list[str] = []

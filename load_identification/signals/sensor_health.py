@@ -72,13 +72,12 @@ class SensorHealth:
 
     def __init__(self, dropped: Counter[str]) -> None:
         self._dropped = dropped
-        self._monitor = ChannelMonitor()
         self.reset()
 
     def reset(self) -> None:
         """Forget the state of every channel."""
-        self._monitor.reset()
-        self._range, self._stale, self._fills = RangeMonitor(), StaleMonitor(), FillMonitor()
+        self._monitor, self._range = ChannelMonitor(), RangeMonitor()
+        self._stale, self._fills = StaleMonitor(), FillMonitor()
         self._last: FloatArray | None = None
         self._newest = 0
         # Stamps since which each channel, and all of them together, repeat the same value.

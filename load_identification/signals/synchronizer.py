@@ -59,11 +59,6 @@ class Synchronizer:
         self._max_gap = round(max_gap * 1e9)
         self._hold = LATENCY + self._max_gap
         self.joints = JointTrack(self._max_gap, self._hold, self.dropped)
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget every sample and every publisher."""
-        self.joints.reset()
         self._change_frame(None)
 
     def follow(self, joints: Mapping[str, float]) -> None:
