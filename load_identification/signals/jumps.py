@@ -198,10 +198,6 @@ class SpikeGate:
 
     def __init__(self, dropped: Counter[str]) -> None:
         self._dropped = dropped
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget every sample."""
         self._newest = np.full((LATELY + 1, 6), np.nan)
         self._least = np.full(6, np.inf)
         self._held: SynchronizedBatch | None = None

@@ -61,14 +61,10 @@ class MotionFilter:
         self._differentiator = differentiator
         self.health = SensorHealth(self.dropped)
         """Health of the channels of the wrench."""
-        self._spikes = SpikeGate(self.dropped)
-        self._rest = RestDetector()
-        self._contradictions: IntArray = np.zeros(0, dtype=np.int64)
-        self._jumps = JumpGate(0, differentiator.max_gap, self.dropped)
         self._sign = CONVENTIONS[wrench_convention]
         self._described = DescribedRobot(gravity)
         self._missing = ''
-        self._newest: int | None = None
+        self.reset()
 
     @property
     def robot(self) -> Robot | None:
@@ -118,14 +114,14 @@ class MotionFilter:
         """Forget every sample."""
         self._forget_motion()
         self.health.reset()
-        self._spikes.reset()
-        self._jumps.reset()
-        self._newest = None
+        self._spikes = SpikeGate(self.dropped)
+        self._jumps = JumpGate(0, self._differentiator.max_gap, self.dropped)
+        self._newest: int | None = None
 
     def _forget_motion(self) -> None:
         self._differentiator.reset()
-        self._rest.reset()
-        self._contradictions = np.zeros(0, dtype=np.int64)
+        self._rest = RestDetector()
+        self._contradictions: IntArray = np.zeros(0, dtype=np.int64)
 
     def update(self, batch: SynchronizedBatch) -> FilteredBatch | None:
         """Process synchronized samples and return the filtered ones completed, or None.

@@ -298,12 +298,11 @@ class HealthNow:
     """Evaluate the wrenches of a sensor as they arrive, at the newest joint state."""
 
     def __init__(self) -> None:
-        self._health = SensorHealth(Counter())
         self._gate = StampGate(LONG_BEFORE, 'wrench', Counter())
         self._forget()
 
     def _forget(self) -> None:
-        self._health.reset()
+        self._health = SensorHealth(Counter())
         self._stamps: IntArray = np.empty(0, dtype=np.int64)
         self._wrench: FloatArray = np.empty((0, 6))
 
