@@ -228,11 +228,9 @@ def check(name: str, value: Any) -> Any:
         f'parameter {name} is {reprlib.repr(value)}; it must be {allowed(name)}'
     )
     if isinstance(default, str | bool):
-        if not isinstance(value, type(default)) or (
-            info['choices'] and value not in info['choices']
-        ):
-            raise error
-        return value
+        if isinstance(value, type(default)) and value in (info['choices'] or [value]):
+            return value
+        raise error
     try:
         numbers = tuple(value) if isinstance(default, tuple) else (value,)
         if any(isinstance(v, bool | str | bytes) for v in numbers):

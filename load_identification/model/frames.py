@@ -39,8 +39,8 @@ def find_fixed_frame(urdf: str, frame: str, pattern: str) -> tuple[str, pinocchi
 def with_frame(description: str, frame: str, transforms: Iterable[Any]) -> str:
     """Return a description with the frame as a new link, on a link that it is fixed to.
 
-    All links that the frame is fixed to are fixed to one another, so that any of them serves. A
-    description that already has the frame, or to no link of which it is fixed, stays as it is.
+    All links that the frame is fixed to are fixed to one another, so that any of them serves. The
+    description stays as it is if it has the frame, or if nothing fixes the frame to a link.
 
     Parameters
     ----------
