@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,13 +28,10 @@ LINK_UNITS = ('kg', *('kg·m',) * 3, *('kg·m²',) * 6)
 WRENCH_UNITS = ('N',) * 3 + ('N·m',) * 3
 
 
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """A regressor split into a time derivative and a remainder, Y = d/dt momentum + rest.
+class Terms(NamedTuple):
+    """A regressor split into a derivative and a remainder, Y = d/dt momentum + rest.
 
-    Attributes
-    ----------
-    momentum, rest : (n, rows, columns) arrays
+    Both are (n, rows, columns).
     """
 
     momentum: FloatArray

@@ -8,7 +8,8 @@ turns the derivative into l (P - (P)_l), so that velocities need not be differen
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.ndimage
@@ -47,8 +48,7 @@ CHUNK = 2000
 """Samples filtered at once."""
 
 
-@dataclass(frozen=True, eq=False)
-class LowPassedRows:
+class LowPassedRows(NamedTuple):
     """The filtered equation measured = Y phi + offset.
 
     Attributes
@@ -82,8 +82,8 @@ class AccelerationFree:
     ----------
     bandwidth : float
         l [rad/s]; a lower value passes less of the velocities' noise, and less of the motion.
-    second_bandwidth : float, optional
-        d > l: attenuates the noise that l (P - (P)_l) passes [rad/s]. Without it: eq. 14.
+    second_bandwidth : float
+        d > l: attenuates the noise that l (P - (P)_l) passes [rad/s].
 
     Raises
     ------
@@ -93,70 +93,35 @@ class AccelerationFree:
     Liu et al. 1998, eq. 10-17.
     """
 
-    def __init__(self, bandwidth: float, second_bandwidth: float | None = None) -> None:
-        if second_bandwidth is not None and not second_bandwidth > bandwidth:
+    def __init__(self, bandwidth: float, second_bandwidth: float) -> None:
+        if not second_bandwidth > bandwidth:
             raise ParameterError(
                 f'second_bandwidth is {second_bandwidth} rad/s; it must be above bandwidth, '
                 f'{bandwidth} rad/s'
             )
-        bandwidths = [bandwidth] if second_bandwidth is None else [bandwidth, second_bandwidth]
-        self._plain = [LowPass(value) for value in bandwidths]
-        self._momentum = [LowPass(value, from_first=True) for value in bandwidths]
-        self.reset()
-
-    def reset(self) -> None:
-        """Discard all samples."""
-        for low_pass in (*self._plain, *self._momentum):
-            low_pass.reset()
-        self._newest: int | None = None
+        self._bandwidths = bandwidth, second_bandwidth
+        self._plain = [LowPass(value) for value in self._bandwidths]
+        self._momentum = [LowPass(value, from_first=True) for value in self._bandwidths]
+        self._newest: IntArray = np.empty(0, dtype=np.int64)
 
     def update(self, stamps: IntArray, terms: Terms, measured: FloatArray) -> LowPassedRows:
-        """Take in samples and return as many rows; a stamp that is not newer causes a reset.
+        """Take in samples, `measured` (n, rows) finite, and return as many rows.
 
-        Parameters
-        ----------
-        stamps : (n,) int array
-            Increasing [ns].
-        terms : Terms
-        measured : (n, rows) array
-            Finite.
+        Stamps (n,) increase, also from call to call [ns].
         """
-        if len(stamps) and self._newest is not None and stamps[0] <= self._newest:
-            self.reset()
-        last = self._newest if self._newest is not None else stamps[:1]
-        fresh = np.diff(stamps, prepend=last) > LONGEST_STEP * 1e9
-        if len(stamps):
-            self._newest = int(stamps[-1])
-        n, rows, columns = terms.rest.shape
-        sides = np.empty((n, rows, columns + 2))
-        sides[..., :columns], sides[..., columns] = terms.rest, measured
-        sides[..., columns + 1] = 1.0
-        each = fresh[:, None, None]
-        plain = self._cascade([f.update(stamps, sides, each) for f in self._plain])
-        derivative = self._derivative(
-            terms.momentum, [f.update(stamps, terms.momentum, each) for f in self._momentum]
+        last = self._newest if self._newest.size else stamps[:1]
+        fresh = (np.diff(stamps, prepend=last) > LONGEST_STEP * 1e9)[:, None, None]
+        self._newest = stamps[-1:] if stamps.size else last
+        columns = terms.rest.shape[2]
+        sides = np.concatenate(
+            [terms.rest, measured[..., None], np.ones_like(measured)[..., None]], axis=2
         )
-        return LowPassedRows(
-            stamps,
-            derivative + plain[..., :columns],
-            plain[:, 0, columns + 1],
-            plain[..., columns],
-        )
-
-    def _cascade(self, filtered: list[FloatArray]) -> FloatArray:
-        """Return the output of both filters in series from the outputs of each."""
-        if len(filtered) == 1:
-            return filtered[0]
-        l, d = (low_pass.bandwidth for low_pass in self._plain)
-        return (d * filtered[0] - l * filtered[1]) / (d - l)
-
-    def _derivative(self, momentum: FloatArray, filtered: list[FloatArray]) -> FloatArray:
-        """Return the derivative after both filters in series."""
-        l = self._plain[0].bandwidth
-        if len(filtered) == 1:
-            return l * (momentum - filtered[0])
-        d = self._plain[1].bandwidth
-        return l * d / (d - l) * (filtered[1] - filtered[0])
+        l, d = self._bandwidths
+        slow, fast = (f.update(stamps, sides, fresh) for f in self._plain)
+        plain = (d * slow - l * fast) / (d - l)
+        slow, fast = (f.update(stamps, terms.momentum, fresh) for f in self._momentum)
+        matrix = plain[..., :columns] + l * d / (d - l) * (fast - slow)
+        return LowPassedRows(stamps, matrix, plain[:, 0, columns + 1], plain[..., columns])
 
 
 def differences(
@@ -178,11 +143,9 @@ def differences(
 
     Returns
     -------
-    stamps : (n - 1,) int array
-        Midpoints between samples [ns].
-    position, velocity : (n - 1, J) arrays
-    others : list of (n - 1, ...) arrays
-        Means of neighbours.
+    tuple
+        Midpoints between samples (n - 1,) [ns], position and velocity there (n - 1, J), and the
+        means of neighbours of the others (n - 1, ...).
     """
     step = np.diff(stamps)
     velocity = np.diff(position, axis=0) / (step * 1e-9)[:, None]
@@ -196,18 +159,10 @@ def low_passed_rows(
     recordings: Sequence[Recording],
     bandwidths: tuple[float, float] = BANDWIDTHS,
 ) -> WeightedRows:
-    """Return the low-passed rows in the base parameters.
+    """Return the low-passed rows in the base parameters of a model.
 
-    Rows of a joint that has rested within the filters' memory have weight zero.
-
-    Parameters
-    ----------
-    model : Model
-    base : BaseParameters
-        Base parameters of the model.
-    recordings : sequence of Recording
-    bandwidths : tuple of float
-        l and d of the low-passes [rad/s].
+    The bandwidths are l and d of the low-passes [rad/s]. Rows of a joint that has rested within
+    the filters' memory have weight zero.
 
     Raises
     ------
@@ -218,10 +173,8 @@ def low_passed_rows(
     """
 
     def terms(q: FloatArray, qd: FloatArray) -> Terms:
-        parts = model.link_terms(q, qd), model.other_terms(q, qd)
-        momentum = np.concatenate([part.momentum for part in parts], axis=2)
-        rest = np.concatenate([part.rest for part in parts], axis=2)
-        return Terms(momentum[..., base.independent], rest[..., base.independent])
+        both = zip(model.link_terms(q, qd), model.other_terms(q, qd), strict=True)
+        return Terms(*(np.concatenate(each, axis=2)[..., base.independent] for each in both))
 
     own = [_low_passed(each, with_velocities(each), terms, bandwidths) for each in recordings]
     measured = np.concatenate([rows.values for rows in own])
@@ -267,12 +220,8 @@ def _rest_share(recording: Recording, bandwidths: tuple[float, float]) -> FloatA
     """Return the share of each low-passed row that stems from its joint at rest, (n, J)."""
     # Smoothed, because noise of single velocities must not count as motion.
     smooth = LowPass(bandwidths[1], from_first=True)
-    slow = np.concatenate(
-        [
-            np.abs(smooth.update(batch.stamps, batch.velocity)) < RESTING
-            for batch in with_velocities(recording)
-        ]
-    )
+    velocities = (smooth.update(x.stamps, x.velocity) for x in with_velocities(recording))
+    slow = np.concatenate([np.abs(velocity) < RESTING for velocity in velocities])
     length = max(1, round(TURNING * 1e9 / float(np.median(np.diff(recording.stamps)))))
     resting = scipy.ndimage.binary_opening(slow, np.ones((length, 1)))
 
@@ -303,8 +252,7 @@ def _low_passed(
         kept = slice(-first % stride, None, stride)
         first += len(batch.stamps)
         # Copies, because views would keep the rows of every sample.
-        own = (rows.stamps, rows.matrix, rows.gain, rows.values)
-        parts.append(tuple(array[kept].copy() for array in own))
+        parts.append(tuple(array[kept].copy() for array in rows))
     return LowPassedRows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
