@@ -68,9 +68,7 @@ def model_of(arm: Arm, kind: str) -> Model:
 
 
 def terms(arm: Arm, kind: str, samples: Motion) -> Terms:
-    model, (q, qd, _) = model_of(arm, kind), samples
-    both = zip(model.link_terms(q, qd), model.other_terms(q, qd), strict=True)
-    return Terms(*(np.concatenate(each, axis=2) for each in both))
+    return model_of(arm, kind).terms(*samples[:2])
 
 
 def filtered(step: float, arm: Arm, kind: str, true: bool) -> FloatArray:

@@ -89,12 +89,8 @@ class Model(ABC):
         """Build the other columns (n, k, P - 10 J)."""
 
     @abstractmethod
-    def link_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
-        """Split the columns of the links for positions and velocities (n, J)."""
-
-    @abstractmethod
-    def other_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
-        """Split the other columns."""
+    def terms(self, q: FloatArray, qd: FloatArray) -> Terms:
+        """Split Y for positions and velocities (n, J) [rad or m, rad/s or m/s]."""
 
     def in_any_motion(self) -> Model:
         """Return the model with columns that motion at any speed distinguishes."""
@@ -170,16 +166,9 @@ class ArmModel(Model):
     ) -> tuple[FloatArray, FloatArray]:
         """Build Y (n, J, P) and the load (n, J) of friction for an arm that may carry a payload.
 
-        Efforts without the other drive effects are ``T + mu s |T|``, T being the torque that the
-        joint transmits to links and payload.
-
-        Parameters
-        ----------
-        motion : JointMotion
-        effort : (n, J) array
-            As measured [N m, N].
-        values : (P,) array
-            Parameters of links and drives.
+        Efforts (n, J), as measured, without the other drive effects are ``T + mu s |T|``, T being
+        the torque that the joint transmits to links and payload [N m, N]. The values (P,) are the
+        parameters of links and drives.
         """
         rows = self.regressor(*motion)
         if not self.drive.load_friction:
@@ -194,45 +183,36 @@ class ArmModel(Model):
         rows[:, joints, columns] = sign * load
         return rows, load
 
-    def link_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
-        """Split the columns of the links.
+    def terms(self, q: FloatArray, qd: FloatArray) -> Terms:
+        """Split the columns of links and drives.
 
         tau = d/dt (M q̇) - ½ ∂(q̇ᵀ M q̇)/∂q + g. The Christoffel form is bilinear in velocities,
         C(a) b = ¼ [Γ(a + b) - Γ(a - b)], Γ(v) = C(v) v. With it the middle term of joint i is
-        - q̇ᵀ C(q̇) e_i. This is exact and costs two regressors per joint.
-
-        Parameters
-        ----------
-        q, qd : (n, J) arrays
-            [rad or m, rad/s or m/s].
+        - q̇ᵀ C(q̇) e_i. This is exact and costs two regressors per joint. A rotor's term in q̈ has
+        one in q̇ as momentum.
 
         Liu et al. 1998, eq. 12-14; Hsu, Bodson, Sastry and Paden 1987.
         """
-        rest, rows = np.zeros_like(q), self.arm.joint_torque_regressor
-        weight = rows(q, rest, rest)
-        momentum = rows(q, rest, qd) - weight
-        of_velocities = weight.copy()
+        still, rows = np.zeros_like(q), self.arm.joint_torque_regressor
+        weight = rows(q, still, still)
+        momentum = rows(q, still, qd) - weight
+        rest = weight.copy()
         for joint, unit in enumerate(np.eye(q.shape[1])):
-            mixed = rows(q, qd + unit, rest) - rows(q, qd - unit, rest)
-            of_velocities[:, joint] -= 0.25 * np.einsum('nj,njk->nk', qd, mixed)
-        return Terms(self._at_motors(momentum), self._at_motors(of_velocities))
-
-    def other_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
-        """Split the columns of the drives: a rotor's term in q̈ has one in q̇ as momentum."""
-        still = np.zeros_like(qd)
-        resting = self.other_rows(still, still, still)
-        return Terms(self.other_rows(still, still, qd) - resting, self.other_rows(q, qd, still))
+            mixed = rows(q, qd + unit, still) - rows(q, qd - unit, still)
+            rest[:, joint] -= 0.25 * np.einsum('nj,njk->nk', qd, mixed)
+        of_rotors = self.other_rows(still, still, qd) - self.other_rows(still, still, still)
+        others = of_rotors, self.other_rows(q, qd, still)
+        both = zip(map(self._at_motors, (momentum, rest)), others, strict=True)
+        return Terms(*(np.concatenate(each, axis=2) for each in both))
 
     def with_transition(self, velocity: float) -> ArmModel:
         """Return the model with another transition velocity of friction [rad/s, m/s]."""
         return self.with_drive(replace(self.drive, transition_velocity=velocity))
 
     def in_any_motion(self) -> ArmModel:
-        """See `Model`."""
         slow = 1.0 if self.drive.stribeck_velocity else 0.0
-        return self.with_drive(
-            replace(self.drive, transition_velocity=0.0, stribeck_velocity=slow)
-        )
+        drive = replace(self.drive, transition_velocity=0.0, stribeck_velocity=slow)
+        return self.with_drive(drive)
 
     def with_drive(self, drive: DriveModel) -> ArmModel:
         """Return the model with other drive effects."""
@@ -293,30 +273,19 @@ class WrenchModel(Model):
         offsets = np.eye(len(CHANNELS))[:, : len(self.names) - self.links.stop]
         return np.broadcast_to(offsets, (len(qd), *offsets.shape))
 
-    def link_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
-        """Split the columns of the links.
+    def terms(self, q: FloatArray, qd: FloatArray) -> Terms:
+        """Split the columns of links and offsets, which are constant.
 
         The momentum is that of all links about the sensor's origin, in its axes. The axes are
         fixed, so the momentum's derivative is the whole wrench except the weight. No other product
         of velocities remains: the sum of (14) is empty.
 
-        Parameters
-        ----------
-        q, qd : (n, J) arrays
-            [rad or m, rad/s or m/s].
-
         Liu et al. 1998, eq. 12.
         """
-        rest = np.zeros_like(q)
-        weight = self.arm.base_wrench_regressor(q, rest, rest, self.placement)
+        still = np.zeros_like(q)
+        rest = self.regressor(q, still, still)
         # From rest the wrench A(q) q̈ accelerates the arm; the momentum is therefore A(q) q̇.
-        momentum = self.arm.base_wrench_regressor(q, rest, qd, self.placement) - weight
-        return Terms(momentum, np.zeros_like(weight) if self.weightless else weight)
-
-    def other_terms(self, q: FloatArray, qd: FloatArray) -> Terms:
-        """Split the columns of the offsets, which are constant."""
-        rows = self.other_rows(q, qd, qd)
-        return Terms(np.zeros_like(rows), rows)
+        return Terms(self.regressor(q, still, qd) - rest, rest)
 
 
 def _drive_unit(term: str, effort: str) -> str:

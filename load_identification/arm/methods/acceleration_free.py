@@ -173,8 +173,7 @@ def low_passed_rows(
     """
 
     def terms(q: FloatArray, qd: FloatArray) -> Terms:
-        both = zip(model.link_terms(q, qd), model.other_terms(q, qd), strict=True)
-        return Terms(*(np.concatenate(each, axis=2)[..., base.independent] for each in both))
+        return Terms(*(part[..., base.independent] for part in model.terms(q, qd)))
 
     own = [_low_passed(each, with_velocities(each), terms, bandwidths) for each in recordings]
     measured = np.concatenate([rows.values for rows in own])

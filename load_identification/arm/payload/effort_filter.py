@@ -147,6 +147,7 @@ class EffortFilter:
                 'with others'
             )
         matrix = model.motors(np.eye(len(self.arm.joints))).T
+        # To the Jacobian by the motors' velocities.
         self._per_motor = np.asarray(np.linalg.inv(matrix[columns][:, columns]), np.float64)
         self.unseen = unseen_parameters(robot)
         self._model, self.robot, self._errors = model, robot, ArmErrors.of(self.arm, model)
@@ -192,16 +193,15 @@ class EffortFilter:
         if not self._dry_friction(np.ones(len(self.arm.joints))).any():
             still = np.zeros_like(joints.position)
             arm = model.predict(self.arm.values, (joints.position, still, still))
-            residual = (joints.wrench - arm)[:, self._columns]
-            q = joints.position[:, self._columns]
-            variance = np.broadcast_to(self._noise() ** 2, q.shape)
-            gain = torque_to_wrench(self._jacobian(robot, q), variance).gain
-            wrench = -np.einsum('nij,nj->ni', gain, residual)
+            mine = self._columns
+            jacobian = sensor_jacobian(robot, joints.position[:, mine]) @ self._per_motor
+            gain = torque_to_wrench(jacobian, self.arm.noise[mine] ** 2).gain
+            wrench = -np.einsum('nij,nj->ni', gain, (joints.wrench - arm)[:, mine])
         return replace(joints, frame=robot.sensor_frame, wrench=wrench)
 
     def _usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
         """Return the usable samples, with joints in the arm's order."""
-        joints = self.arm.joints
+        joints, every = self.arm.joints, np.ones(len(batch.stamps), dtype=bool)
         for name in set(self._in_place) & set(batch.names):
             far = np.abs(batch.position[-1:, batch.names.index(name)]) > FROM_ZERO
             (self._away.add if far.any() else self._away.discard)(name)
@@ -209,12 +209,11 @@ class EffortFilter:
         if missing:
             # Messages that name only other joints are ignored.
             if len(missing) < len(joints):
-                every = np.ones(len(batch.stamps), dtype=bool)
                 self._count('joint_missing', every, f'joint {", ".join(missing)} in one message')
             return None
         if self._away:
             words = f'{", ".join(sorted(self._away))} at zero, where the arm was identified'
-            self._count('joint_not_at_zero', np.ones(len(batch.stamps), dtype=bool), words)
+            self._count('joint_not_at_zero', every, words)
             return None
         columns = [batch.names.index(name) for name in joints]
         position, velocity = batch.position[:, columns], batch.velocity[:, columns]
@@ -227,13 +226,10 @@ class EffortFilter:
         finite = np.isfinite(position).all(axis=1)
         self._count('joint_state_not_finite', ~finite, 'finite joint positions')
         known = np.isfinite(effort)
-        dumb = [name for k, name in enumerate(joints) if not known[:, k].any()]
-        self._count(
-            'effort_missing',
-            finite & ~known.all(axis=1),
-            f'the effort of {", ".join(dumb) if dumb else "every joint"}',
-        )
         keep = finite & known.all(axis=1)
+        dumb = [name for k, name in enumerate(joints) if not known[:, k].any()]
+        words = f'the effort of {", ".join(dumb) or "every joint"}'
+        self._count('effort_missing', finite & ~keep, words)
         rows = np.hstack([position, np.where(np.isfinite(velocity), velocity, np.nan), effort])
         stamps, rows, restarted = self._gate.update(batch.stamps[keep], rows[keep])
         if restarted:
@@ -255,21 +251,19 @@ class EffortFilter:
         residual = out.wrench - predicted
         self.efforts = Efforts(self.arm.joints, out.stamps, out.position, predicted, residual)
         mine = self._columns
-        jacobian = self._jacobian(robot, out.position[:, mine])
+        frame_motion = robot.motion(*(array[:, mine] for array in motion))
+        jacobian = frame_motion.jacobian @ self._per_motor
         found = torque_to_wrench(jacobian, self._variance(out, model, load)[:, mine])
+        least = torque_to_wrench(jacobian, self.arm.noise[mine] ** 2)
         wrench = -np.einsum('nij,nj->ni', found.gain, residual[:, mine])
-        noise = np.broadcast_to(self._noise() ** 2, jacobian[:, 0].shape)
-        pose = self._share(torque_to_wrench(jacobian, noise).covariance)
-        share = self._share(found.covariance)
         finite = np.isfinite(wrench).all(axis=1)
-        singular = finite & ~(pose <= MOST)
+        singular = finite & ~(self._share(least.covariance) <= MOST)
         self._count('near_singular', singular, 'a pose farther from a singularity')
-        slow = finite & ~singular & ~(share <= MOST)
+        slow = finite & ~singular & ~(self._share(found.covariance) <= MOST)
         moving = 'joints that move: the friction of slow ones is unknown'
         self._count('friction_unknown', slow, moving)
         good = finite & ~singular & ~slow
         covariance = np.where(good[:, None, None], found.covariance, 0.0)
-        frame_motion = robot.motion(*(array[:, mine] for array in motion))
         half = round(self.delay * 1e9)
         return FilteredBatch(
             frame=robot.sensor_frame,
@@ -291,25 +285,14 @@ class EffortFilter:
     def _share(self, covariance: FloatArray) -> FloatArray:
         """Return the wrenches' variance in units of the usual one, mean over components (n,)."""
         variance = np.diagonal(covariance, axis1=1, axis2=2)
-        share: FloatArray = np.mean(variance / self._usual, axis=1)
-        return share
+        return np.asarray(np.mean(variance / self._usual, axis=1))
 
     def _usual_variance(self, robot: Robot) -> FloatArray:
         """Return the usual variance of forces and torques, median over random poses, (6,)."""
-        jacobian = self._jacobian(robot, random_poses(robot))
-        noise = np.broadcast_to(self._noise() ** 2, jacobian[:, 0].shape)
-        covariance = torque_to_wrench(jacobian, noise).covariance
+        jacobian = sensor_jacobian(robot, random_poses(robot)) @ self._per_motor
+        covariance = torque_to_wrench(jacobian, self.arm.noise[self._columns] ** 2).covariance
         variance = np.diagonal(covariance, axis1=1, axis2=2).reshape(-1, 2, 3).mean(axis=2)
         return np.repeat(np.median(variance, axis=0), 3)
-
-    def _jacobian(self, robot: Robot, q: FloatArray) -> FloatArray:
-        """Return the sensor frame's Jacobian with respect to the motors' velocities, (n, 6, C)."""
-        return sensor_jacobian(robot, q) @ self._per_motor
-
-    def _noise(self) -> FloatArray:
-        """Return the effort noise of the joints that move the frame, (C,)."""
-        noise: FloatArray = self.arm.noise[self._columns]
-        return noise
 
     def _dry_friction(self, load: FloatArray) -> FloatArray:
         """Return each joint's level of friction at low speed under loads (…, J) [N m, N]."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,30 +26,16 @@ LEAST_SEEN = 1e-6
 
 
 def sensor_jacobian(robot: Robot, q: FloatArray) -> FloatArray:
-    """Return the Jacobian of the sensor frame, in its own axes about its own origin.
+    """Return the Jacobian (n, 6, C) of the sensor frame, in its own axes about its own origin.
 
     ``(v, omega) = J q_dot``, so the torques ``J^T f`` balance a wrench f that the frame exerts.
-
-    Parameters
-    ----------
-    robot : Robot
-    q : (n, C) array
-        Positions of the robot's joints [rad, m].
-
-    Returns
-    -------
-    (n, 6, C) array
+    The positions q (n, C) are of the robot's joints [rad, m].
     """
-    n, joints = q.shape
-    unit = np.tile(np.eye(joints), (n, 1))
-    each = np.repeat(q, joints, axis=0)
-    motion = robot.motion(each, unit, np.zeros_like(each))
-    twists = np.hstack([motion.linear_velocity, motion.angular_velocity])
-    return twists.reshape(n, joints, COMPONENTS).swapaxes(1, 2)
+    still = np.zeros_like(q)
+    return robot.motion(q, still, still).jacobian
 
 
-@dataclass(frozen=True, eq=False)
-class TorqueToWrench:
+class TorqueToWrench(NamedTuple):
     """The best linear estimate of a wrench from torques, ``f = K tau``, and its covariance.
 
     Attributes
@@ -65,27 +51,22 @@ class TorqueToWrench:
 
 
 def torque_to_wrench(jacobian: FloatArray, variance: FloatArray) -> TorqueToWrench:
-    """Solve ``tau = J^T f`` for f by least squares, each joint weighted by its variance.
+    """Solve ``tau = J^T f`` for f by least squares, J (n, 6, C).
 
-    Parameters
-    ----------
-    jacobian : (n, 6, C) array
-    variance : (n, C) array
-        Variances of the torques [N^2 m^2; N^2].
+    Each joint is weighted by the variance of its torque, (n, C) or (C,) [N^2 m^2; N^2].
     """
-    weight = 1.0 / np.sqrt(variance)
-    rows = (jacobian * weight[:, None]).swapaxes(1, 2)
+    weight = 1.0 / np.sqrt(variance)[..., None, :]
+    rows = (jacobian * weight).swapaxes(1, 2)
     left, scale, right = np.linalg.svd(rows, full_matrices=False)
     # A direction that no torque shows must have a huge variance, not one of rounding errors.
     scale = np.maximum(scale, np.finfo(float).eps * scale[:, :1])
     root = right.swapaxes(1, 2) / scale[:, None]
-    gain = root @ left.swapaxes(1, 2) * weight[:, None]
-    return TorqueToWrench(gain, root @ root.swapaxes(1, 2))
+    return TorqueToWrench(root @ left.swapaxes(1, 2) * weight, root @ root.swapaxes(1, 2))
 
 
-def random_poses(robot: Robot, seed: int = 0) -> FloatArray:
+def random_poses(robot: Robot) -> FloatArray:
     """Return random positions (n, C), uniform in [-pi, pi] for every joint [rad, m]."""
-    return np.random.default_rng(seed).uniform(-np.pi, np.pi, (POSES, len(robot.joints)))
+    return np.random.default_rng(0).uniform(-np.pi, np.pi, (POSES, len(robot.joints)))
 
 
 def visible_components(robot: Robot) -> int:
@@ -107,7 +88,7 @@ def unseen_parameters(robot: Robot) -> tuple[str, ...]:
     wrench = wrench_regressor(
         motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
     )
-    rows = (sensor_jacobian(robot, q).swapaxes(1, 2) @ wrench).reshape(-1, len(PARAMETERS))
+    rows = (motion.jacobian.swapaxes(1, 2) @ wrench).reshape(-1, len(PARAMETERS))
     unseen = []
     for k, name in enumerate(PARAMETERS):
         own = rows[:, k]
