@@ -26,7 +26,6 @@ LEAST_GAIN = 0.3
 CLEAR = 3.0
 """Standard errors of a gain: 98 % of Student's t of five folds lie below [-]."""
 
-
 WRONG = (-1.0, 0.5, 2.0)
 """Signs and units of one joint that data should show: reversed, half, twice [-]."""
 
@@ -92,11 +91,7 @@ def disagreement(pieces: Pieces) -> FloatArray:
     Links are felt by several joints, so that one whose efforts are of another sign or unit does
     not fit. Joints get a factor, one by one, where that explains pieces left out clearly better.
     What all have in common does not show, and where it would be more than half of them none has.
-
-    Parameters
-    ----------
-    pieces : Pieces
-        [A n e], n being what the description explains of the efforts e.
+    The pieces are of [A n e], n being what the description explains of the efforts e.
     """
     scale = np.ones(pieces.counts.shape[1])
     plain = _scaled(pieces, scale)
@@ -121,11 +116,7 @@ def disagreement(pieces: Pieces) -> FloatArray:
 def unsure(pieces: Pieces, channels: Sequence[str]) -> str:
     """Name the joints whose efforts could be of another sign or unit without notice.
 
-    Parameters
-    ----------
-    pieces : Pieces
-        As in `disagreement`, which has found none.
-    channels : sequence of str
+    The pieces are those in which `disagreement` has found none.
     """
     ones = np.ones(len(channels))
     plain = _scaled(pieces, ones)

@@ -13,7 +13,6 @@ from load_identification.arm.dynamics.base_parameters import (
     BaseParameters,
 )
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion, Model
-from load_identification.errors import ParameterError
 from load_identification.typing_aliases import FloatArray
 
 UNTOLD_STD = 10.0
@@ -156,10 +155,9 @@ def identified_arm(
     Parameters
     ----------
     estimate : ArmEstimate
-        Estimate whose model is an `ArmModel`.
-    cutoff : float
-        -3 dB frequency of the filter [Hz].
-    velocities : bool
+        Of an `ArmModel`.
+    cutoff, velocities
+        As in `IdentifiedArm`.
     effort_scale : (J,) array, optional
         Factors already applied to the published efforts.
     excess : float
@@ -167,8 +165,7 @@ def identified_arm(
         fit. It multiplies the covariance, because friction changes between recordings.
     """
     model, values = estimate.model, estimate.consistent
-    if not isinstance(model, ArmModel):
-        raise ParameterError('an arm model holds drives, which a sensor under the arm cannot feel')
+    assert isinstance(model, ArmModel)
     joints = len(model.arm.joints)
     covariance: FloatArray = np.zeros((len(values) + joints,) * 2)
     kept = estimate.base.independent

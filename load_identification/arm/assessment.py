@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -114,15 +115,8 @@ def predict(
     """Predict recordings, both sides through the same filter.
 
     Efforts go through the filter that the arm model is used with, whatever the method; those of a
-    joint at rest, where friction may be anything, are left out.
-
-    Parameters
-    ----------
-    estimate : ArmEstimate
-    recordings : sequence of Recording
-    settings : Settings
-    source : str
-        What they are, in words.
+    joint at rest, where friction may be anything, are left out. `source` says what the recordings
+    are.
 
     Raises
     ------
@@ -138,9 +132,8 @@ def predict(
     used = gain >= SETTLED
     if not used.any():
         raise RecordingError(f'{source}: {seconds[-1]:.2f} s are too short for the low-pass')
-    return _prediction(
-        estimate, WeightedRows(rows.matrix[used], rows.values[used]), seconds[used], source
-    )
+    settled = WeightedRows(rows.matrix[used], rows.values[used])
+    return _prediction(estimate, settled, seconds[used], source)
 
 
 def predict_motion(
@@ -156,19 +149,11 @@ def predict_motion(
         smooth, values = low_passed(log, three, bandwidth)
         measured = estimate.model.measured(smooth.motion, smooth.measured)
         parts.append((smooth.seconds, measured, *np.split(values, 3, axis=1)))
-    seconds, measured, predicted, consistent, nominal = (
-        np.concatenate(each) for each in zip(*parts, strict=True)
-    )
-    return replace(
-        wide,
-        seconds=seconds,
-        measured=measured,
-        predicted=predicted,
-        consistent=consistent,
-        nominal=nominal,
-        bandwidth=bandwidth,
-        gravity=_shown_gravity(estimate.model, logs),
-    )
+    names = ('seconds', 'measured', 'predicted', 'consistent', 'nominal')
+    joined = map(np.concatenate, zip(*parts, strict=True))
+    arrays: dict[str, Any] = dict(zip(names, joined, strict=True))
+    gravity = _shown_gravity(estimate.model, logs)
+    return replace(wide, **arrays, bandwidth=bandwidth, gravity=gravity)
 
 
 def _shown_gravity(model: Model, logs: Sequence[FilteredRecording]) -> FloatArray | None:
@@ -177,7 +162,7 @@ def _shown_gravity(model: Model, logs: Sequence[FilteredRecording]) -> FloatArra
         return None
     columns = np.concatenate([_shares(model, *piece) for log in logs for piece in pieces(log)])
     qd = np.concatenate([model.motors(log.motion[1]) for log in logs])
-    matrix, right = [], []
+    parts = []
     for joint, effort in enumerate(np.concatenate([log.measured for log in logs]).T):
         used = np.isfinite(effort)
         if used.any():
@@ -185,10 +170,9 @@ def _shown_gravity(model: Model, logs: Sequence[FilteredRecording]) -> FloatArra
             own = np.column_stack([np.ones_like(speed), np.sign(speed), speed])
             both = np.column_stack([columns[used, joint], effort[used]])
             # What friction and an offset explain says nothing of weight.
-            both = both - own @ np.linalg.lstsq(own, both, rcond=None)[0]
-            matrix.append(both[:, :-1])
-            right.append(both[:, -1])
-    whole, efforts = np.concatenate(matrix), np.concatenate(right)
+            parts.append(both - own @ np.linalg.lstsq(own, both, rcond=None)[0])
+    both = np.concatenate(parts)
+    whole, efforts = both[:, :-1], both[:, -1]
     weight = float(np.linalg.norm(whole[:, :3] @ model.arm.gravity))
     found = np.asarray(np.linalg.lstsq(whole, efforts, rcond=1e-3)[0][:3])
     shown = max(weight, float(np.linalg.norm(whole[:, :3] @ found)))
@@ -227,10 +211,7 @@ def _prediction(
 def verdict(
     estimate: ArmEstimate, prediction: Prediction, method: str, odd: FloatArray | None
 ) -> tuple[bool, list[str]]:
-    """Tell whether an arm is identified, and if not, why and what to do.
-
-    `odd` is that of `Choice`.
-    """
+    """Tell whether an arm is identified, and if not, why and what to do; `odd` as in `Choice`."""
     warnings = []
     cure = 'plan a motion by plan_excitation'
     if method == 'sequential':
@@ -275,7 +256,7 @@ def _unexplained(
     """Say what is wrong where no physically consistent links, or none so heavy, explain all."""
     both = (prediction.predicted, prediction.consistent)
     error, built = (relative_error(prediction.measured, each) for each in both)
-    out = []
+    out: list[str] = []
     inconsistent = estimate.misfit > MOST_MISFIT and built > error + EXACT
     if inconsistent:
         out.append(
@@ -304,12 +285,8 @@ def _cause(estimate: ArmEstimate, shown: FloatArray | None) -> str:
     known = f'the weight of the description explains the efforts best under the gravity {written}'
     aside = share * size < 0.8 * found
     if share < 0.0 and not share * size > -0.8 * found:
-        levels = [
-            value
-            for value, i in zip(estimate.values, estimate.base.independent, strict=True)
-            if '.coulomb' in estimate.names[i]
-        ]
-        if sum(levels) < 0.0:
+        levels = ['.coulomb' in estimate.names[i] for i in estimate.base.independent]
+        if estimate.values[levels].sum() < 0.0:
             return f'{known}, and friction is negative: is the sign of the efforts reversed?'
         return f'{known}: is --gravity, that in the root frame as mounted, reversed?'
     if aside and abs(found / size - 1.0) < 0.4:
@@ -333,8 +310,7 @@ def _cause(estimate: ArmEstimate, shown: FloatArray | None) -> str:
 
 def _unlikely_masses(estimate: ArmEstimate) -> list[str]:
     """Say which links have no nominal mass, and which are much heavier than that."""
-    out = []
-    arm = estimate.model.arm
+    out, arm = [], estimate.model.arm
     both = list(zip(arm.bodies, estimate.bodies[:, 0], arm.nominal[:, 0], strict=True))
     unknown = [name for name, _, nominal in both if nominal <= 0.0]
     if unknown:

@@ -43,6 +43,7 @@ def felt_elsewhere(
     Parameters
     ----------
     description : str
+        URDF.
     gravity : (3,) array
         [m/s^2].
     joints : sequence of str
@@ -70,15 +71,7 @@ def felt_elsewhere(
 
 
 def with_nominal(arm: Arm, other: str, source: str) -> Arm:
-    """Return an arm with the nominal links of another description.
-
-    Parameters
-    ----------
-    arm : Arm
-    other : str
-        URDF.
-    source : str
-        Where that is from, for the error.
+    """Return an arm with the nominal links of another description (URDF), `source` in errors.
 
     Raises
     ------
@@ -100,14 +93,7 @@ def with_nominal(arm: Arm, other: str, source: str) -> Arm:
 
 
 def sensor_placement(urdf: str, frame: str) -> Placement:
-    """Return where a description has the sensor under the arm.
-
-    Parameters
-    ----------
-    urdf : str
-        Text of the description.
-    frame : str
-        A link that stands still: the root, or fixed to it.
+    """Return where a description has the sensor under the arm, a link fixed to the root.
 
     Raises
     ------
@@ -133,15 +119,8 @@ def with_bodies(urdf: str, arm: Arm, bodies: FloatArray) -> str:
 
     Links fixed to one another count as one: the first gets all, the others lose their inertials.
     What hangs behind a joint that the arm takes for locked keeps its own, and the link before it
-    gets the rest.
-
-    Parameters
-    ----------
-    urdf : str
-    arm : Arm
-        Made from this description, or another of the same links.
-    bodies : (J, 10) array
-        As `Arm.nominal`.
+    gets the rest. The arm is made from this description or another of the same links, and the
+    bodies (J, 10) are as `Arm.nominal`.
 
     Raises
     ------
@@ -150,7 +129,10 @@ def with_bodies(urdf: str, arm: Arm, bodies: FloatArray) -> str:
     """
     parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
     robot = ElementTree.fromstring(urdf.encode(), parser)
-    _drop_repeated_origins(robot)
+    for element in robot.iter():
+        # ROS does not read other origins than the first, and MuJoCo refuses them.
+        for repeated in element.findall('origin')[1:]:
+            element.remove(repeated)
     links = {str(link.get('name')): link for link in robot.iter('link')}
     for body in arm.bodies:
         for name in _fixed_together(robot, body):
@@ -171,22 +153,13 @@ def with_bodies(urdf: str, arm: Arm, bodies: FloatArray) -> str:
     return ElementTree.tostring(robot, encoding='unicode', xml_declaration=True) + '\n'
 
 
-def _drop_repeated_origins(robot: ElementTree.Element) -> None:
-    """Keep the first origin of every element: others ROS does not read, and MuJoCo refuses."""
-    for element in robot.iter():
-        for repeated in element.findall('origin')[1:]:
-            element.remove(repeated)
-
-
 def _fixed_together(robot: ElementTree.Element, link: str) -> list[str]:
     """Return a link and all that hang on it by fixed joints."""
     found = [link]
     for name in found:
-        for joint in robot.iter('joint'):
+        for joint in robot.iterfind('.//joint[@type="fixed"]'):
             parent, child = joint.find('parent'), joint.find('child')
-            if joint.get('type') != 'fixed' or parent is None or child is None:
-                continue
-            if parent.get('link') == name:
+            if parent is not None and child is not None and parent.get('link') == name:
                 found.append(str(child.get('link')))
     return found
 

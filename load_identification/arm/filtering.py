@@ -74,13 +74,7 @@ def filtered(recordings: Sequence[Recording], cutoff: float) -> FilteredRecordin
 def filtered_by(
     recordings: Sequence[Recording], cutoffs: Sequence[float]
 ) -> list[FilteredRecording]:
-    """Low-pass and differentiate recordings by several filters, reading each recording once.
-
-    Parameters
-    ----------
-    recordings : sequence of Recording
-    cutoffs : sequence of float
-        Cutoff frequencies of the filters [Hz].
+    """Low-pass and differentiate recordings by filters of several cutoffs [Hz], reading each once.
 
     Raises
     ------
@@ -137,13 +131,12 @@ def low_passed(
     Predictions are low-passed after they have been computed from the motion. The step of friction
     at a velocity reversal is then smeared equally in prediction and measurement.
     """
-    position, velocity, _ = log.motion
-    names = tuple(str(k) for k in range(position.shape[1]))
+    names = tuple(str(k) for k in range(log.position.shape[1]))
     stamps = np.round(1e9 * log.seconds).astype(np.int64)
     channels = np.hstack([log.measured, values])
     rate = OUTPUTS_PER_CUTOFF * bandwidth
     differentiator = Differentiator(bandwidth, rate, _longest_gap(stamps))
-    whole = SynchronizedBatch(names, '', stamps, position, velocity, channels)
+    whole = SynchronizedBatch(names, '', stamps, log.position, log.velocity, channels)
     parts = [differentiator.update(batch) for batch in regrouped([whole])]
     outputs = [part for part in parts if part is not None]
     if not outputs:

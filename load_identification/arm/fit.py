@@ -42,15 +42,8 @@ def identify_rows(
 ) -> ArmEstimate:
     """Identify an arm from rows by the likeliest model, which has the smallest residuals.
 
-    Parameters
-    ----------
-    models : sequence of Model
-        Models that differ in their drives alone.
-    base : BaseParameters
-        Base parameters, the same for all models.
-    stages_of : callable
-        Builds the rows of one model.
-    solver : Solver
+    The models differ in their drives alone and have the same base parameters; `stages_of` builds
+    the rows of one.
     """
     model = likeliest(models, base, stages_of, solver)
     return estimate_of(model, base, solve(stages_of(model), base.to_base(model.nominal), solver))
@@ -66,9 +59,7 @@ def likeliest(
     if len(models) == 1:
         return models[0]
     start = base.to_base(models[0].nominal)
-    return min(
-        models, key=lambda model: np.log(noise_levels(stages_of(model), start, solver)).sum()
-    )
+    return min(models, key=lambda each: np.log(noise_levels(stages_of(each), start, solver)).sum())
 
 
 def estimate_of(model: Model, base: BaseParameters, solution: Solution) -> ArmEstimate:
@@ -120,11 +111,8 @@ def _nearest(
     blocks = [_rows(t[:, :-1] / inflated, t[:, -1] / inflated, base) for t in solution.blocks]
     weight = cross_validated_weight(blocks, nominal, behind)
     rows = np.vstack(blocks)
-    written, closest = (
-        nearest_links(rows, nominal, behind, each, model.positive)
-        for each in (weight, PLAIN_WEIGHT)
-    )
-    return written, closest
+    written = nearest_links(rows, nominal, behind, weight, model.positive)
+    return written, nearest_links(rows, nominal, behind, PLAIN_WEIGHT, model.positive)
 
 
 def _misfit(away: FloatArray, solution: Solution) -> float:

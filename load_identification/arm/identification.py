@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +27,7 @@ from load_identification.arm.planning.plan_file import ExperimentPlan
 from load_identification.arm.recording import Recording
 from load_identification.arm.selection import choose
 from load_identification.arm.settings import Settings
-from load_identification.errors import ParameterError, RecordingError
+from load_identification.errors import RecordingError
 from load_identification.typing_aliases import FloatArray
 
 FITTED_SHARE = 2.0 / 3.0
@@ -82,19 +82,9 @@ def identify_and_test(
     """Identify an arm, and predict what was not fitted.
 
     Not fitted are the recording held out, or the ways between the experiments of a plan, or the
-    last third of the data.
-
-    Parameters
-    ----------
-    model : Model
-        Of efforts, or of the wrench of a sensor under the arm.
-    recordings : sequence of Recording
-        Of a plan, one.
-    held_out : Recording, optional
-    settings : Settings
-    loaded : Loaded, optional
-        Then drive gains are identified too, and efforts are in a unit of each drive's own; of
-        efforts and `least_squares` alone.
+    last third of the data. Of a plan there is one recording. With one of the arm loaded, drive
+    gains are identified too, and efforts are in a unit of each drive's own; of efforts and
+    `least_squares` alone.
 
     Raises
     ------
@@ -148,7 +138,11 @@ def identify_and_test(
     if factors:
         # The driver will publish them to whatever weighs, too.
         settings = replace(settings, velocities=False)
-        warnings.append(_wrong_velocities(factors))
+        words = ', '.join(f'of {name} {factor:.3g} times' for name, factor in factors.items())
+        warnings.append(
+            f'published velocities left out: those {words} the derivative of the position; are '
+            'they in degrees, or in another unit than the positions?'
+        )
     seconds = sum(float(one.seconds[-1] - one.seconds[0]) for one in fit)
     kind = 'joint states' if isinstance(model, ArmModel) else 'wrenches'
     fitted = f'{sum(len(one.stamps) for one in fit)} {kind} in {seconds:.1f} s'
@@ -164,7 +158,7 @@ def identify_and_test(
 def split(
     recordings: Sequence[Recording], share: float
 ) -> tuple[list[Recording], list[Recording]]:
-    """Split all samples in the order of the recordings: what is fitted, and what is not.
+    """Split samples in the order of the recordings: a share that is fitted, and what is not.
 
     A piece too short for the filters to settle is in neither.
 
@@ -197,7 +191,7 @@ def identify(
     settings: Settings,
     loaded: Loaded | None = None,
 ) -> ArmEstimate:
-    """Identify an arm; parameters as in `_identified`.
+    """Identify an arm as `identify_and_test` does, with one cutoff.
 
     Raises
     ------
@@ -222,17 +216,7 @@ def _identified(
     settings: Settings,
     loaded: Loaded | None = None,
 ) -> ArmEstimate:
-    """Identify an arm whose joints bear what the model says.
-
-    Parameters
-    ----------
-    model : Model
-        Its transition velocity is chosen by the residuals.
-    recordings : sequence of Recording
-    settings : Settings
-    loaded : Loaded, optional
-        As in `identify_and_test`.
-    """
+    """Identify an arm whose joints bear what the model says; residuals choose its transition."""
     models, base = _candidates(model, settings), arm_base_parameters(model)
     free = settings.method == 'acceleration_free'
     if free and model.one_sensor:
@@ -263,22 +247,11 @@ def _identified(
 def identify_motion(model: Model, log: FilteredRecording, settings: Settings) -> ArmEstimate:
     """Identify an arm from motion with accelerations, by `least_squares` or `sequential`.
 
-    Parameters
-    ----------
-    model : Model
-    log : FilteredRecording
-    settings : Settings
-
     Raises
     ------
     ParameterError
-        For motion that is not finite, or too few rows.
+        For too few rows.
     """
-    bad = sum(int(np.sum(~np.isfinite(array))) for array in log.motion)
-    if bad:
-        raise ParameterError(
-            f'{bad} values of the motion are not finite; only measured values may be NaN'
-        )
     models, base = _candidates(model, settings), arm_base_parameters(model)
     rows_of = motion_rows(model, base, log)
     if settings.method != 'sequential':
@@ -309,23 +282,13 @@ def _between(plan: ExperimentPlan, recording: Recording, bandwidth: float) -> Fi
 
 
 def _without_velocities(
-    fit: Sequence[Recording], test: Sequence[Recording], loaded: Loaded | None
+    fit: list[Recording], test: list[Recording], loaded: Loaded | None
 ) -> tuple[list[Recording], list[Recording], Loaded | None]:
     """Return all data as if no velocities had been published."""
-    return (
-        [one.without_velocities() for one in fit],
-        [one.without_velocities() for one in test],
-        loaded.without_velocities() if loaded is not None else None,
-    )
-
-
-def _wrong_velocities(factors: Mapping[str, float]) -> str:
-    """Say that velocities are another multiple of the derivative of the positions."""
-    words = ', '.join(f'of {name} {factor:.3g} times' for name, factor in factors.items())
-    return (
-        f'published velocities left out: those {words} the derivative of the position; are they '
-        'in degrees, or in another unit than the positions?'
-    )
+    fit, test = ([one.without_velocities() for one in each] for each in (fit, test))
+    if loaded is not None:
+        loaded = replace(loaded, recording=loaded.recording.without_velocities())
+    return fit, test, loaded
 
 
 def _method(estimate: ArmEstimate, settings: Settings) -> str:

@@ -23,13 +23,7 @@ def lateness(log: FilteredRecording, errors: Callable[[FilteredRecording], Float
     """Return how late the efforts are by a fit that explains pieces left out [s].
 
     Zero unless it explains them clearly better. Its links are fitted anew for each delay: those of
-    late efforts hide a part of it as inertia and friction.
-
-    Parameters
-    ----------
-    log : FilteredRecording
-    errors : callable
-        `Pieces.errors` of a recording.
+    late efforts hide a part of it as inertia and friction. `errors` gives `Pieces.errors`.
     """
     cost = cache(lambda delay: errors(earlier(log, delay)))
 

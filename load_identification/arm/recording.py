@@ -18,6 +18,8 @@ from load_identification.typing_aliases import FloatArray, IntArray
 if TYPE_CHECKING:  # from Python 3.11 on
     from typing import Self
 
+Change = Callable[[SynchronizedBatch], SynchronizedBatch]
+
 STOP = 0.01
 """Way over which readings of a slow replay are averaged to one stop [rad or m]."""
 
@@ -52,10 +54,13 @@ class Recording(ABC):
         """Times since the first sample of the recording, (n,) [s]."""
         return self.since_beginning(self.stamps)
 
+    @property
+    def _start(self) -> int:
+        return int(self.stamps[0]) if self.began is None else self.began
+
     def since_beginning(self, stamps: IntArray) -> FloatArray:
         """Return times since the first sample of the recording [s]."""
-        began = self.stamps[0] if self.began is None else self.began
-        return np.asarray(1e-9 * (stamps - began), dtype=np.float64)
+        return np.asarray(1e-9 * (stamps - self._start), dtype=np.float64)
 
     @property
     @abstractmethod
@@ -71,12 +76,17 @@ class Recording(ABC):
         """Return some of the samples, one after the other."""
 
     @abstractmethod
+    def _changed(self, change: Change) -> Self:
+        """Return it with other values of the same instants."""
+
     def whole(self) -> ArmRecording:
         """Return it with all of its samples in memory."""
+        return self._held(joined(list(self.batches())))
 
-    @abstractmethod
-    def _changed(self, change: Callable[[SynchronizedBatch], SynchronizedBatch]) -> Self:
-        """Return it with other values of the same instants."""
+    def _held(self, x: SynchronizedBatch) -> ArmRecording:
+        return ArmRecording(
+            self.source, x.names, x.stamps, x.position, x.velocity, x.wrench, self._start
+        )
 
     def of_joints(self, joints: Sequence[str]) -> Self:
         """Return the columns of some joints, in their order, of positions and efforts.
@@ -94,12 +104,10 @@ class Recording(ABC):
             )
         columns = [self.joints.index(name) for name in joints]
         return self._changed(
-            lambda batch: replace(
-                batch,
+            lambda x: replace(
+                x,
                 names=tuple(joints),
-                position=batch.position[:, columns],
-                velocity=batch.velocity[:, columns],
-                wrench=batch.wrench[:, columns],
+                **{n: getattr(x, n)[:, columns] for n in ('position', 'velocity', 'wrench')},
             )
         )
 
@@ -112,25 +120,19 @@ class Recording(ABC):
 
     def scaled(self, scale: FloatArray) -> Self:
         """Return it with measurements in another unit, by a factor for each channel (k,)."""
-        return self._changed(lambda batch: replace(batch, wrench=batch.wrench * scale))
+        return self._changed(lambda x: replace(x, wrench=x.wrench * scale))
 
     def without_velocities(self) -> Self:
         """Return it as if none had been published."""
-        return self._changed(
-            lambda batch: replace(batch, velocity=np.full_like(batch.velocity, np.nan))
-        )
+        return self._changed(lambda x: replace(x, velocity=np.full_like(x.velocity, np.nan)))
 
     def without_weight(self, replay: Recording) -> Self:
         """Return it less what its static replay reads at the same places: weight and offset.
 
         Both depend on the position alone, so the nearest place on the path will do, whenever
-        that was; between two stops along the straight line.
-
-        Parameters
-        ----------
-        replay : Recording
-            The motion again, so slowly that nothing else counts; its readings over a piece of the
-            way are averaged, however long the arm took or stood there.
+        that was; between two stops along the straight line. The replay is the motion again, so
+        slowly that nothing else counts; its readings over a piece of the way are averaged, however
+        long the arm took or stood there.
 
         Raises
         ------
@@ -185,51 +187,25 @@ class ArmRecording(Recording):
     began: int | None = None
 
     def __post_init__(self) -> None:
-        n = len(self.stamps)
-        for name in ('position', 'velocity', 'measured'):
-            array = getattr(self, name)
-            if array.ndim != 2 or len(array) != n:
-                raise RecordingError(f'{name} is {array.shape}; it must have {n} samples in rows')
-        if not np.isfinite(self.position).all():
-            bad = int(np.sum(~np.isfinite(self.position).all(axis=1)))
-            raise RecordingError(f'position is not finite in {bad} of {n} samples')
         _check_stamps(self.stamps)
 
     @property
     def has_velocities(self) -> bool:
-        """Whether any velocity was published."""
         return bool(np.isfinite(self.velocity).any())
 
-    def batches(self) -> Iterator[SynchronizedBatch]:
-        """See `Recording`."""
-        yield SynchronizedBatch(
+    def _all(self) -> SynchronizedBatch:
+        return SynchronizedBatch(
             self.joints, '', self.stamps, self.position, self.velocity, self.measured
         )
 
-    def whole(self) -> ArmRecording:
-        """Return it as it is."""
-        return self
+    def batches(self) -> Iterator[SynchronizedBatch]:
+        yield self._all()
 
     def part(self, samples: slice) -> ArmRecording:
-        """See `Recording`."""
-        return replace(
-            self,
-            stamps=self.stamps[samples],
-            position=self.position[samples],
-            velocity=self.velocity[samples],
-            measured=self.measured[samples],
-            began=int(self.stamps[0]) if self.began is None else self.began,
-        )
+        return self._held(self._all().select(samples))
 
-    def _changed(self, change: Callable[[SynchronizedBatch], SynchronizedBatch]) -> ArmRecording:
-        changed = change(next(self.batches()))
-        return replace(
-            self,
-            joints=changed.names,
-            position=changed.position,
-            velocity=changed.velocity,
-            measured=changed.wrench,
-        )
+    def _changed(self, change: Change) -> ArmRecording:
+        return self._held(change(self._all()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,32 +247,15 @@ class StreamedRecording(Recording):
 
     @property
     def has_velocities(self) -> bool:
-        """See `Recording`."""
         return self.published
 
     def batches(self) -> Iterator[SynchronizedBatch]:
-        """See `Recording`."""
         return self.read()
 
     def without_velocities(self) -> StreamedRecording:
-        """See `Recording`."""
         return replace(super().without_velocities(), published=False)
 
-    def whole(self) -> ArmRecording:
-        """See `Recording`."""
-        all_of_it = joined(list(self.read()))
-        return ArmRecording(
-            self.source,
-            all_of_it.names,
-            all_of_it.stamps,
-            all_of_it.position,
-            all_of_it.velocity,
-            all_of_it.wrench,
-            self.began,
-        )
-
     def part(self, samples: slice) -> StreamedRecording:
-        """See `Recording`."""
         stamps = self.stamps[samples]
 
         def read() -> Iterator[SynchronizedBatch]:
@@ -307,12 +266,9 @@ class StreamedRecording(Recording):
                 if inside.any():
                     yield batch.select(inside)
 
-        began = int(self.stamps[0]) if self.began is None else self.began
-        return replace(self, stamps=stamps, read=read, began=began)
+        return replace(self, stamps=stamps, read=read, began=self._start)
 
-    def _changed(
-        self, change: Callable[[SynchronizedBatch], SynchronizedBatch]
-    ) -> StreamedRecording:
+    def _changed(self, change: Change) -> StreamedRecording:
         return replace(self, read=lambda: map(change, self.read()))
 
 
@@ -325,13 +281,12 @@ def _check_stamps(stamps: IntArray) -> None:
 def _stops(replay: Recording) -> tuple[FloatArray, FloatArray]:
     """Return where the replay was (m, J), and what the sensor read there (m, k)."""
     way, sums = 0.0, dict[float, FloatArray]()
-    last = np.empty((0, len(replay.joints)))
+    last: FloatArray | None = None
     for batch in replay.batches():
-        steps = np.diff(
-            np.vstack([last if len(last) else batch.position[:1], batch.position]), axis=0
-        )
+        q = batch.position
+        steps = np.diff(q, axis=0, prepend=q[:1] if last is None else last)
         along = way + np.cumsum(np.linalg.norm(steps, axis=1))
-        way, last = float(along[-1]), batch.position[-1:]
+        way, last = float(along[-1]), q[-1:]
         both = np.hstack([batch.position, batch.wrench, np.ones((len(along), 1))])
         stops, first = np.unique(along // STOP, return_index=True)
         for stop, total in zip(stops.tolist(), np.add.reduceat(both, first), strict=True):

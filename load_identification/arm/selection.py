@@ -96,17 +96,8 @@ def choose(
     Friction at low speed and under load must also predict velocity reversals, which are not
     fitted: close to them it would fit what the filter has left of the step.
 
-    Parameters
-    ----------
-    model : Model
-        With symmetric friction.
-    recordings : sequence of Recording
-    cutoffs : sequence of float
-        [Hz].
-    bandwidth : float
-        [Hz].
-    planned : bool
-        Whether planned experiments alone are fitted: they may lack low speeds.
+    The model has symmetric friction; cutoffs and bandwidth are in Hz. Where planned experiments
+    alone are fitted, they may lack low speeds.
     """
     trial = _Trial(model, recordings, {*cutoffs, bandwidth}, bandwidth)
     kept = Choice(model, cutoffs[0])
@@ -217,15 +208,9 @@ class _Trial:
     def _with_reversals(self, choice: Choice) -> tuple[_Samples, FloatArray]:
         """Return all samples, and rows of the drives with the low-pass of the efforts."""
         if self._wide is None:
-            cutoff = WIDER * self._bandwidth
-            recordings = self._recordings
-            if not choice.velocities:
-                recordings = [one.without_velocities() for one in recordings]
-            logs = [filtered([one], cutoff) for one in recordings]
-            none = (np.zeros((len(log.seconds), 0)) for log in logs)
-            smooth = [
-                low_passed(*each, self._bandwidth)[0] for each in zip(logs, none, strict=True)
-            ]
+            recordings = self._recordings_for(choice.velocities)
+            logs = [filtered([one], WIDER * self._bandwidth) for one in recordings]
+            smooth = [low_passed(log, log.position[:, :0], self._bandwidth)[0] for log in logs]
             self._wide = logs, self._samples(joined(smooth))
         logs, samples = self._wide
         model, joints, parts = choice.model, len(choice.model.channels), []
@@ -235,9 +220,8 @@ class _Trial:
             own = [np.einsum('njjk->njk', r.reshape(*r.shape[:2], joints, -1)) for r in rows]
             flat = np.concatenate(own).reshape(len(log.seconds), -1)
             parts.append(low_passed(log, flat, self._bandwidth)[1])
-        found = np.concatenate(parts)[:: _stride(sum(map(len, parts)))].reshape(
-            len(samples.error), joints, -1
-        )
+        found = np.concatenate(parts)
+        found = found[:: _stride(len(found))].reshape(len(samples.error), joints, -1)
         each = np.arange(joints)
         out = np.zeros((*found.shape[:2], joints, found.shape[2]))
         out[:, each, each] = found
@@ -247,16 +231,14 @@ class _Trial:
         self, choice: Choice, samples: _Samples, others: FloatArray, nominal: bool = False
     ) -> Pieces:
         """Return products of samples, `others` being the rows of all but the links."""
-        motion, model, error = samples.log.motion, choice.model, samples.error
-        known = np.isfinite(model.measured(motion, error))
-        columns = [samples.links, others]
+        log, model, error = samples.log, choice.model, samples.error
+        known = np.isfinite(model.measured(log.motion, error))
+        columns, ends = [samples.links, others], [error]
         if choice.tilted:
             columns.append(samples.tilts)
-        ends = [error]
         if nominal:
-            measured = samples.log.measured
-            columns.append(self._tilts(samples.log, model.nominal[model.links], np.eye(3)))
-            ends = [measured - error, measured]
+            columns.append(self._tilts(log, model.nominal[model.links], np.eye(3)))
+            ends = [log.measured - error, log.measured]
         columns += [np.where(known, end, 0.0)[..., None] for end in ends]
         whole = np.concatenate(columns, axis=2) * known[..., None]
         parts = np.array_split(np.swapaxes(whole, 0, 1), BLOCKS, axis=1)
@@ -291,16 +273,19 @@ class _Trial:
 
     def _filtered(self, cutoff: float, velocities: bool) -> _Samples:
         if (cutoff, velocities) not in self._cache:
-            recordings, cutoffs = self._recordings, [cutoff]
-            if velocities:
-                # All of them at once: a file is read again each time.
-                cutoffs = sorted(self._cutoffs)
-            else:
-                recordings = [one.without_velocities() for one in recordings]
-            for each, log in zip(cutoffs, filtered_by(recordings, cutoffs), strict=True):
+            # All of them at once: a file is read again each time.
+            cutoffs = sorted(self._cutoffs) if velocities else [cutoff]
+            logs = filtered_by(self._recordings_for(velocities), cutoffs)
+            for each, log in zip(cutoffs, logs, strict=True):
                 steady = without_reversals(self._model, log, each)
                 self._cache[each, velocities] = self._samples(steady)
         return self._cache[cutoff, velocities]
+
+    def _recordings_for(self, velocities: bool) -> Sequence[Recording]:
+        """Return the recordings, without velocities where they are not to be used."""
+        if velocities:
+            return self._recordings
+        return [one.without_velocities() for one in self._recordings]
 
     def _samples(self, log: FilteredRecording) -> _Samples:
         """Return what is compared of samples behind a filter."""

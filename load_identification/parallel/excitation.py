@@ -77,13 +77,10 @@ class OrientationSines:
             + p2 * np.cross(turn_y, y_axis)
             + p1 * np.cross(turn_x, x_axis)
         )
-        position = np.broadcast_to(self.center, (n, 3))
+        position, still = np.broadcast_to(self.center, (n, 3)), np.zeros((n, 3))
         found, iterations = np.ones(n, dtype=bool), np.zeros(n, dtype=np.int64)
-        still = np.zeros((n, 3))
-        return (
-            PlatformPose(position, rotation, found, iterations),
-            PlatformMotion(still, omega, still, alpha),
-        )
+        pose = PlatformPose(position, rotation, found, iterations)
+        return pose, PlatformMotion(still, omega, still, alpha)
 
 
 def plan_sines(
@@ -100,7 +97,6 @@ def plan_sines(
 
     Parameters
     ----------
-    mechanism : Mechanism
     amplitude, frequency, phase : (3,) arrays
         Requested amplitude [rad], frequency [Hz] and phase [rad, 0 by default] of roll, pitch and
         yaw. With three different frequencies whose ratios are not those of small numbers, the

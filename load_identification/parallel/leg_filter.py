@@ -128,10 +128,9 @@ class HexapodFilter:
             return None
         if self.friction is not None:
             return replace(legs, wrench=np.full_like(legs.wrench, np.nan))
-        mechanism = self.mechanism
-        pose = mechanism.pose(legs.position, self._near)
-        wrench = -mechanism.wrench(pose, legs.wrench)
-        body = mechanism.geometry.platform_body
+        pose = self.mechanism.pose(legs.position, self._near)
+        wrench = -self.mechanism.wrench(pose, legs.wrench)
+        body = self.mechanism.geometry.platform_body
         if body is not None:
             still = np.zeros_like(pose.position)
             up = in_sensor_frame(pose.rotation, still - self._gravity)
@@ -155,11 +154,8 @@ class HexapodFilter:
         if missing:
             # Messages without any leg belong to other joints.
             if len(missing) < len(geometry.legs):
-                self._count(
-                    'leg_missing',
-                    np.ones(len(batch.stamps), dtype=bool),
-                    f'leg {", ".join(missing)} in the joint states',
-                )
+                every = np.ones(len(batch.stamps), dtype=bool)
+                self._count('leg_missing', every, f'leg {", ".join(missing)} in the joint states')
             return None
         columns = [batch.names.index(name) for name in geometry.legs]
         length = batch.position[:, columns] + geometry.length_offset
@@ -170,28 +166,21 @@ class HexapodFilter:
         self._count('effort_missing', finite & ~forces, 'the effort of every leg')
         with np.errstate(invalid='ignore'):
             within = ((length >= geometry.shortest) & (length <= geometry.longest)).all(axis=1)
-        self._count(
-            'leg_length_impossible',
-            finite & ~within,
-            f'leg lengths from {geometry.shortest:g} to {geometry.longest:g} m',
-        )
+        words = f'leg lengths from {geometry.shortest:g} to {geometry.longest:g} m'
+        self._count('leg_length_impossible', finite & ~within, words)
         keep = finite & forces & within
         rows = np.hstack([length, np.where(np.isfinite(velocity), velocity, np.nan), effort])
         stamps, rows, restarted = self._gate.update(batch.stamps[keep], rows[keep])
         if restarted:
             self.reset()
-        return self._live(stamps, rows) if stamps.size else None
-
-    def _live(self, stamps: IntArray, rows: FloatArray) -> SynchronizedBatch:
-        """Replace the forces of dead and frozen sensors by NaN."""
+        if not stamps.size:
+            return None
         length, velocity, effort = np.hsplit(rows, 3)
+        # The forces of dead and frozen sensors.
         stuck = self._monitor.update(length, effort)
         self._count('effort_stuck', stuck.any(axis=1), 'a live force sensor in every leg')
-        legs = self.mechanism.geometry.legs
         effort = np.where(stuck, np.nan, effort)
-        return SynchronizedBatch(
-            legs, self.mechanism.geometry.frame, stamps, length, velocity, effort
-        )
+        return SynchronizedBatch(geometry.legs, geometry.frame, stamps, length, velocity, effort)
 
     def _count(self, reason: str, bad: npt.ArrayLike, wanted: str) -> None:
         """Count bad samples; if the last one is bad, record what is missing."""

@@ -33,19 +33,10 @@ KNOWN = 0.1
 
 
 def weighting(speed: FloatArray, settings: FrictionSettings) -> FloatArray:
-    """Return the weight w(v̄) of samples, eq. 1: zero at low speed, where friction is unmodelled.
+    """Return the weight w(v̄) of samples (n,), eq. 1: zero at low speed, with friction unmodelled.
 
-    Parameters
-    ----------
-    speed : (n, 6) array
-        Speeds of the legs [m/s].
-    settings : FrictionSettings
-        `measure` selects v̄: the mean speed, as in the paper, or the slowest leg's.
-
-    Returns
-    -------
-    (n,) array
-        From 0 to 1, smooth.
+    It is from 0 to 1, smooth. Of speeds (n, 6) of the legs [m/s], v̄ is the mean, as in the paper,
+    or the slowest leg's, by `FrictionSettings.measure`.
     """
     whole = speed.mean(axis=1) if settings.measure == 'mean' else speed.min(axis=1)
     return share_known(whole, settings.low_speed, settings.full_speed)
@@ -127,14 +118,12 @@ class FrictionTracker:
         known : (n,) bool array
             Whether this estimate was certain enough.
         """
-        n = len(stamps)
         if self._start is None:
             self._start = int(stamps[0])
-        shape = (n, LEGS, LEGS)
-        unit = np.broadcast_to(np.eye(LEGS), shape)
+        unit = np.eye(LEGS)
         matrix = np.concatenate([body, unit * sign[..., None], unit * rate[..., None]], axis=2)
         values = np.where(slow, np.nan, force - matrix @ self._expected)
-        friction, known = np.empty((n, LEGS)), np.empty(n, dtype=bool)
+        friction, known = np.empty(force.shape), np.empty(len(stamps), dtype=bool)
         blocks = (stamps - self._start) // BLOCK_NS
         for block in np.unique(blocks).tolist():
             if block != self._block:

@@ -90,19 +90,7 @@ class Mechanism:
         return self.geometry.home, np.eye(3)
 
     def lengths(self, position: FloatArray, rotation: FloatArray) -> FloatArray:
-        """Return the distances between the legs' joints.
-
-        Parameters
-        ----------
-        position : (n, 3) array
-            P in the base frame [m].
-        rotation : (n, 3, 3) array
-            From S to the base frame.
-
-        Returns
-        -------
-        (n, 6) array [m].
-        """
+        """Return the distances (n, 6) between the legs' joints in poses as `PlatformPose` [m]."""
         return self._legs(position, rotation)[2]
 
     def inverse_jacobian(self, position: FloatArray, rotation: FloatArray) -> FloatArray:
@@ -115,15 +103,9 @@ class Mechanism:
     ) -> PlatformPose:
         """Find the poses for given leg lengths, by Newton's method on SE(3).
 
-        Every sample of a chunk starts from the last pose found before the chunk. One that does not
-        converge starts again from home.
-
-        Parameters
-        ----------
-        lengths : (n, 6) array
-            Distances between the legs' joints [m].
-        start : position (3,) and rotation (3, 3)
-            Start of the search for the first sample; home by default.
+        Every sample of a chunk starts from the last pose found before the chunk, the first one
+        from position (3,) and rotation (3, 3) of `start`, by default home. One that does not
+        converge starts again from home. The lengths (n, 6) are between the legs' joints [m].
         """
         parts, near = [], start or self.home
         for first in range(0, max(len(lengths), 1), CHUNK):
@@ -148,12 +130,8 @@ class Mechanism:
 
         l̈ = G (v̇, ω̇) + u·(ω × (ω × r)) + (|ṡ|² - l̇²) / l
 
-        Parameters
-        ----------
-        pose : PlatformPose
-            Not singular.
-        rates, accelerations : (n, 6) arrays
-            Rates and accelerations of the leg lengths [m/s, m/s²].
+        The pose must not be singular. Rates and accelerations of the leg lengths are (n, 6)
+        [m/s, m/s²].
         """
         arm, direction, length = self._legs(pose.position, pose.rotation)
         jacobian = _jacobian(arm, direction)
@@ -186,32 +164,16 @@ class Mechanism:
     def wrench(self, pose: PlatformPose, forces: FloatArray) -> FloatArray:
         """Return the wrench that the legs exert on the platform at P, (n, 6) in S [N, N m].
 
-        Parameters
-        ----------
-        pose : PlatformPose
-        forces : (n, 6) array
-            Forces along the legs, positive if a leg pushes [N].
+        Forces (n, 6) along the legs are positive if a leg pushes [N].
         """
-        wrench: FloatArray = np.einsum('nji,nj->ni', self.to_legs(pose), forces)
-        return wrench
+        return np.asarray(np.einsum('nji,nj->ni', self.to_legs(pose), forces))
 
     def leg_forces(self, pose: PlatformPose, wrenches: FloatArray) -> FloatArray:
-        """Return the forces along the legs that give wrenches: the inverse of `wrench`.
+        """Return the forces (n, 6, k) along the legs [N] that give wrenches: inverse of `wrench`.
 
-        Parameters
-        ----------
-        pose : PlatformPose
-            Not singular.
-        wrenches : (n, 6, k) array
-            At P, in S [N, N m].
-
-        Returns
-        -------
-        (n, 6, k) array
-            Positive if a leg pushes [N].
+        The wrenches (n, 6, k) are at P, in S [N, N m]; the pose must not be singular.
         """
-        forces = np.linalg.solve(self.to_legs(pose).swapaxes(1, 2), wrenches)
-        return np.asarray(forces, dtype=np.float64)
+        return np.asarray(np.linalg.solve(self.to_legs(pose).swapaxes(1, 2), wrenches))
 
     def to_legs(self, pose: PlatformPose) -> FloatArray:
         """Return G in S, (n, 6, 6): maps twists to leg rates; transposed, forces to wrenches."""
@@ -228,8 +190,7 @@ class Mechanism:
         """
         jacobian = self.inverse_jacobian(pose.position, pose.rotation)
         scaled = jacobian / np.repeat([1.0, self.radius], 3)
-        smallest: FloatArray = np.linalg.svd(scaled, compute_uv=False)[:, -1]
-        return smallest
+        return np.asarray(np.linalg.svd(scaled, compute_uv=False)[:, -1])
 
     def _legs(
         self, position: FloatArray, rotation: FloatArray

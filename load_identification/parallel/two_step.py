@@ -18,6 +18,7 @@ with τ the torque that they exert on the actuators about P, and m and r from st
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
@@ -111,8 +112,7 @@ class BodyEstimate:
     @classmethod
     def of(cls, estimate: PayloadEstimate) -> BodyEstimate:
         """Return the body found by the one-step estimator."""
-        covariance = estimate.covariance[:10, :10]
-        return cls(estimate.parameters, covariance)
+        return cls(estimate.parameters, estimate.covariance[:10, :10])
 
     def __sub__(self, platform: BodyEstimate) -> BodyEstimate:
         """Return the load: platform and load together minus the platform alone.
@@ -124,11 +124,6 @@ class BodyEstimate:
         return BodyEstimate(
             self.parameters - platform.parameters, self.covariance + platform.covariance
         )
-
-    @property
-    def body(self) -> InertialParameters:
-        """The body without its uncertainty."""
-        return InertialParameters.from_vector(self.parameters)
 
     @property
     def values(self) -> FloatArray:
@@ -150,7 +145,7 @@ class BodyEstimate:
         ParameterError
             If the mass is not positive.
         """
-        principal = self.body.principal()
+        principal = InertialParameters.from_vector(self.parameters).principal()
         jacobian = message_jacobian(self.parameters)[4:]
         covariance = jacobian @ self.covariance @ jacobian.T
         x, y, z = principal.axes
@@ -205,23 +200,16 @@ class TwoStepEstimator:
                 self._end_block()
                 self._block = block
             mine = blocks == block
-            self._add(
-                *(_counting(matrix[mine], values[mine]) for matrix, values in (first, second))
-            )
+            equations = np.zeros((10, 10))
+            equations[:4, :5] = _added(self._first, *(x[mine] for x in first))
+            equations[4:] = _added(self._second, *(x[mine] for x in second))[INERTIA]
+            self._scores.add(equations)
 
     def _end_block(self) -> None:
         if self._kept < 1.0 and self._scores.started:
             for memory in (self._first, self._second):
                 memory.fade_evenly(self._kept)
         self._scores.end_block(self._kept)
-
-    def _add(self, first: Rows, second: Rows) -> None:
-        equations = np.zeros((10, 10))
-        equations[:4, :5] = _normal_equations(*first)
-        equations[4:] = _normal_equations(*second)[INERTIA]
-        self._scores.add(equations)
-        self._first.add(*first)
-        self._second.add(*second)
 
     def estimate(self) -> BodyEstimate | None:
         """Return the present estimate; None while no positive mass is found."""
@@ -248,8 +236,7 @@ class TwoStepEstimator:
         return _about_reference(mass, center, inertia, effect @ scores @ effect.T)
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(NamedTuple):
     """Normal matrix of a step, its inverse, and the noise of a row."""
 
     normal: FloatArray
@@ -277,15 +264,12 @@ def _solved(
     return solution, _Step(upper.T @ upper, root @ root.T, float(level))
 
 
-def _counting(matrix: FloatArray, values: FloatArray) -> Rows:
-    """Return the valid rows (n, k) and values (n,) of samples (m, 3, k) and (m, 3)."""
-    counts = np.isfinite(values)
-    return matrix[counts], values[counts]
-
-
-def _normal_equations(matrix: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the normal equations [A g] of rows, (size, size + 1)."""
-    return np.column_stack([matrix.T @ matrix, matrix.T @ values])
+def _added(memory: SquareRootInformation, matrix: FloatArray, values: FloatArray) -> FloatArray:
+    """Add the valid rows of samples (m, 3, k); return their normal equations [A g] (k, k + 1)."""
+    valid = np.isfinite(values)
+    matrix, values = matrix[valid], values[valid]
+    memory.add(matrix, values)
+    return matrix.T @ np.column_stack([matrix, values])
 
 
 def _about_reference(

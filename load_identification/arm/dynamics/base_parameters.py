@@ -58,14 +58,12 @@ class BaseParameters:
     @property
     def combinations(self) -> tuple[str, ...]:
         """Each of the b combinations as text, such as `link_3.Izz - link_3.Ixx`."""
-        return tuple(_written(row, self.names, i) for row, i in self._rows())
+        both = zip(self.matrix, self.independent.tolist(), strict=True)
+        return tuple(_written(row, self.names, i) for row, i in both)
 
     def to_base(self, parameters: FloatArray) -> FloatArray:
         """Return the combinations beta (b,) of parameters (P,)."""
         return self.matrix @ parameters
-
-    def _rows(self) -> list[tuple[FloatArray, int]]:
-        return [(row, int(i)) for row, i in zip(self.matrix, self.independent, strict=True)]
 
 
 def find_base_parameters(
@@ -104,26 +102,19 @@ def find_base_parameters(
     rank = int(np.sum(diagonal > tolerance))
     kept = _select(scaled, order, tolerance, rank)
 
-    shares = np.zeros((rank, size))
-    shares[:] = np.linalg.lstsq(scaled[:, kept], scaled, rcond=None)[0]
+    shares = np.linalg.lstsq(scaled[:, kept], scaled, rcond=None)[0]
     shares[np.abs(shares) < COEFFICIENT_TOLERANCE] = 0.0
     # Undo the scaling to unit length; a column of zeros is part of no combination.
     matrix = shares * np.where(seen, length, 0.0) / length[kept, None]
     matrix[:, kept] = np.eye(rank)
-    return BaseParameters(tuple(names), kept, matrix, _classes(matrix, kept))
+    return BaseParameters(tuple(names), kept, matrix, _classes(matrix))
 
 
 def arm_base_parameters(model: Model, seed: int = 0) -> BaseParameters:
-    """Find the combinations of parameters that are identifiable from any motion.
+    """Find the combinations of parameters that are identifiable from any (random) motion.
 
     The parameters nearest the root are kept, so a link's parameters are regrouped into its
     parent's. This is the usual regrouping, and that of Khosla and Kanade 1987.
-
-    Parameters
-    ----------
-    model : Model
-    seed : int
-        Seed of the random motion.
     """
     motion = random_motion(len(model.arm.joints), SAMPLES_PER_PARAMETER * len(model.names), seed)
     # Slow motion within the friction's transition separates it from an offset in theory only.
@@ -185,28 +176,21 @@ def _select(scaled: FloatArray, order: IntArray, tolerance: float, rank: int) ->
     return np.array(scipy.linalg.qr(scaled, mode='r', pivoting=True)[1][:rank], dtype=np.int64)
 
 
-def _classes(matrix: FloatArray, kept: IntArray) -> tuple[str, ...]:
+def _classes(matrix: FloatArray) -> tuple[str, ...]:
     """Classify each parameter by the combinations that contain it."""
     present = matrix != 0.0
-    alone = present.sum(axis=1) == 1
-    out = []
-    for column in range(matrix.shape[1]):
-        rows = np.flatnonzero(present[:, column])
-        if not len(rows):
-            out.append(NOT_IDENTIFIABLE)
-        elif column in kept and len(rows) == 1 and alone[rows[0]]:
-            out.append(IDENTIFIABLE)
-        else:
-            out.append(IN_COMBINATION)
-    return tuple(out)
+    # A combination of one parameter is that which is kept of it.
+    alone = present[present.sum(axis=1) == 1].any(axis=0) & (present.sum(axis=0) == 1)
+    other = np.where(present.any(axis=0), IN_COMBINATION, NOT_IDENTIFIABLE)
+    return tuple(np.where(alone, IDENTIFIABLE, other).tolist())
 
 
 def _written(row: FloatArray, names: Sequence[str], kept: int) -> str:
     """Format a combination as a sum that begins with the parameter kept."""
-    others = [int(i) for i in np.flatnonzero(row) if i != kept]
     text = names[kept]
-    for i in others:
-        size = f'{abs(row[i]):.6g}'
-        factor = '' if size == '1' else f'{size} '
-        text += f' {"-" if row[i] < 0.0 else "+"} {factor}{names[i]}'
+    for i in np.flatnonzero(row).tolist():
+        if i != kept:
+            size = f'{abs(row[i]):.6g}'
+            factor = '' if size == '1' else f'{size} '
+            text += f' {"-" if row[i] < 0.0 else "+"} {factor}{names[i]}'
     return text

@@ -106,7 +106,7 @@ class DriveModel:
     def regressor(
         self, q: FloatArray, qd: FloatArray, qdd: FloatArray, load: FloatArray | None = None
     ) -> FloatArray:
-        """Build the regressor of the drive torques.
+        """Build the regressor (n, J, k J) of the drive torques, with columns as `names`.
 
         Parameters
         ----------
@@ -114,11 +114,6 @@ class DriveModel:
             Motion of the joints [rad or m, and per s, s^2].
         load : (n, J) array, optional
             Torque that each joint transmits, for `load_friction` [N m, N].
-
-        Returns
-        -------
-        (n, J, k J) array
-            N m or N per unit of each term; columns as `names`, with separate ones per joint.
         """
         sign = self.sign(qd)
         effects: dict[str, Callable[[], FloatArray]] = {

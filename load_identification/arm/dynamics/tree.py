@@ -62,16 +62,9 @@ class Arm:
         gravity: Sequence[float] | FloatArray = (0.0, 0.0, -9.80665),
         joints: Sequence[str] | None = None,
     ) -> None:
-        """Read a robot description.
+        """Read a robot description (URDF), under a gravity (3,) in its root frame [m/s^2].
 
-        Parameters
-        ----------
-        urdf : str
-            Text of the description.
-        gravity : (3,) sequence of float
-            In the root frame of the description [m/s^2].
-        joints : sequence of str, optional
-            The moving joints; the others are locked at zero. Default: every joint moves.
+        Only the given joints move, by default all; the others are locked at zero.
 
         Raises
         ------
@@ -93,11 +86,10 @@ class Arm:
         self.bodies: tuple[str, ...] = tuple(_child(model, k) for k in range(1, model.njoints))
         self.prismatic = tuple(_slides(model, k) for k in range(1, model.njoints))
         own = [whole.inertias[whole.getJointId(name)] for name in self.joints]
-        inertias = [
-            [inertia.toDynamicParameters()[FROM_PINOCCHIO] for inertia in part]
+        self.nominal, fixed = (
+            np.array([inertia.toDynamicParameters()[FROM_PINOCCHIO] for inertia in part])
             for part in (list(model.inertias)[1:], own)
-        ]
-        self.nominal, fixed = (np.array(part, dtype=np.float64) for part in inertias)
+        )
         self.behind: FloatArray = self.nominal - fixed
         index = [joint.idx_q for joint in moving]
         limits = np.array([model.lowerPositionLimit[index], model.upperPositionLimit[index]])
@@ -127,32 +119,16 @@ class Arm:
         return tuple('N' if prismatic else 'N·m' for prismatic in self.prismatic)
 
     def skeleton(self, q: FloatArray) -> FloatArray:
-        """Return lines in the root frame that draw the arm.
+        """Return lines (n, L, 2, 3) that draw the arm in the root frame [m], at q (n, J) [rad, m].
 
-        Parameters
-        ----------
-        q : (n, J) array
-            [rad, m].
-
-        Returns
-        -------
-        (n, L, 2, 3) array
-            Both ends of each line: from joint to joint, and on to the farthest frame of each end
-            link [m].
+        Both ends of each: from joint to joint, and on to the farthest frame of each end link.
         """
         model, data = self._model, self._model.createData()
         ends = set(range(1, model.njoints)) - set(model.parents)
-        last = {
-            joint: max(
-                (
-                    np.array(f.placement.translation)
-                    for f in model.frames
-                    if f.parentJoint == joint
-                ),
-                key=np.linalg.norm,
-            )
-            for joint in ends
-        }
+        last = {}
+        for joint in ends:
+            own = [f.placement for f in model.frames if f.parentJoint == joint]
+            last[joint] = max((np.array(x.translation) for x in own), key=np.linalg.norm)
         lines = []
         for posture in configurations(model, q):
             pinocchio.forwardKinematics(model, data, posture)
@@ -192,12 +168,7 @@ class Arm:
         moving links are included. The weight of the fixed parts also acts on the sensor, but no
         motion distinguishes it from an offset of the sensor.
 
-        Parameters
-        ----------
-        q, qd, qdd : (n, J) arrays
-            As in `joint_torque_regressor`.
-        placement : Placement, optional
-            Placement of the sensor; default: the root.
+        The motion is as in `joint_torque_regressor`; the sensor is placed at the root by default.
 
         Returns
         -------
@@ -215,9 +186,8 @@ class Arm:
         rows = _regressor(self._floating, floating, *motion)[:, :6, 10:]
         if placement is None:
             return rows
-        sensor = pinocchio.SE3(*(np.asarray(part, dtype=np.float64) for part in placement))
         # Transform the wrench at the root into the same wrench at the sensor.
-        return np.asarray(sensor.toActionMatrix().T @ rows)
+        return np.asarray(pinocchio.SE3(*placement).toActionMatrix().T @ rows)
 
     def _checked(self, *motion: FloatArray) -> tuple[FloatArray, ...]:
         """Raise ParameterError for arrays that are not (n, J)."""

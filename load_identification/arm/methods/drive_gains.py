@@ -68,10 +68,6 @@ class Loaded:
     mass: float
     others: FloatArray = field(default_factory=lambda: np.zeros(BODY - 1))
 
-    def without_velocities(self) -> Loaded:
-        """Return it as if no velocities had been published."""
-        return replace(self, recording=self.recording.without_velocities())
-
 
 @dataclass(frozen=True, eq=False)
 class Loads:
@@ -108,11 +104,10 @@ def identify_loaded(
     Parameters
     ----------
     models : sequence of ArmModel
-        Models that differ in their drives alone; the likeliest is used.
+        They differ in their drives alone and have the same base parameters; the likeliest is used.
     base : BaseParameters
-        Base parameters, the same for all models.
     unloaded, loaded : FilteredRecording
-        Recordings with the drive signals in place of efforts.
+        With the drive signals in place of efforts.
     load : (10,) array
         Parameters of the load. The mass is known, the others matter for friction under load alone.
 
@@ -204,23 +199,11 @@ def fit_gains(
 ) -> tuple[Solution, DriveGains]:
     """Fit base parameters, drive gains and the load together.
 
-    Gauss-Newton solves ``gain signal = torque (1 - relative error of the gain)``. The gain's error
-    multiplies the torque, which is noise-free: this is total least squares with noise in the
-    signals alone. Weights and covariance are those of `solve` and hold for coloured noise.
-
-    Parameters
-    ----------
-    model : ArmModel
-    base : BaseParameters
-        Base parameters of the model.
-    rows : Loads
-    start : (J,) array
-        Initial gains.
-
-    Returns
-    -------
-    tuple of Solution and DriveGains
-        The solution is that of the base parameters, with everything else left free.
+    Gauss-Newton solves ``gain signal = torque (1 - relative error of the gain)``, beginning with
+    given gains (J,). The gain's error multiplies the torque, which is noise-free: this is total
+    least squares with noise in the signals alone. Weights and covariance are those of `solve` and
+    hold for coloured noise. The solution is that of the base parameters, with everything else left
+    free.
 
     Raises
     ------
@@ -257,14 +240,7 @@ def fit_gains(
 
 
 def poor_gains(estimate: ArmEstimate, excess: float) -> str:
-    """Name the gains that are too uncertain to weigh with; empty: none.
-
-    Parameters
-    ----------
-    estimate : ArmEstimate
-    excess : float
-        Factor by which variances are inflated.
-    """
+    """Name the gains too uncertain to weigh with, variances times `excess`; empty: none."""
     if estimate.gains is None:
         return ''
     std = np.sqrt(excess) * estimate.gains.std / np.abs(estimate.gains.gains)

@@ -22,14 +22,6 @@ def motion_rows(
 
     Its results share their memory: each call overwrites the previous result.
 
-    Parameters
-    ----------
-    model : Model
-        One of the models.
-    base : BaseParameters
-        Base parameters, common to all the models.
-    log : FilteredRecording
-
     Atkeson, An and Hollerbach 1985, section 2; Khosla and Kanade 1987, eq. 11.
     """
     links = base.independent < model.links.stop

@@ -44,17 +44,8 @@ def spectrum(
 
     Sp(M, v, f)_k = |M_k(f)| cos(arg M_k(f) - arg v(f)) / |v(f)|
 
-    Parameters
-    ----------
-    columns : (n, k) array
-    reference : (n,) array
-        Reference signal v.
-    times : (n,) array
-        Over whole periods of the frequency [s].
-    frequency : float
-        [Hz].
-
-    Section 3.2, notation.
+    The columns are M (n, k), the reference is v (n,), the times (n,) [s] are over whole periods of
+    the frequency f [Hz]. Section 3.2, notation.
     """
     v = complex(transform(reference, times, frequency))
     return np.asarray(np.real(transform(columns, times, frequency) * np.conj(v)) / abs(v) ** 2)
@@ -77,17 +68,8 @@ def periodic_motion(
     """Fit a Fourier series to the positions of the moving joints, and differentiate it exactly.
 
     Locked joints keep their mean position and have no velocity. Neither encoder steps nor
-    differentiated noise thus enter the regressor.
-
-    Parameters
-    ----------
-    times : (n,) array
-        Over whole periods [s].
-    position : (n, J) array
-        Measured [rad, m].
-    moving : sequence of int
-    frequency : float
-        [Hz].
+    differentiated noise thus enter the regressor. Positions (n, J) are measured [rad, m] at times
+    (n,) over whole periods [s] of the frequency [Hz].
     """
     q = np.broadcast_to(position.mean(axis=0), position.shape).copy()
     qd, qdd = np.zeros_like(q), np.zeros_like(q)
@@ -114,17 +96,8 @@ def centered_rows(columns: FloatArray, torque: FloatArray) -> tuple[FloatArray, 
     """Remove the means, and reduce the result to as many rows as its rank.
 
     D^c X = Y^c. Its normal equations (eq. 14) equal those of the returned rows, whose condition
-    number is not squared.
-
-    Parameters
-    ----------
-    columns : (n, p) array
-    torque : (n,) array
-
-    Returns
-    -------
-    tuple of (r, p) array, (r,) array, and float
-        Rows, right-hand sides, and the rms of the torque outside the range of the columns.
+    number is not squared: from columns (n, p) and torques (n,) to rows (r, p), right-hand sides
+    (r,), and the rms of the torque outside the range of the columns.
 
     Equations 13 and 14.
     """

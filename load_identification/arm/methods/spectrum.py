@@ -11,11 +11,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.optimize
 
-from load_identification.arm.dynamics.base_parameters import (
-    BaseParameters,
-    TorqueRegressor,
-    base_regressor,
-)
+from load_identification.arm.dynamics.base_parameters import BaseParameters, TorqueRegressor
 from load_identification.arm.dynamics.rows import Model
 from load_identification.arm.filtering import FilteredRecording
 from load_identification.arm.methods.least_squares import motion_rows
@@ -63,14 +59,8 @@ def experiment_rows(
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Convert the recording of one experiment to the equations of one reading.
 
-    Parameters
-    ----------
-    regressor : TorqueRegressor
-    experiment : Experiment
-    times : (n,) array
-        Time since the beginning of the experiment [s].
-    position, torque : (n, J) arrays
-        Measured positions and torques [rad, m; N m, N].
+    Times (n,) are since the beginning of the experiment [s]; positions and torques (n, J) are
+    measured [rad, m; N m, N].
 
     Returns
     -------
@@ -87,11 +77,10 @@ def experiment_rows(
     """
     motion = experiment.motion
     begin, end = motion.window
-    joint = experiment.measured
+    length, joint = end - begin, experiment.measured
     _check_samples(times, experiment)
     t, both = cut(times, np.hstack([position, torque[:, [joint]]]), begin, end)
     q, tau = both[:, :-1], both[:, -1]
-    length = end - begin
     if not isinstance(motion, Oscillation):
         columns = regressor(*slow_motion(t, q, joint))[:, joint]
         rows, right, rms = centered_rows(columns, tau)
@@ -104,8 +93,8 @@ def experiment_rows(
     row = spectrum(np.column_stack([columns, tau]), reference, t, frequency)
     strength = abs(complex(transform(reference, t, frequency)))
     # Between the harmonics there is only noise; a projection contains half of its power.
-    bins = (frequency * length + np.arange(1 - motion.periods, motion.periods)) / length
-    bins = bins[np.arange(1 - motion.periods, motion.periods) != 0]
+    away = [k for k in range(1 - motion.periods, motion.periods) if k]
+    bins = [frequency + k / length for k in away]
     power = np.mean([abs(complex(transform(tau, t, f))) ** 2 for f in bins])
     density = float(np.sqrt(power * length / 2.0))
     return row[None, :-1], row[-1:], np.array([1.0 / (strength * np.sqrt(length))]), density
@@ -134,16 +123,17 @@ def pooled(
     Rows that disagree by more than their noise have errors besides noise.
     """
     groups = [(e.measured, isinstance(e.motion, Oscillation)) for e in experiments]
+    matrices, values, units, densities = zip(*parts, strict=True)
     powers: dict[tuple[int, bool], list[float]] = {}
-    for group, part in zip(groups, parts, strict=True):
-        powers.setdefault(group, []).append(part[3] ** 2)
+    for group, density in zip(groups, densities, strict=True):
+        powers.setdefault(group, []).append(density**2)
+    right, unit = np.concatenate(values), np.concatenate(units)
     # A noise-free recording still has rounding errors: no row may have infinite weight.
-    floor = 1e-12 * max(float(np.max(np.abs(part[1] / part[2]))) for part in parts if len(part[1]))
-    level = {group: max(float(np.sqrt(np.mean(p))), floor) for group, p in powers.items()}
-    std = np.concatenate([level[g] * part[2] for g, part in zip(groups, parts, strict=True)])
-    matrix = np.concatenate([part[0] for part in parts]) / std[:, None]
-    values = np.concatenate([part[1] for part in parts]) / std
-    return WeightedRows(matrix[:, None], values[:, None], even=False, least_noise=1.0)
+    floor = 1e-12 * float(np.max(np.abs(right / unit)))
+    level = [max(float(np.sqrt(np.mean(powers[group]))), floor) for group in groups]
+    std = unit * np.repeat(level, list(map(len, values)))
+    matrix = np.concatenate(matrices) / std[:, None]
+    return WeightedRows(matrix[:, None], (right / std)[:, None], even=False, least_noise=1.0)
 
 
 def spectral_rows(
@@ -211,19 +201,8 @@ def spectrum_stages(
     """Return a function that builds two stages for models that differ in their drives alone.
 
     The first stage, from the spectrum, determines the links. The second, from the filtered efforts
-    in the experiments, determines the drives.
-
-    Parameters
-    ----------
-    model : Model
-        One of the models, of joint efforts.
-    base : BaseParameters
-        Base parameters, the same for all models.
-    plan : ExperimentPlan
-    recording : Recording
-        As measured; samples outside the plan are dropped.
-    log : FilteredRecording
-        The same recording, filtered.
+    in the experiments, determines the drives. The recording is as measured, and `log` is the same
+    filtered; samples outside the plan are dropped.
 
     Raises
     ------
@@ -234,15 +213,12 @@ def spectrum_stages(
 
     Vandanjon, Gautier and Desbats 1995, section 3.2.
     """
-    links = model.links.stop
-    names = [base.names[i] for i in base.independent]
-    determined = np.flatnonzero(base.independent < links)
-    rotors = [i for i, name in enumerate(names) if name.endswith('.rotor_inertia')]
-    inertial = np.union1d(determined, np.array(rotors, dtype=np.int64))
-    columns = base_regressor(model, base)
+    kept = base.independent
+    rotors = np.array([base.names[i].endswith('.rotor_inertia') for i in kept])
+    inertial = np.flatnonzero((kept < model.links.stop) | rotors)
 
     def regressor(q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        return columns(q, qd, qdd)[:, :, inertial]
+        return model.regressor(q, qd, qdd)[:, :, kept[inertial]]
 
     windows = planned_windows(plan, recording)
     begins = windows[:, 0] - [e.motion.window[0] for e in plan.experiments]
@@ -253,7 +229,7 @@ def spectrum_stages(
     first = spectral_rows(
         regressor, plan.experiments, begins, own.seconds, own.position, own.measured
     )
-    matrix = np.zeros((len(first.matrix), 1, len(base.independent)))
+    matrix = np.zeros((len(first.matrix), 1, len(kept)))
     matrix[..., inertial] = first.matrix
     first = replace(first, matrix=matrix)
     rows_of = motion_rows(model, base, log.select(inside(log.seconds, windows, 0.0)))
@@ -261,12 +237,7 @@ def spectrum_stages(
 
 
 def planned_windows(plan: ExperimentPlan, recording: Recording) -> FloatArray:
-    """Return the window of each experiment, begin and end (k, 2), in a recording.
-
-    Returns
-    -------
-    (k, 2) array
-        Time since the first sample [s].
+    """Return the window of each experiment, begin and end (k, 2), since the first sample [s].
 
     Raises
     ------
@@ -296,15 +267,8 @@ def inside(seconds: FloatArray, windows: FloatArray, margin: float) -> BoolArray
 def find_start(path: JointPath, times: FloatArray, position: FloatArray) -> float:
     """Return when a path began: the start at which its positions are nearest to the measured ones.
 
-    The result includes the controller's lag.
-
-    Parameters
-    ----------
-    path : JointPath
-    times : (n,) array
-        Ascending [s].
-    position : (n, J) array
-        Measured positions [rad, m].
+    The result includes the controller's lag. Times (n,) ascend [s]; positions (n, J) are measured
+    [rad, m].
 
     Raises
     ------

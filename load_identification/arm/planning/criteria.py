@@ -9,7 +9,7 @@ import numpy as np
 
 from load_identification.arm.dynamics.base_parameters import BaseParameters, TorqueRegressor
 from load_identification.arm.methods.projection import centered_rows, spectrum, transform
-from load_identification.arm.planning.experiments import SAMPLES, Experiment
+from load_identification.arm.planning.experiments import Experiment
 from load_identification.motion.joint_path import JointMotion
 from load_identification.motion.sines import Oscillation
 from load_identification.typing_aliases import FloatArray
@@ -54,12 +54,6 @@ class Worth:
     condition: float
     log_determinant: float
 
-    @classmethod
-    def of(cls, information: FloatArray) -> Worth:
-        """Evaluate an information matrix (p, p)."""
-        condition, log_determinant = judged(information)
-        return cls(float(condition), float(log_determinant))
-
 
 def judged(information: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return sqrt(trace(F) trace(F^-1)), eq. 15, and log det F of matrices (..., p, p).
@@ -81,12 +75,7 @@ def nominal_scale(base: BaseParameters, nominal: FloatArray) -> FloatArray:
     """Return the nominal scales (p,) of an arm's base parameters, by which F is scaled.
 
     A parameter far smaller than the others gets a thousandth of the largest scale. If the
-    description has no inertias, all scales are equal.
-
-    Parameters
-    ----------
-    base : BaseParameters
-    nominal : (P,) array
+    nominal parameters (P,) have no inertias, all scales are equal.
     """
     size = np.abs(base.to_base(nominal))
     return np.maximum(size, NEGLIGIBLE * size.max()) if size.any() else np.ones(len(size))
@@ -102,19 +91,10 @@ def torque_noise(effort_limits: FloatArray) -> FloatArray:
 def link_information(
     columns: FloatArray, velocity: FloatArray, velocity_limit: FloatArray
 ) -> FloatArray:
-    """Return F = W^T W of the columns without what friction and offset of the joints explain.
+    """Return F = W^T W (..., p, p) of the columns without what friction and offset explain.
 
-    Parameters
-    ----------
-    columns : (..., n, J, p) array
-        In units of the torques' errors.
-    velocity : (..., n, J) array
-    velocity_limit : (J,) array
-        [rad/s, m/s].
-
-    Returns
-    -------
-    (..., p, p) array
+    The columns (..., n, J, p) are in units of the torques' errors, velocities (..., n, J) and
+    their limits (J,) in rad/s or m/s.
     """
     # Coulomb friction, its asymmetry or an offset, viscous friction.
     sign = np.tanh(velocity / (SIGN_WIDTH * velocity_limit))
@@ -128,9 +108,10 @@ def link_information(
 def ideal_blocks(
     regressor: TorqueRegressor, experiments: Sequence[Experiment], noise: FloatArray
 ) -> FloatArray:
-    """Return the rows that experiments would provide, in units of their errors.
+    """Return the rows (N, 3, p) that experiments would provide, in units of their errors.
 
-    The motion is the planned one. One period of an oscillation is simulated.
+    The motion is the planned one. One period of an oscillation is simulated. Missing rows of an
+    experiment are zero.
 
     Parameters
     ----------
@@ -139,28 +120,21 @@ def ideal_blocks(
     experiments : sequence of Experiment
     noise : (J,) array
         Noise density of the measured torques, up to a common factor [N m s^(1/2)].
-
-    Returns
-    -------
-    (N, 3, p) array
-        Missing rows of an experiment are zero.
     """
     blocks = []
     for first in range(0, len(experiments), AT_ONCE):
         part = experiments[first : first + AT_ONCE]
         ideal = [experiment.ideal() for experiment in part]
         motions = zip(*(motion for _, motion in ideal), strict=True)
-        joined = JointMotion(*(np.concatenate(arrays) for arrays in motions))
-        columns = regressor(*joined)
-        for k, (experiment, (times, motion)) in enumerate(zip(part, ideal, strict=True)):
-            every = columns[k * SAMPLES : (k + 1) * SAMPLES]
+        columns = np.split(regressor(*map(np.concatenate, motions)), len(part))
+        for experiment, (times, motion), every in zip(part, ideal, columns, strict=True):
             rows = np.vstack(
                 [
                     _ideal_rows(one, times, motion, every[:, one.measured]) / noise[one.measured]
                     for one in experiment.readings
                 ]
             )
-            blocks.append(np.vstack([rows, np.zeros((LARGEST_BLOCK - len(rows), rows.shape[1]))]))
+            blocks.append(np.pad(rows, ((0, LARGEST_BLOCK - len(rows)), (0, 0))))
     return np.array(blocks)
 
 

@@ -134,18 +134,9 @@ def exciting_motion(
     where 2 f is. There its friction is a quarter of a period (of 2 f) from the square of k's
     velocity. With equal phases, as in the paper, asymmetric viscous friction would remain.
 
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    driven, measured : int
-        Joints k and l.
-    posture : (J,) array
-        Posture at which the others are locked and about which these oscillate; a gravity motion
-        of joint k covers its whole range [rad, m].
-    limits : Limits
-    periods : int
-        Number of periods at full amplitude.
+    The kind is one of `KINDS`; joints k and l are `driven` and `measured`. The others are locked
+    at the posture (J,) [rad, m], about which these oscillate for some periods at full amplitude. A
+    gravity motion of joint k covers its whole range.
     """
     if kind == GRAVITY:
         return _slow_motion(driven, posture, limits)
@@ -190,16 +181,7 @@ def _slow_motion(joint: int, posture: FloatArray, limits: Limits) -> Experiment 
 def exciting_motions(
     posture: FloatArray, limits: Limits, periods: int = PERIODS
 ) -> Iterator[Experiment]:
-    """Yield the motions of every joint k, and of every pair l > k, at one posture.
-
-    Parameters
-    ----------
-    posture : (J,) array
-        [rad, m].
-    limits : Limits
-    periods : int
-        Number of periods at full amplitude.
-    """
+    """Yield the motions of every joint k, and of every pair l > k, at a posture (J,) [rad, m]."""
     joints = range(len(posture))
     for kind in KINDS:
         pair = kind in (CENTRIFUGAL, COUPLING)
@@ -214,14 +196,8 @@ def locked_postures(limits: Limits, levels: int | Sequence[int], seed: int) -> F
     """Return a grid of postures (g, J), the centres of equal parts of each joint's range.
 
     For a joint with a range of more than one turn, one turn is used: the rest repeats postures.
-
-    Parameters
-    ----------
-    limits : Limits
-    levels : int or sequence of J int
-        Number of parts of each range.
-    seed : int
-        Seed of the draw from a grid of more than `MOST_POSTURES`.
+    `levels` is the number of parts of all or of each, `seed` that of the draw from a grid of more
+    than `MOST_POSTURES`.
     """
     counts = np.broadcast_to(np.asarray(levels, dtype=np.int64), limits.lower.shape)
     if not (counts >= 1).all():
@@ -246,16 +222,7 @@ def feasible_experiments(
     """Return all exciting motions, at all postures, within the limits and with clearance.
 
     A slow motion covers the range of its joint independent of that joint's grid position. It is
-    kept once.
-
-    Parameters
-    ----------
-    limits : Limits
-    postures : (g, J) array
-        [rad, m].
-    clearance : Clearance, optional
-    periods : int
-        Number of periods at full amplitude.
+    kept once. The postures are (g, J) [rad, m].
     """
     if clearance is not None:
         # Every motion at a posture passes through it.
@@ -269,10 +236,9 @@ def feasible_experiments(
                 if shorter is None:
                     continue
                 experiment = shorter
+            joints = experiment.kind, experiment.driven, experiment.measured
             ends = tuple(np.concatenate([experiment.start, experiment.goal]).tolist())
-            found.setdefault(
-                (experiment.kind, experiment.driven, experiment.measured, *ends), experiment
-            )
+            found.setdefault((*joints, *ends), experiment)
     return [e for e in found.values() if clearance is None or _clear(e, clearance)]
 
 

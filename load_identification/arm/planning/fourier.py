@@ -89,11 +89,8 @@ def optimise_fourier_motion(
     ----------
     regressor : TorqueRegressor
         Regressor with p independent columns.
-    limits : Limits
-    settings : FourierSettings
     noise : (J,) array
         Noise of the measured torques, up to a common factor [N m, N].
-    clearance : Clearance, optional
     progress : callable, optional
         Called with the progress in words, at every step.
     criterion : str
@@ -176,11 +173,10 @@ class _Search:
 
         def value_and_slope(x: FloatArray) -> tuple[float, FloatArray]:
             # One call for all differences: the regressor is computed for many samples at once.
-            values = self.values(np.vstack([x, x + steps]))
+            first, *others = self.values(np.vstack([x, x + steps]))
             lack, slope = self._lack_and_slope(x, steps)
-            return float(values[0]) + weight * lack, (
-                values[1:] - values[0]
-            ) / STEP + weight * slope
+            rise = (np.array(others) - first) / STEP
+            return float(first) + weight * lack, rise + weight * slope
 
         def report(x: FloatArray) -> None:
             if progress is not None:
@@ -199,8 +195,8 @@ class _Search:
     def best(self, numbers: Sequence[FloatArray]) -> tuple[FourierSeries, Worth] | None:
         """Scale motions down until they have clearance; return the best with its criteria."""
         motions = [self._drawn_in(self.plan.motion(x)) for x in numbers]
-        judged = [(motion, self._worth(motion)) for motion in motions if motion is not None]
-        regular = [each for each in judged if np.isfinite(each[1].condition)]
+        found = [(motion, self._worth(motion)) for motion in motions if motion is not None]
+        regular = [each for each in found if np.isfinite(each[1].condition)]
         if self._criterion == DETERMINANT:
             return max(regular, key=lambda each: each[1].log_determinant, default=None)
         return min(regular, key=lambda each: each[1].condition, default=None)
@@ -249,4 +245,4 @@ class _Search:
     def _worth(self, motion: FourierSeries) -> Worth:
         amplitude = np.hstack([motion.sine, motion.cosine])
         q, qd, qdd = (wave @ amplitude.T for wave in self._basis)
-        return Worth.of(self._information(motion.center + q, qd, qdd))
+        return Worth(*map(float, judged(self._information(motion.center + q, qd, qdd))))

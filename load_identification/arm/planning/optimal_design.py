@@ -68,11 +68,10 @@ def optimal_design(
         At most r rows of each candidate, in units of their errors; missing rows are zero.
     size : int
         Number of experiments to choose.
-    seed : int
-        Seed of the random starts.
     criterion : str
         One of `CRITERIA`.
-    starts : int
+    starts, seed : int
+        Number of random starts, and their seed.
     progress : callable, optional
         Called with the progress in words at every step.
 
@@ -125,9 +124,8 @@ def as_they_come(blocks: FloatArray, size: int, seed: int) -> Design:
 
 def design(blocks: FloatArray, chosen: IntArray) -> Design:
     """Evaluate the criteria of a choice of experiments."""
-    condition, log_determinant = judged(_information(blocks[chosen]))
-    places = np.sort(np.asarray(chosen, dtype=np.int64))
-    return Design(float(condition), float(log_determinant), places)
+    condition, log_determinant = map(float, judged(_information(blocks[chosen])))
+    return Design(condition, log_determinant, np.sort(np.asarray(chosen, dtype=np.int64)))
 
 
 def _information(blocks: FloatArray) -> FloatArray:
@@ -139,16 +137,14 @@ def _improved(
     blocks: FloatArray, chosen: IntArray, by_condition: bool, report: Callable[[int], None]
 ) -> IntArray:
     """Exchange one experiment after another until none gains."""
-    chosen = chosen.copy()
-    idle = 0
+    chosen, idle = chosen.copy(), 0
     for step in range(MOST_ROUNDS * len(chosen)):
         report(step)
         place = step % len(chosen)
         gain, other = _best_exchange(blocks, chosen, place, by_condition)
         idle += 1
         if gain > GAIN:
-            chosen[place] = other
-            idle = 0
+            chosen[place], idle = other, 0
         if idle == len(chosen):
             break
     return chosen
@@ -157,19 +153,15 @@ def _improved(
 def _best_exchange(
     blocks: FloatArray, chosen: IntArray, place: int, by_condition: bool
 ) -> tuple[float, int]:
-    """Find the best replacement of one chosen experiment, and its gain.
+    """Find the best replacement of one chosen experiment.
 
-    With U = [A_out; A_in], C = diag(-1, 1) and F' = F + U^T C U,
+    Return the gain of log det F, or the decrease of the log of the squared condition number, and
+    the replacement. With U = [A_out; A_in], C = diag(-1, 1) and F' = F + U^T C U,
 
         det F' = det F det(1 + C U F^-1 U^T)
         trace F'^-1 = trace F^-1 - trace((C + U F^-1 U^T)^-1 U F^-2 U^T)
-
-    Returns
-    -------
-    tuple of float and int
-        Gain of log det F, or decrease of the log of the squared condition number; replacement.
     """
-    p, r = blocks.shape[2], blocks.shape[1]
+    _, r, p = blocks.shape
     information = _information(blocks[chosen])
     ridge = 0.0
     if not np.isfinite(judged(information)[0]):
@@ -177,15 +169,8 @@ def _best_exchange(
     factor = scipy.linalg.cho_factor(information + ridge * np.eye(p))
     solved = scipy.linalg.cho_solve(factor, blocks.reshape(-1, p).T).T.reshape(blocks.shape)
     out, out_solved = blocks[chosen[place]], solved[chosen[place]]
-    first, second = (
-        _pairs(a, b, c, d)
-        for a, b, c, d in (
-            (out, out_solved, blocks, solved),
-            (out_solved, out_solved, solved, solved),
-        )
-    )
     sign = np.diag(np.repeat([-1.0, 1.0], r))
-    first = sign + first
+    first = sign + _pairs(out, out_solved, blocks, solved)
     determinant = np.linalg.det(first @ sign)
     allowed = determinant > SINGULAR
     allowed[chosen] = False
@@ -198,6 +183,7 @@ def _best_exchange(
         inverse = float(np.trace(scipy.linalg.cho_solve(factor, np.eye(p))))
         total = float(np.trace(information))
         size = np.sum(blocks**2, axis=(1, 2))
+        second = _pairs(out_solved, out_solved, solved, solved)
         lost = np.trace(np.linalg.solve(first[allowed], second[allowed]), axis1=1, axis2=2)
         totals = total - size[chosen[place]] + size[allowed]
         inverses = np.maximum(inverse - lost, SINGULAR * inverse)

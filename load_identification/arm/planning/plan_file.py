@@ -184,16 +184,9 @@ def plan_path(
     limits: Limits,
     roadmap: Roadmap | None = None,
 ) -> ExperimentPlan:
-    """Order experiments, proceeding each time to the nearest one left.
+    """Order experiments, from the first one given each time to the nearest one left.
 
-    Parameters
-    ----------
-    joints : tuple of str
-    experiments : sequence of Experiment
-        The first one given is the first of the plan.
-    limits : Limits
-    roadmap : Roadmap, optional
-        Finds the moves between them; without it all moves are straight.
+    The roadmap finds the moves between them; without it all moves are straight.
 
     Raises
     ------
@@ -228,25 +221,20 @@ def plan_path(
 
 def plan_fields(plan: ExperimentPlan) -> dict[str, Any]:
     """Return a plan as plain values: joints by name, SI units."""
-    return {
-        'joints': list(plan.joints),
-        'experiments': [
-            {
-                'kind': experiment.kind,
-                'driven': plan.joints[experiment.driven],
-                'measured': plan.joints[experiment.measured],
-                'begin': float(begin),
-                'via': [posture.tolist() for posture in via],
-                **{
-                    name: value.tolist() if isinstance(value, np.ndarray) else value
-                    for name, value in vars(experiment.motion).items()
-                },
-            }
-            for experiment, via, begin in zip(
-                plan.experiments, plan.vias, plan.begins, strict=True
-            )
-        ],
-    }
+    experiments = [
+        {
+            'kind': experiment.kind,
+            'driven': plan.joints[experiment.driven],
+            'measured': plan.joints[experiment.measured],
+            'begin': begin,
+            'via': [posture.tolist() for posture in via],
+            **{name: np.array(x).tolist() for name, x in vars(experiment.motion).items()},
+        }
+        for experiment, via, begin in zip(
+            plan.experiments, plan.vias, plan.begins.tolist(), strict=True
+        )
+    ]
+    return {'joints': list(plan.joints), 'experiments': experiments}
 
 
 def write_plan(path: FilePath, plan: ExperimentPlan) -> None:
@@ -298,12 +286,11 @@ def _experiment(fields: dict[str, Any], joints: tuple[str, ...]) -> Experiment:
 
     motion: Oscillation | Sweep
     if fields['kind'] == GRAVITY:
-        duration, ramp = float(fields['duration']), float(fields['ramp'])
-        motion = Sweep(vector('start'), vector('goal'), duration, ramp)
+        ends = vector('start'), vector('goal')
+        motion = Sweep(*ends, float(fields['duration']), float(fields['ramp']))
     else:
-        frequency, periods = float(fields['frequency']), int(fields['periods'])
         swing = vector('center'), vector('amplitude'), vector('phase')
-        motion = Oscillation(*swing, frequency, periods)
+        motion = Oscillation(*swing, float(fields['frequency']), int(fields['periods']))
     driven, measured = joints.index(fields['driven']), joints.index(fields['measured'])
     return Experiment(fields['kind'], driven, measured, motion)
 

@@ -28,7 +28,6 @@ from load_identification.arm.planning.criteria import (
 from load_identification.arm.planning.experiments import (
     LEAST_PERIODS,
     PERIODS,
-    Experiment,
     feasible_experiments,
     locked_postures,
 )
@@ -78,18 +77,15 @@ class Request:
     keep_out : sequence of sequences of 6 float
         Boxes that no link may enter; x, y and z from and to [m].
     workspace : sequence of 6 float, optional
-        A box that `frame` must not leave; same form [m].
-    frame : str, optional
-        The link kept in the workspace; default: the last.
+        A box that `frame`, by default the last link, must not leave; same form [m].
     levels : int
-        Levels of each joint in the grid of postures.
+        Of each joint in the grid of postures.
     experiments : int, optional
         Number of experiments to select.
     criterion : str
         One of `criteria.CRITERIA`.
     periods : int
-        Number of periods of an oscillation at full amplitude.
-    seed : int
+        Of an oscillation, at full amplitude.
     """
 
     method: str = 'fourier'
@@ -150,16 +146,9 @@ def load_arm(urdf: str, tip: str | None, gravity: Sequence[float]) -> Arm:
 
 
 def plan_motion(arm: Arm, urdf: str, request: Request, progress: Callable[[str], None]) -> Planned:
-    """Plan a motion.
+    """Plan a motion of an arm of a description (URDF), which has the frame of the workspace.
 
-    Parameters
-    ----------
-    arm : Arm
-    urdf : str
-        Description of the arm, for the frame of the workspace.
-    request : Request
-    progress : callable
-        Called with the progress in words, several times a second.
+    `progress` is called with the progress in words, several times a second.
 
     Raises
     ------
@@ -175,27 +164,22 @@ def plan_motion(arm: Arm, urdf: str, request: Request, progress: Callable[[str],
         workspace=None if request.workspace is None else Box.between(request.workspace),
         tip_frame=request.frame or arm.bodies[-1],
     )
-    if request.method == 'fourier':
-        regressor, scale = _regressor(arm)
-        duration = request.duration or FOURIER_DURATION
-        settings = FourierSettings(duration=duration, seed=request.seed)
-        steps = itertools.count(1)
-
-        def report(words: str) -> None:
-            progress(f'{words} after {next(steps)} steps')
-
-        found = optimise_fourier_motion(
-            regressor,
-            limits,
-            settings,
-            torque_noise(arm.effort_limits),
-            clearance,
-            report,
-            request.criterion,
-        )
-        worths = found.worth, found.drawn
-        return _planned(arm, limits, clearance, found.motion, None, worths, scale, 0)
-    return _plan_experiments(arm, limits, request, clearance, progress)
+    if request.method != 'fourier':
+        return _plan_experiments(arm, limits, request, clearance, progress)
+    regressor, scale = _regressor(arm)
+    settings = FourierSettings(duration=request.duration or FOURIER_DURATION, seed=request.seed)
+    steps = itertools.count(1)
+    found = optimise_fourier_motion(
+        regressor,
+        limits,
+        settings,
+        torque_noise(arm.effort_limits),
+        clearance,
+        lambda words: progress(f'{words} after {next(steps)} steps'),
+        request.criterion,
+    )
+    worths = found.worth, found.drawn
+    return _planned(arm, limits, clearance, found.motion, None, worths, scale, 0)
 
 
 def _regressor(arm: Arm) -> tuple[TorqueRegressor, FloatArray]:
@@ -233,11 +217,15 @@ def _plan_experiments(
             f'{parameters} base parameters; allow more room, a finer grid by --levels, '
             'or less of wide limits by --position-scale'
         )
+
+    def planned(chosen: Design) -> ExperimentPlan:
+        return plan_path(arm.joints, [feasible[k] for k in chosen.chosen], limits, roadmap)
+
     if request.method == 'spectrum':
         chosen = as_they_come(blocks, request.experiments or 2 * parameters, request.seed)
     else:
-        chosen = _choice(arm, limits, roadmap, feasible, blocks, request, progress)
-    plan = plan_path(arm.joints, [feasible[k] for k in chosen.chosen], limits, roadmap)
+        chosen = _choice(blocks, request, planned, progress)
+    plan = planned(chosen)
     if request.duration is not None and plan.path.duration > request.duration:
         raise ParameterError(
             f'{len(plan.experiments)} experiments take {plan.path.duration:.0f} s, more than the '
@@ -250,29 +238,23 @@ def _plan_experiments(
 
 
 def _choice(
-    arm: Arm,
-    limits: Limits,
-    roadmap: Roadmap,
-    experiments: Sequence[Experiment],
     blocks: FloatArray,
     request: Request,
+    planned: Callable[[Design], ExperimentPlan],
     progress: Callable[[str], None],
 ) -> Design:
     """Select experiments, as many as requested or as the duration allows."""
     parameters = blocks.shape[2]
-    size = min(request.experiments or 2 * parameters, len(experiments))
+    fewest = -(-parameters // LARGEST_BLOCK)
+    size = min(request.experiments or 2 * parameters, len(blocks))
     while True:
         found = optimal_design(blocks, size, request.seed, request.criterion, STARTS, progress)
         if request.duration is None:
             return found
-        took = plan_path(
-            arm.joints, [experiments[k] for k in found.chosen], limits, roadmap
-        ).path.duration
-        fewest = -(-parameters // LARGEST_BLOCK)
+        took = planned(found).path.duration
         if took <= request.duration or size <= fewest:
             return found
-        fitting = int(size * request.duration / took)
-        smaller = max(fewest, min(size - 1, fitting))
+        smaller = max(fewest, min(size - 1, int(size * request.duration / took)))
         try:
             optimal_design(blocks, smaller, request.seed, request.criterion, 1)
         except ParameterError:
