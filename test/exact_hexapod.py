@@ -31,12 +31,7 @@ def random_poses(mechanism: Mechanism, count: int, seed: int) -> PlatformPose:
     rng = np.random.default_rng(seed)
     turn = rng.uniform(-1.0, 1.0, (count, 3)) * np.deg2rad(25.0) / np.sqrt(3.0)
     position = mechanism.geometry.home + rng.uniform(-0.06, 0.06, (count, 3))
-    return PlatformPose(
-        position,
-        rotation_exponential(turn),
-        np.ones(count, dtype=bool),
-        np.zeros(count, dtype=np.int64),
-    )
+    return PlatformPose(position, rotation_exponential(turn), np.ones(count, dtype=bool))
 
 
 def random_motion(count: int, seed: int) -> PlatformMotion:

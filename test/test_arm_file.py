@@ -54,7 +54,7 @@ def test_what_is_written_is_read(tmp_path: Path, drive: DriveModel) -> None:
     arm = identified(drive)
     write_arm_model(tmp_path / 'arm.yaml', arm)
     read = read_arm_model(tmp_path / 'arm.yaml')
-    for name in ('joints', 'links', 'drive', 'cutoff', 'names', 'velocities'):
+    for name in ('joints', 'links', 'drive', 'cutoff', 'velocities'):
         assert getattr(read, name) == getattr(arm, name)
     # Written in full: a link at the border of what can be built is not rounded across it.
     assert np.array_equal(read.parameters, arm.parameters)
@@ -78,10 +78,9 @@ def test_friction_of_all_of_the_load_is_refused() -> None:
         replace(arm, drives=arm.drives + 1.0)
 
 
-def test_names_and_values_are_those_of_the_model_on_the_description() -> None:
+def test_values_are_those_of_the_model_on_the_description() -> None:
     arm = identified(DRIVES[0])
     model = arm.model(URDF)
-    assert model.names == arm.names
     motion = random_samples(np.random.default_rng(2), JOINTS)
     _, qd, qdd = motion
     sign = np.tanh(qd / 0.02)
@@ -107,6 +106,9 @@ def test_the_file_names_every_number(tmp_path: Path) -> None:
     assert (joint['name'], joint['link']) == ('joint_1', 'link_1')
     assert joint['parameters']['mcy'] == pytest.approx(arm.parameters[1, 2])
     assert list(joint['drive']) == ['coulomb', 'viscous+', 'viscous-', 'offset']
+    names = (*arm.model(URDF).names, *(f'{name}.effort_scale' for name in arm.joints))
+    determined = np.flatnonzero(np.diag(arm.covariance))
+    assert content['covariance']['parameters'] == [names[i] for i in determined]
 
 
 CASES = [

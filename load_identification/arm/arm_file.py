@@ -12,7 +12,7 @@ import numpy as np
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.transmission import Transmission, transmission_of
-from load_identification.arm.dynamics.tree import PARAMETERS, Arm
+from load_identification.arm.dynamics.tree import PARAMETERS, Arm, parameter_names
 from load_identification.errors import ParameterError
 from load_identification.interface.files import (
     LARGEST,
@@ -135,11 +135,6 @@ class IdentifiedArm:
         own = [k for k, name in enumerate(self.drive.terms) if name in terms]
         return np.asarray(self.drives[:, own].max(axis=1, initial=0.0))
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of `values`, such as `link_3.mcx` or `joint_2.coulomb+`."""
-        return _names(self.joints, self.links, self.drive)[: self.values.size]
-
     def model(self, urdf: str) -> ArmModel:
         """Return the arm's model for a robot description; use it as `predict(values, motion)`.
 
@@ -222,12 +217,11 @@ def _identified_arm(content: Any) -> IdentifiedArm:
         raise ParameterError(f'joints are {", ".join(names)}; each must be there once')
     rows = list(zip(joints, names, strict=True))
     links = [str(field(j, 'link', f'{n}.')) for j, n in rows]
-    noise, scale = (
-        np.array([number(field(j, name, f'{n}.'), f'{n}.{name}') for j, n in rows])
-        for name in ('noise', 'effort_scale')
+    noise, scale = np.array([_by_name(j, f'{n}.', ('noise', 'effort_scale')) for j, n in rows]).T
+    bodies, drives = (
+        [_by_name(field(j, part, f'{n}.'), f'{n}.{part}.', terms) for j, n in rows]
+        for part, terms in (('parameters', PARAMETERS), ('drive', drive.terms))
     )
-    bodies = [_by_name(j, 'parameters', n, PARAMETERS) for j, n in rows]
-    drives = [_by_name(j, 'drive', n, drive.terms) for j, n in rows]
     order, coupled = _names(names, links, drive), content.get('transmission')
     return IdentifiedArm(
         joints=tuple(names),
@@ -247,8 +241,8 @@ def _identified_arm(content: Any) -> IdentifiedArm:
 
 def _names(joints: Sequence[str], links: Sequence[str], drive: DriveModel) -> tuple[str, ...]:
     """Return the names of a covariance's rows: links, drives, scales of the efforts."""
-    of_links = tuple(f'{link}.{name}' for link in links for name in PARAMETERS)
-    return (*of_links, *drive.names(joints), *(f'{joint}.effort_scale' for joint in joints))
+    scales = (f'{joint}.effort_scale' for joint in joints)
+    return (*parameter_names(links), *drive.names(joints), *scales)
 
 
 def _joint(arm: IdentifiedArm, j: int) -> dict[str, Any]:
@@ -264,17 +258,17 @@ def _joint(arm: IdentifiedArm, j: int) -> dict[str, Any]:
 
 def _drive(fields: Any) -> DriveModel:
     """Return the drive model, which checks its friction shapes itself."""
-    names = ('rotor_inertia', 'stiffness', 'offset')
-    switches = {name: _switch(fields, name, 'drive.') for name in names}
-    velocity = field(fields, 'transition_velocity', 'drive.')
+    coulomb, viscous = (str(field(fields, name, 'drive.')) for name in ('coulomb', 'viscous'))
+    # Older files lack these.
+    fields = {'stribeck_velocity': 0.0, 'load_friction': False, **fields}
+    transition, stribeck = _by_name(fields, 'drive.', ('transition_velocity', 'stribeck_velocity'))
+    names = ('rotor_inertia', 'stiffness', 'offset', 'load_friction')
     return DriveModel(
-        coulomb=str(field(fields, 'coulomb', 'drive.')),
-        viscous=str(field(fields, 'viscous', 'drive.')),
-        transition_velocity=number(velocity, 'drive.transition_velocity'),
-        # Older files lack these.
-        stribeck_velocity=number(fields.get('stribeck_velocity', 0.0), 'drive.stribeck_velocity'),
-        load_friction='load_friction' in fields and _switch(fields, 'load_friction', 'drive.'),
-        **switches,
+        coulomb,
+        viscous,
+        transition_velocity=transition,
+        stribeck_velocity=stribeck,
+        **{name: _switch(fields, name, 'drive.') for name in names},
     )
 
 
@@ -323,11 +317,9 @@ def _check_covariance(covariance: FloatArray) -> None:
         )
 
 
-def _by_name(joint: Any, part: str, name: str, terms: Sequence[str]) -> list[float]:
-    """Return the numbers of a section of a joint, in the order of `terms`."""
-    where = f'{name}.{part}'
-    values = field(joint, part, f'{name}.')
-    return [number(field(values, term, f'{where}.'), f'{where}.{term}') for term in terms]
+def _by_name(section: Any, where: str, names: Sequence[str]) -> list[float]:
+    """Return some numbers of a section of the file, with the path `where`."""
+    return [number(field(section, name, where), f'{where}{name}') for name in names]
 
 
 def _block(fields: Mapping[str, Any]) -> str:

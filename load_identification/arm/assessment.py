@@ -180,12 +180,17 @@ def _shown_gravity(model: Model, logs: Sequence[FilteredRecording]) -> FloatArra
     return found if weight > 0.0 and enough else None
 
 
+def weights(model: Model, q: FloatArray, links: FloatArray, directions: FloatArray) -> FloatArray:
+    """Return what 1 m/s^2 in each direction (d, 3) adds to links (10 J,), (n, k, d)."""
+    still, models = np.zeros_like(q), map(model.with_gravity, directions)
+    return np.stack([each.link_rows(q, still, still) @ links for each in models], axis=2)
+
+
 def _shares(model: Model, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
     """Return what nominal links weigh under 1 m/s^2 along each axis, and inertia, (n, k, 4)."""
-    still, nominal = np.zeros_like(q), model.nominal[model.links]
-    weights = [model.with_gravity(g).link_rows(q, still, still) @ nominal for g in np.eye(3)]
+    nominal = model.nominal[model.links]
     inertial = model.with_gravity(np.zeros(3)).link_rows(q, qd, qdd) @ nominal
-    return np.stack([*weights, inertial], axis=2)
+    return np.dstack([weights(model, q, nominal, np.eye(3)), inertial])
 
 
 def _prediction(

@@ -11,7 +11,7 @@ import numpy as np
 
 from load_identification.arm import lateness
 from load_identification.arm.agreement import Pieces, clearly_better, disagreement, unsure
-from load_identification.arm.assessment import WIDER
+from load_identification.arm.assessment import WIDER, weights
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, Model
@@ -298,11 +298,9 @@ class _Trial:
         self, log: FilteredRecording, links: FloatArray, directions: FloatArray
     ) -> FloatArray:
         """Return what 1 m/s^2 in each direction (d, 3) adds to links (10 J,), (n, k, d)."""
-        if not self._model.feels_friction:
+        if not isinstance(self._model, ArmModel):
             return np.zeros((*log.measured.shape, 0))
-        still = (log.motion[0], *np.zeros((2, *log.motion[0].shape)))
-        models = (self._model.with_gravity(step) for step in directions)
-        return np.stack([model.link_rows(*still) @ links for model in models], axis=2)
+        return weights(self._model, log.position, links, directions)
 
 
 class _Samples(NamedTuple):

@@ -78,8 +78,7 @@ class OrientationSines:
             + p1 * np.cross(turn_x, x_axis)
         )
         position, still = np.broadcast_to(self.center, (n, 3)), np.zeros((n, 3))
-        found, iterations = np.ones(n, dtype=bool), np.zeros(n, dtype=np.int64)
-        pose = PlatformPose(position, rotation, found, iterations)
+        pose = PlatformPose(position, rotation, np.ones(n, dtype=bool))
         return pose, PlatformMotion(still, omega, still, alpha)
 
 

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from load_identification.interface.batches import Batch, joined
 from load_identification.parallel.geometry import Geometry
-from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray
 
 TOLERANCE = 1e-12
 """Largest difference of leg lengths at which a pose counts as found [m]."""
@@ -33,14 +33,11 @@ class PlatformPose(Batch):
         From S to the base frame, A^RL of eq. 4 [-].
     found : (n,) bool array
         False if no pose has these leg lengths, or none in the assembly of `home`.
-    iterations : (n,) int array
-        Newton iterations to get below `TOLERANCE`.
     """
 
     position: FloatArray
     rotation: FloatArray
     found: BoolArray
-    iterations: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +113,6 @@ class Mechanism:
                 again = self._newton(wanted[failed], *self.home)
                 solved.position[failed], solved.rotation[failed] = again.position, again.rotation
                 solved.found[failed] = again.found
-                solved.iterations[failed] += again.iterations
             good = np.flatnonzero(solved.found)
             if good.size:
                 near = solved.position[good[-1]], solved.rotation[good[-1]]
@@ -207,16 +203,12 @@ class Mechanism:
         """Solve for all samples at once, from a common start."""
         n = len(lengths)
         p, R = np.repeat(position[None], n, axis=0), np.repeat(rotation[None], n, axis=0)
-        iterations = np.full(n, MOST_ITERATIONS, dtype=np.int64)
-        settled = np.zeros(n, dtype=bool)
         for iteration in range(MOST_ITERATIONS + 1):
             arm, direction, length = self._legs(p, R)
             jacobian = _jacobian(arm, direction)
             misfit = lengths - length
             close = np.abs(misfit).max(axis=1) <= TOLERANCE
-            iterations[close & ~settled] = iteration
-            settled |= close
-            if settled.all() or iteration == MOST_ITERATIONS:
+            if close.all() or iteration == MOST_ITERATIONS:
                 break
             step = _solve(jacobian, misfit)
             # Limit steps to the machine's size and turns to 1 rad; larger ones rarely help.
@@ -230,14 +222,13 @@ class Mechanism:
         # Singularities separate the assemblies; there the determinant changes its sign.
         with np.errstate(invalid='ignore'):
             found = close & (np.linalg.slogdet(jacobian)[0] == self._assembly)
-        return PlatformPose(p, R, found, iterations)
+        return PlatformPose(p, R, found)
 
 
 def in_sensor_frame(rotation: FloatArray, vectors: FloatArray) -> FloatArray:
     """Express vectors (n, 3 k), given in the base frame, in S, three components each."""
     parts = vectors.reshape(len(vectors), -1, 3)
-    turned: FloatArray = np.einsum('nji,nkj->nki', rotation, parts)
-    return turned.reshape(vectors.shape)
+    return np.asarray(parts @ rotation).reshape(vectors.shape)
 
 
 def rotation_exponential(angles: FloatArray) -> FloatArray:

@@ -83,11 +83,6 @@ class DriveModel:
             *(('offset',) if self.offset else ()),
         )
 
-    @property
-    def friction(self) -> tuple[int, ...]:
-        """Indices of the terms that are non-negative in every drive."""
-        return tuple(k for k, term in enumerate(self.terms) if term not in ('stiffness', 'offset'))
-
     def at_rest(self, qd: FloatArray) -> BoolArray:
         """Return where friction is undetermined up to its Coulomb level; rows are void there."""
         if self.coulomb == 'none':

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from load_identification.arm.dynamics.friction import DriveModel
-from load_identification.arm.dynamics.tree import Arm, Placement
+from load_identification.arm.dynamics.tree import Arm, Placement, parameter_names
 from load_identification.interface.batches import CHANNELS
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -52,9 +52,6 @@ class Model(ABC):
         Of the k measured channels.
     """
 
-    feels_friction = False
-    """Whether a joint at rest can have any friction."""
-
     one_sensor = False
     """Whether all channels belong to one sensor and share its noise."""
 
@@ -63,9 +60,9 @@ class Model(ABC):
     ) -> None:
         """Set names and units of the parameters other than the links', and of the channels."""
         self.arm = arm
-        self.names: tuple[str, ...] = (*arm.parameter_names, *(name for name, _ in others))
-        own = LINK_UNITS * len(arm.joints)
-        self.units: tuple[str, ...] = (*own, *(unit for _, unit in others))
+        own, units = parameter_names(arm.bodies), LINK_UNITS * len(arm.joints)
+        self.names: tuple[str, ...] = (*own, *(name for name, _ in others))
+        self.units: tuple[str, ...] = (*units, *(unit for _, unit in others))
         self.nominal: FloatArray = np.append(arm.nominal.ravel(), np.zeros(len(others)))
         self.channels: tuple[str, ...] = tuple(name for name, _ in channels)
         self.channel_units: tuple[str, ...] = tuple(unit for _, unit in channels)
@@ -128,8 +125,6 @@ class ArmModel(Model):
         Links whose torque is the load of `DriveModel.load_friction`; by default the nominal ones.
     """
 
-    feels_friction = True
-
     def __init__(
         self,
         arm: Arm,
@@ -137,9 +132,10 @@ class ArmModel(Model):
         transmission: Transmission | None = None,
         borne: FloatArray | None = None,
     ) -> None:
-        units = [_drive_unit(term, unit) for unit in arm.effort_units for term in drive.terms]
+        efforts = ['N' if slides else 'N·m' for slides in arm.prismatic]
+        units = [_drive_unit(term, unit) for unit in efforts for term in drive.terms]
         others = list(zip(drive.names(arm.joints), units, strict=True))
-        super().__init__(arm, others, list(zip(arm.joints, arm.effort_units, strict=True)))
+        super().__init__(arm, others, list(zip(arm.joints, efforts, strict=True)))
         self.drive, self.transmission = drive, transmission
         self.borne: FloatArray = arm.nominal.ravel() if borne is None else borne
         self._matrix = None if transmission is None else transmission.over(arm.joints)
@@ -225,9 +221,9 @@ class ArmModel(Model):
     @property
     def positive(self) -> IntArray:
         """Indices, among all parameters, of friction and rotor inertias: they are non-negative."""
-        k, joints = len(self.drive.terms), len(self.arm.joints)
-        each = np.array(self.drive.friction, dtype=np.int64)
-        return np.asarray(self.links.stop + (k * np.arange(joints)[:, None] + each).ravel())
+        others = enumerate(self.names[self.links.stop :], start=self.links.stop)
+        signed = ('.stiffness', '.offset')
+        return np.array([k for k, name in others if not name.endswith(signed)], dtype=np.int64)
 
     def measured(self, motion: JointMotion, effort: FloatArray) -> FloatArray:
         """Return efforts (n, J), NaN where the motor rests and its friction is undetermined."""
@@ -290,13 +286,10 @@ class WrenchModel(Model):
 
 def _drive_unit(term: str, effort: str) -> str:
     """Return the unit of a drive's term, given the unit of the joint's effort."""
-    rotary = effort == 'N·m'
-    if term.startswith('viscous'):
-        return 'N·m·s' if rotary else 'N·s/m'
-    if term == 'stiffness':
-        return 'N·m/rad' if rotary else 'N/m'
-    if term == 'load_friction':
-        return '-'
-    if term == 'rotor_inertia':
-        return 'kg·m²' if rotary else 'kg'
-    return effort
+    units = {
+        'viscous': ('N·s/m', 'N·m·s'),
+        'stiffness': ('N/m', 'N·m/rad'),
+        'load_friction': ('-', '-'),
+        'rotor_inertia': ('kg', 'kg·m²'),
+    }
+    return units.get(term.rstrip('+-'), (effort, effort))[effort == 'N·m']

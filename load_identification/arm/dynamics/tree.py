@@ -108,16 +108,6 @@ class Arm:
         out._floating = _floating(out._model)
         return out
 
-    @property
-    def parameter_names(self) -> tuple[str, ...]:
-        """Names of the 10 J columns of the regressors, such as `link_3.mcx`."""
-        return tuple(f'{body}.{name}' for body in self.bodies for name in PARAMETERS)
-
-    @property
-    def effort_units(self) -> tuple[str, ...]:
-        """Unit of each joint's effort."""
-        return tuple('N' if prismatic else 'N·m' for prismatic in self.prismatic)
-
     def skeleton(self, q: FloatArray) -> FloatArray:
         """Return lines (n, L, 2, 3) that draw the arm in the root frame [m], at q (n, J) [rad, m].
 
@@ -200,6 +190,11 @@ class Arm:
                     f'{", ".join(str(array.shape) for array in arrays)}'
                 )
         return arrays
+
+
+def parameter_names(bodies: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the 10 J columns of regressors, such as `link_3.mcx`."""
+    return tuple(f'{body}.{name}' for body in bodies for name in PARAMETERS)
 
 
 def _regressor(

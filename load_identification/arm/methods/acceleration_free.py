@@ -15,7 +15,7 @@ import numpy as np
 import scipy.ndimage
 
 from load_identification.arm.dynamics.base_parameters import BaseParameters
-from load_identification.arm.dynamics.rows import Model, Terms
+from load_identification.arm.dynamics.rows import ArmModel, Model, Terms
 from load_identification.arm.filtering import MOST_OUTPUTS, regrouped
 from load_identification.arm.recording import Recording
 from load_identification.errors import ParameterError, RecordingError
@@ -177,7 +177,7 @@ def low_passed_rows(
 
     own = [_low_passed(each, with_velocities(each), terms, bandwidths) for each in recordings]
     measured = np.concatenate([rows.values for rows in own])
-    if model.feels_friction:
+    if isinstance(model, ArmModel):
         rest = np.concatenate([_rest_share(each, bandwidths) for each in recordings])
         measured = np.where(rest > REST_SHARE, np.nan, measured)
     matrix = np.concatenate([rows.matrix for rows in own])

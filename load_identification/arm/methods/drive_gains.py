@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,8 +70,7 @@ class Loaded:
     others: FloatArray = field(default_factory=lambda: np.zeros(BODY - 1))
 
 
-@dataclass(frozen=True, eq=False)
-class Loads:
+class Loads(NamedTuple):
     """The rows of both recordings: ``gain_j signal_j = (matrix x)_j + known_j``.
 
     Attributes
@@ -82,14 +82,11 @@ class Loads:
         Torque of the known mass at the origin of the last link [N m, N].
     signal : (n, J) array
         Signals of the drives; NaN where nothing was measured.
-    mass : float
-        Mass of the load [kg].
     """
 
     matrix: FloatArray
     known: FloatArray
     signal: FloatArray
-    mass: float
 
 
 def identify_loaded(
@@ -124,7 +121,7 @@ def identify_loaded(
         rows_of = motion_rows(model, base, scaled)
         model = likeliest(models, base, lambda each: [rows_of(each)], solver)
         rows = loaded_rows(model, base, unloaded, loaded, load)
-    solution, gains = fit_gains(model, base, rows, start)
+    solution, gains = fit_gains(model, base, rows, start, float(load[0]))
     return replace(estimate_of(model, base, solution), gains=gains)
 
 
@@ -136,7 +133,7 @@ def loaded_rows(
     load: FloatArray,
 ) -> Loads:
     """Return the rows of a recording without and one with a load on the last link."""
-    borne, mass = model.borne.copy(), float(load[0])
+    borne = model.borne.copy()
     borne[-BODY:] += load
     both = (unloaded, model), (loaded, model.bearing(borne))
     rows = [motion_rows(model, base, log)(own) for log, own in both]
@@ -150,9 +147,8 @@ def loaded_rows(
     with_load = np.concatenate([rows[1].matrix, own], axis=2)
     return Loads(
         np.concatenate([without, with_load]),
-        np.concatenate([none[..., 0], mass * body[..., 0]]),
+        np.concatenate([none[..., 0], load[0] * body[..., 0]]),
         np.concatenate([one.values for one in rows]),
-        mass,
     )
 
 
@@ -195,9 +191,9 @@ def first_gains(rows: Loads) -> FloatArray:
 
 
 def fit_gains(
-    model: ArmModel, base: BaseParameters, rows: Loads, start: FloatArray
+    model: ArmModel, base: BaseParameters, rows: Loads, start: FloatArray, mass: float
 ) -> tuple[Solution, DriveGains]:
-    """Fit base parameters, drive gains and the load together.
+    """Fit base parameters, drive gains and a load of a mass [kg] together.
 
     Gauss-Newton solves ``gain signal = torque (1 - relative error of the gain)``, beginning with
     given gains (J,). The gain's error multiplies the torque, which is noise-free: this is total
@@ -234,7 +230,7 @@ def fit_gains(
     return solution.of_first(size), DriveGains(
         gains=gains,
         covariance=solution.covariance[np.ix_(used, used)] * np.outer(scale, scale),
-        load=np.append(rows.mass, solution.values[load]),
+        load=np.append(mass, solution.values[load]),
         load_std=np.append(0.0, np.where(solution.unknown[load], np.inf, std[load])),
     )
 

@@ -20,20 +20,15 @@ GRAVITY_RANK = 1e-9
 """Directions of a centred slow motion weaker than this share of the strongest are rounding."""
 
 
-def integration_weights(times: FloatArray) -> FloatArray:
-    """Return weights (n,) of the trapezoidal rule, which sum to 1."""
-    steps = np.diff(times)
-    weights = np.concatenate([steps, [0.0]]) + np.concatenate([[0.0], steps])
-    return np.asarray(weights / np.sum(weights))
-
-
 def transform(columns: FloatArray, times: FloatArray, frequency: float) -> FloatArray:
     """Return the component (...,) of columns (n, ...) at a frequency: half its complex amplitude.
 
     M(f) = 1/T integral of M exp(-2 pi i f t). Over whole periods of a uniformly sampled signal
     it equals the discrete Fourier transform.
     """
-    turning = integration_weights(times) * np.exp(-2j * np.pi * frequency * times)
+    # Weights of the trapezoidal rule: half of both steps about a sample.
+    weights = np.convolve(np.diff(times), [0.5, 0.5]) / (times[-1] - times[0])
+    turning = weights * np.exp(-2j * np.pi * frequency * times)
     return np.asarray(np.tensordot(turning, columns, axes=1))
 
 

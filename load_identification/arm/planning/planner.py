@@ -275,9 +275,7 @@ def _planned(
     """Evaluate a motion along its whole path, with the torques that it demands of the drives."""
     times = np.linspace(0.0, path.duration, int(np.ceil(path.duration * RATE)) + 1)
     motion = path.sample(times)
-    torque = np.einsum(
-        'njp,p->nj', arm.joint_torque_regressor(*motion), arm.nominal.ravel(), optimize=True
-    )
+    torque = arm.joint_torque_regressor(*motion) @ arm.nominal.ravel()
     q = motion.position[:: 1 + len(motion.position) // MOST_POSTURES]
     distance = clearance.distance(q)
     closest = int(np.argmin(distance))
