@@ -24,7 +24,6 @@ from load_identification.arm.methods.acceleration_free import (
 )
 from load_identification.arm.recording import ArmRecording, StreamedRecording
 from load_identification.arm.settings import Settings
-from load_identification.errors import ParameterError
 from load_identification.interface.batches import SynchronizedBatch
 from load_identification.signals.low_pass import LowPass
 from load_identification.simulation.excited_arm import COULOMB, friction
@@ -172,12 +171,6 @@ def test_both_filters_in_a_row_are_the_second_after_the_first() -> None:
         np.testing.assert_allclose(
             found, LowPass(30.0).update(stamps_of(t), inner), rtol=0.0, atol=1e-6
         )
-
-
-@pytest.mark.parametrize(('first', 'second'), [(5.0, 5.0), (5.0, 1.0), (0.0, 1.0), (1.0, np.nan)])
-def test_refuses_filters_that_cannot_be(first: float, second: float) -> None:
-    with pytest.raises(ParameterError, match='bandwidth'):
-        AccelerationFree(first, second)
 
 
 def test_differences_belong_to_the_middle_of_their_step() -> None:

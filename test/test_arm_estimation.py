@@ -191,8 +191,6 @@ def test_gains_and_friction_changed_with_the_load_are_distinguished(loaded: Load
 def test_unusable_options_and_arrays_are_named(simulated: Simulated) -> None:
     with pytest.raises(ParameterError, match="'guess'; it must be one of least_squares, seq"):
         Settings('guess')
-    with pytest.raises(ParameterError, match='spectrum and a plan of experiments go together'):
-        Settings('spectrum')
     q, qd, qdd = (array[:2] for array in simulated.motion)
     with pytest.raises(ParameterError, match='14 rows cannot tell'):
         identify_motion(simulated.model, log_of((q, qd, qdd), simulated.torque[:2]), PLAIN)

@@ -127,9 +127,6 @@ def test_unusable_description_is_named(
 def test_unusable_arguments_are_named() -> None:
     with pytest.raises(ParameterError, match='gravity must be three finite numbers'):
         Arm(SCARA.urdf, gravity=(0.0, 0.0))
-    arm = Arm(SCARA.urdf)
-    with pytest.raises(ParameterError, match=r'\(n, 6\) throughout, got \(4, 5\)'):
-        arm.joint_torque_regressor(*np.zeros((3, 4, 5)))
     with pytest.raises(ParameterError, match="'dry'; it must be one of none, symmetric"):
         DriveModel(coulomb='dry')
     with pytest.raises(ParameterError, match='transition velocity is -1'):

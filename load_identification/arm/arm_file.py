@@ -90,25 +90,6 @@ class IdentifiedArm:
     transmission: Transmission | None = None
 
     def __post_init__(self) -> None:
-        J, k = len(self.joints), len(self.drive.terms)
-        size = (10 + k) * J
-        shapes = {
-            'gravity': (3,),
-            'parameters': (J, 10),
-            'drives': (J, k),
-            'noise': (J,),
-            'effort_scale': (J,),
-            'covariance': (size + J, size + J),
-        }
-        if not J or len(set(self.joints)) < J or len(self.links) != J:
-            raise ParameterError(
-                f'joints are {self.joints} and links {self.links}; each must be there once, '
-                'with its link'
-            )
-        for name, shape in shapes.items():
-            array = getattr(self, name)
-            if np.shape(array) != shape or not np.isfinite(array).all():
-                raise ParameterError(f'{name} must be finite numbers of shape {shape}')
         if not 0.0 < self.cutoff < np.inf:
             raise ParameterError(f'cutoff is {self.cutoff}; it must be above 0 Hz')
         for joint, noise, scale in zip(self.joints, self.noise, self.effort_scale, strict=True):

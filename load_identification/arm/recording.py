@@ -186,9 +186,6 @@ class ArmRecording(Recording):
     measured: FloatArray
     began: int | None = None
 
-    def __post_init__(self) -> None:
-        _check_stamps(self.stamps)
-
     @property
     def has_velocities(self) -> bool:
         return bool(np.isfinite(self.velocity).any())
@@ -243,7 +240,9 @@ class StreamedRecording(Recording):
     left_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_stamps(self.stamps)
+        if len(self.stamps) < 2 or np.any(np.diff(self.stamps) <= 0):
+            words = 'there must be two or more, each after the last'
+            raise RecordingError(f'{len(self.stamps)} stamps; {words}')
 
     @property
     def has_velocities(self) -> bool:
@@ -270,12 +269,6 @@ class StreamedRecording(Recording):
 
     def _changed(self, change: Change) -> StreamedRecording:
         return replace(self, read=lambda: map(change, self.read()))
-
-
-def _check_stamps(stamps: IntArray) -> None:
-    if len(stamps) < 2 or np.any(np.diff(stamps) <= 0):
-        words = 'there must be two or more, each after the last'
-        raise RecordingError(f'{len(stamps)} stamps; {words}')
 
 
 def _stops(replay: Recording) -> tuple[FloatArray, FloatArray]:

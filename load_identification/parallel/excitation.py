@@ -106,12 +106,9 @@ def plan_sines(
     Raises
     ------
     ParameterError
-        If a value is unusable, or the machine violates its limits at home.
+        If the duration is too short, or the machine violates its limits at home.
     """
     phase = np.zeros(3) if phase is None else phase
-    for name, value in (('amplitude', amplitude), ('frequency', frequency)):
-        if np.shape(value) != (3,) or not np.all(np.asarray(value) > 0.0):
-            raise ParameterError(f'{name} is {value}; it must be three numbers > 0')
     if not duration >= 2.0 * FADE:
         raise ParameterError(f'duration is {duration} s; it must be at least {2.0 * FADE:g} s')
     columns = (array[:, None] for array in (amplitude, 2.0 * np.pi * frequency, phase))

@@ -146,7 +146,6 @@ class Arm:
 
         Khosla and Kanade 1987, eq. 1-10; computed by Pinocchio.
         """
-        q, qd, qdd = self._checked(q, qd, qdd)
         return _regressor(self._model, configurations(self._model, q), qd, qdd)
 
     def base_wrench_regressor(
@@ -168,7 +167,6 @@ class Arm:
 
         Liu, Iagnemma, Dubowsky and Morel 1998, eq. 1-8.
         """
-        q, qd, qdd = self._checked(q, qd, qdd)
         n = len(q)
         floating = np.hstack([np.tile(_ROOT, (n, 1)), configurations(self._model, q)])
         still = np.zeros((n, 6))
@@ -178,18 +176,6 @@ class Arm:
             return rows
         # Transform the wrench at the root into the same wrench at the sensor.
         return np.asarray(pinocchio.SE3(*placement).toActionMatrix().T @ rows)
-
-    def _checked(self, *motion: FloatArray) -> tuple[FloatArray, ...]:
-        """Raise ParameterError for arrays that are not (n, J)."""
-        arrays = tuple(np.asarray(array, dtype=np.float64) for array in motion)
-        expected = (len(arrays[0]) if arrays[0].ndim else 0, len(self.joints))
-        for array in arrays:
-            if array.shape != expected:
-                raise ParameterError(
-                    f'joint motion must be of shape (n, {len(self.joints)}) throughout, got '
-                    f'{", ".join(str(array.shape) for array in arrays)}'
-                )
-        return arrays
 
 
 def parameter_names(bodies: Sequence[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from load_identification.arm.dynamics.base_parameters import BaseParameters
 from load_identification.arm.dynamics.rows import ArmModel, Model, Terms
 from load_identification.arm.filtering import MOST_OUTPUTS, regrouped
 from load_identification.arm.recording import Recording
-from load_identification.errors import ParameterError, RecordingError
+from load_identification.errors import RecordingError
 from load_identification.interface.batches import SynchronizedBatch, joined
 from load_identification.numerics.weighted_rows import WeightedRows
 from load_identification.signals.low_pass import LowPass
@@ -85,20 +85,10 @@ class AccelerationFree:
     second_bandwidth : float
         d > l: attenuates the noise that l (P - (P)_l) passes [rad/s].
 
-    Raises
-    ------
-    ParameterError
-        If the second bandwidth is not above the first.
-
     Liu et al. 1998, eq. 10-17.
     """
 
     def __init__(self, bandwidth: float, second_bandwidth: float) -> None:
-        if not second_bandwidth > bandwidth:
-            raise ParameterError(
-                f'second_bandwidth is {second_bandwidth} rad/s; it must be above bandwidth, '
-                f'{bandwidth} rad/s'
-            )
         self._bandwidths = bandwidth, second_bandwidth
         self._plain = [LowPass(value) for value in self._bandwidths]
         self._momentum = [LowPass(value, from_first=True) for value in self._bandwidths]

@@ -30,7 +30,7 @@ from load_identification.arm.recording import Recording
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.motion.joint_path import JointPath
 from load_identification.motion.sines import Oscillation
-from load_identification.numerics.weighted_rows import WeightedRows
+from load_identification.numerics.weighted_rows import WeightedRows, lengths
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 SAMPLES_PER_HARMONIC = 4
@@ -164,8 +164,6 @@ def spectral_rows(
     ParameterError
         If the recording does not cover an experiment, or parameters remain unresolved.
     """
-    if not experiments:
-        raise ParameterError('there are no experiments; a plan must have one at least')
     parts, readings = [], list[Experiment]()
     for experiment, begin in zip(experiments, begins, strict=True):
         around = [begin - 1.0, begin + experiment.motion.duration + 1.0]
@@ -179,10 +177,8 @@ def spectral_rows(
         parts += [experiment_rows(regressor, one, *own) for one in experiment.readings]
         readings += experiment.readings
     rows = pooled(parts, readings)
-    matrix = rows.matrix[:, 0]
-    length = np.linalg.norm(matrix, axis=0)
-    scaled = matrix / np.where(length > 0.0, length, 1.0)
-    rank, unknowns = int(np.linalg.matrix_rank(scaled, rtol=LEAST_TOLD)), matrix.shape[1]
+    matrix, unknowns = rows.matrix[:, 0], rows.matrix.shape[2]
+    rank = int(np.linalg.matrix_rank(matrix / lengths(matrix), rtol=LEAST_TOLD))
     if rank < unknowns:
         raise ParameterError(
             f'the {len(matrix)} equations of the experiments determine {rank} of {unknowns} '

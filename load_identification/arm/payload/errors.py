@@ -10,6 +10,7 @@ from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.base_parameters import random_motion
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.payload.joint_wrench import POSES
+from load_identification.numerics.weighted_rows import lengths
 from load_identification.typing_aliases import FloatArray
 
 FRICTION_STD = 0.15
@@ -65,13 +66,8 @@ class ArmErrors:
 
         An error of the arm is subtracted from the efforts; an error of their scale multiplies
         them. Predicted efforts are used: the noise of measured ones would make gains seem known.
-
-        Parameters
-        ----------
-        rows : (n, J, P) array
-            Regressor of the arm's model.
-        predicted : (n, J) array
-            Efforts of the arm alone [N m, N].
+        The rows (n, J, P) are the regressor of the arm's model, `predicted` (n, J) the efforts of
+        the arm alone [N m, N].
         """
         off: FloatArray = rows @ self.root
         off[:, :, : self.gain.shape[1]] -= predicted[:, :, None] * self.gain
@@ -87,8 +83,7 @@ def _absorbed(arm: IdentifiedArm, model: ArmModel) -> FloatArray:
     rows = model.regressor(*random_motion(len(arm.joints), POSES, rate=1.0)) / arm.noise[:, None]
     each = (rows @ arm.values)[:, :, None] * np.eye(len(arm.joints))
     flat = rows.reshape(-1, arm.values.size)
-    length = np.linalg.norm(flat, axis=0)
-    length[length == 0.0] = 1.0
+    length = lengths(flat)
     found = np.linalg.lstsq(flat / length, each.reshape(len(flat), -1), rcond=1e-8)[0]
     return np.asarray(found / length[:, None])
 

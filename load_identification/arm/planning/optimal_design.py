@@ -78,13 +78,8 @@ def optimal_design(
     Raises
     ------
     ParameterError
-        If the candidates, or `size` of them, cannot determine all p parameters.
+        If no `size` of the candidates determine all p parameters.
     """
-    if not 1 <= size <= len(blocks):
-        raise ParameterError(
-            f'{size} experiments are to be chosen out of {len(blocks)}; it must be 1 to '
-            f'{len(blocks)}'
-        )
     rng = np.random.default_rng(seed)
     best: Design | None = None
     for start in range(starts):

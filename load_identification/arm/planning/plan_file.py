@@ -191,11 +191,9 @@ def plan_path(
     Raises
     ------
     ParameterError
-        If there are no experiments, or some cannot be reached with clearance.
+        If an experiment cannot be reached with clearance.
     """
     left = list(experiments)
-    if not left:
-        raise ParameterError('there are no experiments to plan; there must be one at least')
     ordered = [left.pop(0)]
     vias: list[tuple[FloatArray, ...]] = [()]
     begins = [Move.within(ordered[0].start, ordered[0].start, limits).duration + REST]
