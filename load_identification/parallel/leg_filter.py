@@ -157,9 +157,9 @@ class HexapodFilter:
                 every = np.ones(len(batch.stamps), dtype=bool)
                 self._count('leg_missing', every, f'leg {", ".join(missing)} in the joint states')
             return None
-        columns = [batch.names.index(name) for name in geometry.legs]
-        length = batch.position[:, columns] + geometry.length_offset
-        velocity, effort = batch.velocity[:, columns], batch.effort[:, columns]
+        states = batch.select_joints([batch.names.index(name) for name in geometry.legs])
+        length, effort = states.position + geometry.length_offset, states.effort
+        velocity = np.where(np.isfinite(states.velocity), states.velocity, np.nan)
         finite = np.isfinite(length).all(axis=1)
         self._count('joint_state_not_finite', ~finite, 'finite leg lengths')
         forces = np.isfinite(effort).all(axis=1)
@@ -169,7 +169,7 @@ class HexapodFilter:
         words = f'leg lengths from {geometry.shortest:g} to {geometry.longest:g} m'
         self._count('leg_length_impossible', finite & ~within, words)
         keep = finite & forces & within
-        rows = np.hstack([length, np.where(np.isfinite(velocity), velocity, np.nan), effort])
+        rows = np.hstack([length, velocity, effort])
         stamps, rows, restarted = self._gate.update(batch.stamps[keep], rows[keep])
         if restarted:
             self.reset()

@@ -127,7 +127,9 @@ class FrictionTracker:
         blocks = (stamps - self._start) // BLOCK_NS
         for block in np.unique(blocks).tolist():
             if block != self._block:
-                self._renew((block - self._block) * BLOCK_NS * 1e-9)
+                self._least_squares.end_block((block - self._block) * BLOCK_NS * 1e-9)
+                solution = self._least_squares.solve()
+                self._values, self._std = self._expected + solution.values, solution.std
                 self._block = block
             mine = blocks == block
             self._look_for_rest(stamps[mine & ~slow.all(axis=1)])
@@ -143,8 +145,3 @@ class FrictionTracker:
         if self._moved is not None and moving[0] - self._moved > REST_NS:
             self._least_squares.forget(range(PARAMETERS))
         self._moved = int(moving[-1])
-
-    def _renew(self, elapsed: float) -> None:
-        self._least_squares.end_block(elapsed)
-        solution = self._least_squares.solve()
-        self._values, self._std = self._expected + solution.values, solution.std

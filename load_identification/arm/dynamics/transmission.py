@@ -92,11 +92,7 @@ class Transmission:
     @property
     def fields(self) -> dict[str, Any]:
         """Fields of the transmission in a file."""
-        return {
-            'joints': list(self.joints),
-            'matrix': self.matrix.tolist(),
-            'efforts': self.efforts,
-        }
+        return {**vars(self), 'joints': list(self.joints), 'matrix': self.matrix.tolist()}
 
 
 def transmission_of(fields: Any) -> Transmission:

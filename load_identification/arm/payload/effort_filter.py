@@ -134,9 +134,9 @@ class EffortFilter:
         """
         model = self.arm.model(description)
         frame = sensor_frame or self.arm.links[-1]
-        robot = Robot(description, frame, self.arm.gravity)
-        locked = locked_before(robot, self.arm.joints)
-        self._in_place = shown_by(robot, locked)
+        whole = Robot(description, frame, self.arm.gravity)
+        locked = locked_before(whole, self.arm.joints)
+        self._in_place = shown_by(whole, locked)
         robot = Robot(description, frame, self.arm.gravity, locked)
         check_visible(robot)
         columns = [self.arm.joints.index(name) for name in robot.joints]
@@ -215,22 +215,20 @@ class EffortFilter:
             words = f'{", ".join(sorted(self._away))} at zero, where the arm was identified'
             self._count('joint_not_at_zero', every, words)
             return None
-        columns = [batch.names.index(name) for name in joints]
-        position, velocity = batch.position[:, columns], batch.velocity[:, columns]
-        if not self.arm.velocities:
-            velocity = np.full_like(velocity, np.nan)
-        effort = batch.effort[:, columns]
+        states = batch.select_joints([batch.names.index(name) for name in joints])
+        used = np.isfinite(states.velocity) & self.arm.velocities
+        velocity, effort = np.where(used, states.velocity, np.nan), states.effort
         if self.arm.transmission is not None:
             effort = self.arm.transmission.motor_efforts(effort, joints)
         effort = effort * self.arm.effort_scale
-        finite = np.isfinite(position).all(axis=1)
+        finite = np.isfinite(states.position).all(axis=1)
         self._count('joint_state_not_finite', ~finite, 'finite joint positions')
         known = np.isfinite(effort)
         keep = finite & known.all(axis=1)
         dumb = [name for k, name in enumerate(joints) if not known[:, k].any()]
         words = f'the effort of {", ".join(dumb) or "every joint"}'
         self._count('effort_missing', finite & ~keep, words)
-        rows = np.hstack([position, np.where(np.isfinite(velocity), velocity, np.nan), effort])
+        rows = np.hstack([states.position, velocity, effort])
         stamps, rows, restarted = self._gate.update(batch.stamps[keep], rows[keep])
         if restarted:
             self.reset()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -185,8 +186,7 @@ def exciting_motions(
     joints = range(len(posture))
     for kind in KINDS:
         pair = kind in (CENTRIFUGAL, COUPLING)
-        pairs = [(k, l) for k in joints for l in joints if (l > k if pair else l == k)]
-        for k, l in pairs:
+        for k, l in combinations(joints, 2) if pair else zip(joints, joints, strict=True):
             found = exciting_motion(kind, k, l, posture, limits, periods)
             if found is not None:
                 yield found
@@ -237,7 +237,7 @@ def feasible_experiments(
                     continue
                 experiment = shorter
             joints = experiment.kind, experiment.driven, experiment.measured
-            ends = tuple(np.concatenate([experiment.start, experiment.goal]).tolist())
+            ends = (*experiment.start.tolist(), *experiment.goal.tolist())
             found.setdefault((*joints, *ends), experiment)
     return [e for e in found.values() if clearance is None or _clear(e, clearance)]
 
