@@ -40,16 +40,8 @@ def felt_elsewhere(
 ) -> list[str]:
     """Return which places of joints change the weight that others bear: no lift at the base does.
 
-    Parameters
-    ----------
-    description : str
-        URDF.
-    gravity : (3,) array
-        [m/s^2].
-    joints : sequence of str
-        Those that bear it.
-    places : mapping from str to float
-        From zero, of joints of any other mass than fingers' [rad, m].
+    Places are from zero [rad, m]; those of fingers do not count. `joints` bear the weight, under a
+    gravity (3,) [m/s^2].
     """
     model = parse_description(description)
     model.gravity.linear, data = gravity, model.createData()

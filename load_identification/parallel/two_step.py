@@ -213,55 +213,49 @@ class TwoStepEstimator:
 
     def estimate(self) -> BodyEstimate | None:
         """Return the present estimate; None while no positive mass is found."""
-        theta, first = _solved(self._first, slice(None), np.zeros(0), ACCELERATION_NOISE)
-        if self._start is None or theta[0] <= 0.0:
+        first = _solved(self._first, np.zeros(0), ACCELERATION_NOISE)
+        if self._start is None or first.values[0] <= 0.0:
             return None
-        center = theta[1:]
-        inertia, second = _solved(self._second, INERTIA, center, TORQUE_NOISE)
+        mass, center = 1.0 / first.values[0], first.values[1:]
+        second = _solved(self._second, center, TORQUE_NOISE)
         solution = np.zeros((10, 10))
-        solution[:4, :5] = [*-theta, 1.0]
-        solution[4:] = [*-inertia, *-center, 1.0]
-        expected = EXPECTED_RATIO * block_diag(
-            first.noise**2 * first.normal, second.noise**2 * second.normal
-        )
-        scores = self._scores.covariance(solution, expected, len(inertia))
+        solution[:4, :5] = [*-first.values, 1.0]
+        solution[4:] = [*-second.values, *-center, 1.0]
+        expected = EXPECTED_RATIO * block_diag(first.scatter, second.scatter)
+        scores = self._scores.covariance(solution, expected, len(second.values))
         # Effect of errors of the right sides on both solutions; the first one's propagates.
-        effect = np.zeros((10, 10))
-        effect[:4, :4] = first.inverse
+        effect = block_diag(first.inverse, second.inverse)
         coupling = self._second.factor[:, INERTIA].T @ self._second.factor[:, CENTER]
         effect[4:, :4] = -second.inverse @ coupling @ effect[1:4, :4]
-        effect[4:, 4:] = second.inverse
-        mass = 1.0 / theta[0]
         effect[0] *= -(mass**2)
-        return _about_reference(mass, center, inertia, effect @ scores @ effect.T)
+        body = InertialParameters.from_message_order([mass, *center, *second.values])
+        phi = body.to_vector()
+        to_phi = np.linalg.solve(message_jacobian(phi), effect)
+        return BodyEstimate(phi, to_phi @ scores @ to_phi.T)
 
 
 class _Step(NamedTuple):
-    """Normal matrix of a step, its inverse, and the noise of a row."""
+    """Solution of a step, inverse of its normal matrix N, and N times the variance of a row."""
 
-    normal: FloatArray
+    values: FloatArray
     inverse: FloatArray
-    noise: float
+    scatter: FloatArray
 
 
-def _solved(
-    memory: SquareRootInformation, unknown: slice, known: FloatArray, noise: float
-) -> tuple[FloatArray, _Step]:
-    """Solve for some unknowns given the others, which come last."""
-    factor = memory.factor[:, unknown]
-    size = factor.shape[1]
+def _solved(memory: SquareRootInformation, known: FloatArray, noise: float) -> _Step:
+    """Solve for the unknowns before the last ones, which are known."""
+    size = memory.size - len(known)
     right = memory.right_side - memory.factor[:, size:] @ known
-    prior = noise / WIDE * np.eye(size)
-    stacked = triangle(
-        np.column_stack([np.vstack([factor, prior]), np.concatenate([right, np.zeros(size)])])
-    )
-    root = solve_triangular(stacked[:size, :size], np.eye(size))
-    solution = root @ stacked[:size, size]
-    cost = memory.cost(np.concatenate([solution, known]))
+    prior = noise / WIDE * np.eye(size, size + 1)
+    rows = np.vstack([np.column_stack([memory.factor[:, :size], right]), prior])
+    stacked = triangle(rows)[:size]
+    upper = stacked[:, :size]
+    root = solve_triangular(upper, np.eye(size))
+    values = root @ stacked[:, size]
+    cost = memory.cost(np.concatenate([values, known]))
     free = max(memory.rows - size, 0.0)
-    level = np.sqrt((PRIOR_ROWS * noise**2 + cost) / (PRIOR_ROWS + free))
-    upper = stacked[:size, :size]
-    return solution, _Step(upper.T @ upper, root @ root.T, float(level))
+    variance = (PRIOR_ROWS * noise**2 + cost) / (PRIOR_ROWS + free)
+    return _Step(values, root @ root.T, variance * upper.T @ upper)
 
 
 def _added(memory: SquareRootInformation, matrix: FloatArray, values: FloatArray) -> FloatArray:
@@ -270,12 +264,3 @@ def _added(memory: SquareRootInformation, matrix: FloatArray, values: FloatArray
     matrix, values = matrix[valid], values[valid]
     memory.add(matrix, values)
     return matrix.T @ np.column_stack([matrix, values])
-
-
-def _about_reference(
-    mass: float, center: FloatArray, inertia: FloatArray, covariance: FloatArray
-) -> BodyEstimate:
-    """Convert an estimate in message order to one of phi."""
-    phi = InertialParameters.from_message_order([mass, *center, *inertia]).to_vector()
-    to_phi = np.linalg.solve(message_jacobian(phi), np.eye(10))
-    return BodyEstimate(phi, to_phi @ covariance @ to_phi.T)

@@ -82,7 +82,6 @@ def find_base_parameters(
     rows : (r, P) array
         Regressor; r must be at least P to find all identifiable parameters. Random motion shows
         the structure of the arm; recorded motion shows what it excites.
-    names : sequence of P str
     preference : sequence of int, optional
         All columns, the most preferred first. Default: in their order.
     tolerance : float

@@ -123,19 +123,9 @@ def differences(
     midpoint. Assigned to the first sample it would be early by half a step, an error of 2.5 % of
     the wrench at 1 Hz and 8 ms.
 
-    Parameters
-    ----------
-    stamps : (n,) int array
-        [ns].
-    position : (n, J) array
-        [rad or m].
-    *others : (n, ...) arrays
-
-    Returns
-    -------
-    tuple
-        Midpoints between samples (n - 1,) [ns], position and velocity there (n - 1, J), and the
-        means of neighbours of the others (n - 1, ...).
+    From stamps (n,) [ns], positions (n, J) [rad or m] and others (n, ...) to the midpoints between
+    samples (n - 1,) [ns], position and velocity there (n - 1, J), and means of neighbours of the
+    others (n - 1, ...).
     """
     step = np.diff(stamps)
     velocity = np.diff(position, axis=0) / (step * 1e-9)[:, None]

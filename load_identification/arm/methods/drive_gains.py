@@ -98,15 +98,9 @@ def identify_loaded(
 ) -> ArmEstimate:
     """Identify the arm, its drive gains and the load in one fit.
 
-    Parameters
-    ----------
-    models : sequence of ArmModel
-        They differ in their drives alone and have the same base parameters; the likeliest is used.
-    base : BaseParameters
-    unloaded, loaded : FilteredRecording
-        With the drive signals in place of efforts.
-    load : (10,) array
-        Parameters of the load. The mass is known, the others matter for friction under load alone.
+    The models differ in their drives alone and have the same base parameters; the likeliest is
+    used. The recordings have drive signals in place of efforts. Of the parameters of the load
+    (10,) the mass is known; the others matter for friction under load alone.
 
     Raises
     ------

@@ -146,18 +146,9 @@ def spectral_rows(
 ) -> WeightedRows:
     """Build the rows of a recording of experiments; they do not contain friction.
 
-    Parameters
-    ----------
-    regressor : TorqueRegressor
-        Its p columns must be independent, such as those of base parameters, without friction and
-        offsets.
-    experiments : sequence of Experiment
-    begins : sequence of float
-        Start of each experiment in the recording [s].
-    times : (n,) array
-        Ascending [s].
-    position, torque : (n, J) arrays
-        Measured joint positions and torques [rad, m; N m, N].
+    The p columns of the regressor must be independent, such as those of base parameters, without
+    friction and offsets. Experiments begin at times of the recording (n,), which ascend [s];
+    positions and torques (n, J) are measured [rad, m; N m, N].
 
     Raises
     ------

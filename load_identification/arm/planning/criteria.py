@@ -111,15 +111,8 @@ def ideal_blocks(
     """Return the rows (N, 3, p) that experiments would provide, in units of their errors.
 
     The motion is the planned one. One period of an oscillation is simulated. Missing rows of an
-    experiment are zero.
-
-    Parameters
-    ----------
-    regressor : TorqueRegressor
-        Regressor with p independent columns.
-    experiments : sequence of Experiment
-    noise : (J,) array
-        Noise density of the measured torques, up to a common factor [N m s^(1/2)].
+    experiment are zero. The regressor has p independent columns; the noise (J,) is the density of
+    that of the measured torques, up to a common factor [N m s^(1/2)].
     """
     blocks = []
     for first in range(0, len(experiments), AT_ONCE):
