@@ -201,7 +201,7 @@ class HexapodFilter:
         wrench = -mechanism.wrench(pose, legs.wrench - friction)
         body = mechanism.geometry.platform_body
         if body is not None:
-            wrench += _regressor(filtered) @ body.to_vector()
+            wrench += filtered.regressor @ body.to_vector()
         wrench = np.where(weight[:, None] > 0.0, wrench, np.nan)
         # The noise of the legs is equal and independent.
         to_legs = mechanism.to_legs(pose)
@@ -246,7 +246,7 @@ class HexapodFilter:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the friction in the leg forces and the weights of the samples."""
         settings = tracker.settings
-        body = self.mechanism.leg_forces(pose, _regressor(filtered))
+        body = self.mechanism.leg_forces(pose, filtered.regressor)
         speed = least_speed(legs.velocity, legs.acceleration, self.delay, REACH)
         sign = smoothed_sign(legs.velocity, legs.acceleration, self._step)
         friction, known = tracker.update(
@@ -259,9 +259,3 @@ class HexapodFilter:
         if slow.all():
             self._reason = f'legs faster than {settings.full_speed:g} m/s'
         return friction, weight
-
-
-def _regressor(batch: FilteredBatch) -> FloatArray:
-    return wrench_regressor(
-        batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
-    )

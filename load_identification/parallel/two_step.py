@@ -26,7 +26,6 @@ from scipy.linalg import block_diag, solve_triangular
 from load_identification.estimation.payload_estimate import PayloadEstimate, in_message_order
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters, message_jacobian
-from load_identification.model.regressor import wrench_regressor
 from load_identification.numerics.scores import ScoreMemory
 from load_identification.numerics.square_root import SquareRootInformation, triangle
 from load_identification.typing_aliases import FloatArray
@@ -58,10 +57,7 @@ Rows = tuple[FloatArray, FloatArray]
 
 def first_step(batch: FilteredBatch) -> Rows:
     """Return Φ1 (n, 3, 4) and Y1 (n, 3), eq. 2-4, in S."""
-    moving = wrench_regressor(
-        batch.linear_acceleration, batch.angular_velocity, batch.angular_acceleration
-    )
-    matrix = np.concatenate([batch.wrench[:, :3, None], moving[:, :3, 1:4]], axis=2)
+    matrix = np.concatenate([batch.wrench[:, :3, None], batch.regressor[:, :3, 1:4]], axis=2)
     return matrix, -batch.linear_acceleration
 
 
@@ -70,11 +66,9 @@ def second_step(batch: FilteredBatch) -> Rows:
 
     τ = -(J ω̇ + ω × J ω) - F × r is linear in both, so that r can be inserted later.
     """
-    still = np.zeros_like(batch.linear_acceleration)
-    turning = wrench_regressor(still, batch.angular_velocity, batch.angular_acceleration)
-    force = batch.wrench[:, :3]
-    cross = np.cross(force[:, None, :], np.eye(3)[None], axis=2).swapaxes(1, 2)
-    return np.concatenate([-turning[:, 3:, 4:], -cross], axis=2), batch.wrench[:, 3:]
+    cross = np.cross(batch.wrench[:, None, :3], np.eye(3)[None], axis=2).swapaxes(1, 2)
+    matrix = np.concatenate([-batch.regressor[:, 3:, 4:], -cross], axis=2)
+    return matrix, batch.wrench[:, 3:]
 
 
 def _root(batch: FilteredBatch, rows: slice) -> FloatArray:

@@ -240,6 +240,9 @@ class WrenchModel(Model):
     ----------
     placement : Placement or None
         Placement of the sensor; None: the root.
+
+    Parameters
+    ----------
     weightless : bool
         A static replay has removed weight and offset (eq. 21-24); the model contains neither.
 
@@ -253,16 +256,12 @@ class WrenchModel(Model):
     ) -> None:
         channels = list(zip(CHANNELS, WRENCH_UNITS, strict=True))
         offsets = [] if weightless else [(f'offset.{c}', unit) for c, unit in channels]
-        super().__init__(arm, offsets, channels)
-        self.placement, self.weightless = placement, weightless
+        super().__init__(arm.with_gravity(np.zeros(3)) if weightless else arm, offsets, channels)
+        self.placement = placement
 
     def link_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the columns (n, 6, 10 J) of the links."""
-        rows = self.arm.base_wrench_regressor(q, qd, qdd, self.placement)
-        if not self.weightless:
-            return rows
-        still = np.zeros_like(q)
-        return rows - self.arm.base_wrench_regressor(q, still, still, self.placement)
+        return self.arm.base_wrench_regressor(q, qd, qdd, self.placement)
 
     def other_rows(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Build the columns (n, 6, 6) of the offsets, or none if weightless."""
