@@ -113,16 +113,6 @@ def test_equals_the_filtered_regressor_with_true_accelerations(name: str, kind: 
     )
 
 
-def test_the_error_falls_with_the_third_power_of_the_step() -> None:
-    arm = Arm(SCARA.urdf)
-    reference = filtered(0.0004, arm, 'base', true=True)[-10:]
-    coarse, fine = (
-        np.abs(filtered(step, arm, 'base', true=False)[-10:] - reference).max()
-        for step in (0.02, 0.01)
-    )
-    assert coarse / fine > 5.0
-
-
 def sample_rows(seed: int = 0, count: int = 120) -> tuple[IntArray, Terms, FloatArray]:
     """Draw anything: the filters are linear whatever they are given."""
     rng = np.random.default_rng(seed)

@@ -62,18 +62,6 @@ def test_pose_at_1_khz_takes_at_most_5_iterations_to_a_tenth_of_a_nanometre(
         near = found.position[0], found.rotation[0]
 
 
-def test_poses_of_a_recording_take_at_most_5_iterations(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(mechanism, 'MOST_ITERATIONS', 5)
-    motion = plan_sines(MECHANISM, AMPLITUDE, FREQUENCY, 20.0)
-    pose, _ = motion.sample(np.arange(20_000) * 1e-3)
-    wanted = lengths(pose)
-    found = MECHANISM.pose(wanted)
-    assert found.found.all()
-    assert np.abs(found.position - pose.position).max() < 1e-10
-
-
 def test_inverse_jacobian_is_the_derivative_of_the_lengths() -> None:
     pose = random_poses(MECHANISM, 50, seed=2)
     jacobian = MECHANISM.inverse_jacobian(pose.position, pose.rotation)
