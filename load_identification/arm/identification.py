@@ -111,7 +111,7 @@ def identify_and_test(
             # Nothing can be compared before the joints agree on what a newton metre is.
             scale = identify(model, fit, settings, loaded).effort_scale
             known = [one.scaled(scale) for one in fit]
-        choice = choose(model, known, settings.cutoffs, settings.bandwidth, bool(settings.plan))
+        choice = choose(model, known, settings)
         model, odd, unsure = choice.model, choice.odd, choice.unsure
         settings = replace(settings, cutoff=choice.cutoff, velocities=choice.velocities)
     if not settings.velocities:

@@ -24,6 +24,7 @@ from load_identification.arm.filtering import (
 )
 from load_identification.arm.methods.least_squares import pieces
 from load_identification.arm.recording import Recording
+from load_identification.arm.settings import Settings
 from load_identification.interface.batches import joined
 from load_identification.numerics.nearest_links import nearest_links
 from load_identification.numerics.square_root import triangle
@@ -81,13 +82,7 @@ class Choice:
     unsure: str = ''
 
 
-def choose(
-    model: Model,
-    recordings: Sequence[Recording],
-    cutoffs: Sequence[float],
-    bandwidth: float,
-    planned: bool,
-) -> Choice:
+def choose(model: Model, recordings: Sequence[Recording], settings: Settings) -> Choice:
     """Choose effects of the drives, tilt, cutoff, whether velocities are used: one by one.
 
     What is compared is the error on the pieces left out, at one bandwidth for all. Something else
@@ -96,11 +91,11 @@ def choose(
     Friction at low speed and under load must also predict velocity reversals, which are not
     fitted: close to them it would fit what the filter has left of the step.
 
-    The model has symmetric friction; cutoffs and bandwidth are in Hz. Where planned experiments
-    alone are fitted, they may lack low speeds.
+    The model has symmetric friction. Where planned experiments alone are fitted, they may lack low
+    speeds.
     """
-    trial = _Trial(model, recordings, {*cutoffs, bandwidth}, bandwidth)
-    kept = Choice(model, cutoffs[0])
+    trial = _Trial(model, recordings, settings)
+    kept = Choice(model, settings.cutoffs[0])
     if isinstance(model, ArmModel):
         odd, words = trial.odd(_with_drive(kept, stiffness=True))
         kept = replace(kept, odd=odd, unsure=words)
@@ -108,10 +103,10 @@ def choose(
         kept = trial.best([kept, replace(kept, tilted=True)])
         if model.drive.viscous == 'symmetric':
             kept = trial.best([kept, _with_drive(kept, viscous='asymmetric')])
-    kept = trial.best([replace(kept, cutoff=cutoff) for cutoff in cutoffs])
+    kept = trial.best([replace(kept, cutoff=cutoff) for cutoff in settings.cutoffs])
     if any(one.has_velocities for one in recordings):
         kept = trial.best([kept, replace(kept, velocities=False)])
-    if isinstance(model, ArmModel) and model.drive.coulomb != 'none' and not planned:
+    if isinstance(model, ArmModel) and model.drive.coulomb != 'none' and settings.plan is None:
         lows = [_with_drive(kept, stribeck_velocity=each) for each in STRIBECK_VELOCITIES]
         kept = trial.best([kept, *lows], turning=True)
         kept = trial.best([kept, _with_drive(kept, load_friction=True)], turning=True)
@@ -128,15 +123,10 @@ def _with_drive(choice: Choice, **effects: Any) -> Choice:
 class _Trial:
     """Fits to some pieces, tested on others."""
 
-    def __init__(
-        self,
-        model: Model,
-        recordings: Sequence[Recording],
-        cutoffs: set[float],
-        bandwidth: float,
-    ) -> None:
+    def __init__(self, model: Model, recordings: Sequence[Recording], settings: Settings) -> None:
         self._model, self._recordings = model, recordings
-        self._cutoffs, self._bandwidth = cutoffs, bandwidth
+        self._bandwidth = settings.bandwidth
+        self._cutoffs = sorted({*settings.cutoffs, settings.bandwidth})
         none = DriveModel('none', 'none')
         bare = ArmModel(model.arm, none) if isinstance(model, ArmModel) else model
         kept = arm_base_parameters(bare).independent
@@ -274,7 +264,7 @@ class _Trial:
     def _filtered(self, cutoff: float, velocities: bool) -> _Samples:
         if (cutoff, velocities) not in self._cache:
             # All of them at once: a file is read again each time.
-            cutoffs = sorted(self._cutoffs) if velocities else [cutoff]
+            cutoffs = self._cutoffs if velocities else [cutoff]
             logs = filtered_by(self._recordings_for(velocities), cutoffs)
             for each, log in zip(cutoffs, logs, strict=True):
                 steady = without_reversals(self._model, log, each)
