@@ -83,7 +83,7 @@ def test_friction_beyond_coulombs_is_taken_where_another_motion_shows_it(
         return
     assert left[1] < 0.7 * left[0]
     arm = identified_arm(chosen.estimate, 10.0)
-    assert (arm.drives[:, list(arm.drive.friction)] >= 0.0).all()
+    assert (arm.values[model.positive] >= 0.0).all()
     if load:
         # 1 N m of the level could be told from 13 N m under load no better than this.
         np.testing.assert_allclose(arm.level('load_friction'), load, atol=0.01)
