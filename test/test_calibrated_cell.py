@@ -88,7 +88,7 @@ def run(seed: int, file: Path | None = None) -> Run:
             assert known is not None
             weigher.set_tool(Tool(known.total, known.total_covariance, estimator.shared))
             rest = weigher.average(newest - 1_000_000_000)
-            offset = weigher.offset_from(rest, weigher.gravity(rest.start, rest.end))
+            offset = weigher.offset_from(rest)
             weigher.set_calibrated(offset)
             calibrated = True
             if file is not None:

@@ -233,6 +233,6 @@ def test_a_calibration_with_what_the_driver_takes_off_finds_the_offset(sim: Reco
     cell.rest(1.5)
     weigher = cell.stage.weigher
     rest = weigher.average(weigher.monitor.since or 0)
-    offset = weigher.offset_from(rest, weigher.gravity(rest.start, rest.end))
+    offset = weigher.offset_from(rest)
     np.testing.assert_allclose(offset.mean[:3], WRIST_SENSOR.offset[:3], atol=0.05)
     np.testing.assert_allclose(offset.mean[3:], WRIST_SENSOR.offset[3:], atol=0.003)

@@ -149,7 +149,7 @@ class Services:
 
     def details(self) -> dict[str, str]:
         """Return offset calibration and tool in words, for /diagnostics."""
-        calibrated = 'true' if self._weigher.sensor_offset.holds else 'false'
+        calibrated = 'true' if self._estimator.sensor_offset.holds else 'false'
         tool = self.persistence.stored.tool
         words = 'none'
         if tool is not None:
@@ -197,9 +197,8 @@ class Services:
                 raise Refusal(f'cancelled after {count} of {wanted} samples: {why}') from why
         rest = self._weigher.average(begin)
         unresolved = self.require.unresolved()
-        gravity = self._weigher.gravity(rest.start, rest.end)
-        offset = self._weigher.offset_from(rest, gravity)
-        last = self._weigher.sensor_offset.calibrated
+        offset = self._weigher.offset_from(rest)
+        last = self._estimator.sensor_offset.calibrated
         self._weigher.set_calibrated(offset)
         self._payload.forget_payload(EventKind.CALIBRATE_OFFSET)
         self.require.declare_empty(False)

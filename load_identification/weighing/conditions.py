@@ -94,7 +94,7 @@ class Conditions:
             if newest is None or np.isinf(age):
                 raise Refusal(f'no wrench with joint states yet{because}')
             raise Refusal(f'wrench {age:.1f} s old{because}')
-        if self._weigher.disturbed:
+        if self._weigher.driver.changing:
             raise Refusal('the driver is being told of a payload: wait for its answer')
         upstream = self._upstream()
         if upstream.health and ALIVE not in upstream.health.values():

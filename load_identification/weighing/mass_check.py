@@ -30,6 +30,7 @@ from load_identification.weighing.verdict import (
     judge_center_of_mass,
     judge_mass,
     required_std,
+    what_would_settle,
 )
 from load_identification.weighing.weight import Weight
 
@@ -163,7 +164,7 @@ def _against_expected_mass(
         return verdict
     required = required_std(mass, expected, tolerance)
     required *= weight.repeated_std / std if own else 1.0
-    settle = weight.outlook(own).what_would_settle(required)
+    settle = what_would_settle(weight.outlook(own), required)
     parts = budget_words(weight.causes)
     made = f' ({parts})' if parts and not own else ''
     forgotten = f'; {NOT_REMEMBERED}' if own and expectation.reference is None else ''

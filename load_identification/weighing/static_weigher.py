@@ -10,10 +10,10 @@ import numpy as np
 from load_identification.estimation.belief.tool import Tool
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.identifiability import Requirements
-from load_identification.estimation.measurement import finite_motion
+from load_identification.estimation.measurement import Block, finite_motion
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffset
+from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.model.regressor import gravity_wrench
 from load_identification.signals.quantiser import Quantiser
@@ -23,10 +23,7 @@ from load_identification.weighing.memory import Memory
 from load_identification.weighing.motion_history import MotionHistory
 from load_identification.weighing.offset_reading import errors_in_reading, offset_read
 from load_identification.weighing.reference import Reference
-from load_identification.weighing.static_estimate import (
-    NotAtRestError,
-    StaticPose,
-)
+from load_identification.weighing.static_estimate import NotAtRestError, StaticPose
 from load_identification.weighing.static_monitor import StaticMonitor
 from load_identification.weighing.weight import Known, Pose, TakenOff, Weight, still_block, weighed
 
@@ -66,7 +63,7 @@ class StaticWeigher:
     sign : float
         From the raw wrench to what the load exerts on the sensor.
     driver : TakenOff
-        Knows what the raw wrench comes without.
+        Knows what the raw wrench comes without; nothing can be weighed while it is `changing`.
     """
 
     def __init__(self, estimator: PayloadEstimator, sign: float, driver: TakenOff) -> None:
@@ -75,7 +72,7 @@ class StaticWeigher:
         """Knows how coarse the numbers of the raw wrench are."""
         self._idle = IdleJoints()
         self._estimator = estimator
-        self._sign, self._driver = sign, driver
+        self._sign, self.driver = sign, driver
         settings = estimator.settings
         self.noise = np.array([settings.force_noise, settings.torque_noise])
         self._handled = 0
@@ -165,10 +162,6 @@ class StaticWeigher:
         self._idle.sense(batch)
         self._motion.add(batch)
 
-    def gravity(self, start: int, end: int) -> FloatArray | None:
-        """Return the average of gravity less acceleration between two stamps, in S, or None."""
-        return self._motion.gravity(start, end)
-
     def remember(self, estimate: PayloadEstimate | None) -> None:
         """Note an estimate that is published, so that its load can be weighed against it."""
         self._handle_events()
@@ -214,19 +207,9 @@ class StaticWeigher:
         self.memory.interrupt()
 
     @property
-    def disturbed(self) -> bool:
-        """Whether the wrench is becoming another one because the driver is told of a payload."""
-        return self._driver.changing
-
-    @property
     def requirements(self) -> Requirements:
         """What it takes to call something identified."""
         return self._estimator.settings.requirements
-
-    @property
-    def sensor_offset(self) -> SensorOffset:
-        """The calibrated offset, and whether it still holds."""
-        return self._estimator.sensor_offset
 
     def unexplained(self) -> tuple[float, float]:
         """Return the force and the torque, now, that the estimate does not explain [N, N m]."""
@@ -238,7 +221,7 @@ class StaticWeigher:
 
     def _known_now(self) -> Known:
         """Return what is known besides the load."""
-        calibrated = self.sensor_offset.calibrated
+        calibrated = self._estimator.sensor_offset.calibrated
         # Amid a change that is what was known before it.
         stamp, travelled = self._change or (self._estimator.newest, self._motion.travelled)
         if calibrated is not None:
@@ -255,28 +238,31 @@ class StaticWeigher:
         return self.monitor.pose(since, self.noise, self.quantiser.steps)
 
     def _pose(self, since: int) -> Pose:
-        """Return the pose of this rest.
-
-        Raises
-        ------
-        NotAtRestError
-        """
-        rest, sensed = self.average(since), self._sensed
-        gravity = self.gravity(rest.start, rest.end)
-        usable = np.empty(0, dtype=bool) if sensed is None else finite_motion(sensed)
-        if gravity is None or sensed is None or not usable.any():
+        """Return the pose of this rest; NotAtRestError as of `average`, or without its gravity."""
+        rest = self.average(since)
+        gravity = self._motion.gravity(rest.start, rest.end)
+        wrench = self._wrench(rest, gravity)
+        block = self._still(gravity, wrench)
+        if gravity is None or block is None:
             raise NotAtRestError('gravity unknown: no filtered motion of this pose')
-        wrench = self._sign * rest.mean + self._given_back(gravity)
-        block = still_block(sensed.select(usable), gravity, wrench)
         known = self._known or self._known_now()
         if not known.belief.model.systematic.suits(block):
             raise NotAtRestError('the robot has just become known: no estimate with it yet')
         return Pose(rest, block, gravity, known, self._motion.travelled)
 
-    def _given_back(self, gravity: FloatArray) -> FloatArray:
-        """Return what the driver takes off the wrench where gravity in S is so, (6,)."""
-        wrench: FloatArray = gravity_wrench(gravity[None], self._driver.taken_off)[0]
+    def _wrench(self, rest: StaticPose, gravity: FloatArray | None) -> FloatArray:
+        """Return the mean wrench (6,) as exerted, with what the driver takes off given back."""
+        wrench: FloatArray = self._sign * rest.mean
+        if gravity is not None:
+            wrench = wrench + gravity_wrench(gravity[None], self.driver.taken_off)[0]
         return wrench
+
+    def _still(self, gravity: FloatArray | None, wrench: FloatArray) -> Block | None:
+        """Return a mean wrench as a block of the newest pose; None where its motion is unknown."""
+        sensed = self._sensed
+        if gravity is None or sensed is None or not (usable := finite_motion(sensed)).any():
+            return None
+        return still_block(sensed.select(usable), gravity, wrench)
 
     def weigh(self, since: int) -> Weight:
         """Weigh the payload in this pose, and in those before as far as that tells more.
@@ -304,29 +290,20 @@ class StaticWeigher:
         best = min(choices, key=lambda poses: weighed(poses, tool, single=True).payload.mass_std)
         return weighed(best, tool)
 
-    def offset_from(self, rest: StaticPose, gravity: FloatArray | None) -> OffsetPrior:
+    def offset_from(self, rest: StaticPose) -> OffsetPrior:
         """Return the offset that a pose shows with nothing but the tool on the sensor.
-
-        Parameters
-        ----------
-        rest : StaticPose
-        gravity : (3,) array or None
-            In S; it may be unknown where there is no tool [m/s²].
 
         Raises
         ------
         NotAtRestError
             If there is a tool and gravity is not known.
         """
-        tool, of_errors, wrench = self._estimator.tool, None, self._sign * rest.mean
-        if gravity is None and (tool.parameters.any() or self._driver.taken_off.any()):
+        tool, gravity = self._estimator.tool, self._motion.gravity(rest.start, rest.end)
+        if gravity is None and (tool.parameters.any() or self.driver.taken_off.any()):
             raise NotAtRestError('gravity unknown, so the tool cannot be taken off')
-        if gravity is not None:
-            wrench = wrench + self._given_back(gravity)
-            sensed = self._sensed
-            usable = finite_motion(sensed) if sensed is not None else np.empty(0, dtype=bool)
-            if sensed is not None and usable.any():
-                still = still_block(sensed.select(usable), gravity, wrench)
-                systematic = self._estimator.without_load().model.systematic
-                of_errors = errors_in_reading(tool, still, systematic)
+        wrench, of_errors = self._wrench(rest, gravity), None
+        block = self._still(gravity, wrench)
+        if block is not None:
+            systematic = self._estimator.without_load().model.systematic
+            of_errors = errors_in_reading(tool, block, systematic)
         return offset_read(rest, wrench, gravity, tool, of_errors, self.noise)

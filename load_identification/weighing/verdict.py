@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,6 @@ from scipy.special import chdtri
 
 from load_identification.interface.names import INTERVAL
 from load_identification.typing_aliases import FloatArray
-from load_identification.weighing.static_estimate import static_estimate
 
 MATCH, MISMATCH, INCONCLUSIVE = 'match', 'mismatch', 'inconclusive'
 
@@ -23,9 +23,6 @@ UNSURE = 'too uncertain for a verdict'
 
 INVISIBLE = 10.0
 """Largest std of the centre of mass in an observable direction, in tolerances."""
-
-MOST_POSES = 3
-"""Most further poses that are suggested: so many earlier ones count."""
 
 
 @dataclass(frozen=True)
@@ -126,57 +123,15 @@ def required_std(mass: float, expected: float, tolerance: float) -> float:
     return abs(abs(mass - expected) - tolerance) / decisive(1)
 
 
-@dataclass(frozen=True, eq=False)
-class Outlook:
-    """Predict the std of the mass after more poses.
+def what_would_settle(after: Sequence[float], required: float) -> str:
+    """Return in words how many more poses reach the required std [kg].
 
-    Attributes
-    ----------
-    errors : (6,) array
-        Standard errors of the wrench of one pose [N, N m].
-    gravity : (3,) array
-        In S at that pose [m/s²].
-    offset_covariance : (6, 6) array
-        Covariance of the offset known independently.
-    extra_variance : float
-        Variance of the mass that no data reduce: of the sensor's gains, and of a tool [kg²].
-    pose_variance : (6,) array or float
-        Variance of errors that depend on the pose, of further poses [N², N² m²].
-    variance : float
-        That of the mass now; infinite: only what follows from the others is known [kg²].
+    Time at rest reaches none: every weighing averages the same time. `after` has the std of the
+    mass predicted after one more pose, after two, ... [kg].
     """
-
-    errors: FloatArray
-    gravity: FloatArray
-    offset_covariance: FloatArray
-    extra_variance: float = 0.0
-    pose_variance: FloatArray | float = 0.0
-    variance: float = np.inf
-
-    def std(self, poses: int) -> float:
-        """Return the std of the mass after a number of such poses [kg]."""
-        g = float(np.linalg.norm(self.gravity))
-        down = self.gravity / g
-        side = np.cross(down, np.eye(3)[np.argmin(np.abs(down))])
-        side /= np.linalg.norm(side)
-        # The pose itself, its opposite, then perpendicular ones.
-        around = (down, -down, side, -side)
-        errors = np.tile(np.sqrt(self.errors**2 + self.pose_variance), (poses, 1))
-        # Those of the first pose are in the offset known before it.
-        errors[0] = self.errors
-        means = np.where(np.isfinite(errors), 0.0, np.nan)
-        gravity = g * np.array(around[:poses])
-        found = static_estimate(means, errors, gravity, np.zeros(6), self.offset_covariance)
-        return float(np.sqrt(min(found.covariance[0, 0] + self.extra_variance, self.variance)))
-
-    def what_would_settle(self, required: float) -> str:
-        """Return in words how many more poses reach the required std [kg].
-
-        Time at rest reaches none: every weighing averages the same time.
-        """
-        for more in range(1, MOST_POSES + 1):
-            if self.std(1 + more) <= required:
-                word = 'pose' if more == 1 else 'poses'
-                return f'{more} more {word}, turned far against gravity would settle it'
-        needed = f'± {1e3 * INTERVAL * required:.1f} g would be needed'
-        return f'more time at rest cannot settle it, {MOST_POSES} more poses hardly: {needed}'
+    more = next((more for more, std in enumerate(after, 1) if std <= required), 0)
+    if more:
+        word = 'pose' if more == 1 else 'poses'
+        return f'{more} more {word}, turned far against gravity would settle it'
+    needed = f'± {1e3 * INTERVAL * required:.1f} g would be needed'
+    return f'more time at rest cannot settle it, {len(after)} more poses hardly: {needed}'

@@ -22,7 +22,6 @@ from load_identification.weighing.static_estimate import (
     gravity_rows,
     static_estimate,
 )
-from load_identification.weighing.verdict import Outlook
 
 STATIC = slice(4)
 """Mass and first moment among the inertial parameters."""
@@ -30,6 +29,8 @@ STATIC = slice(4)
 NO_LOAD = 16.0
 """Misfit, in units of its expectation, at which a wrench at rest is not that of a load."""
 
+MOST_POSES = 3
+"""Most further poses that are suggested: so many earlier ones count."""
 
 BY_CHANCE = 0.01
 """Probability of a misfit of one pose up to which it is chance and widens nothing [-]: of three
@@ -152,17 +153,30 @@ class Weight:
     fits: bool
     belief: Belief
 
-    def outlook(self, repeated: bool = False) -> Outlook:
-        """Predict the std of the mass with more data, `repeated` as in `repeated_std`."""
-        rest, before = self.pose.rest, self.pose.known.belief
-        return Outlook(
-            rest.standard_error,
-            self.pose.gravity,
-            before.knowledge.covariance[PARAMETERS:, PARAMETERS:],
-            self.lasting - self.common if repeated else self.lasting,
-            before.model.pose.variance,
-            self.repeated_std**2 if repeated else float(self.budget.sum()),
+    def outlook(self, repeated: bool = False) -> list[float]:
+        """Predict the std of the mass after 1 to `MOST_POSES` more poses [kg].
+
+        `repeated` as in `repeated_std`.
+        """
+        known = self.pose.known.belief
+        errors = np.tile(self.pose.rest.standard_error, (MOST_POSES + 1, 1))
+        # Errors tied to the first pose are in the offset known before it.
+        errors[1:] = np.sqrt(errors[1:] ** 2 + known.model.pose.variance)
+        means = np.where(np.isfinite(errors), 0.0, np.nan)
+        strength = float(np.linalg.norm(self.pose.gravity))
+        down = self.pose.gravity / strength
+        side = np.cross(down, np.eye(3)[np.argmin(np.abs(down))])
+        side /= np.linalg.norm(side)
+        # The pose itself, its opposite, then perpendicular ones.
+        gravity = strength * np.array([down, -down, side, -side])
+        offset = known.knowledge.covariance[PARAMETERS:, PARAMETERS:]
+        lasting = self.lasting - self.common if repeated else self.lasting
+        now = self.repeated_std**2 if repeated else float(self.budget.sum())
+        found = (
+            static_estimate(means[:n], errors[:n], gravity[:n], np.zeros(6), offset)
+            for n in range(2, MOST_POSES + 2)
         )
+        return [float(np.sqrt(min(one.covariance[0, 0] + lasting, now))) for one in found]
 
 
 def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
