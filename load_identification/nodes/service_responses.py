@@ -14,7 +14,6 @@ from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.names import INTERVAL
-from load_identification.weighing.catalogue import KnownObject
 from load_identification.weighing.mass_check import MassCheck
 from load_identification.weighing.recognition import Candidate
 from load_identification.weighing.verdict import MATCH
@@ -106,7 +105,7 @@ def tool(estimate: PayloadEstimate) -> Answer:
     }
 
 
-def mass(check: MassCheck, objects: tuple[KnownObject, ...]) -> Answer:
+def mass(check: MassCheck) -> Answer:
     """Report a mass check."""
     weight = check.weight
     std = np.sqrt(np.diag(check.covariance))
@@ -141,16 +140,16 @@ def mass(check: MassCheck, objects: tuple[KnownObject, ...]) -> Answer:
     recognition = check.recognition
     if recognition is not None:
         best, runner_up = recognition.best, recognition.runner_up
-        answer['object'] = best.name if recognition.known else None
-        answer['best'] = _candidate(best, objects)
-        answer['runner_up'] = None if runner_up is None else _candidate(runner_up, objects)
+        answer['object'] = best.entry.name if recognition.known else None
+        answer['best'] = _candidate(best)
+        answer['runner_up'] = None if runner_up is None else _candidate(runner_up)
     return answer
 
 
-def _candidate(candidate: Candidate, objects: tuple[KnownObject, ...]) -> Answer:
-    known = next(known for known in objects if known.name == candidate.name)
+def _candidate(candidate: Candidate) -> Answer:
+    known = candidate.entry
     answer: Answer = {
-        'name': candidate.name,
+        'name': known.name,
         'distance': candidate.distance,
         'features': candidate.features,
     }

@@ -232,7 +232,7 @@ class Services:
             weight, self._expectation(), self._objects, self._estimator.estimate()
         )
         self._weigher.remember_weight(weight)
-        yield answers.mass(checked, self._objects)
+        yield answers.mass(checked)
 
     def _window(self, begin: int) -> int:
         """Return since when to average: since the call, or since the arm has come to rest."""

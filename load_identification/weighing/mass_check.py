@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from load_identification.estimation.belief.error_budget import budget_words
-from load_identification.estimation.measurement import PARAMETERS
+from load_identification.estimation.belief.tool import BODY
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.names import INTERVAL
 from load_identification.typing_aliases import FloatArray
@@ -103,15 +103,8 @@ def check_mass(
 ) -> MassCheck:
     """Judge a payload weighed at rest.
 
-    Parameters
-    ----------
-    weight : Weight
-    expectation : Expectation
-        Takes precedence over the catalogue.
-    objects : tuple of KnownObject
-        The catalogue.
-    estimate : PayloadEstimate or None
-        Estimate from motion, for the principal moments.
+    The expectation takes precedence over the catalogue of `objects`. An `estimate` from motion
+    gives the principal moments.
     """
     mass, std = weight.payload.mass, weight.payload.mass_std
     center, covariance = np.full(3, np.nan), np.full((3, 3), np.nan)
@@ -129,8 +122,7 @@ def check_mass(
         difference = reference.difference(weight.pose)
     recognition = None
     if objects:
-        seen = features(mass, std, estimate, weight.repeated_std)
-        recognition = recognize(seen, objects, center, covariance)
+        recognition = recognize(_features(weight, estimate), objects, center, covariance)
     verdicts = []
     if expectation.mass >= 0.0:
         verdicts.append(_against_expected_mass(weight, expectation, difference))
@@ -194,18 +186,16 @@ def _against_expected_center(
     )
 
 
-def features(
-    mass: float, std: float, estimate: PayloadEstimate | None, repeated_std: float | None = None
-) -> Features:
+def _features(weight: Weight, estimate: PayloadEstimate | None) -> Features:
     """Return the features that recognition may compare.
 
     They include the principal moments if these are identified and the mass identified with them
     equals the one now weighed. If it differs, the load has changed since.
     """
+    mass, std = weight.payload.mass, weight.payload.mass_std
     if estimate is not None and estimate.identified.all():
         apart = abs(mass - estimate.values[0])
         if apart <= SURE * np.hypot(std, estimate.std[0]):
-            body = slice(PARAMETERS)
-            covariance = estimate.covariance[body, body]
+            covariance = estimate.covariance[BODY, BODY]
             return mass_and_moments(estimate.parameters, covariance, estimate.common)
-    return mass_alone(mass, std, repeated_std)
+    return mass_alone(mass, std, weight.repeated_std)

@@ -18,30 +18,19 @@ ABSENT_STD = np.array([1e5] * 3 + [1e4] * 3)
 def errors_in_reading(tool: Tool, still: Block, systematic: SystematicErrors) -> OfErrors | None:
     """Return how a reading at rest, less the tool, depends on the errors of the cell.
 
-    Parameters
-    ----------
-    tool : Tool
-        All that is on the sensor.
-    still : Block
-        Geometry of the pose, see `weight.still_block`.
-    systematic : SystematicErrors
-
-    Returns
-    -------
-    OfErrors or None
-        None if the block is of another robot, or they are not known in it.
+    None if they are not known in the pose, or if it is another robot's. The tool is all that is on
+    the sensor, the block the geometry of the pose, see `weight.still_block`.
     """
     if not systematic.suits(still):
         return None
-    by_errors, level = systematic.columns(still, tool.parameters), np.zeros(6)
-    its = tool.shared
-    if its is not None and set(its.names) <= set(systematic.names):
-        # Errors of the sensor that identified the tool are in the reading as well, and cancel.
-        by_tool = still.matrix @ its.by_errors
-        by_errors[:, [systematic.names.index(name) for name in its.names]] += by_tool
-        level = by_tool @ its.errors
+    # Errors of the sensor that identified the tool are in the reading as well, and cancel.
+    of_tool = tool.by_errors(systematic.names)
+    by_errors = systematic.columns(still, tool.parameters) + still.matrix @ of_tool
     if not np.isfinite(by_errors).all():
         return None
+    level = np.zeros(6)
+    if tool.shared is not None and of_tool.any():
+        level = still.matrix @ tool.shared.by_errors @ tool.shared.errors
     return OfErrors(systematic.names, by_errors, level)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.special
@@ -18,7 +18,6 @@ from load_identification.weighing.verdict import (
     MATCH,
     MISMATCH,
     Verdict,
-    both,
     judge_center_of_mass,
 )
 
@@ -56,19 +55,16 @@ class Candidate:
 
     Attributes
     ----------
-    name : str
+    entry : KnownObject
     distance : float
         Mahalanobis distance.
     features : int
         Number of features compared: 1 or 4.
-    probability : float
-        Probability that a true specimen has at least this distance.
     """
 
-    name: str
+    entry: KnownObject
     distance: float
     features: int
-    probability: float
 
 
 @dataclass(frozen=True)
@@ -174,20 +170,15 @@ def recognize(
     if len(possible) > 1 and len(in_place) == 1:
         possible = np.array(in_place)
         order = np.concatenate([possible, order[order != possible[0]]])
-    nearest = [
-        Candidate(
-            objects[k].name, float(distance[k]), int(features_used[k]), float(probability[k])
-        )
-        for k in order[:2]
-    ]
+    nearest = [Candidate(objects[k], float(distance[k]), int(features_used[k])) for k in order[:2]]
     best, runner_up = nearest[0], nearest[1] if len(nearest) > 1 else None
-    known, certain = objects[order[0]], False
+    known, certain = best.entry, False
     std = float(np.sqrt(features.covariance[0, 0]))
     measured = f'mass {features.values[0]:.4f} ± {INTERVAL * std:.4f} kg'
     if not len(possible):
         verdict = Verdict(
             MISMATCH,
-            f'unknown object: {measured}; the nearest, {best.name}, has {known.mass:.4f} kg and '
+            f'unknown object: {measured}; the nearest, {known.name}, has {known.mass:.4f} kg and '
             f'is {best.distance:.1f} standard deviations off',
         )
     elif len(possible) > 1:
@@ -197,9 +188,11 @@ def recognize(
         hint = ': its principal moments may tell, move it' if features.values.size == 1 else ''
         verdict = Verdict(INCONCLUSIVE, f'{measured} fits {names}{hint}')
     elif std > max(known.mass_tolerance, VAGUE * known.mass):
-        verdict = Verdict(INCONCLUSIVE, f'{measured} is too vague to tell {best.name}')
+        verdict = Verdict(INCONCLUSIVE, f'{measured} is too vague to tell {known.name}')
     else:
-        certain, verdict = True, _named(best.name, places[order[0]])
+        certain, verdict = True, places[order[0]]
+        if verdict.verdict != MATCH:
+            verdict = replace(verdict, reason=f'{known.name}: {verdict.reason}')
     return Recognition(verdict, best, runner_up, certain)
 
 
@@ -210,11 +203,6 @@ def _judge_place(
     if known.place is None or center is None or covariance is None or np.isnan(center).any():
         return Verdict(MATCH)
     return judge_center_of_mass(center, covariance, known.place, known.place_tolerance)
-
-
-def _named(name: str, place: Verdict) -> Verdict:
-    """Return the verdict on a recognised object, given the verdict on its place."""
-    return both(Verdict(MATCH), Verdict(place.verdict, f'{name}: {place.reason}'))
 
 
 def _compared(

@@ -49,7 +49,8 @@ class StaticMonitor:
     def reset(self) -> None:
         """Discard all samples."""
         self._rest: deque[tuple[IntArray, FloatArray]] = deque()
-        self._count = 0
+        self.samples = 0
+        """Number of samples remembered of this rest."""
         self._place: FloatArray = np.full(len(self._names), np.nan)
         self._tail: FloatArray = np.empty((0, len(self._names)))
         self._seconds: FloatArray = np.empty((0, len(self._names)))
@@ -63,15 +64,10 @@ class StaticMonitor:
         """Stamp of the first sample of this rest [ns]."""
         return int(self._rest[0][0][0]) if self._rest else None
 
-    @property
-    def samples(self) -> int:
-        """Number of samples remembered of this rest."""
-        return self._count
-
     def begin_anew(self) -> None:
         """Discard the samples of this rest so far, because the wrench has changed."""
         while len(self._rest) > 1:
-            self._count -= len(self._rest.popleft()[0])
+            self.samples -= len(self._rest.popleft()[0])
 
     def still_for(self) -> float:
         """Return the time for which no joint has moved [s]."""
@@ -82,11 +78,7 @@ class StaticMonitor:
     def update(self, batch: SynchronizedBatch, joints: Collection[str] = ()) -> None:
         """Take in samples; other joints, or a stamp that is not newer, cause a reset.
 
-        Parameters
-        ----------
-        batch : SynchronizedBatch
-        joints : collection of str
-            Joints that carry the sensor; empty: all.
+        `joints` are those that carry the sensor; empty: all.
         """
         if not batch.stamps.size:
             return
@@ -106,15 +98,15 @@ class StaticMonitor:
         begin = 0
         if not self._rest or self._away(position, self._place).size:
             self._rest.clear()
-            self._count = 0
+            self.samples = 0
             self.rests += 1
             self._place = position[-1]
             away = self._away(position, self._place)
             begin = int(away[-1]) + 1 if away.size else 0
         self._rest.append((batch.stamps[begin:], batch.wrench[begin:]))
-        self._count += len(batch.stamps) - begin
-        while self._count - len(self._rest[0][0]) >= MOST_SAMPLES:
-            self._count -= len(self._rest.popleft()[0])
+        self.samples += len(batch.stamps) - begin
+        while self.samples - len(self._rest[0][0]) >= MOST_SAMPLES:
+            self.samples -= len(self._rest.popleft()[0])
         self.newest = int(batch.stamps[-1])
 
     def _learn_noise(self, position: FloatArray) -> None:
@@ -174,10 +166,9 @@ class StaticMonitor:
         ----------
         since : int
             Only samples at or after this stamp [ns].
-        noise : (2,) array
-            Expected noise of a filtered force and torque [N, N m].
-        steps : (2,) array
-            Resolution of force and torque; 0: unlimited [N, N m].
+        noise, steps : (2,) arrays
+            Expected noise of a filtered force and torque, and their resolution; 0: unlimited
+            [N, N m].
 
         Raises
         ------
@@ -189,9 +180,9 @@ class StaticMonitor:
             raise NotAtRestError('no sample yet')
         if self.since > since:
             raise NotAtRestError(self.motion())
-        parts = [(s[k:], w[k:]) for s, w in self._rest for k in [int(np.searchsorted(s, since))]]
-        stamps = np.concatenate([s for s, _ in parts])
-        wrench = np.concatenate([w for _, w in parts])
+        stamps, wrench = (np.concatenate(parts) for parts in zip(*self._rest, strict=True))
+        first = int(np.searchsorted(stamps, since))
+        stamps, wrench = stamps[first:], wrench[first:]
         if len(stamps) < 10:
             raise NotAtRestError(f'only {len(stamps)} samples at rest, 10 required')
         if not np.isfinite(wrench).all(axis=0).any():
