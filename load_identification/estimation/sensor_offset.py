@@ -75,25 +75,20 @@ class OffsetPrior:
     of_errors: OfErrors | None = None
 
     def distance(self, mean: FloatArray, covariance: FloatArray) -> float:
-        """Return the squared Mahalanobis distance from an offset (6,) of covariance (6, 6).
+        """Return the squared Mahalanobis distance from an offset (6,).
 
-        `covariance` is that of the other offset; that of this prior is added.
+        `covariance` (6, 6) is that of the other offset; that of this prior is added.
         """
         away = mean - self.mean
         return float(away @ np.linalg.solve(self.covariance + covariance, away))
 
-    def contradicted_by(self, now: FloatArray, other: FloatArray) -> bool:
-        """Return whether samples contradict this offset, as after re-zeroing.
+    def contradicted_by(self, mean: FloatArray, covariance: FloatArray) -> bool:
+        """Return whether an offset from samples contradicts this one, as after re-zeroing.
 
-        Parameters
-        ----------
-        now : (6,) array
-            The offset estimated from samples [N, N m].
-        other : (6, 6) array
-            Its covariance, to which this prior's is added [N², N² m²].
+        Arguments as for `distance`.
         """
-        size = np.linalg.norm((now - self.mean).reshape(2, 3), axis=1) / self.noise
-        return self.distance(now, other) > BROKEN and bool(size.max() > BROKEN_SIZE)
+        size = np.linalg.norm((mean - self.mean).reshape(2, 3), axis=1) / self.noise
+        return self.distance(mean, covariance) > BROKEN and bool(size.max() > BROKEN_SIZE)
 
 
 class SensorOffset:
@@ -109,47 +104,35 @@ class SensorOffset:
 
     def __init__(self, walk: FloatArray) -> None:
         self._walk = walk
-        self._calibrated: OffsetPrior | None = None
-        self._holds = False
-
-    @property
-    def calibrated(self) -> OffsetPrior | None:
+        self.calibrated: OffsetPrior | None = None
         """The last calibrated offset, whether or not it still holds."""
-        return self._calibrated
-
-    @property
-    def holds(self) -> bool:
+        self.holds = False
         """Whether the calibration may still be the offset: no event since has shown another."""
-        return self._holds
 
     def calibrate(self, calibrated: OffsetPrior) -> None:
         """Store a newly calibrated offset."""
-        self._calibrated, self._holds = calibrated, True
+        self.calibrated, self.holds = calibrated, True
 
     def invalidate(self) -> None:
         """Mark the calibration as invalid, because the offset has changed."""
-        self._holds = False
+        self.holds = False
 
     def confirm(self, mean: FloatArray, covariance: FloatArray, stamp: int) -> None:
         """Mark the calibration as valid again if it agrees with the offset at a stamp [ns].
 
-        Parameters
-        ----------
-        mean, covariance : (6,) and (6, 6) arrays
-            Offset at that stamp [N, N m].
-        stamp : int
+        `mean` (6,) and `covariance` (6, 6) are those of the offset at that stamp [N, N m].
         """
         aged = self._aged(stamp)
         if aged is not None and aged.distance(mean, covariance) <= DIFFERENT:
-            self._holds = True
+            self.holds = True
 
     def prior(self, stamp: int) -> OffsetPrior | None:
         """Return the calibrated offset aged to a stamp [ns], None if it does not hold."""
-        return self._aged(stamp) if self._holds else None
+        return self._aged(stamp) if self.holds else None
 
     def _aged(self, stamp: int) -> OffsetPrior | None:
         """Return the calibration with the random walk until a stamp [ns] added."""
-        calibrated = self._calibrated
+        calibrated = self.calibrated
         if calibrated is None:
             return None
         elapsed = max(0.0, (stamp - calibrated.stamp) * 1e-9)

@@ -122,39 +122,35 @@ class SystematicErrors:
         lever = {(0, 0): p.cross_talk, (1, 1): p.cross_talk}
         lever[1, 0] = p.cross_talk_torque
         lever[0, 1] = p.cross_talk_torque / LEVER**2
-        rows = [('gain_common', 'gain_common', p.gain_common)]
-        rows += [(f'gain.{c}', 'gain', p.gain) for c in CHANNELS]
-        rows += [
-            (f'cross_talk.{CHANNELS[i]}.{CHANNELS[j]}', 'cross_talk', lever[i // 3, j // 3])
-            for i, j in pairs
-        ]
-        rows += [(f'mounting.{a}', 'mounting', p.mounting) for a in AXES]
-        tilt, first = p.base_tilt if base else 0.0, len(rows)
-        rows += [(f'base_tilt.{a}', 'base_tilt', tilt) for a in AXES[:2]]
-        rows += [(f'joint_zero.{k + 1}', 'joint_zero', p.joint_zero) for k in range(joints)]
-        self._delay = len(rows)
+        # Their names begin with their class.
+        std = {'gain_common': p.gain_common}
+        std |= {f'gain.{c}': p.gain for c in CHANNELS}
+        std |= {f'cross_talk.{CHANNELS[i]}.{CHANNELS[j]}': lever[i // 3, j // 3] for i, j in pairs}
+        std |= {f'mounting.{a}': p.mounting for a in AXES}
+        tilt, first = p.base_tilt if base else 0.0, len(std)
+        std |= {f'base_tilt.{a}': tilt for a in AXES[:2]}
+        std |= {f'joint_zero.{k + 1}': p.joint_zero for k in range(joints)}
+        self._delay = len(std)
         self._angles = slice(first, self._delay)
-        rows += [('delay', 'delay', p.delay)]
-        rows += [
-            (f'joint_friction{name}', 'joint_friction', part * p.joint_friction)
-            for name, part in FRICTION.items()
-            if rubbing
-        ]
+        std['delay'] = p.delay
+        if rubbing:
+            std |= {f'joint_friction{n}': part * p.joint_friction for n, part in FRICTION.items()}
         # Errors that come with a batch are in units of their standard deviation.
-        rows += [(f'drive_gain.{k + 1}', 'drive_gain', 1.0) for k in range(gains)]
-        rows += [(f'arm.{k + 1}', 'arm', 1.0) for k in range(arm)]
+        std |= {f'drive_gain.{k + 1}': 1.0 for k in range(gains)}
+        std |= {f'arm.{k + 1}': 1.0 for k in range(arm)}
         self.coarse = COARSE if arm or gains else 1.0
         """Factor on the admissible uncertainty of the load at the linearisation point [-]."""
-        self._used = np.array([std > 0.0 for _, _, std in rows])
+        every = np.array([*std.values()])
+        self._used = every > 0.0
         self._by_wrench = self._mixing([(k, k) for k in range(6)] + pairs)[:, self._used]
-        kept = [row for row in rows if row[2] > 0.0]
-        self.names: tuple[str, ...] = tuple(name for name, _, _ in kept)
-        self.friction = np.flatnonzero([kind == 'joint_friction' for _, kind, _ in kept])
+        self.names: tuple[str, ...] = tuple(name for name in std if std[name] > 0.0)
+        classes = [name.partition('.')[0] for name in self.names]
+        self.friction = np.flatnonzero([c == 'joint_friction' for c in classes])
         """Indices of the errors that multiply `friction_felt`."""
-        self.walks: BoolArray = np.array([kind == 'delay' for _, kind, _ in kept], dtype=bool)
+        self.walks: BoolArray = np.array([c == 'delay' for c in classes], dtype=bool)
         """Which errors can change in time while the load is the same: clocks drift apart, (N,)."""
-        self.std: FloatArray = np.array([std for _, _, std in kept])
-        self.group: IntArray = np.array([CLASSES.index(c) for _, c, _ in kept], dtype=np.int64)
+        self.std: FloatArray = every[self._used]
+        self.group: IntArray = np.array([CLASSES.index(c) for c in classes], dtype=np.int64)
         # A common gain is unobservable; it takes its scale from the single gains.
         self.group[self.group == 0] = 1
 

@@ -6,24 +6,20 @@ It takes some milliseconds; it is meant for occasional messages, not for every e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from load_identification.estimation.advice.leading_error import (
-    after_all,
-    leading_error,
-    left_by_errors,
-    of_class,
-    std_if_known,
-)
 from load_identification.estimation.advice.predicted_covariance import (
+    UNKNOWNS,
     Knowledge,
     Motion,
     Prospect,
+    joined,
     predict,
     predicted_std,
     swings,
+    triangular,
     turns,
 )
 from load_identification.estimation.identifiability import (
@@ -75,6 +71,9 @@ standard deviations."""
 WATER = 1000.0
 """Density [kg/m³]."""
 
+EXACT = 1e-3
+"""Factor on the noise that makes it negligible [-]."""
+
 
 @dataclass(frozen=True, eq=False)
 class Advice:
@@ -88,14 +87,11 @@ class Advice:
         None if no candidate helps; the text then says why.
     std : (10,) array
         Predicted standard deviations after the motion, in message order.
-    enough : bool
-        Whether they meet the requirements of the stage that is lacking.
     """
 
     text: str
     motion: Motion | None
     std: FloatArray
-    enough: bool
 
 
 def advise(
@@ -106,18 +102,12 @@ def advise(
 ) -> Advice:
     """Return the smallest motion that completes the lacking stage, or else helps it most.
 
-    Parameters
-    ----------
-    knowledge : Knowledge
-    judgement : Identifiability
-    required : Requirements
-    axes : sequence of RotationAxis
-        Axes about which the sensor can be turned; none: its own.
+    `axes` are those about which the sensor can be turned; none: its own.
     """
     now = predicted_std(knowledge, knowledge.information[None])[0]
     stage = judgement.lacking
     if not stage:
-        return Advice('', None, now, True)
+        return Advice('', None, now)
     axes = axes or sensor_axes()
     places = np.arange(10)[PLACES[stage]]
     places = places[~judgement.identified[places]]
@@ -127,13 +117,13 @@ def advise(
     else:
         moves = turns(axes) if knowledge.weighs_at_rest else swings(axes)
         prospect = predict(knowledge, moves)
-        last = after_all(knowledge, prospect.rows)
-        least = left_by_errors(knowledge, last)
+        last = _after_all(knowledge, prospect.rows)
+        least = _left_by_errors(knowledge, last)
         worst = int(places[np.argmax(least[places] / judgement.allowed[places])])
         if least[worst] > judgement.allowed[worst]:
-            error = leading_error(knowledge, last, worst)
+            error = _leading_error(knowledge, last, worst)
             text = _calibrate(worst, float(least[worst]), float(judgement.allowed[worst]), *error)
-            return Advice(text, None, now, False)
+            return Advice(text, None, now)
     ratio = prospect.std[:, places] / judgement.allowed[places]
     shortfall = np.sum(np.log(np.maximum(ratio, 1.0)), axis=1)
     useful = (np.min(prospect.std[:, places] / now[places], axis=1) <= NOTICEABLE) | (
@@ -143,11 +133,11 @@ def advise(
         torque = _inertial_torque(knowledge, prospect, now, judgement)
         wanted = required.excitation * knowledge.unexplained
         if not np.any(torque >= wanted):
-            return Advice(_hopeless(prospect, torque, wanted), None, now, False)
+            return Advice(_hopeless(prospect, torque, wanted), None, now)
         useful &= torque >= wanted
     helpful = np.flatnonzero(useful)
     if not helpful.size:
-        return Advice(f'{stage}: no turn about one axis helps in this pose', None, now, False)
+        return Advice(f'{stage}: no turn about one axis helps in this pose', None, now)
     # Candidates are in order of size.
     best = float(shortfall[helpful].min())
     lacking = float(np.sum(np.log(np.maximum(now[places] / judgement.allowed[places], 1.0))))
@@ -156,12 +146,13 @@ def advise(
     motion, std = prospect.motions[chosen], prospect.std[chosen]
     gained = places[std[places] <= NOTICEABLE * now[places]]
     gained = gained if gained.size else places
-    enough = bool(shortfall[chosen] <= 0.0)
-    text = _words(judgement, motion, std, gained, enough)
+    text = _words(judgement, motion, std, gained)
+    if shortfall[chosen] > 0.0:
+        text += '; more about other axes will be needed'
     if stage != INERTIA:
         most = int(gained[np.argmin(std[gained] / now[gained])])
         text += _cancelled(knowledge, prospect.information[chosen], most)
-    return Advice(text, motion, std, enough)
+    return Advice(text, motion, std)
 
 
 def _inertial_torque(
@@ -184,9 +175,7 @@ def _inertial_torque(
     return rms
 
 
-def _words(
-    judgement: Identifiability, motion: Motion, std: FloatArray, places: IntArray, enough: bool
-) -> str:
+def _words(judgement: Identifiability, motion: Motion, std: FloatArray, places: IntArray) -> str:
     """Return the advice in a sentence, with the worst predicted std that is near its limit."""
     words = motion.words()
     ratio = std / judgement.allowed
@@ -201,7 +190,7 @@ def _words(
     if judgement.lacking == INERTIA:
         about = 'xyz'[int(np.argmax(np.abs(motion.axis.direction)))]
         words += f'; adds most about {about}'
-    return words if enough else f'{words}; more about other axes will be needed'
+    return words
 
 
 def _named(place: int) -> tuple[str, str, float]:
@@ -217,13 +206,13 @@ def _named(place: int) -> tuple[str, str, float]:
 def _cancelled(knowledge: Knowledge, after: FloatArray, place: int) -> str:
     """State which errors of the cell a motion makes cancel, and how much of a std they are now."""
     name, unit, scale = _named(place)
-    error, rest = leading_error(knowledge, knowledge.information, place)
+    error, rest = _leading_error(knowledge, knowledge.information, place)
     if not error:
         return ''
     now, then = (
         predicted_std(knowledge, each[None])[0, place] for each in (knowledge.information, after)
     )
-    known = std_if_known(knowledge, after, of_class(error))[place]
+    known = _std_if_known(knowledge, after, error)[place]
     part, left = np.sqrt(now**2 - rest**2), np.sqrt(max(then**2 - known**2, 0.0))
     if left > CANCELS * part:
         return ''
@@ -236,12 +225,7 @@ def _cancelled(knowledge: Knowledge, after: FloatArray, place: int) -> str:
 def _calibrate(place: int, left: float, allowed: float, error: str, without: float) -> str:
     """State what std errors of the cell leave of a parameter, whatever turns are made.
 
-    Parameters
-    ----------
-    left, allowed, without : float
-        Standard deviations: left, allowed, and left if the error was known exactly.
-    error : str
-        Class of errors that leaves most of it; empty: none does.
+    `error` is the class that leaves most of it, empty: none does; `without` what is left then.
     """
     name, unit, scale = _named(place)
     words = (
@@ -261,3 +245,47 @@ def _hopeless(prospect: Prospect, torque: FloatArray, wanted: float) -> str:
         f'inertia: the sensor cannot see it: even to {prospect.motions[best].words()}, would make '
         f'a torque of about {torque[best]:.2g} N·m rms, {wanted:.2g} required'
     )
+
+
+def _after_all(knowledge: Knowledge, rows: FloatArray) -> FloatArray:
+    """Return the root of the information after all motions, without noise, (16 + N, 16 + N).
+
+    It is that with rows (k, n, 6, 16 + N): what is open then is due to errors of the cell.
+    """
+    exact = replace(knowledge, noise=EXACT * knowledge.noise, pose_variance=np.zeros(6))
+    known = np.eye(len(knowledge.information))[knowledge.pose] / EXACT**2
+    exact = replace(exact, information=np.vstack([knowledge.information, known]))
+    one = np.ones(1)
+    return np.asarray(joined(exact, rows.reshape(1, -1, *rows.shape[2:]), one, one)[0])
+
+
+def _left_by_errors(knowledge: Knowledge, information: FloatArray) -> FloatArray:
+    """Return the std in message order (10,), 0 where errors of the cell are not most of it."""
+    without = triangular(information[None, :, :UNKNOWNS])
+    std, known = (predicted_std(knowledge, each)[0] for each in (information[None], without))
+    return np.where(known < std / 2.0, std, 0.0)
+
+
+def _std_if_known(knowledge: Knowledge, information: FloatArray, error: str) -> FloatArray:
+    """Return the std in message order (10,) if the errors of a class were known exactly."""
+    open_ = np.flatnonzero([_class_of(name) != error for name in knowledge.names])
+    kept = [*range(UNKNOWNS), *(UNKNOWNS + open_)]
+    return np.asarray(predicted_std(knowledge, triangular(information[None, :, kept]))[0])
+
+
+def _leading_error(knowledge: Knowledge, information: FloatArray, place: int) -> tuple[str, float]:
+    """Return the class of errors that most of the variance at a place is due to, and the std.
+
+    The name is empty where none makes half of the variance; the std is that without the class.
+    """
+    now = float(predicted_std(knowledge, information[None])[0, place])
+    rest = {
+        error: float(_std_if_known(knowledge, information, error)[place])
+        for error in dict.fromkeys(map(_class_of, knowledge.names))
+    }
+    best = min(rest, key=rest.__getitem__, default='')
+    return (best, rest[best]) if best and rest[best] ** 2 < now**2 / 2.0 else ('', now)
+
+
+def _class_of(error: str) -> str:
+    return error.partition('.')[0]
