@@ -244,11 +244,7 @@ def test_the_centre_of_mass_decides_between_objects_alike_where_the_grasp_is_kno
         assert known.place is not None
         center = known.place + np.array([0.001, 0.0, 7.0])
         found = recognize(features, objects, center, covariance)
-        assert (found.verdict.verdict, found.best.entry.name, found.known) == (
-            MATCH,
-            known.name,
-            True,
-        )
+        assert (found.verdict.verdict, found.best.entry, found.known) == (MATCH, known, True)
     assert found.runner_up is not None
     assert found.runner_up.entry.name == 'upright'
 

@@ -5,7 +5,7 @@ A mean over all samples would be dominated by the rest between motions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -43,6 +43,18 @@ class Excitation:
     rate: float
 
 
+@dataclass(eq=False)
+class _Block:
+    """Sums over the samples until `end` [ns]; a row of a Gram matrix is [A w] of one torque."""
+
+    end: int
+    gram: FloatArray = field(default_factory=lambda: np.zeros((TORQUE_PARAMETERS + 1,) * 2))
+    sums: FloatArray = field(default_factory=lambda: np.zeros((3, TORQUE_PARAMETERS + 1)))
+    counts: FloatArray = field(default_factory=lambda: np.zeros(3))
+    energy: float = 0.0
+    rate: float = 0.0
+
+
 class FastestMotion:
     """The blocks of 0.25 s with the largest angular acceleration and squared rate.
 
@@ -55,15 +67,8 @@ class FastestMotion:
 
     def reset(self) -> None:
         """Forget everything, because it belongs to another load."""
-        size = TORQUE_PARAMETERS + 1
-        # The last index is the block being accumulated.
-        self._grams = np.zeros((KEPT + 1, size, size))
-        self._sums = np.zeros((KEPT + 1, 3, size))
-        self._counts = np.zeros((KEPT + 1, 3))
-        self._energy = np.zeros(KEPT + 1)
-        self._rate = np.zeros(KEPT + 1)
-        self._ends: IntArray = np.zeros(KEPT + 1, dtype=np.int64)
-        self._block: int | None = None
+        self._kept: list[_Block] = []
+        self._block = _Block(0)
 
     def update(
         self,
@@ -91,10 +96,10 @@ class FastestMotion:
         energy = rate**2 + np.sum(angular_acceleration**2, axis=1)
         first = 0
         for last in (*(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)):
-            if int(blocks[first]) != self._block:
-                self._end_block()
-                self._block = int(blocks[first])
-                self._ends[KEPT] = (self._block + 1) * BLOCK_NS
+            end = (int(blocks[first]) + 1) * BLOCK_NS
+            if end != self._block.end:
+                self._keep_if_fast()
+                self._block = _Block(end)
             mine = slice(first, last)
             if energy[mine].any():
                 self._add(matrix[mine], torque[mine], float(energy[mine].sum()), rate[mine].max())
@@ -105,57 +110,42 @@ class FastestMotion:
         used = np.isfinite(torque)
         if not used.all():
             rows = np.where(used[..., None], rows, 0.0)
-        flat = rows.reshape(-1, rows.shape[2])
-        self._grams[KEPT] += flat.T @ flat
-        self._sums[KEPT] += rows.sum(axis=0)
-        self._counts[KEPT] += used.sum(axis=0)
-        self._energy[KEPT] += energy
-        self._rate[KEPT] = max(self._rate[KEPT], rate)
+        flat, block = rows.reshape(-1, rows.shape[2]), self._block
+        block.gram += flat.T @ flat
+        block.sums += rows.sum(axis=0)
+        block.counts += used.sum(axis=0)
+        block.energy += energy
+        block.rate = max(block.rate, rate)
 
-    def _end_block(self) -> None:
-        """Replace the slowest block kept by the accumulated one, if that is faster."""
-        slowest = int(np.argmin(self._energy[:KEPT]))
-        if (
-            self._energy[KEPT] > self._energy[slowest]
-            and self._counts[KEPT].max(initial=0.0) >= FEWEST
-        ):
-            for values in self._everything():
-                values[slowest] = values[KEPT]
-        for values in self._everything():
-            values[KEPT] = 0
-
-    def _everything(self) -> tuple[FloatArray | IntArray, ...]:
-        return self._grams, self._sums, self._counts, self._energy, self._rate, self._ends
+    def _keep_if_fast(self) -> None:
+        if self._block.counts.max() >= FEWEST:
+            both = [*self._kept, self._block]
+            self._kept = sorted(both, key=lambda block: block.energy, reverse=True)[:KEPT]
 
     def drop_since(self, stamp: int) -> None:
         """Forget blocks with samples newer than a stamp [ns], which may be of another load."""
-        young = self._ends > stamp
-        for values in self._everything():
-            values[young] = 0
+        self._kept = [block for block in self._kept if block.end <= stamp]
+        if self._block.end > stamp:
+            self._block = _Block(self._block.end)
 
     def excitation(self, parameters: FloatArray, tool: FloatArray | None = None) -> Excitation:
         """Return the excitation of inertia by the fastest motion.
 
-        Parameters
-        ----------
-        parameters : (10,) array
-            Parameters of tool and payload together.
-        tool : (10,) array, optional
-            Parameters of the tool; its torque does not count as the payload's.
+        `parameters` (10,) are those of tool and payload together; the torque of `tool` (10,) does
+        not count as the payload's.
         """
-        rows = float(self._counts[:KEPT].sum())
-        if not rows:
+        if not self._kept:
             return Excitation(0.0, 0.0, 0.0)
+        counts = np.array([block.counts for block in self._kept])
+        gram = np.sum([block.gram for block in self._kept], axis=0)
         inertia = np.zeros(TORQUE_PARAMETERS + 1)
         inertia[INERTIA] = parameters[4:] if tool is None else parameters[4:] - tool[4:]
-        caused = np.sum((self._grams[:KEPT] @ inertia) @ inertia)
         misfit = np.append(parameters[1:], -1.0)
-        counts = np.maximum(self._counts[:KEPT], 1.0)
-        left = np.sum((self._grams[:KEPT] @ misfit) @ misfit)
-        left -= np.sum((self._sums[:KEPT] @ misfit) ** 2 / counts)
-        free = max(rows - float(np.sum(self._counts[:KEPT] > 0.0)), 1.0)
+        sums = np.array([block.sums @ misfit for block in self._kept])
+        left = misfit @ gram @ misfit - np.sum(sums**2 / np.maximum(counts, 1.0))
+        free = max(float(counts.sum() - np.sum(counts > 0.0)), 1.0)
         return Excitation(
-            inertial_torque=float(np.sqrt(max(caused, 0.0) / rows)),
+            inertial_torque=float(np.sqrt(max(inertia @ gram @ inertia, 0.0) / counts.sum())),
             unexplained=float(np.sqrt(max(left, 0.0) / free)),
-            rate=float(np.sqrt(self._rate[:KEPT].max())),
+            rate=float(np.sqrt(max(block.rate for block in self._kept))),
         )

@@ -34,44 +34,30 @@ def gram(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
     return product
 
 
-def normal_equations(
-    force: FloatArray, torque: FloatArray, noise: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Join the Gram matrices of force and torque to those of the ten parameters, scaled to 1.
+def fit(force: FloatArray, torque: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return least-squares estimates of the ten parameters from Gram matrices, and their costs.
 
     Returns
     -------
-    matrix : (..., 11, 11) array
-        Gram matrix of [A w] in units of the noise; all columns but the last have unit norm.
-    scale : (..., 10) array
-        Norms by which the columns were divided.
+    parameters : (..., 10) array
+    cost : (...) array
+        Sum of squared residuals in units of the noise.
     """
     joined = np.zeros((*force.shape[:-2], 11, 11))
     f, t = np.append(np.arange(4), 10), np.arange(1, 11)
     joined[..., f[:, None], f] += force / noise[0] ** 2
     joined[..., t[:, None], t] += torque / noise[1] ** 2
+    # All columns but the last are scaled to unit norm.
     scale = np.sqrt(np.diagonal(joined, axis1=-2, axis2=-1)[..., :10])
     scale = np.where(scale > 0.0, scale, 1.0)
     joined[..., :10] /= scale[..., None, :]
     joined[..., :10, :] /= scale[..., :, None]
     # Parameters without excitation stay at zero; 1e-9 is far below any real excitation.
     joined[..., np.arange(10), np.arange(10)] += 1e-9
-    return joined, scale
-
-
-def solution(force: FloatArray, torque: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return the least-squares estimate of the ten parameters, (..., 10)."""
-    joined, scale = normal_equations(force, torque, noise)
-    fitted = np.linalg.solve(joined[..., :10, :10], joined[..., :10, 10:])[..., 0]
-    return np.asarray(fitted / scale, dtype=float)
-
-
-def cost(force: FloatArray, torque: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return the least sum of squared residuals in units of the noise, for each Gram matrix."""
-    joined, _ = normal_equations(force, torque, noise)
-    right = joined[..., :10, 10:]
-    fitted = np.linalg.solve(joined[..., :10, :10], right)
-    return np.asarray(joined[..., 10, 10] - np.sum(right * fitted, axis=(-2, -1)), dtype=float)
+    right = joined[..., :10, 10]
+    fitted = np.linalg.solve(joined[..., :10, :10], right[..., None])[..., 0]
+    cost = joined[..., 10, 10] - np.sum(right * fitted, axis=-1)
+    return np.asarray(fitted / scale), np.asarray(cost)
 
 
 def minimum(costs: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -6,14 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.estimation.lag_bank import (
-    LAGS,
-    SPACING_NS,
-    cost,
-    gram,
-    minimum,
-    solution,
-)
+from load_identification.estimation.lag_bank import LAGS, SPACING_NS, fit, gram, minimum
+from load_identification.estimation.measurement import PARAMETERS
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.regressor import wrench_regressor
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -38,7 +32,6 @@ STRIDE = 4
 
 POINTS = BLOCK_NS // (STRIDE * SPACING_NS)
 
-PARAMETERS = 10
 GROUPS = 8
 """Number of groups over which blocks are distributed in turn, for a jackknife of the minimum."""
 
@@ -126,21 +119,21 @@ class DelayEstimator:
         self._start: int | None = None
         self._newest = 0
 
-    def update(self, batch: FilteredBatch) -> bool:
-        """Process filtered samples; return whether the estimate is new.
+    def update(self, batch: FilteredBatch) -> None:
+        """Process filtered samples.
 
         A channel with a NaN is left out of its block of 2 s; a caller can thus exclude known
         contact. A stamp that is not newer, or another frame, restarts.
         """
         if not batch.stamps.size:
-            return False
+            return
         if batch.frame != self._frame or (
             self._start is not None and batch.stamps[0] <= self._newest
         ):
             self.reset()
             self._frame = batch.frame
         if self._start is None:
-            self._place(int(batch.stamps[0]) + MARGIN_NS)
+            self._start = int(batch.stamps[0]) + MARGIN_NS
         self._newest = int(batch.stamps[-1])
         self._waiting_stamps.append(batch.stamps)
         self._waiting.append(
@@ -154,20 +147,15 @@ class DelayEstimator:
                 ]
             )
         )
-        return self._newest >= self._complete and self._work()
+        if self._newest >= self._start + BLOCK_NS + MARGIN_NS:
+            self._work(self._start)
 
-    def _place(self, start: int) -> None:
-        self._start = start
-        self._complete = start + BLOCK_NS + MARGIN_NS
-        """Stamp at which the block is complete [ns]."""
-
-    def _work(self) -> bool:
-        """Process the complete blocks; return whether the estimate is new."""
+    def _work(self, start: int) -> None:
+        """Process the complete blocks from a stamp on [ns]."""
         stamps, values = np.concatenate(self._waiting_stamps), np.concatenate(self._waiting)
         usable = np.isfinite(values[:, :12]).all(axis=1)
         stamps, values = stamps[usable], values[usable]
-        fresh = False
-        start = self._start or 0
+        blocks = self._blocks
         while stamps.size and stamps[-1] >= start + BLOCK_NS + MARGIN_NS:
             first, last = stamps.searchsorted([start - MARGIN_NS, start + BLOCK_NS + MARGIN_NS])
             mine = slice(first, last + 1)
@@ -175,23 +163,24 @@ class DelayEstimator:
             if gaps.any():
                 start = int(stamps[mine][gaps][-1]) + MARGIN_NS
             else:
-                fresh |= self._add(start, stamps[mine], values[mine])
+                self._add(start, stamps[mine], values[mine])
                 start += BLOCK_NS
-        self._place(start)
+        self._start = start
         kept = stamps.searchsorted(start - MARGIN_NS)
         self._waiting_stamps, self._waiting = [stamps[kept:]], [values[kept:]]
-        return fresh and self._solve()
+        if self._blocks > blocks:
+            self._solve()
 
-    def _add(self, start: int, stamps: IntArray, values: FloatArray) -> bool:
-        """Add the costs of a block; return whether it has information."""
+    def _add(self, start: int, stamps: IntArray, values: FloatArray) -> None:
+        """Add the costs of a block if it has information."""
         speed = np.sqrt(np.mean(np.sum(values[:, [3, 4, 5, 9, 10, 11]] ** 2, axis=1)))
         if speed < MOVING:
-            return False
+            return
         regressor, wrench = self._on_grid(start, stamps, values)
         wrench = wrench - wrench.mean(axis=0)
         channels = np.isfinite(wrench).all(axis=0)
         if not channels.any():
-            return False
+            return
         wrench[:, ~channels] = 0.0
         shifted = regressor[LAGS[-1] + STRIDE * np.arange(POINTS) - LAGS[:, None]]
         shifted = shifted - shifted.mean(axis=1, keepdims=True)
@@ -203,22 +192,21 @@ class DelayEstimator:
             (POINTS - 1) * channels.reshape(2, 3).sum(axis=1),
         )
         self._blocks += 1
-        return True
 
     def _cost(self, force: FloatArray, torque: FloatArray, rows: IntArray) -> FloatArray:
         """Return the least cost of a block at each lag, in units of the block's own noise."""
         noise = self._expected
         for _ in range(NOISE_STEPS):
-            best = int(np.argmin(cost(force, torque, noise)))
-            unknowns = solution(force[best], torque[best], noise)
-            left = []
+            fitted, costs = fit(force, torque, noise)
+            best = int(np.argmin(costs))
+            unknowns, left = fitted[best], []
             for matrix, part in ((force[best], slice(4)), (torque[best], slice(1, 10))):
                 misfit = np.append(unknowns[part], -1.0)
                 left.append(float(misfit @ matrix @ misfit))
             level = np.sqrt(np.maximum(left, 0.0) / np.maximum(rows - PARAMETERS / 2, 1.0))
             # The lower limit is for simulated data without noise, where only rounding is left.
             noise = np.where(rows > 0, np.maximum(level, 1e-3 * self._expected), noise)
-        return cost(force, torque, noise)
+        return fit(force, torque, noise)[1]
 
     def _on_grid(
         self, start: int, stamps: IntArray, values: FloatArray
@@ -241,10 +229,10 @@ class DelayEstimator:
             at_wrench @ values[:, 12:],
         )
 
-    def _solve(self) -> bool:
+    def _solve(self) -> None:
         """Find the minimum of the cost with all groups, and leaving out each of them."""
         if self._blocks < LEAST_BLOCKS:
-            return False
+            return
         total, n = self._costs.sum(axis=0), min(self._blocks, GROUPS)
         value, curvature, least = minimum(total)
         without, _, _ = minimum(total - self._costs[:n])
@@ -260,17 +248,12 @@ class DelayEstimator:
         else:
             known = bool(std <= KNOWN and np.all(np.abs(every) <= LARGEST))
             self.estimate = DelayEstimate(float(value), std, known)
-        return True
 
 
 def delay_warning(estimate: DelayEstimate, wrench_delay: float = 0.0) -> str:
     """Describe a delay and its remedy; empty if it is small or not significant.
 
-    Parameters
-    ----------
-    estimate : DelayEstimate
-    wrench_delay : float
-        The parameter's present value [s].
+    `wrench_delay` is the parameter's present value [s].
     """
     sense = 'older' if estimate.value_s > 0.0 else 'younger'
     size, error = 1e3 * abs(estimate.value_s), 1.96e3 * estimate.std_s
