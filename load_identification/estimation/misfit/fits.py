@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pinocchio
 
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.misfit.evidence import Evidence
 from load_identification.typing_aliases import FloatArray
 
-LIMIT = np.array([300.0] + [100.0] * 3 + [30.0] * 6)
-"""Prior std of a payload [kg, kg m, kg m²], too wide to bias any entry."""
+WIDE = np.diag(np.array([300.0] + [100.0] * 3 + [30.0] * 6) ** -2.0)
+"""Prior information on a payload, (10, 10), with std too wide to bias any entry [kg, kg m,
+kg m²]."""
 
 STARTS = 400
 """Number of random rotations, and directions, from which the search starts."""
@@ -44,10 +46,9 @@ class Problem:
     by_acceleration : (N, 6, 10, 3) array
         Derivatives of the matrix by an acceleration along each axis of the root, in units of
         gravity, whitened; (N, 6, 10, 0) if the robot is unknown.
-    gram : (4, 10, 4, 10) array
-        Gram matrix of the matrix and its derivatives; (1, 10, 1, 10) if the robot is unknown.
-    right : (4, 10) array
-        Products of matrix and derivatives with the wrench.
+    gram, right : (4, 10, 4, 10) and (4, 10) arrays
+        Products of matrix and derivatives with each other, and with the wrench; (1, 10, 1, 10) and
+        (1, 10) if the robot is unknown.
     """
 
     scale: FloatArray
@@ -76,33 +77,23 @@ class Problem:
         factor = np.column_stack([np.ones(len(acceleration)), acceleration])
         gram = np.einsum('na,aibj,nb->nij', factor, self.gram, factor)
         right: FloatArray = np.einsum('na,ai->ni', factor, self.right)
-        wide = np.diag(LIMIT**-2.0)
-        payload = np.asarray(np.linalg.solve(gram + wide, right[..., None])[..., 0])
+        payload = np.asarray(np.linalg.solve(gram + WIDE, right[..., None])[..., 0])
         total = float(np.sum(self.wrench**2))
         cost: FloatArray = total - np.sum(payload * right, axis=1)
         return cost, payload
-
-    def rows_with(self, acceleration: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return matrix and wrench for one added acceleration (3,), as in `with_acceleration`."""
-        return self.matrix + self.by_acceleration @ acceleration, self.wrench
 
     def parts(self, measured: FloatArray) -> FloatArray:
         """Return parts of the measured wrench, (N, 6, p), whitened."""
         return _without(self.friction, whitened(measured, self.scale))
 
     def form(self, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return cost and payload for a wrench composed of p parts, (N, 6, p).
+        """Return cost (p, p) and payloads (10, p) for a wrench composed of p parts, (N, 6, p).
 
-        Returns
-        -------
-        cost : (p, p) array
-            With the parts weighted by q, the sum of squares is q^T cost q.
-        payload : (10, p) array
-            Payload of each part.
+        With the parts weighted by q, the sum of squares is q^T cost q.
         """
         flat = parts.reshape(self.count, -1)
         right = self.matrix.reshape(self.count, PARAMETERS).T @ flat
-        payload = np.linalg.solve(self.gram[0, :, 0] + np.diag(LIMIT**-2.0), right)
+        payload = np.linalg.solve(self.gram[0, :, 0] + WIDE, right)
         return np.asarray(flat.T @ flat - right.T @ payload), np.asarray(payload)
 
 
@@ -113,17 +104,10 @@ def whitened(values: FloatArray, scale: FloatArray) -> FloatArray:
 
 
 def _explained_by(errors: FloatArray) -> FloatArray:
-    """Return U such that x - U U^T x is least in sum of squares with errors free.
+    """Return U (6 N, k) such that x - U U^T x is least in sum of squares with k errors free.
 
-    Parameters
-    ----------
-    errors : (N, 6, k) array
-        Effect of one standard deviation of each error, whitened.
-
-    Returns
-    -------
-    (6 N, k) array
-        The sum includes the square of each error in its standard deviation.
+    `errors` (N, 6, k) have the whitened effect of one standard deviation of each. The sum includes
+    the square of each error in its standard deviation.
     """
     count, channels, kinds = errors.shape
     if not kinds:
@@ -157,24 +141,17 @@ def problem(evidence: Evidence, scale: FloatArray, strength: float) -> Problem:
 
 def rotations() -> FloatArray:
     """Return identity and STARTS uniform random rotations, (STARTS + 1, 3, 3), always the same."""
-    q = np.random.default_rng(0).standard_normal((STARTS, 4))
-    q /= np.linalg.norm(q, axis=1, keepdims=True)
-    w, v = q[:, 0], q[:, 1:]
-    cross = np.cross(v[:, None, :], np.eye(3)[None])
-    turn = np.eye(3) + 2.0 * (w[:, None, None] * cross + np.einsum('nij,njk->nik', cross, cross))
-    return np.concatenate([np.eye(3)[None], turn])
+    drawn = np.random.default_rng(0).standard_normal((STARTS, 4))
+    unit = [pinocchio.Quaternion(*each).normalized().conjugate() for each in drawn]
+    return np.array([np.eye(3), *(each.toRotationMatrix() for each in unit)])
 
 
 ROTATIONS = rotations()
 
 
-def exponential(vector: FloatArray) -> FloatArray:
+def exponential(vectors: FloatArray) -> FloatArray:
     """Return the rotations (n, 3, 3) by rotation vectors (n, 3) [rad]."""
-    angle = np.linalg.norm(vector, axis=1)
-    axis = vector / np.maximum(angle, 1e-12)[:, None]
-    cross = np.cross(axis[:, None, :], -np.eye(3)[None])
-    one, sine = (1.0 - np.cos(angle))[:, None, None], np.sin(angle)[:, None, None]
-    return np.asarray(np.eye(3) + sine * cross + one * cross @ cross)
+    return np.array([pinocchio.exp3(vector) for vector in vectors])
 
 
 def best_rotation(form: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -207,11 +184,7 @@ def best_rotation(form: FloatArray) -> tuple[FloatArray, FloatArray]:
 def best_direction(task: Problem, upright: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the direction of gravity with the least residual and a positive mass.
 
-    Parameters
-    ----------
-    task : Problem
-    upright : (3,) array
-        The configured direction of gravity, a unit vector in the root.
+    `upright` (3,) is the configured direction, a unit vector in the root.
 
     Returns
     -------
@@ -256,15 +229,12 @@ def best_direction(task: Problem, upright: FloatArray) -> tuple[FloatArray, Floa
 def least_squares(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
     """Return the residual of payload and offset in N blocks, (N, 6).
 
-    Parameters
-    ----------
-    matrix, wrench : (N, 6, 10) and (N, 6) arrays
-        Regressor and measured wrench, whitened.
+    `matrix` (N, 6, 10) and `wrench` (N, 6) are whitened.
     """
     rows = np.concatenate([matrix, wrench[..., None]], axis=2)
     flat = (rows - rows.mean(axis=0)).reshape(-1, PARAMETERS + 1)
     gram = flat.T @ flat
-    payload = np.linalg.solve(gram[:-1, :-1] + np.diag(LIMIT**-2.0), gram[:-1, -1])
+    payload = np.linalg.solve(gram[:-1, :-1] + WIDE, gram[:-1, -1])
     return np.asarray((flat[:, -1] - flat[:, :-1] @ payload).reshape(wrench.shape))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,67 +21,43 @@ FOR_CHOICE = 60
 """Number of blocks for choosing the hypothesis that is then evaluated on all blocks."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Joints:
-    """A hypothesis of the true joints.
-
-    Attributes
-    ----------
-    order : (J,) int array
-        Published column of each joint.
-    sign : (J,) array
-    words : str
-    """
-
-    order: IntArray
-    sign: FloatArray
-    words: str
-
-    def moved(self, evidence: Evidence, robot: Robot) -> Evidence:
-        """Return the evidence under the hypothesis that these joints move the sensor."""
-        position, velocity, acceleration = np.moveaxis(
-            self.sign * evidence.joint_motion[..., self.order], 1, 0
-        )
-        motion = robot.motion(position, velocity, acceleration)
-        matrix = -wrench_regressor(
-            motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
-        )
-        return replace(evidence, matrix=matrix, by_acceleration=matrix[..., None][..., :0])
+Wrong: TypeAlias = tuple[IntArray, FloatArray, str]
+"""An error in J joints: the published column of each, (J,), their signs, (J,), and in words."""
 
 
-def _every(robot: Robot) -> Iterator[_Joints]:
-    """Yield every hypothesis of an error in the joints of a robot."""
+def _wrong_joints(robot: Robot) -> Iterator[Wrong]:
+    """Yield every joint of the opposite sign, and every pair exchanged."""
     count = len(robot.joints)
     for joint, name in enumerate(robot.joints):
         sign = np.where(np.arange(count) == joint, -1.0, 1.0)
-        yield _Joints(np.arange(count), sign, words.joint_reversed(name))
+        yield np.arange(count), sign, words.joint_reversed(name)
     for first, second in combinations(range(count), 2):
         order = np.arange(count)
         order[[first, second]] = second, first
         said = words.joints_exchanged(robot.joints[first], robot.joints[second])
-        yield _Joints(order, np.ones(count), said)
+        yield order, np.ones(count), said
 
 
 def joint_trial(task: Problem, evidence: Evidence, robot: Robot) -> Trial:
     """Test every joint of the opposite sign and every pair exchanged; the mass must be positive.
 
-    Parameters
-    ----------
-    task : Problem
-        Problem of the evidence.
-    evidence : Evidence
-        Evidence with the motion of the robot's joints.
-    robot : Robot
+    `task` is the problem of the evidence, which has the motion of the robot's joints.
     """
 
-    def moved(joints: _Joints, blocks: Evidence) -> Problem:
-        return problem(joints.moved(blocks, robot), task.scale, 1.0)
+    def moved(wrong: Wrong, blocks: Evidence) -> Problem:
+        order, sign, _ = wrong
+        motion = robot.motion(*np.moveaxis(sign * blocks.joint_motion[..., order], 1, 0))
+        matrix = -wrench_regressor(
+            motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
+        )
+        bare = replace(blocks, matrix=matrix, by_acceleration=matrix[..., None][..., :0])
+        return problem(bare, task.scale, 1.0)
 
     few = evidence.select(slice(None, None, max(len(evidence.wrench) // FOR_CHOICE, 1)))
-    best = min(_every(robot), key=lambda joints: _left(moved(joints, few)))
+    best = min(_wrong_joints(robot), key=lambda wrong: _left(moved(wrong, few)))
     whole = moved(best, evidence)
     rows = whole.matrix, whole.wrench
-    return Trial(Kind.JOINTS, _left(whole), NOTHING, lambda _: best.words, lambda: rows)
+    return Trial(Kind.JOINTS, _left(whole), NOTHING, lambda _: best[2], rows)
 
 
 def _left(task: Problem) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.misfit import words
-from load_identification.estimation.misfit.fits import LIMIT, Problem
+from load_identification.estimation.misfit.fits import WIDE, Problem
 from load_identification.estimation.misfit.trials import Trial
 from load_identification.numerics.nearest_body import nearest_consistent
 from load_identification.typing_aliases import FloatArray
@@ -73,20 +73,14 @@ def fitted(
         Number of blocks that count as one.
     """
     matrix, wrench = rows[0].reshape(-1, PARAMETERS), rows[1].ravel()
-    inverse = np.linalg.inv(matrix.T @ matrix + np.diag(LIMIT**-2.0))
+    inverse = np.linalg.inv(matrix.T @ matrix + WIDE)
     return inverse @ matrix.T @ wrench, np.asarray(crowd * max(left, 1.0) * inverse)
 
 
 def no_body(task: Problem, scaled: Trial, left: float, crowd: float) -> float:
     """Return by how many standard deviations the payload is no body, though it is one if scaled.
 
-    Parameters
-    ----------
-    task : Problem
-    scaled : Trial
-        With torques in another unit.
-    left, crowd : float
-        As in `fitted`.
+    `scaled` has torques in another unit; `left` and `crowd` as in `fitted`.
     """
     payload, covariance = fitted((task.matrix, task.wrench), left, crowd)
     if payload[0] <= 0.0:
@@ -94,34 +88,19 @@ def no_body(task: Problem, scaled: Trial, left: float, crowd: float) -> float:
     found = nearest_consistent(payload, covariance, None)
     if not found.converged or found.distance < DOUBT:
         return 0.0
-    other = nearest_consistent(*fitted(scaled.rows(), scaled.left, crowd), None)
+    other = nearest_consistent(*fitted(scaled.rows, scaled.left, crowd), None)
     return found.distance if other.converged and other.distance < POSSIBLE else 0.0
 
 
-def densest_inertia(mass: float) -> float:
-    """Return the least trace of the inertia that a body of a mass [kg] can have [kg m²].
-
-    No body has less than a ball.
-    """
-    radius = float(np.cbrt(0.75 * mass / (np.pi * DENSEST)))
-    return 1.2 * mass * radius**2
-
-
 def impossible(payload: FloatArray, covariance: FloatArray) -> Impossible:
-    """Test mass and density of a payload.
-
-    Parameters
-    ----------
-    payload : (10,) array
-        About the origin of S [kg, kg m, kg m²].
-    covariance : (10, 10) array
-    """
+    """Test mass and density of a payload (10,) about the origin of S, with its covariance."""
     mass, moment = float(payload[0]), payload[1:4]
     if mass < LIGHT:
         return Impossible()
     # Trace of the inertia about the centre of mass.
     trace = float(payload[TRACE].sum() - 2.0 * moment @ moment / mass)
-    least = densest_inertia(mass)
+    # No body has less than a ball.
+    least = 1.2 * mass * float(np.cbrt(0.75 * mass / (np.pi * DENSEST))) ** 2
     slope = np.zeros(10)
     slope[0] = 2.0 * moment @ moment / mass**2
     slope[1:4] = -4.0 * moment / mass

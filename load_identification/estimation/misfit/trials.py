@@ -15,7 +15,7 @@ from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import Evidence
 from load_identification.estimation.misfit.fits import (
-    LIMIT,
+    WIDE,
     Problem,
     best_direction,
     best_rotation,
@@ -62,8 +62,8 @@ class Trial:
         (0, 0) if there are none.
     words : callable
         Returns the message, for a standard deviation of the free parameters.
-    rows : callable
-        Returns matrix (N, 6, 10) and wrench (N, 6), whitened, corrected for the cause.
+    rows : (N, 6, 10) and (N, 6) arrays
+        Matrix and wrench, whitened, corrected for the cause.
     small : bool
         Whether the cause is a turn of at most `SMALL`.
     size : float
@@ -74,7 +74,7 @@ class Trial:
     left: float
     information: FloatArray
     words: Callable[[float], str]
-    rows: Callable[[], tuple[FloatArray, FloatArray]]
+    rows: tuple[FloatArray, FloatArray]
     small: bool = False
     size: float = 0.0
 
@@ -90,15 +90,7 @@ NOTHING = np.empty((0, 0))
 
 
 def trials(task: Problem, evidence: Evidence, gravity: FloatArray) -> list[Trial]:
-    """Return the fit of each hypothesis but `units`.
-
-    Parameters
-    ----------
-    task : Problem
-    evidence : Evidence
-    gravity : (3,) array
-        As configured, in the root [m/s²].
-    """
+    """Return the fit of each hypothesis but `units`; `gravity` (3,) as configured, in the root."""
     found = [*_turned(task, evidence), _channels(task, evidence), _dead(task)]
     found += [_changed(task), _drifting(task, evidence.time)]
     if evidence.carried.shape[3]:
@@ -112,7 +104,7 @@ def _about_gravity(task: Problem, gravity: FloatArray) -> list[Trial]:
     direction, information = best_direction(task, upright)
     added = np.array([upright - direction, upright, upright + direction])
     left = (task.with_acceleration(added)[0] / task.count).tolist()
-    rows = [partial(task.rows_with, each) for each in added]
+    rows = [(task.matrix + task.by_acceleration @ each, task.wrench) for each in added[:2]]
     # At rest the opposite direction with a wrench of the other sign explains as much.
     either = left[2] < 1.1 * left[0] + AS_WELL
     say = partial(words.gravity, gravity, direction, either)
@@ -148,7 +140,7 @@ def _rotation(
     left = float(entries @ form @ entries) / task.count
     rows = task.matrix, parts @ entries
     small = kind is Kind.ROTATED and bool(np.trace(turn) > 1.0 + 2.0 * np.cos(SMALL))
-    return [Trial(kind, left, information, partial(say, turn), lambda: rows, small)]
+    return [Trial(kind, left, information, partial(say, turn), rows, small)]
 
 
 def _signed_axes() -> FloatArray:
@@ -160,13 +152,9 @@ def _signed_axes() -> FloatArray:
 def _wrong_channels() -> FloatArray:
     """List the errors of channels in a driver: of force, of torque, or of both alike.
 
-    A rotation of both is left out, as it has its own trial. So is a reversal of all channels of
+    They map measured to true force, and torque, (k, 2, 3, 3), in order of increasing change. A
+    rotation of both is left out, as it has its own trial. So is a reversal of all channels of
     force or torque alone, which is equivalent to another load.
-
-    Returns
-    -------
-    (k, 2, 3, 3) array
-        Maps measured to true force, and torque; in order of increasing change.
     """
     axes = _signed_axes()
     same = np.broadcast_to(np.eye(3), axes.shape)
@@ -197,7 +185,7 @@ def _channels(task: Problem, evidence: Evidence) -> Trial:
     best = int(np.argmax(left < 1.1 * left.min() + AS_WELL))
     say = words.channels(*WRONG_CHANNELS[best])
     rows = task.matrix, parts @ entries[best]
-    return Trial(Kind.CHANNELS, float(left[best]), NOTHING, lambda _: say, lambda: rows)
+    return Trial(Kind.CHANNELS, float(left[best]), NOTHING, lambda _: say, rows)
 
 
 DEAD = [*combinations(range(6), 1), *combinations(range(6), 2)]
@@ -209,13 +197,13 @@ def _dead(task: Problem) -> Trial:
     alive = np.array([~np.isin(np.arange(6), dead) for dead in DEAD])
     right = alive @ np.einsum('nci,nc->ci', task.matrix, task.wrench)
     of_channels = np.einsum('nci,ncj->cij', task.matrix, task.matrix)
-    gram = np.einsum('kc,cij->kij', alive, of_channels) + np.diag(LIMIT**-2.0)
+    gram = np.einsum('kc,cij->kij', alive, of_channels) + WIDE
     payload = np.linalg.solve(gram, right[..., None])[..., 0]
     left = (float(np.sum(task.wrench**2)) - np.sum(payload * right, axis=1)) / task.count
     best = int(np.argmax(left < 1.1 * left.min() + AS_WELL))
     rows = task.matrix * alive[best, :, None], task.wrench
     say = words.dead([CHANNELS[channel] for channel in DEAD[best]])
-    return Trial(Kind.DEAD, float(left[best]), NOTHING, lambda _: say, lambda: rows)
+    return Trial(Kind.DEAD, float(left[best]), NOTHING, lambda _: say, rows)
 
 
 def units(task: Problem) -> Trial:
@@ -231,7 +219,7 @@ def units(task: Problem) -> Trial:
 
     def cost(log: FloatArray) -> FloatArray:
         factor = np.exp(log)[:, None]
-        gram = of_force + factor[..., None] ** 2 * of_torque + np.diag(LIMIT**-2.0)
+        gram = of_force + factor[..., None] ** 2 * of_torque + WIDE
         # With few blocks and a large factor, the scales differ beyond floating-point precision.
         gram += 1e-13 * np.trace(gram, axis1=1, axis2=2)[:, None, None] * np.eye(PARAMETERS)
         right = force + factor * torque
@@ -252,7 +240,7 @@ def units(task: Problem) -> Trial:
     matrix = rows * np.repeat([1.0, factor], 3)[:, None]
     say = partial(words.units, factor)
     information = np.array([[curve / width**2]])
-    return Trial(Kind.UNITS, left, information, say, lambda: (matrix, wrench), size=float(middle))
+    return Trial(Kind.UNITS, left, information, say, (matrix, wrench), size=float(middle))
 
 
 def _changed(task: Problem) -> Trial:
@@ -263,7 +251,7 @@ def _changed(task: Problem) -> Trial:
         for cut in np.linspace(1, len(task.wrench) - 1, 8).astype(int)
     ]
     left, rows = min(costs) / task.count, (task.matrix, task.wrench)
-    return Trial(Kind.CHANGED, left, NOTHING, lambda _: '', lambda: rows)
+    return Trial(Kind.CHANGED, left, NOTHING, lambda _: '', rows)
 
 
 def _drifting(task: Problem, time: FloatArray) -> Trial:
@@ -281,4 +269,4 @@ def _drifting(task: Problem, time: FloatArray) -> Trial:
         return drifts(most, float((task.scale * moved)[most]), span)
 
     left = float(np.mean(least_squares(matrix, wrench) ** 2))
-    return Trial(Kind.DRIFT, left, NOTHING, say, lambda: (matrix, wrench))
+    return Trial(Kind.DRIFT, left, NOTHING, say, (matrix, wrench))

@@ -188,7 +188,7 @@ def judged(
         said = words.no_body(float(np.exp(best.size)), off)
     left = [
         np.sqrt(np.mean((least_squares(*rows) * scale).reshape(-1, 2, 3) ** 2, axis=(0, 2)))
-        for rows in ((task.matrix, task.wrench), best.rows())
+        for rows in ((task.matrix, task.wrench), best.rows)
     ]
     return Verdict(now, best.kind, words.with_residuals(said, *left), nothing.suspected)
 

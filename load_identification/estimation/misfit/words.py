@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pinocchio
 
 from load_identification.interface.names import INTERVAL
 from load_identification.typing_aliases import FloatArray
@@ -137,15 +138,15 @@ def turned(turn: FloatArray, std: float) -> str:
         and abs(np.linalg.det(nearest) - 1.0) < 1e-9
     ):
         turn = nearest
-    angle = float(np.arccos(np.clip((np.trace(turn) - 1.0) / 2.0, -1.0, 1.0)))
+    vector = pinocchio.log3(turn)
+    angle = float(np.linalg.norm(vector))
     if angle < 1e-6:
         return ''
-    # The eigenvector of eigenvalue one, with the sense of the skew part.
-    axis = np.linalg.svd(turn - np.eye(3))[2][-1]
-    skew = np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
-    if axis @ skew < 0.0 or (abs(axis @ skew) < 1e-9 and axis[np.argmax(np.abs(axis))] < 0.0):
-        axis = -axis
+    axis = vector / angle
     place = int(np.argmax(np.abs(axis)))
+    # By half a turn both senses are the same.
+    if angle > np.pi - 1e-9 and axis[place] < 0.0:
+        axis = -axis
     if abs(axis[place]) > np.cos(NEARLY):
         about = ('-' if axis[place] < 0.0 else '') + 'xyz'[place]
     else:
