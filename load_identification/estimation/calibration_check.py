@@ -73,11 +73,7 @@ class CalibrationCheck:
     def update(self, belief: Belief, block: Block) -> Belief | None:
         """Process a block that fits; return a new belief if it contradicts the calibration.
 
-        Parameters
-        ----------
-        belief : Belief
-            The belief with the calibration, updated by the block.
-        block : Block
+        `belief` is that with the calibration, updated by the block.
         """
         prior = self._sensor_offset.prior(self._begun)
         without = self._without

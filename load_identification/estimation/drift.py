@@ -98,16 +98,10 @@ class Bank:
 
 
 def bank(expected: FloatArray, path: bool, lasting: bool = False) -> Bank:
-    """Return the bank for an expected random walk.
+    """Return the bank for an expected random walk of force and torque, (2,) [N/√s, N m/√s].
 
-    Parameters
-    ----------
-    expected : (2,) array
-        Walk of force and torque; zeros: none [N/√s, N m/√s].
-    path : bool
-        Whether there are path-dependent errors.
-    lasting : bool
-        Whether nothing is forgotten; each channel then has its own walk from the beginning.
+    `path`: whether there are path-dependent errors. `lasting`: whether nothing is forgotten; each
+    channel then has its own walk from the beginning.
     """
     times = np.vstack([WHOLE, ALONE if lasting else ALONE[:1]])
     faster = (times > 1.0).any(axis=1)
@@ -152,10 +146,7 @@ def mixed(
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean (n,) and covariance (n, n) of a mixture, including the spread of the means.
 
-    Parameters
-    ----------
-    weight : (k,) array
-    means, covariances : (k, n) and (k, n, n) arrays
+    `weight` (k,), `means` (k, n) and `covariances` (k, n, n) are those of its parts.
     """
     mean = weight @ means
     away = means - mean
@@ -190,21 +181,13 @@ class Zero:
     def words(
         self, stamp: int, offset: FloatArray, variance: FloatArray, usual: FloatArray
     ) -> str:
-        """Report by how much the offset has drifted since; empty if that is not significant.
+        """Report by how much the offset has drifted until a stamp [ns]; empty if not significant.
 
-        Parameters
-        ----------
-        stamp : int
-            Present time [ns].
-        offset, variance : (6,) arrays
-            Present mean and variance.
-        usual : (6,) array
-            Variance of the pose errors of each channel.
+        `offset` and `variance` (6,) are those then; `usual` (6,) is the variance of pose errors.
         """
         moved = offset - self.offset
         sure = np.sqrt(self.variance + variance + usual)
         k = int(np.argmax(np.abs(moved) / sure))
         if not abs(moved[k]) > SAID * sure[k]:
             return ''
-        seconds = 1e-9 * (stamp - self.stamp)
-        return drifts(k, moved[k], seconds)
+        return drifts(k, moved[k], 1e-9 * (stamp - self.stamp))

@@ -99,13 +99,8 @@ class ExcitationMonitor:
     def advice(self, claim: Claim, axes: Sequence[RotationAxis] = ()) -> str:
         """Return in words the motion that would help a claim most from the present pose.
 
-        Empty if nothing is lacking, or before samples.
-
-        Parameters
-        ----------
-        claim : Claim
-        axes : sequence of RotationAxis
-            Axes about which the sensor can be turned; none: its own.
+        Empty if nothing is lacking, or before samples. `axes` are those about which the sensor can
+        be turned; none: its own.
         """
         if not (self._rate and claim.judgement.lacking):
             return ''

@@ -19,13 +19,7 @@ FLAT = 1e-9
 
 
 def gram(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
-    """Return the Gram matrices of [A w], (lags, k + 1, k + 1).
-
-    Parameters
-    ----------
-    matrix : (lags, n, 3, k) array
-    wrench : (n, 3) array
-    """
+    """Return the Gram matrices of [A w], (lags, k + 1, k + 1), A (lags, n, 3, k) and w (n, 3)."""
     lags, n, channels, k = matrix.shape
     rows = np.empty((lags, n * channels, k + 1))
     rows[:, :, :k] = matrix.reshape(lags, -1, k)

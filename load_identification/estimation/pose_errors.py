@@ -97,10 +97,7 @@ class PoseErrors:
     def columns(self, values: FloatArray) -> FloatArray:
         """Return the regressor of the field in a wrench, (6, 72) or (6, 0).
 
-        Parameters
-        ----------
-        values : (12,) array
-            The `harmonics`, or their mean over several directions.
+        `values` (12,) are the `harmonics`, or their mean over several directions.
         """
         if not self.used:
             return np.zeros((6, 0))

@@ -191,14 +191,7 @@ class SystematicErrors:
         return angles in (0, mine) and block.sensitivity.shape[1] == beyond
 
     def columns(self, block: Block, body: FloatArray) -> FloatArray:
-        """Return the derivatives of a block's wrench by the errors, (6, N).
-
-        Parameters
-        ----------
-        block : Block
-        body : (10,) array
-            The phi at which they are evaluated [kg, kg m, kg m²].
-        """
+        """Return the derivatives of a block's wrench by the errors, (6, N), at phi = `body`."""
         if not self.size:
             return np.zeros((6, 0))
         wrench = block.matrix @ body

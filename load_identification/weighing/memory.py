@@ -49,18 +49,9 @@ class Memory:
         self._last = None
 
     def note(self, mass: float, stamp: int, still: bool, now: Callable[[], Reference]) -> None:
-        """Note a mass that is published.
+        """Note a mass [kg] that is published, with the stamp of the newest sample in it [ns].
 
-        Parameters
-        ----------
-        mass : float
-            [kg]
-        stamp : int
-            Of the newest sample in it [ns].
-        still : bool
-            Whether the arm stands still for a while.
-        now : callable
-            Returns what is known now.
+        `still`: whether the arm stands still for a while; `now` returns what is known now.
         """
         last = self._last
         if last is None:

@@ -49,11 +49,7 @@ class Units:
     def update(self, batch: FilteredBatch, axes: Callable[[], Sequence[RotationAxis]]) -> None:
         """Take in filtered samples; a stamp that is not newer causes a reset.
 
-        Parameters
-        ----------
-        batch : FilteredBatch
-        axes : callable
-            Returns the joints that carry the sensor, in the present pose; none where unknown.
+        `axes` returns the joints that carry the sensor, in the present pose; none where unknown.
         """
         # A sensor may lack a torque channel, but not a force channel.
         torque = np.nan_to_num(batch.wrench[:, 3:])
@@ -126,10 +122,8 @@ def too_heavy(body: FloatArray, gravity: FloatArray, axes: Sequence[RotationAxis
 
     Parameters
     ----------
-    body : (10,) array
-        Inertial parameters about the origin of S [kg, kg m, kg m²].
-    gravity : (3,) array
-        In S [m/s²].
+    body, gravity : (10,) and (3,) arrays
+        Inertial parameters about the origin of S [kg, kg m, kg m²], and gravity in S [m/s²].
     axes : sequence of RotationAxis
         Joints that carry the body, in the present pose.
     """
@@ -145,14 +139,7 @@ def too_heavy(body: FloatArray, gravity: FloatArray, axes: Sequence[RotationAxis
 
 
 def tool_taken_off(reversed_sign: bool, tool: float) -> str:
-    """Return in words that the tool may be absent, where the remaining mass is negative.
-
-    Parameters
-    ----------
-    reversed_sign : bool
-    tool : float
-        Mass of the subtracted tool [kg].
-    """
+    """Return in words that the tool [kg] may be absent, where the remaining mass is negative."""
     if not reversed_sign or tool <= 0.0:
         return ''
     lighter = f'lighter than the tool of {tool:.3f} kg that is taken off'

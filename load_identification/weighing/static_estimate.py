@@ -179,12 +179,8 @@ def _require_steady(spread: FloatArray, allowed: FloatArray) -> None:
 def gravity_rows(gravity: FloatArray) -> FloatArray:
     """Return the regressor of the wrench that a load at rest exerts on the sensor, (n, 6, 4).
 
-    f = m g and n = m c x g: eq. 19 and 20 with the sign of the wrench on the sensor.
-
-    Parameters
-    ----------
-    gravity : (n, 3) array
-        Gravity in S [m/s²].
+    f = m g and n = m c x g: eq. 19 and 20 with the sign of the wrench on the sensor, for gravity
+    (n, 3) in S [m/s²].
     """
     still = np.zeros_like(gravity)
     return -wrench_regressor(-gravity, still, still)[:, :, :4]

@@ -271,10 +271,7 @@ class StaticWeigher:
         counts twice. Poses that do not fit one load (it has changed between them) widen the
         interval by their misfit, and so are left out where they do not help.
 
-        Parameters
-        ----------
-        since : int
-            Stamp from which on the arm must have been at rest [ns].
+        The arm must have been at rest from the stamp `since` on [ns].
 
         Raises
         ------

@@ -180,13 +180,12 @@ def swings(axes: Sequence[RotationAxis]) -> tuple[Motion, ...]:
 
 def predict(knowledge: Knowledge, motions: Sequence[Motion]) -> Prospect:
     """Predict the std after each motion by itself, from the present pose."""
-    slow_turns = not motions[0].rate
-    rows, weight = _turn_rows(knowledge, motions) if slow_turns else _rows(knowledge, motions)
+    rows, samples = _rows(knowledge, motions)
     as_before = np.zeros(len(motions))
     if knowledge.pose.stop:
         as_before = _as_before(knowledge, motions)
         rows[..., knowledge.pose] = as_before[:, None, None, None] * np.eye(6)
-    information = joined(knowledge, rows, weight, 1.0 - as_before**2)
+    information = joined(knowledge, rows, samples, 1.0 - as_before**2)
     std = predicted_std(knowledge, information)
     return Prospect(tuple(motions), rows, information, std)
 
@@ -194,11 +193,7 @@ def predict(knowledge: Knowledge, motions: Sequence[Motion]) -> Prospect:
 def predicted_std(knowledge: Knowledge, information: FloatArray) -> FloatArray:
     """Return standard deviations in message order, (k, 10).
 
-    Parameters
-    ----------
-    knowledge : Knowledge
-    information : (k, 16 + N, 16 + N) array
-        Square roots of the information.
+    `information` (k, 16 + N, 16 + N) are square roots.
     """
     known = knowledge.parameters[0] > 0.0
     jacobian = message_jacobian(knowledge.parameters) if known else np.eye(10)
@@ -212,9 +207,15 @@ def predicted_std(knowledge: Knowledge, information: FloatArray) -> FloatArray:
 
 
 def _rows(knowledge: Knowledge, motions: Sequence[Motion]) -> tuple[FloatArray, FloatArray]:
-    """Return rows of swings (k, points, 6, 16), and the number of samples per point (k,)."""
-    phase = 2.0 * np.pi * np.arange(POINTS) / POINTS
+    """Return rows of all turns or all swings (k, points, 6, 16 + N), and the samples per point.
+
+    Of a turn only the final pose counts.
+    """
     angle = np.array([m.angle for m in motions])[:, None]
+    if not motions[0].rate:
+        samples = np.full(len(motions), HOLD * knowledge.rate)
+        return _regressor(knowledge, motions, angle, 0.0 * angle, 0.0 * angle), samples
+    phase = 2.0 * np.pi * np.arange(POINTS) / POINTS
     period = np.array([m.period for m in motions])
     frequency = (2.0 * np.pi / period)[:, None]
     turned = 0.5 * angle * (1.0 - np.cos(phase))
@@ -222,14 +223,6 @@ def _rows(knowledge: Knowledge, motions: Sequence[Motion]) -> tuple[FloatArray, 
     acceleration = 0.5 * angle * frequency**2 * np.cos(phase)
     samples = np.array([m.swings for m in motions]) * period * knowledge.rate / POINTS
     return _regressor(knowledge, motions, turned, rate, acceleration), samples
-
-
-def _turn_rows(knowledge: Knowledge, motions: Sequence[Motion]) -> tuple[FloatArray, FloatArray]:
-    """Return the rows of turns' final poses (k, 1, 6, 16), and the number of samples (k,)."""
-    turned = np.array([m.angle for m in motions])[:, None]
-    still = np.zeros_like(turned)
-    samples = np.full(len(motions), HOLD * knowledge.rate)
-    return _regressor(knowledge, motions, turned, still, still), samples
 
 
 def _regressor(
@@ -301,14 +294,8 @@ def joined(
 ) -> FloatArray:
     """Return the square roots of information after adding rows, (k, 16 + N, 16 + N).
 
-    Parameters
-    ----------
-    knowledge : Knowledge
-    rows : (k, n, 6, 16 + N) array
-    samples : (k,) array
-        Number of samples per point.
-    others : (k,) array
-        Share of the pose variance that is of other pose errors than those now [-].
+    Of the `rows` (k, n, 6, 16 + N), each of the n points has a number of `samples` (k,). `others`
+    (k,) is the share of the pose variance that is of other pose errors than those now [-].
     """
     white = knowledge.noise**2 / samples[:, None]
     pose = others[:, None] * knowledge.pose_variance

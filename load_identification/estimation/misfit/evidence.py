@@ -184,10 +184,8 @@ def orientation(in_sensor: FloatArray, by_tilt: FloatArray, gravity: FloatArray)
 
     Parameters
     ----------
-    in_sensor, by_tilt : (n, 3) and (n, 3, 2) or (n, 3, 0) arrays
-        Gravity in S and its derivatives, see `FilteredBatch`.
-    gravity : (3,) array
-        Gravity in the root [m/s²].
+    in_sensor, by_tilt, gravity : (n, 3), (n, 3, 2) or (n, 3, 0), and (3,) arrays
+        Gravity in S and its derivatives, see `FilteredBatch`; gravity in the root [m/s²].
     """
     if by_tilt.shape[2] != 2 or not np.any(gravity):
         return np.empty((len(in_sensor), 0, 3))

@@ -10,6 +10,7 @@ from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.fits import WIDE, Problem
 from load_identification.estimation.misfit.trials import Trial
+from load_identification.interface.names import INTERVAL
 from load_identification.numerics.nearest_body import nearest_consistent
 from load_identification.typing_aliases import FloatArray
 
@@ -113,9 +114,12 @@ def impossible(payload: FloatArray, covariance: FloatArray) -> Impossible:
     all_in_milli = float(np.linalg.norm(moment)) / mass > NO_ARM
     meant = words.MILLI_ALL if all_in_milli else words.MILLI_FORCES
     if dense > min(heavy, CERTAIN):
-        inertia = trace / 3.0, std_trace / 3.0
-        said = words.too_dense((mass, std), inertia, least / 3.0, meant)
+        why = (
+            f' with an inertia of {trace / 3.0:.2g} ± {INTERVAL * std_trace / 3.0:.2g} kg·m², '
+            f'at least {least / 3.0:.2g} in the densest matter'
+        )
     else:
-        said = words.too_heavy((mass, std), HEAVIEST, meant)
+        why = f', more than the {HEAVIEST:.0f} kg of any wrist sensor'
+    said = words.impossible(mass, std, why, meant)
     doubtful = mass > HEAVY and trace - DOUBT * off < least
     return Impossible(max(dense, heavy, 0.0), doubtful, said)

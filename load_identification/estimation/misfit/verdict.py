@@ -196,10 +196,7 @@ def judged(
 def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatArray:
     """Return the residual std from errors of an ordinary cell in each channel, (6,) [N, N m].
 
-    Parameters
-    ----------
-    noise, field : (2,) arrays
-        As in `judged`.
+    `noise` and `field` as in `judged`.
     """
     away = evidence.wrench - evidence.wrench.mean(axis=0)
     change = np.mean(np.sum(away.reshape(-1, 2, 3) ** 2, axis=2), axis=0)

@@ -63,11 +63,7 @@ def suspected(kind: str) -> str:
 def with_residuals(cause: str, before: FloatArray, after: FloatArray) -> str:
     """Append to a cause by how much it reduces the residual of force or torque.
 
-    Parameters
-    ----------
-    cause : str
-    before, after : (2,) arrays
-        Rms residual of force and torque [N, N m].
+    `before` and `after` (2,) are the rms residuals of both [N, N m].
     """
     group = int(np.argmax(before / np.maximum(after, 1e-9)))
     unit = ('N', 'N·m')[group]
@@ -102,12 +98,7 @@ def gravity(taken: FloatArray, direction: FloatArray, either: bool, std: float) 
 def world(turn: FloatArray, std: float) -> str:
     """Report that the wrench is expressed in a frame that does not turn with the sensor.
 
-    Parameters
-    ----------
-    turn : (3, 3) array
-        Rotation from the frame of the wrench to the root.
-    std : float
-        Standard deviation of the angle [rad].
+    `turn` (3, 3) maps from that frame to the root; `std` of the angle [rad].
     """
     away = turned(turn, std)
     frame = f'a frame fixed to the base, {away} against its root,' if away else 'the base frame,'
@@ -232,40 +223,10 @@ def _meant(factor: float, within: float) -> str:
     return f' ({known}?)' if known else ''
 
 
-def too_heavy(mass: tuple[float, float], most: float, meant: str) -> str:
-    """Report a mass that no wrist sensor carries; value and std, and the most [kg]."""
-    return f'{_load(mass)}, more than the {most:.0f} kg of any wrist sensor: {_milli(mass, meant)}'
-
-
-def too_dense(
-    mass: tuple[float, float], inertia: tuple[float, float], least: float, meant: str
-) -> str:
-    """Report a load denser than any matter.
-
-    Parameters
-    ----------
-    mass, inertia : (2,) tuples
-        Value and std of the mass [kg], and of the mean moment of inertia about the centre of mass
-        [kg m²].
-    least : float
-        Least moment of inertia of any body of this mass [kg m²].
-    meant : str
-        Units that would explain it.
-    """
-    moment, std = inertia
+def impossible(mass: float, std: float, why: str, meant: str) -> str:
+    """Report a mass [kg] that cannot be, why, and the units `meant` that would explain it."""
+    error = INTERVAL * std
     return (
-        f'{_load(mass)} with an inertia of {moment:.2g} ± {INTERVAL * std:.2g} kg·m², at least '
-        f'{least:.2g} in the densest matter: {_milli(mass, meant)}'
-    )
-
-
-def _load(mass: tuple[float, float]) -> str:
-    return f'the load would have {mass[0]:.4g} ± {INTERVAL * mass[1]:.2g} kg'
-
-
-def _milli(mass: tuple[float, float], meant: str) -> str:
-    value, std = (x / 1000.0 for x in mass)
-    return (
-        f'{meant}? The mass is {value:.4g} ± {INTERVAL * std:.2g} kg then; have the driver '
-        'publish N and N·m'
+        f'the load would have {mass:.4g} ± {error:.2g} kg{why}: {meant}? The mass is '
+        f'{mass / 1000.0:.4g} ± {error / 1000.0:.2g} kg then; have the driver publish N and N·m'
     )
