@@ -116,7 +116,8 @@ def judge(
         )
         return Identifiability(identified, (reason,), True, '', allowed)
     if not std[0] <= allowed[0]:
-        reason = f'{mass_words(std[0], allowed[0])}: {TURN}'
+        known = f'mass std {std[0]:.2g} kg, {allowed[0]:.2g} required'
+        reason = f'{known if std[0] < HEAVIEST else "mass unknown"}: {TURN}'
         return Identifiability(identified, (reason,), False, MASS, allowed)
     identified[0] = True
     if values[0] <= CLEARLY_HELD * std[0]:
@@ -124,7 +125,7 @@ def judge(
         return Identifiability(identified, (reason,), False, '', allowed)
     reasons: list[str] = []
     identified[1:4] = std[1:4] <= required.center_of_mass
-    reasons += center_words(std[1:4], required.center_of_mass)
+    reasons += _center_words(std[1:4], required.center_of_mass)
     if not inertial_torque >= required.excitation * torque_residual:
         reasons.append(_unseen(inertial_torque, torque_residual, required, rate))
     else:
@@ -134,15 +135,8 @@ def judge(
     return Identifiability(identified, tuple(reasons), False, lacking, allowed)
 
 
-def mass_words(std: float, allowed: float) -> str:
-    """Format the standard deviation of a mass and the allowed one [kg]."""
-    if not std < HEAVIEST:
-        return 'mass unknown'
-    return f'mass std {std:.2g} kg, {allowed:.2g} required'
-
-
-def center_words(std: FloatArray, allowed: float) -> list[str]:
-    """Format the same for the coordinates of a centre of mass (3,) beyond the limit [m]."""
+def _center_words(std: FloatArray, allowed: float) -> list[str]:
+    """Format the standard deviations of a centre of mass (3,) beyond the limit [m]."""
     unknown = ', '.join(axis for axis, s in zip('xyz', std, strict=True) if not s < LONGEST_ARM)
     return [f'centre of mass {unknown} unknown'] * bool(unknown) + [
         f'centre of mass {axis} std {1e3 * s:.2g} mm, {1e3 * allowed:.2g} required'

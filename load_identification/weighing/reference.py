@@ -14,7 +14,6 @@ import numpy as np
 from scipy.special import stdtrit
 
 from load_identification.estimation import drift
-from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.error_budget import (
     LEAST_BLUR,
     NORMAL,
@@ -26,33 +25,24 @@ from load_identification.estimation.belief.tool import OF_THE_SENSOR, Tool
 from load_identification.numerics.triangle import root_covariance, values
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.static_estimate import NOTHING_KNOWN, gravity_rows
-from load_identification.weighing.weight import STATIC, Pose
+from load_identification.weighing.weight import STATIC, Known, Pose
 
 PRIORS = float(stdtrit(PRIOR_FREEDOM, 0.975)) / NORMAL
 """Factor for an interval of 95 %: the priors have so many degrees of freedom [-]."""
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
-    """What was known when a load was measured.
+class Reference(Known):
+    """What was known when a load was measured, of that load too.
 
     Attributes
     ----------
-    belief : Belief
-        Of that load and all else.
-    stamp : int
-        When that was known [ns].
-    travelled : float
-        Angle by which the sensor had turned in all its motion until then [rad].
     tool : Tool
         The tool that was subtracted.
     still : bool
         Whether the arm had stood still for a while.
     """
 
-    belief: Belief
-    stamp: int
-    travelled: float
     tool: Tool
     still: bool
 

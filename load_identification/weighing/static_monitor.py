@@ -8,26 +8,18 @@ from collections.abc import Collection
 import numpy as np
 
 from load_identification.interface.batches import SynchronizedBatch
+from load_identification.signals.rest import MOST_POSITION_NOISE, MOVED, NORMAL_MEDIAN
 from load_identification.typing_aliases import FloatArray, IntArray
 from load_identification.weighing.static_estimate import FINE, NotAtRestError, StaticPose, averaged
 
 MOST_SAMPLES = 20_000
 """Most samples remembered of one rest."""
 
-MOVED = 1e-3
-"""Displacement beyond its own noise from which a joint counts as moved [rad or m]."""
-
 POSITION_NOISE = 6.0
 """Largest deviation of a joint position by noise, in standard deviations."""
 
-MOST_POSITION_NOISE = 3e-3
-"""Largest noise of a joint position; more counts as motion [rad or m]."""
-
 NOISE_SAMPLES = 50
 """Number of samples from which the noise of a joint position is learned."""
-
-NORMAL_MEDIAN = 0.6745
-"""Median of the absolute value of a normal variable, in standard deviations."""
 
 LOOK_BACK_NS = 100_000_000
 """Window over which speed is measured and noise of joint positions is judged [ns]."""

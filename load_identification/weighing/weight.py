@@ -56,7 +56,6 @@ class Known:
     Attributes
     ----------
     belief : Belief
-        Of all but the load.
     stamp : int
         When that was known [ns].
     travelled : float
@@ -80,7 +79,7 @@ class Pose:
     gravity : (3,) array
         In S [m/s²].
     known : Known
-        When the arm came to rest in this pose.
+        Without the load, when the arm came to rest in this pose.
     travelled : float
         Angle by which the sensor has turned until it came there [rad].
     """

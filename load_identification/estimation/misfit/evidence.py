@@ -118,12 +118,7 @@ class Store:
         self._last: FloatArray = np.zeros(3)
 
     def add(self, samples: FilteredBatch) -> None:
-        """Process the samples of a block.
-
-        A wrench computed from joint torques or leg forces is ignored: its errors are different.
-        """
-        if samples.whitening.size:
-            return
+        """Process the samples of a block of a sensor's wrench."""
         self.robot = samples.robot
         self._still += 1
         read = samples.linear_acceleration[0]

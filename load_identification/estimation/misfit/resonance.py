@@ -65,8 +65,6 @@ class Resonance:
 
     def add(self, samples: FilteredBatch) -> None:
         """Process a block of samples of a sensor's wrench; evaluate every `EVERY` seconds."""
-        if samples.whitening.size:
-            return
         stamp = int(samples.stamps[-1])
         if self._samples and stamp - self._samples[-1].stamps[-1] > NS:
             self.forget()

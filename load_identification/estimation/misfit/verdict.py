@@ -9,10 +9,9 @@ import numpy as np
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, Store
 from load_identification.estimation.misfit.fits import least_squares, problem
-from load_identification.estimation.misfit.joints import joint_trial
 from load_identification.estimation.misfit.plausible import fitted, impossible, no_body
 from load_identification.estimation.misfit.resonance import LOW, Resonance
-from load_identification.estimation.misfit.trials import Kind, Trial, trials, units
+from load_identification.estimation.misfit.trials import Kind, Trial, joint_trial, trials, units
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray
@@ -265,7 +264,12 @@ class MisfitMonitor:
         return self._resonance.words
 
     def update(self, samples: FilteredBatch) -> None:
-        """Process the samples of a block."""
+        """Process the samples of a block.
+
+        A wrench computed from joint torques or leg forces is ignored: its errors are different.
+        """
+        if samples.whitening.size:
+            return
         self._store.add(samples)
         self._resonance.add(samples)
         stamp = int(samples.stamps[-1])
