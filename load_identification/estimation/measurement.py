@@ -288,6 +288,5 @@ def merged(first: Block, second: Block) -> Block:
 
 def unlikeness(first: Block, second: Block) -> float:
     """Return how much two blocks differ in their regressors of the load [m/s²]."""
-    return float(np.abs(first.matrix[:3, :4] - second.matrix[:3, :4]).sum()) + float(
-        np.abs(first.matrix[3:, 4:] - second.matrix[3:, 4:]).sum()
-    )
+    away = np.abs(first.matrix - second.matrix)
+    return float(away[:3, :4].sum() + away[3:, 4:].sum())

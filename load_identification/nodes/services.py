@@ -177,7 +177,7 @@ class Services:
         called, begin = time.monotonic(), self.require.fresh()
         wanted = self._parameters.calibration_samples
         monitor = self._weigher.monitor
-        self.require.rest(begin)
+        self.require.standing(begin)
         self.require.no_channel_stuck()
         self.require.nothing_held()
         while (count := monitor.count_since(begin)) < wanted:
@@ -191,7 +191,7 @@ class Services:
             try:
                 if self.require.fresh() < begin:
                     raise Refusal('the stamps have jumped back')
-                self.require.rest(begin)
+                self.require.standing(begin)
                 self.require.no_channel_stuck()
             except Refusal as why:
                 raise Refusal(f'cancelled after {count} of {wanted} samples: {why}') from why

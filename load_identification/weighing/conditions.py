@@ -41,22 +41,16 @@ class Upstream(Protocol):
 class Conditions:
     """Raise a Refusal where samples, motion or the estimate do not allow an answer.
 
-    Parameters
-    ----------
-    scales : StaticWeigher
-    upstream : callable
-        Returns the state of the stages before.
-    estimate : callable
-        Returns the present estimate, or None.
+    `upstream` returns the state of the stages before, `estimate` the present estimate.
     """
 
     def __init__(
         self,
-        scales: StaticWeigher,
+        weigher: StaticWeigher,
         upstream: Callable[[], Upstream],
         estimate: Callable[[], PayloadEstimate | None],
     ) -> None:
-        self._weigher, self._upstream, self._estimate = scales, upstream, estimate
+        self._weigher, self._upstream, self._estimate = weigher, upstream, estimate
         self._arrived = -np.inf
         self._newest: int | None = None
         self._declared_empty_at: int | None = None
@@ -107,13 +101,8 @@ class Conditions:
         if {STUCK, SATURATED}.intersection(upstream.health.values()):
             raise Refusal(upstream.warning)
 
-    def standing(self) -> None:
-        """Refuse if the arm moves now."""
-        if self._weigher.monitor.moving_now():
-            raise Refusal(self._weigher.monitor.motion())
-
-    def rest(self, since: int) -> None:
-        """Refuse if the arm moves now, or has moved after a stamp."""
+    def standing(self, since: float = np.inf) -> None:
+        """Refuse if the arm moves now, or has moved after a stamp [ns]."""
         monitor = self._weigher.monitor
         if monitor.moving_now() or (monitor.since or 0) > since:
             raise Refusal(monitor.motion())

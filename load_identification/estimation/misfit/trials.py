@@ -288,11 +288,11 @@ def _wrong_joints(robot: Robot) -> Iterator[Wrong]:
     count = len(robot.joints)
     for joint, name in enumerate(robot.joints):
         sign = np.where(np.arange(count) == joint, -1.0, 1.0)
-        yield np.arange(count), sign, words.joint_reversed(name)
+        yield np.arange(count), sign, words.JOINT_REVERSED.format(name)
     for first, second in combinations(range(count), 2):
         order = np.arange(count)
         order[[first, second]] = second, first
-        said = words.joints_exchanged(robot.joints[first], robot.joints[second])
+        said = words.JOINTS_EXCHANGED.format(robot.joints[first], robot.joints[second])
         yield order, np.ones(count), said
 
 

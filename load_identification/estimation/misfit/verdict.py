@@ -134,6 +134,7 @@ def judged(
     now, payload = task.alone()
     round_about = evidence.directions
     enough = count >= fewest and round_about >= ALL_ROUND
+    shown = now if enough else np.nan
     crowd = count / round_about
     what = impossible(*fitted((task.matrix, task.wrench), now, crowd))
     if not enough and what.doubtful and now < EXPLAINED and evidence.spread > TURNED:
@@ -142,14 +143,14 @@ def judged(
         return Verdict(np.nan)
     arm = float(np.linalg.norm(payload[1:4])) / max(float(payload[0]), LIGHTEST)
     if enough and arm > FARTHEST and now < EXPLAINED:
-        return Verdict(now, Kind.UNITS, words.far(arm))
+        return Verdict(now, Kind.UNITS, words.TOO_FAR.format(arm))
     # A factor between torque and force leaves little misfit in gentle motion, and yet is certain.
     scaled = units(task)
     sure = sureness(scaled, crowd)
     off = no_body(task, scaled, now, crowd) if scaled.size > NEAR else 0.0
     doubted, sure = sure > SUSPECTED or off > 0.0, max(sure, off)
     if now < WORTH and not doubted and not what.suspected:
-        return Verdict(now if enough else np.nan)
+        return Verdict(shown)
     found = [*trials(task, evidence, gravity), scaled]
     if robot is not None and enough and min(trial.left for trial in found) > EXPLAINED:
         # Joints are seldom wrong, and testing them takes a tenth of a second.
@@ -161,13 +162,13 @@ def judged(
     if what.suspected and fits:
         if enough and what.sure > SURE:
             return Verdict(now, Kind.UNITS, what.words, Kind.UNITS)
-        return Verdict(now if enough else np.nan, suspected=Kind.UNITS)
+        return Verdict(shown, suspected=Kind.UNITS)
     scales = likeliest.kind is Kind.UNITS and likeliest.left < EXPLAINED
     sure *= scales
     suspected = likeliest.left < min(EXPLAINED, now / SUSPICIOUS) and not likeliest.small
     suspected |= doubted and scales
     nothing = Verdict(
-        now if enough else np.nan,
+        shown,
         suspected=likeliest.kind if suspected else None,
         puzzling=enough and count >= AMPLE and now > LARGE and best.left > now / CLEARER,
     )
@@ -248,7 +249,8 @@ class MisfitMonitor:
     @property
     def suspicion(self) -> str:
         """A cause that would explain it, neither named nor refuted, in words; empty: none."""
-        return words.suspected(self._last.suspected.value) if self._last.suspected else ''
+        suspected = self._last.suspected
+        return words.SUSPECTED.format(suspected.value) if suspected else ''
 
     @property
     def puzzle(self) -> str:

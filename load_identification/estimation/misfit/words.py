@@ -30,6 +30,20 @@ PUZZLE_WITHOUT_ROOT = (
 )
 """For a source that does not provide the orientation of the sensor in the root."""
 
+SUSPECTED = 'the set-up may be wrong ({}?): no payload explains what is measured; go on moving'
+JOINT_REVERSED = (
+    '{} turns the other way than its positions say: correct their sign in the driver, or its axis '
+    'in the robot description'
+)
+JOINTS_EXCHANGED = (
+    '{} and {} are exchanged: correct their order in the driver, or their names in the robot '
+    'description'
+)
+TOO_FAR = (
+    'the centre of mass would be {:.3g} m from the sensor: torques in mN·m, or forces in kN? Have '
+    'the driver publish N and N·m'
+)
+
 FAR = float(np.deg2rad(45.0))
 """Error of gravity from which a wrench of the other sign may be the cause too [rad]."""
 
@@ -53,11 +67,6 @@ WITHIN = 0.35
 
 MILLI_ALL, MILLI_FORCES = 'forces in mN and torques in mN·m', 'forces in mN, torques in N·m'
 """What a mass of a thousandfold suggests."""
-
-
-def suspected(kind: str) -> str:
-    """Report that a cause, named by `kind`, would explain what no payload explains."""
-    return f'the set-up may be wrong ({kind}?): no payload explains what is measured; go on moving'
 
 
 def with_residuals(cause: str, before: FloatArray, after: FloatArray) -> str:
@@ -166,36 +175,12 @@ def dead(channels: Sequence[str]) -> str:
     )
 
 
-def joint_reversed(joint: str) -> str:
-    """Report that a joint is published with the opposite sign."""
-    return (
-        f'{joint} turns the other way than its positions say: correct their sign in the driver, '
-        'or its axis in the robot description'
-    )
-
-
-def joints_exchanged(first: str, second: str) -> str:
-    """Report that the values of two joints are published under each other's name."""
-    return (
-        f'{first} and {second} are exchanged: correct their order in the driver, or their '
-        'names in the robot description'
-    )
-
-
 def rings(frequency: float, rms: FloatArray) -> str:
     """Report ringing at a frequency [Hz] with rms of force and torque (2,) [N, N m]."""
     return (
         f'the wrench rings at {frequency:.1f} Hz, {rms[0]:.2g} N and {rms[1]:.2g} N·m rms: '
         'joints, mounting or load sway behind the encoders; start and stop more gently, or '
         'stiffen them'
-    )
-
-
-def far(arm: float) -> str:
-    """Report that a centre of mass at this distance [m] implies torques in another unit."""
-    return (
-        f'the centre of mass would be {arm:.3g} m from the sensor: torques in mN·m, or forces in '
-        'kN? Have the driver publish N and N·m'
     )
 
 
