@@ -63,10 +63,6 @@ class FastestMotion:
     """
 
     def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget everything, because it belongs to another load."""
         self._kept: list[_Block] = []
         self._block = _Block(0)
 

@@ -32,8 +32,8 @@ class Memory:
 
     def __init__(self) -> None:
         self._numbers: OrderedDict[str, Reference] = OrderedDict()
-        self._published: OrderedDict[int, Reference] = OrderedDict()
-        self._answered: OrderedDict[int, Reference] = OrderedDict()
+        self._published: OrderedDict[Reference, None] = OrderedDict()
+        self._answered: OrderedDict[Reference, None] = OrderedDict()
         self._last: Reference | None = None
         self._begun = self._due = 0
 
@@ -70,18 +70,18 @@ class Memory:
         for digits in PUBLISHED, ANSWERED:
             found = self._numbers.get(f'{mass:{digits}}')
             if found is not None and found.tool is tool:
-                used = self._published if id(found) in self._published else self._answered
-                used.move_to_end(id(found))
+                used = self._published if found in self._published else self._answered
+                used.move_to_end(found)
                 return found
         return None
 
-    def _keep(self, number: str, reference: Reference, used: OrderedDict[int, Reference]) -> None:
+    def _keep(self, number: str, reference: Reference, used: OrderedDict[Reference, None]) -> None:
         self._numbers[number] = reference
         self._numbers.move_to_end(number)
-        used[id(reference)] = reference
-        used.move_to_end(id(reference))
+        used[reference] = None
+        used.move_to_end(reference)
         if len(used) > MOST_REFERENCES:
-            lost = used.popitem(last=False)[1]
+            lost, _ = used.popitem(last=False)
             for name in [n for n, each in self._numbers.items() if each is lost]:
                 del self._numbers[name]
         while len(self._numbers) > MOST_NUMBERS:

@@ -73,8 +73,7 @@ class StaticWeigher:
         self._idle = IdleJoints()
         self._estimator = estimator
         self._sign, self.driver = sign, driver
-        settings = estimator.settings
-        self.noise = np.array([settings.force_noise, settings.torque_noise])
+        self.noise = estimator.settings.noise
         self._handled = 0
         self._sensed: FilteredBatch | None = None
         self._motion = MotionHistory()
@@ -175,9 +174,8 @@ class StaticWeigher:
 
     def remember_weight(self, weight: Weight) -> None:
         """Note a weight that is answered."""
-        pose = weight.pose
         if weight.fits:
-            tool = self._estimator.tool
+            pose, tool = weight.pose, self._estimator.tool
             here = Reference(weight.belief, pose.rest.end, pose.travelled, tool, still=True)
             self.memory.answered(weight.payload.mass, here)
 

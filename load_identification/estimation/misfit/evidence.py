@@ -106,10 +106,6 @@ class Store:
 
     def __init__(self, gravity: FloatArray, friction: float) -> None:
         self._gravity, self._friction = gravity, friction
-        self.forget()
-
-    def forget(self) -> None:
-        """Forget every block."""
         self._new: list[FilteredBatch] = []
         self._kept: Evidence | None = None
         self.robot: Robot | None = None

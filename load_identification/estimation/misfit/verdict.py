@@ -227,13 +227,13 @@ class MisfitMonitor:
         self, gravity: FloatArray, noise: FloatArray, field: FloatArray, friction: float
     ) -> None:
         self._gravity, self._noise, self._field = gravity, noise, field
-        self._store, self._resonance = Store(gravity, friction), Resonance(noise)
+        self._friction = friction
         self.forget()
 
     def forget(self) -> None:
         """Forget everything."""
-        self._store.forget()
-        self._resonance.forget()
+        self._store = Store(self._gravity, self._friction)
+        self._resonance = Resonance(self._noise)
         self.named = Verdict(np.nan)
         """The verdict reported, on which consecutive evaluations agreed."""
         self._last = Verdict(np.nan)
