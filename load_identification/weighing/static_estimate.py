@@ -74,16 +74,10 @@ class StaticEstimate:
     covariance : (4, 4) array
         One pose does not determine the first moment along gravity; its standard deviation there
         is `NOTHING_KNOWN`.
-    misfit : float
-        Sum of squared normalised residuals of all rows and of the offset's prior [-].
-    freedom : int
-        Degrees of freedom of those rows: the expected value of `misfit`.
     """
 
     values: FloatArray
     covariance: FloatArray
-    misfit: float
-    freedom: int
 
     @property
     def mass(self) -> float:
@@ -220,15 +214,4 @@ def static_estimate(
     rows[10:, 10] = means.ravel()[seen] * weight
     r = triangle(rows)
     inverse = np.linalg.solve(r[:10, :10], np.eye(10))
-    return StaticEstimate(
-        values=(inverse @ r[:10, 10])[:4],
-        covariance=(inverse @ inverse.T)[:4, :4],
-        misfit=float(r[10, 10] ** 2),
-        freedom=degrees_of_freedom(len(weight), gravity),
-    )
-
-
-def degrees_of_freedom(count: int, gravity: FloatArray) -> int:
-    """Return those of a number of rows, less what gravity (n, 3) determines: 3 or 4 values."""
-    spread = np.linalg.svd(gravity, compute_uv=False)
-    return count - (4 if len(spread) > 1 and spread[1] > 0.05 * spread[0] else 3)
+    return StaticEstimate((inverse @ r[:10, 10])[:4], (inverse @ inverse.T)[:4, :4])

@@ -18,7 +18,6 @@ from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.static_estimate import (
     StaticEstimate,
     StaticPose,
-    degrees_of_freedom,
     gravity_rows,
     static_estimate,
 )
@@ -198,8 +197,11 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
         belief = belief.with_rows(rows, block, np.ones(2))
         stamp, travelled = pose.rest.end, pose.travelled
     misfit = belief.triangle[-1, -1] ** 2 - begun.triangles[belief.best][-1, -1] ** 2
-    freedom = degrees_of_freedom(sum(int(pose.block.live.sum()) for pose in poses), gravity)
-    ratio = misfit / max(freedom, 1)
+    spread = np.linalg.svd(gravity, compute_uv=False)
+    # Of mass and first moment, gravity in one direction does not determine what is along it.
+    determined = 4 if len(spread) > 1 and spread[1] > 0.05 * spread[0] else 3
+    freedom = max(sum(int(pose.block.live.sum()) for pose in poses) - determined, 1)
+    ratio = misfit / freedom
     found, names = belief.knowledge, belief.model.systematic.names
     parameters, covariance, tool_part = tool.taken_off(found, names)
     covariance = covariance[BODY, BODY]
@@ -214,12 +216,12 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
     covariance, repeated = covariance + np.diag(alike), repeated + np.diag(alike)
     parts = [covariance, found.noise, found.drift, tool_part]
     split = budget(*(np.diag(part)[:1] for part in parts))
-    by_chance = misfit / chdtri(max(freedom, 1), BY_CHANCE)
+    by_chance = misfit / chdtri(freedom, BY_CHANCE)
     misfits = max(1.0, by_chance if len(poses) == 1 else ratio)
     widened = misfits * float(interval_factor(split, np.inf)[0]) ** 2
     values, variance = parameters[STATIC], widened * covariance[STATIC, STATIC]
     return Weight(
-        payload=StaticEstimate(values, variance, float(misfit), freedom),
+        payload=StaticEstimate(values, variance),
         budget=widened * split[:, 0],
         causes=widened * by_cause(belief, tool, np.eye(1, PARAMETERS), split, alike)[:, 0],
         repeated_std=float(np.sqrt(misfits * repeated[0, 0])),
