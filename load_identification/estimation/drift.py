@@ -100,8 +100,8 @@ class Bank:
 def bank(expected: FloatArray, path: bool, lasting: bool = False) -> Bank:
     """Return the bank for an expected random walk of force and torque, (2,) [N/√s, N m/√s].
 
-    `path`: whether there are path-dependent errors. `lasting`: whether nothing is forgotten; each
-    channel then has its own walk from the beginning.
+    Zeros: none. `path`: whether there are path-dependent errors. `lasting`: whether nothing is
+    forgotten; each channel then has its own walk from the beginning.
     """
     times = np.vstack([WHOLE, ALONE if lasting else ALONE[:1]])
     faster = (times > 1.0).any(axis=1)

@@ -108,14 +108,15 @@ def tool(estimate: PayloadEstimate) -> Answer:
 def mass(check: MassCheck) -> Answer:
     """Report a mass check."""
     weight = check.weight
-    std = np.sqrt(np.diag(check.covariance))
+    center, covariance = weight.payload.center_of_mass()
+    std = np.sqrt(np.diag(covariance))
     unseen = ~(std < UNSEEN)
     down = weight.pose.gravity / np.linalg.norm(weight.pose.gravity)
     # One pose determines only the position of the line along gravity on which the centre lies.
     across = np.eye(3) - np.outer(down, down)
     across_std = np.nan
-    if np.isfinite(check.center).all():
-        spread = across @ check.covariance @ across
+    if np.isfinite(center).all():
+        spread = across @ covariance @ across
         across_std = float(np.sqrt(np.linalg.norm(spread, 2)))
     parts = np.sqrt(weight.budget).tolist()
     answer: Answer = {
@@ -125,9 +126,9 @@ def mass(check: MassCheck) -> Answer:
         'mass_std': weight.payload.mass_std,
         **{f'mass.std.{source}': std for source, std in zip(SOURCES, parts, strict=True)},
         'mass_repeated_std': weight.repeated_std,
-        'center_of_mass': np.where(unseen, np.nan, check.center),
+        'center_of_mass': np.where(unseen, np.nan, center),
         'center_of_mass_std': np.where(unseen, np.nan, std),
-        'center_of_mass_across_gravity': across @ check.center,
+        'center_of_mass_across_gravity': across @ center,
         'center_of_mass_across_gravity_std': across_std,
         'gravity_direction': down,
         'poses': weight.poses,

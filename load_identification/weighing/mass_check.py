@@ -80,8 +80,6 @@ class MassCheck:
     recognition : Recognition or None
         None without a catalogue.
     weight : Weight
-    center, covariance : (3,) and (3, 3) arrays
-        Estimate of the centre of mass in S [m] and its covariance; NaN where nothing is held.
     difference : (float, float) or None
         By how much the payload is heavier than the expected one as this sensor measured it, and
         the std [kg]; None: not known.
@@ -90,8 +88,6 @@ class MassCheck:
     verdict: Verdict
     recognition: Recognition | None
     weight: Weight
-    center: FloatArray
-    covariance: FloatArray
     difference: tuple[float, float] | None = None
 
 
@@ -106,17 +102,14 @@ def check_mass(
     The expectation takes precedence over the catalogue of `objects`. An `estimate` from motion
     gives the principal moments.
     """
-    mass, std = weight.payload.mass, weight.payload.mass_std
-    center, covariance = np.full(3, np.nan), np.full((3, 3), np.nan)
-    if mass > SURE * std:
-        center, covariance = weight.payload.center_of_mass()
-    if std > NO_SCALES:
+    center, covariance = weight.payload.center_of_mass()
+    if weight.payload.mass_std > NO_SCALES:
         unknown = Verdict(
             INCONCLUSIVE,
             'the offset is not known: call calibrate_offset with nothing but the tool on, '
             'or turn the sensor against gravity',
         )
-        return MassCheck(unknown, None, weight, center, covariance)
+        return MassCheck(unknown, None, weight)
     reference, difference = expectation.reference, None
     if expectation.mass >= 0.0 and reference is not None:
         difference = reference.difference(weight.pose)
@@ -139,7 +132,7 @@ def check_mass(
     if not weight.fits:
         contact = 'the wrench is not that of a load at rest: contact, or a wrong offset?'
         verdict = Verdict(INCONCLUSIVE, '; '.join(filter(None, [verdict.reason, contact])))
-    return MassCheck(verdict, recognition, weight, center, covariance, difference)
+    return MassCheck(verdict, recognition, weight, difference)
 
 
 def _against_expected_mass(

@@ -12,6 +12,7 @@ from load_identification.interface.batches import CHANNELS
 from load_identification.model.regressor import wrench_regressor
 from load_identification.numerics.square_root import triangle
 from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.weighing.verdict import SURE
 
 UNSTEADY = 4.0
 """Largest scatter of averages over a window's parts, as a multiple of the sensor's noise [-]."""
@@ -90,7 +91,9 @@ class StaticEstimate:
         return float(np.sqrt(self.covariance[0, 0]))
 
     def center_of_mass(self) -> tuple[FloatArray, FloatArray]:
-        """Return the centre of mass (3,) in S [m] and its covariance (3, 3), for non-zero mass."""
+        """Return the centre of mass (3,) in S [m] and its covariance; NaN if nothing is held."""
+        if not self.mass > SURE * self.mass_std:
+            return np.full(3, np.nan), np.full((3, 3), np.nan)
         center = self.values[1:] / self.mass
         jacobian = np.hstack([-center[:, None], np.eye(3)]) / self.mass
         return center, jacobian @ self.covariance @ jacobian.T
