@@ -347,9 +347,9 @@ class Arm:
             self._sample += 100
         return begin
 
-    def calibrate(self, direction: FloatArray) -> OffsetPrior:
-        """Set the offset as calibrate_offset does."""
-        begin = self.hold(direction, 0.0)
+    def calibrate(self, direction: FloatArray, tool: float = 0.0) -> OffsetPrior:
+        """Set the offset as calibrate_offset does, with a tool of this mass [kg]."""
+        begin = self.hold(direction, tool)
         rest = self.scales.monitor.pose(begin, NOISE)
         offset = self.scales.offset_from(rest)
         self.scales.set_calibrated(offset)
@@ -428,9 +428,7 @@ def test_calibration_with_a_tool_finds_the_offset_of_the_bare_sensor() -> None:
     d = directions(1)[0]
     tool = np.concatenate([[MASS], MASS * CENTER, np.zeros(6)])
     arm.scales.set_tool(Tool(tool, 1e-12 * np.eye(10)))
-    begin = arm.hold(d, MASS)
-    rest = arm.scales.monitor.pose(begin, NOISE)
-    offset = arm.scales.offset_from(rest)
+    offset = arm.calibrate(d, MASS)
     assert np.all(np.abs(offset.mean - OFFSET) < 4.0 * np.sqrt(np.diag(offset.covariance)))
     assert np.all(np.diag(offset.covariance)[:3] < 0.01**2)
 
@@ -441,9 +439,7 @@ def test_a_tool_saved_without_a_common_gain_is_subtracted_from_what_has_one() ->
     shared = Shared(('gain.fx',), np.zeros(1), np.zeros((10, 1)), 1e-12 * np.eye(10))
     tool = np.concatenate([[MASS], MASS * CENTER, np.zeros(6)])
     arm.scales.set_tool(Tool(tool, 1e-12 * np.eye(10), shared))
-    begin = arm.hold(DOWN, MASS)
-    rest = arm.scales.monitor.pose(begin, NOISE)
-    arm.scales.set_calibrated(arm.scales.offset_from(rest))
+    arm.calibrate(DOWN, MASS)
     weight = arm.scales.weigh(arm.hold(DOWN, MASS + 0.2))
     assert abs(weight.payload.mass - 0.2) < 3.0 * weight.payload.mass_std
     # A gain of 0.5 % of tool and payload together is left out.
@@ -461,9 +457,7 @@ def test_weighing_beyond_a_calibration_with_an_uncertain_tool_stays_honest() -> 
         covariance = np.diag([std**2] + [1e-8] * 3 + [1.0] * 6)
         saved = np.concatenate([[true_tool + std * rng.standard_normal()], true_tool * CENTER])
         arm.scales.set_tool(Tool(np.concatenate([saved, np.zeros(6)]), covariance))
-        begin = arm.hold(DOWN, true_tool)
-        rest = arm.scales.monitor.pose(begin, NOISE)
-        arm.scales.set_calibrated(arm.scales.offset_from(rest))
+        arm.calibrate(DOWN, true_tool)
         weight = arm.scales.weigh(arm.hold(-DOWN, true_tool + 0.2))
         scaled.append((weight.payload.mass - 0.2) / weight.payload.mass_std)
     # Upside down the tool's error counts twice, the worst there is: 95 % of 150 draws, less
