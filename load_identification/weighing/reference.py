@@ -88,9 +88,7 @@ class Reference(Known):
         asked = np.concatenate([model.places(model.errors), model.places(model.body)])
         blurred = np.flatnonzero(np.diag(belief.blur))
         sharp, blur = asked[blurred], belief.blur[np.ix_(blurred, blurred)]
-        unit = np.zeros((len(sharp), model.size))
-        unit[np.arange(len(sharp)), sharp] = 1.0
-        root = root_covariance(triangle, np.vstack([rows, unit]))
+        root = root_covariance(triangle, np.vstack([rows, np.eye(model.size)[sharp]]))
         products, count, unknowns = root.T @ root, len(rows), values(triangle)
         mean, covariance = rows @ unknowns, products[:count, :count]
         its = products[count:, count:]

@@ -129,15 +129,6 @@ class StaticMonitor:
         away = np.abs(position - place) > MOVED + POSITION_NOISE * noise
         return np.flatnonzero(away.any(axis=1))
 
-    def speed(self) -> tuple[str, float]:
-        """Return the fastest joint over the last tenth of a second and its speed [rad/s, m/s]."""
-        if len(self._recent) < 2 or not self._names:
-            return '', 0.0
-        (start, first), (end, last) = self._recent[0], self._recent[-1]
-        way = np.nan_to_num(np.abs(last - first))
-        joint = int(np.argmax(way))
-        return self._names[joint], float(way[joint]) / ((end - start) * 1e-9)
-
     def moving_now(self) -> bool:
         """Return whether a joint has left its place within the last tenth of a second."""
         return self.rests > 1 and self.still_for() < LOOK_BACK_NS * 1e-9
@@ -182,9 +173,12 @@ class StaticMonitor:
         return averaged(stamps, wrench, noise, steps)
 
     def motion(self) -> str:
-        """Return in words how the arm moves, or that it has only just come to rest."""
-        name, speed = self.speed()
-        noise = self._noise[self._names.index(name)] if name else 0.0
-        if speed * LOOK_BACK_NS * 1e-9 <= POSITION_NOISE * min(noise, MOST_POSITION_NOISE):
-            return f'at rest for {self.still_for():.2f} s only: wait, then call again'
-        return f'moving: joint {name} at {speed:.2g} rad/s'
+        """Return in words how the fastest joint moves, or that the arm has just come to rest."""
+        if len(self._recent) > 1 and self._names:
+            (start, first), (end, last) = self._recent[0], self._recent[-1]
+            way = np.nan_to_num(np.abs(last - first))
+            joint, span = int(np.argmax(way)), (end - start) * 1e-9
+            noise = POSITION_NOISE * min(self._noise[joint], MOST_POSITION_NOISE)
+            if way[joint] / span * LOOK_BACK_NS * 1e-9 > noise:
+                return f'moving: joint {self._names[joint]} at {way[joint] / span:.2g} rad/s'
+        return f'at rest for {self.still_for():.2f} s only: wait, then call again'

@@ -220,9 +220,7 @@ def units(task: Problem) -> Trial:
         (rows[:, group].reshape(-1, PARAMETERS), wrench[:, group].ravel())
         for group in (slice(0, 3), slice(3, 6))
     ]
-    (of_force, of_torque), (force, torque) = zip(
-        *((r.T @ r, r.T @ w) for r, w in parts), strict=True
-    )
+    (of_force, force), (of_torque, torque) = ((r.T @ r, r.T @ w) for r, w in parts)
 
     def cost(log: FloatArray) -> FloatArray:
         factor = np.exp(log)[:, None]
