@@ -8,7 +8,6 @@ import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.model import Model
-from load_identification.estimation.belief.noise_levels import NoiseLevels
 from load_identification.estimation.changes.gate import NOISE_MARGIN
 from load_identification.estimation.drift import SEEN
 from load_identification.estimation.measurement import PARAMETERS, Block
@@ -86,11 +85,13 @@ class CalibrationCheck:
         other = np.diag(walk**2 * 1e-9 * (block.stamp - self._begun))
         now = belief.values[belief.model.offset]
         if without is not None:
-            if misfit(belief.noise, without.noise) < BROKEN:
+            # How much more the calibration leaves unexplained, in the noise of the belief without.
+            more = (belief.noise.residual - without.noise.residual) / without.noise.each**2
+            if np.sum(more) < BROKEN:
                 return None
             found = without.knowledge
-            more = NOISE_MARGIN**2 * without.noise.unsure(block.rest).max()
-            now, other = found.offset, other + more * found.covariance[PARAMETERS:, PARAMETERS:]
+            noisier = NOISE_MARGIN**2 * without.noise.unsure(block.rest).max()
+            now, other = found.offset, other + noisier * found.covariance[PARAMETERS:, PARAMETERS:]
         if not of_any_pose(prior, belief.model).contradicted_by(now, other):
             return None
         self._sensor_offset.invalidate()
@@ -137,8 +138,3 @@ def of_any_pose(prior: OffsetPrior, model: Model) -> OffsetPrior:
         spread = prior.of_errors.columns(model.systematic.names) * model.systematic.std
         mean, covariance = mean + prior.of_errors.level, covariance + spread @ spread.T
     return replace(prior, mean=mean, covariance=covariance, of_errors=None)
-
-
-def misfit(more: NoiseLevels, less: NoiseLevels) -> float:
-    """Return how much more the first fit leaves than the second, in the latter's noise [-]."""
-    return float(np.sum((more.residual - less.residual) / less.each**2))

@@ -123,13 +123,14 @@ def judge(
     if values[0] <= CLEARLY_HELD * std[0]:
         reason = f'mass {values[0]:.4f} ± {INTERVAL * std[0]:.4f} kg: nothing is held'
         return Identifiability(identified, (reason,), False, '', allowed)
-    reasons: list[str] = []
     identified[1:4] = std[1:4] <= required.center_of_mass
-    reasons += _center_words(std[1:4], required.center_of_mass)
+    reasons = _center_words(std[1:4], required.center_of_mass)
     if not inertial_torque >= required.excitation * torque_residual:
         reasons.append(_unseen(inertial_torque, torque_residual, required, rate))
     else:
-        _judge_inertia(identified, reasons, values, std, required)
+        most = required.inertia * _surely_reached(values, std)
+        identified[4:] = std[4:] <= most
+        reasons += _inertia_words(std[4:], most, values[0])
     stages = ((CENTER_OF_MASS, slice(1, 4)), (INERTIA, slice(4, 10)))
     lacking = next((stage for stage, its in stages if not identified[its].all()), '')
     return Identifiability(identified, tuple(reasons), False, lacking, allowed)
@@ -175,21 +176,14 @@ def _unseen(torque: float, unexplained: float, required: Requirements, rate: flo
     )
 
 
-def _judge_inertia(
-    identified: BoolArray,
-    reasons: list[str],
-    values: FloatArray,
-    std: FloatArray,
-    required: Requirements,
-) -> None:
-    """Judge the six inertia entries, each by its standard deviation."""
-    allowed = required.inertia * _surely_reached(values, std)
-    identified[4:] = std[4:] <= allowed
+def _inertia_words(std: FloatArray, allowed: float, mass: float) -> list[str]:
+    """Format the standard deviations of an inertia (6,) beyond the limit [kg m²]."""
     names = ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')
-    lacking = [n for n, ok in zip(names, identified[4:], strict=True) if not ok]
-    if lacking:
-        largest = float(std[4:].max())
-        known = largest < values[0] * LONGEST_ARM**2
-        needed = f'{allowed:.2g} required' if allowed else 'no moment is twice its own'
-        words = f'std up to {largest:.2g} kg·m², {needed}' if known else 'unknown'
-        reasons.append(f'inertia {", ".join(lacking)} {words}: rotate faster, about more axes')
+    lacking = ', '.join(n for n, each in zip(names, std, strict=True) if not each <= allowed)
+    if not lacking:
+        return []
+    largest = float(std.max())
+    needed = f'{allowed:.2g} required' if allowed else 'no moment is twice its own'
+    known = largest < mass * LONGEST_ARM**2
+    words = f'std up to {largest:.2g} kg·m², {needed}' if known else 'unknown'
+    return [f'inertia {lacking} {words}: rotate faster, about more axes']
