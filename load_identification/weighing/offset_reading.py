@@ -48,18 +48,9 @@ def offset_read(
     orientation both add up, to twice the standard deviation. Counted as if independent that takes
     three times the variance here, one there.
 
-    Parameters
-    ----------
-    rest : StaticPose
-    wrench : (6,) array
-        Its mean, as the load exerts it [N, N m].
-    gravity : (3,) array or None
-        In S; it may be unknown where there is no tool [m/s²].
-    tool : Tool
-    of_errors : OfErrors or None
-        As `errors_in_reading`.
-    noise : (2,) array
-        Expected noise of a sample of force and torque [N, N m].
+    `wrench` (6,) is the mean in that pose, as the load exerts it [N, N m]; `gravity` (3,) in S may
+    be unknown where there is no tool [m/s²]; `of_errors` is that of `errors_in_reading`; `noise`
+    (2,) is expected of a sample of force and torque [N, N m].
     """
     value, covariance = wrench, np.diag(rest.standard_error**2)
     if gravity is not None:

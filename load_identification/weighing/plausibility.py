@@ -120,12 +120,8 @@ def _implausible(
 def too_heavy(body: FloatArray, gravity: FloatArray, axes: Sequence[RotationAxis]) -> str:
     """Return in words which joint's effort limit a body exceeds; empty: none.
 
-    Parameters
-    ----------
-    body, gravity : (10,) and (3,) arrays
-        Inertial parameters about the origin of S [kg, kg m, kg m²], and gravity in S [m/s²].
-    axes : sequence of RotationAxis
-        Joints that carry the body, in the present pose.
+    The `body` (10,) is about the origin of S [kg, kg m, kg m²], `gravity` (3,) in S [m/s²]; `axes`
+    are the joints that carry it, in the present pose.
     """
     for axis in axes:
         arm = np.cross(body[0] * axis.arm + body[1:4], gravity)

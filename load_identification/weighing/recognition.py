@@ -101,13 +101,8 @@ def mass_and_moments(
     The larger of two equal moments is overestimated and the smaller underestimated, by about their
     standard deviation. The variance of two close moments is inflated accordingly.
 
-    Parameters
-    ----------
-    parameters : (10,) array
-        Inertial parameters about the origin of S [kg, kg m, kg m²].
-    covariance : (10, 10) array
-    common : (10, 10) array or None
-        Its part due to the sensor's common gain; None: not known.
+    `parameters` (10,) are about the origin of S [kg, kg m, kg m²]; `common` (10, 10) is the part
+    of their covariance due to the sensor's common gain; None: not known.
     """
     moments = _moments(parameters)
     # Finite differences: the derivatives of an eigenvalue fail where two are equal.
@@ -154,13 +149,7 @@ def recognize(
     are possible or the std of the mass is too large. It is a mismatch ('unknown object') if none
     is possible. If the centre of mass is given and the catalogue states the grasp, the place
     decides between several possible objects, and the named object must be held in its place.
-
-    Parameters
-    ----------
-    features : Features
-    objects : tuple of KnownObject
-    center, covariance : (3,) and (3, 3) arrays, or None
-        Centre of mass in S [m].
+    `center` (3,) and its `covariance` are in S [m].
     """
     distance, features_used, probability = _compared(features, objects)
     order = np.argsort(-probability, kind='stable')

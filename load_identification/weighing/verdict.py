@@ -70,15 +70,8 @@ def judge_center_of_mass(
 ) -> Verdict:
     """Compare a centre of mass with its expectation, in the observable directions.
 
-    In one pose, the component of the centre of mass along gravity is unobservable.
-
-    Parameters
-    ----------
-    center, expected : (3,) arrays
-        In S [m].
-    covariance : (3, 3) array
-    tolerance : float
-        Largest distance [m].
+    In one pose, the component of the centre of mass along gravity is unobservable. `center` and
+    `expected` (3,) are in S, `tolerance` is their largest distance [m].
     """
     variance, directions = np.linalg.eigh(covariance)
     std = np.sqrt(np.maximum(variance, 0.0))

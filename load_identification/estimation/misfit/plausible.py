@@ -64,14 +64,8 @@ def fitted(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the payload (10,) and its covariance (10, 10).
 
-    Parameters
-    ----------
-    rows : (N, 6, 10) and (N, 6) arrays
-        Matrix and wrench, whitened, means subtracted.
-    left : float
-        Mean square residual [-].
-    crowd : float
-        Number of blocks that count as one.
+    `rows` are matrix (N, 6, 10) and wrench (N, 6), whitened, means subtracted; `left` is the mean
+    square residual [-]; `crowd` blocks count as one.
     """
     matrix, wrench = rows[0].reshape(-1, PARAMETERS), rows[1].ravel()
     inverse = np.linalg.inv(matrix.T @ matrix + WIDE)

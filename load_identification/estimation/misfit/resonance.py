@@ -92,21 +92,10 @@ class Resonance:
 
 
 def line(left: FloatArray, step: float) -> tuple[float, FloatArray] | None:
-    """Return the most prominent line of the spectrum, or None without one.
+    """Return frequency [Hz] and rms of the most prominent line of the spectrum, or None.
 
-    Parameters
-    ----------
-    left : (n, 6) array
-        Residuals in standard deviations of a sample.
-    step : float
-        Time between samples [s].
-
-    Returns
-    -------
-    frequency : float
-        Frequency of the line [Hz].
-    rms : (2,) array
-        Rms of force and torque in the line, in units of `left`.
+    `left` (n, 6) are residuals in standard deviations of a sample, `step` is the time between them
+    [s]; the rms (2,) is that of force and torque, in units of `left`.
     """
     size = round(PIECE / step)
     window = np.hanning(size)

@@ -82,16 +82,9 @@ def with_residuals(cause: str, before: FloatArray, after: FloatArray) -> str:
 def gravity(taken: FloatArray, direction: FloatArray, either: bool, std: float) -> str:
     """Report that gravity points in another direction than configured.
 
-    Parameters
-    ----------
-    taken : (3,) array
-        Gravity as configured, in the root [m/s²].
-    direction : (3,) array
-        True direction, a unit vector in the root.
-    either : bool
-        Whether the opposite direction, with a wrench of the other sign, explains as much.
-    std : float
-        Standard deviation of the angle [rad].
+    `taken` (3,) is gravity as configured [m/s²], `direction` (3,) a unit vector, both in the root;
+    `either`: whether the opposite direction, with a wrench of the other sign, explains as much;
+    `std` is that of the angle [rad].
     """
     strength = float(np.linalg.norm(taken))
     angle = float(np.arccos(np.clip(taken @ direction / strength, -1.0, 1.0)))
