@@ -127,26 +127,16 @@ class DelayEstimator:
         """
         if not batch.stamps.size:
             return
-        if batch.frame != self._frame or (
-            self._start is not None and batch.stamps[0] <= self._newest
-        ):
+        if batch.frame != self._frame or batch.stamps[0] <= self._newest:
             self.reset()
             self._frame = batch.frame
         if self._start is None:
             self._start = int(batch.stamps[0]) + MARGIN_NS
         self._newest = int(batch.stamps[-1])
         self._waiting_stamps.append(batch.stamps)
-        self._waiting.append(
-            np.hstack(
-                [
-                    batch.linear_acceleration,
-                    batch.angular_velocity,
-                    batch.angular_acceleration,
-                    batch.linear_velocity,
-                    batch.wrench,
-                ]
-            )
-        )
+        turning = batch.angular_velocity, batch.angular_acceleration
+        motion = np.hstack([batch.linear_acceleration, *turning, batch.linear_velocity])
+        self._waiting.append(np.hstack([motion, batch.wrench]))
         if self._newest >= self._start + BLOCK_NS + MARGIN_NS:
             self._work(self._start)
 
