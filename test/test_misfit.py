@@ -15,7 +15,7 @@ from load_identification.estimation.misfit.plausible import impossible
 from load_identification.estimation.misfit.resonance import line
 from load_identification.estimation.misfit.trials import Kind
 from load_identification.estimation.misfit.verdict import Verdict
-from load_identification.estimation.payload_estimate import Withheld
+from load_identification.estimation.payload_estimate import PayloadEstimate, Withheld
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
@@ -62,6 +62,15 @@ def worked(
     joints, wrenches = recorded(mount, drawn, seconds, load, fault, conditions, 1)
     batch, _ = filtered(mount, joints, wrenches, parameters)
     return settings.payload_estimator(parameters), pieces(batch)
+
+
+def estimated(estimator: PayloadEstimator, batches: list[FilteredBatch]) -> PayloadEstimate:
+    """Return the estimate in the end."""
+    for batch in batches:
+        estimator.update(batch)
+    estimate = estimator.estimate()
+    assert estimate is not None
+    return estimate
 
 
 def judged(fault: Fault, robot: str, motion: str, seconds: float, mass: float = 1.5) -> Verdict:
@@ -131,10 +140,7 @@ def test_a_compliance_is_named_with_its_resonance(
 def test_a_resonance_that_spoils_nothing_is_a_warning() -> None:
     stiff = replace(ORDINARY, compliance=8.0)
     estimator, batches = worked(Fault(None), 'scara', 'pauses', 10.0, stiff)
-    for batch in batches:
-        estimator.update(batch)
-    estimate = estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(estimator, batches)
     assert estimate.identified[0]
     assert any('the wrench rings at 8.0 Hz' in each for each in estimate.warnings)
     estimator.reset()
@@ -222,8 +228,7 @@ RUBBING = Conditions(CellErrors(), tied=('friction',))
 def test_what_is_learned_as_friction_hides_no_wrong_set_up() -> None:
     """It was named after 20 s or not at all: tenths of a N m had been subtracted as friction."""
     estimator, batches = worked(FAULTS['world, tilted 30°'], 'scara', 'pauses', 10.0)
-    for batch in batches:
-        estimator.update(batch)
+    estimated(estimator, batches)
     assert estimator.misfit.named.kind is Kind.WORLD
 
 
@@ -238,18 +243,14 @@ def test_friction_of_the_last_joint_is_no_wrong_set_up(robot: str) -> None:
 
 def test_a_fault_is_named_with_friction_too() -> None:
     estimator, batches = worked(FAULTS['rotated 45°'], 'puma', 'pauses', 8.0, RUBBING)
-    for batch in batches:
-        estimator.update(batch)
+    estimated(estimator, batches)
     assert estimator.misfit.named.kind is Kind.ROTATED
 
 
 def test_nothing_is_claimed_while_the_set_up_is_wrong() -> None:
     """And a reset tries again."""
     estimator, batches = worked(FAULTS['rotated 45°'], 'puma', 'rich', 6.0)
-    for batch in batches:
-        estimator.update(batch)
-    estimate = estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(estimator, batches)
     assert estimate.withheld is Withheld.SET_UP_WRONG
     assert not estimate.identified.any()
     assert estimate.reasons == (estimator.misfit.cause,)
@@ -324,10 +325,7 @@ def test_what_is_denser_than_any_matter_is_impossible(density: float) -> None:
 
 def test_a_set_up_that_may_be_wrong_is_said() -> None:
     estimator, batches = worked(FAULTS['rotated 10°'], 'puma', 'rich', 2.0)
-    for batch in batches[:15]:
-        estimator.update(batch)
-    estimate = estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(estimator, batches[:15])
     assert estimate.withheld is Withheld.SUSPECTED
     assert not estimate.identified.any()
     assert estimator.misfit.named.kind is None
@@ -361,11 +359,8 @@ def test_a_frame_that_the_wrench_only_names_is_asked_about() -> None:
     frame = before.attrib['link']
     named = replace(mount, sensor_frame=frame), joints, replace(wrenches, frame=frame)
     estimator = settings.payload_estimator(parameters)
-    for batch in pieces(filtered(*named, parameters)[0]):
-        estimator.update(batch)
+    estimate = estimated(estimator, pieces(filtered(*named, parameters)[0]))
     assert 'frame_id of its wrench names: parameter sensor_frame' in estimator.misfit.puzzle
-    estimate = estimator.estimate()
-    assert estimate is not None
     assert not estimate.identified.any()
 
 
@@ -380,12 +375,9 @@ def without_robot(samples: FilteredBatch) -> FilteredBatch:
 @pytest.mark.parametrize('name', ['world', 'no weight'])
 def test_of_an_unknown_robot_what_cannot_be_tried_is_asked_for(name: str) -> None:
     estimator, batches = worked(FAULTS[name], 'puma', 'rich', 10.0)
-    for batch in batches:
-        estimator.update(without_robot(batch))
+    estimate = estimated(estimator, [without_robot(batch) for batch in batches])
     assert 'check gravity, too, that the wrench is in' in estimator.misfit.puzzle
     assert 'filtered/accel.linear is p̈ − g' in estimator.misfit.puzzle
-    estimate = estimator.estimate()
-    assert estimate is not None
     assert not estimate.identified.any()
     assert estimator.misfit.puzzle in '; '.join(estimate.reasons)
 
