@@ -24,12 +24,8 @@ from load_identification.typing_aliases import FloatArray
 class CalibrationCheck:
     """Compare a belief with the calibrated offset to one without, until motion determines it.
 
-    With the first belief alone, the misfit of a stale calibration would be learned as noise.
-
-    Parameters
-    ----------
-    sensor_offset : SensorOffset
-        Owner of the calibrated offset and of whether it holds.
+    With the first belief alone, the misfit of a stale calibration would be learned as noise. The
+    calibrated offset, and whether it holds, are of `sensor_offset`.
     """
 
     def __init__(self, sensor_offset: SensorOffset) -> None:

@@ -33,10 +33,7 @@ UNNOTICED_NS = 600_000_000
 class ExcitationMonitor:
     """Monitor the fastest motion and the lag between the streams, and advise the next motion.
 
-    Parameters
-    ----------
-    force_noise, torque_noise : float
-        Expected standard deviation of a filtered sample [N, N m].
+    `force_noise` and `torque_noise` are the expected std of a filtered sample [N, N m].
     """
 
     def __init__(self, force_noise: float, torque_noise: float) -> None:

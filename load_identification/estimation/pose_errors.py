@@ -56,10 +56,7 @@ def harmonics(direction: FloatArray) -> FloatArray:
 class PoseErrors:
     """The field h, 12 coefficients for each of six channels, and six relaxing states b.
 
-    Parameters
-    ----------
-    rms : (2,) array
-        Rms of the field of force and torque [N, N m]; 0 switches one off.
+    `rms` (2,) is that of the field of force and torque [N, N m]; 0 switches one off.
     """
 
     def __init__(self, rms: FloatArray) -> None:

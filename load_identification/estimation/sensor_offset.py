@@ -95,11 +95,7 @@ class SensorOffset:
     """Own the calibrated offset: its value, its age, and whether it still holds.
 
     The offset estimated from samples is a block of the estimator's recursion, not part of this.
-
-    Parameters
-    ----------
-    walk : (6,) array
-        Expected random walk of the offset [N/√s, N m/√s].
+    `walk` (6,) is the expected random walk [N/√s, N m/√s].
     """
 
     def __init__(self, walk: FloatArray) -> None:

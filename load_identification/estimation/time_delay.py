@@ -97,10 +97,7 @@ class DelayEstimator:
     has little weight; the price in accuracy is negligible. The least cost at each lag is summed
     over blocks.
 
-    Parameters
-    ----------
-    force_noise, torque_noise : float
-        Expected standard deviation of a filtered sample [N, N m].
+    `force_noise` and `torque_noise` are the expected std of a filtered sample [N, N m].
     """
 
     def __init__(self, force_noise: float, torque_noise: float) -> None:

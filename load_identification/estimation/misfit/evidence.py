@@ -96,12 +96,8 @@ class Evidence:
 class Store:
     """The averages of the newest blocks; of those in one pose only a few are kept.
 
-    Parameters
-    ----------
-    gravity : (3,) array
-        Gravity in the root; the samples contain it in S [m/s²].
-    friction : float
-        Expected std of friction of the last joint [N m].
+    `gravity` (3,) is that in the root; the samples contain it in S [m/s²]. `friction` is the
+    expected std of friction of the last joint [N m].
     """
 
     def __init__(self, gravity: FloatArray, friction: float) -> None:
@@ -173,10 +169,8 @@ def averages(blocks: list[FilteredBatch], gravity: FloatArray, friction: float =
 def orientation(in_sensor: FloatArray, by_tilt: FloatArray, gravity: FloatArray) -> FloatArray:
     """Return the axes of the root expressed in S, (n, 3, 3); (n, 0, 3) if unknown.
 
-    Parameters
-    ----------
-    in_sensor, by_tilt, gravity : (n, 3), (n, 3, 2) or (n, 3, 0), and (3,) arrays
-        Gravity in S and its derivatives, see `FilteredBatch`; gravity in the root [m/s²].
+    `in_sensor` (n, 3) and `by_tilt` (n, 3, 2) or (n, 3, 0) are gravity in S and its derivatives,
+    see `FilteredBatch`; `gravity` (3,) is that in the root [m/s²].
     """
     if by_tilt.shape[2] != 2 or not np.any(gravity):
         return np.empty((len(in_sensor), 0, 3))

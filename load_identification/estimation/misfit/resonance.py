@@ -43,12 +43,8 @@ STRONG, STRONG_LOW = 2.0, 1.0
 class Resonance:
     """Detect compliance of arm, mounting or load in the newest samples.
 
-    A joint that is compliant behind its encoder, once excited, rings at its own resonance.
-
-    Parameters
-    ----------
-    noise : (2,) array
-        Expected std of a sample of force and torque [N, N m].
+    A joint that is compliant behind its encoder, once excited, rings at its own resonance. `noise`
+    (2,) is the expected std of a sample of force and torque [N, N m].
     """
 
     def __init__(self, noise: FloatArray) -> None:

@@ -213,14 +213,7 @@ def sureness(units: Trial, crowd: float) -> float:
 class MisfitMonitor:
     """Keep the newest blocks, and test at intervals whether a payload explains them.
 
-    Parameters
-    ----------
-    gravity : (3,) array
-        Gravity as configured, in the root [m/s²].
-    noise, field : (2,) arrays
-        As in `judged`.
-    friction : float
-        As in `Store`.
+    `gravity`, `noise` and `field` as in `judged`, `friction` as in `Store`.
     """
 
     def __init__(
