@@ -123,7 +123,8 @@ def check_mass(
         verdicts.append(recognition.verdict)
     # An expected empty hand has no centre of mass to compare.
     if expectation.center_of_mass_tolerance > 0.0 and expectation.mass != 0.0:
-        verdicts.append(_against_expected_center(center, covariance, expectation))
+        place, tolerance = expectation.center_of_mass, expectation.center_of_mass_tolerance
+        verdicts.append(judge_center_of_mass(center, covariance, place, tolerance))
     if not verdicts:
         verdicts = [
             Verdict(INCONCLUSIVE, 'nothing to compare with: set expected_mass or a catalogue')
@@ -167,16 +168,6 @@ def _against_measured(more: float, std: float, expected: float, tolerance: float
         needed = 1e3 * INTERVAL * required_std(expected + more, expected, tolerance)
         words += f': {UNSURE}; ± {needed:.1f} g would be needed'
     return replace(verdict, reason=words)
-
-
-def _against_expected_center(
-    center: FloatArray, covariance: FloatArray, expectation: Expectation
-) -> Verdict:
-    if np.isnan(center).any():
-        return Verdict(INCONCLUSIVE, 'no mass that could have a centre')
-    return judge_center_of_mass(
-        center, covariance, expectation.center_of_mass, expectation.center_of_mass_tolerance
-    )
 
 
 def _features(weight: Weight, estimate: PayloadEstimate | None) -> Features:

@@ -71,8 +71,10 @@ def judge_center_of_mass(
     """Compare a centre of mass with its expectation, in the observable directions.
 
     In one pose, the component of the centre of mass along gravity is unobservable. `center` and
-    `expected` (3,) are in S, `tolerance` is their largest distance [m].
+    `expected` (3,) are in S, `tolerance` is their largest distance [m]. NaN: nothing is held.
     """
+    if np.isnan(center).any():
+        return Verdict(INCONCLUSIVE, 'no mass that could have a centre')
     variance, directions = np.linalg.eigh(covariance)
     std = np.sqrt(np.maximum(variance, 0.0))
     seen = int(np.sum(std <= INVISIBLE * tolerance))

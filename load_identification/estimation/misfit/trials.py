@@ -150,12 +150,6 @@ def _rotation(
     return [Trial(kind, left, information, partial(say, turn), rows, small)]
 
 
-def _signed_axes() -> FloatArray:
-    """Return every way to swap and reverse three axes in a driver, (48, 3, 3)."""
-    kinds = product(permutations(range(3)), product((1.0, -1.0), repeat=3))
-    return np.array([np.array(signs)[:, None] * np.eye(3)[list(order)] for order, signs in kinds])
-
-
 def _wrong_channels() -> FloatArray:
     """List the errors of channels in a driver: of force, of torque, or of both alike.
 
@@ -163,7 +157,9 @@ def _wrong_channels() -> FloatArray:
     rotation of both is left out, as it has its own trial. So is a reversal of all channels of
     force or torque alone, which is equivalent to another load.
     """
-    axes = _signed_axes()
+    # Every way to swap and reverse three axes, (48, 3, 3).
+    kinds = product(permutations(np.eye(3)), product((1.0, -1.0), repeat=3))
+    axes = np.array([np.array(signs)[:, None] * np.array(rows) for rows, signs in kinds])
     same = np.broadcast_to(np.eye(3), axes.shape)
     mirrored = axes[np.linalg.det(axes) < 0.0]
     every = [(axes, same), (-axes, -same), (same, axes), (-same, -axes), (mirrored, mirrored)]
