@@ -6,11 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.estimation.lag_bank import LAGS, SPACING_NS, fit, gram, minimum
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.regressor import wrench_regressor
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+SPACING_NS = 10_000_000
+LAGS = np.arange(-10, 11)
+"""Lags of the bank, -100 to 100 ms, 10 ms apart. Signals filtered at 20 Hz change slowly enough
+that a parabola through three costs locates the minimum to 0.1 ms."""
+
+FLAT = 1e-9
+"""A negligible curvature; costs are of the order of their number of rows."""
 
 SMOOTHING_NS = 20_000_000
 """Standard deviation of the Gaussian that interpolates samples on a regular grid [ns].
@@ -235,6 +242,64 @@ class DelayEstimator:
         else:
             known = bool(std <= KNOWN and np.all(np.abs(every) <= LARGEST))
             self.estimate = DelayEstimate(float(value), std, known)
+
+
+def gram(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
+    """Return the Gram matrices of [A w], (lags, k + 1, k + 1), A (lags, n, 3, k) and w (n, 3)."""
+    lags, n, channels, k = matrix.shape
+    rows = np.empty((lags, n * channels, k + 1))
+    rows[:, :, :k] = matrix.reshape(lags, -1, k)
+    rows[:, :, k] = wrench.ravel()
+    product: FloatArray = np.swapaxes(rows, 1, 2) @ rows
+    return product
+
+
+def fit(force: FloatArray, torque: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return least-squares estimates of the ten parameters from Gram matrices, and their costs.
+
+    Returns
+    -------
+    parameters : (..., 10) array
+    cost : (...) array
+        Sum of squared residuals in units of the noise.
+    """
+    joined = np.zeros((*force.shape[:-2], 11, 11))
+    f, t = np.append(np.arange(4), 10), np.arange(1, 11)
+    joined[..., f[:, None], f] += force / noise[0] ** 2
+    joined[..., t[:, None], t] += torque / noise[1] ** 2
+    # All columns but the last are scaled to unit norm.
+    scale = np.sqrt(np.diagonal(joined, axis1=-2, axis2=-1)[..., :10])
+    scale = np.where(scale > 0.0, scale, 1.0)
+    joined[..., :10] /= scale[..., None, :]
+    joined[..., :10, :] /= scale[..., :, None]
+    # Parameters without excitation stay at zero; 1e-9 is far below any real excitation.
+    joined[..., np.arange(10), np.arange(10)] += 1e-9
+    right = joined[..., :10, 10]
+    fitted = np.linalg.solve(joined[..., :10, :10], right[..., None])[..., 0]
+    cost = joined[..., 10, 10] - np.sum(right * fitted, axis=-1)
+    return np.asarray(fitted / scale), np.asarray(cost)
+
+
+def minimum(costs: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the minimum of costs (..., lags) by a parabola: lag, curvature and cost.
+
+    Returns
+    -------
+    lag, curvature, least : (...) arrays
+        [s, 1/s², -]. If the minimum is at an end of the bank: that lag, with curvature `FLAT`.
+    """
+    best = np.argmin(costs, axis=-1)
+    ends: BoolArray = (best == 0) | (best == len(LAGS) - 1)
+    index = np.clip(best, 1, len(LAGS) - 2)[..., None] + np.arange(-1, 2)
+    before, here, after = np.moveaxis(np.take_along_axis(costs, index, axis=-1), -1, 0)
+    bend = np.maximum(before - 2.0 * here + after, FLAT)
+    spacing = SPACING_NS * 1e-9
+    offset = np.where(ends, 0.0, 0.5 * (before - after) / bend)
+    return (
+        (LAGS[best] + offset) * spacing,
+        np.where(ends, FLAT, bend / spacing**2),
+        here - 0.5 * bend * offset**2,
+    )
 
 
 def delay_warning(estimate: DelayEstimate, wrench_delay: float = 0.0) -> str:
