@@ -40,8 +40,9 @@ from load_identification.simulation.misfits import (
     rotated,
 )
 from load_identification.simulation.motions import MOTIONS
-from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.robots import MOUNTS, Mount, joint, robot
 from load_identification.simulation.sensor_errors import CellErrors
+from load_identification.simulation.sensors import WRIST_SENSOR
 
 ORDINARY = Conditions(CellErrors())
 
@@ -97,6 +98,9 @@ def judged(fault: Fault, robot: str, motion: str, seconds: float, mass: float = 
         ('fx, fz dead', 'seven_joints', 'pauses', 'fx and fz show noise alone'),
         ('tx, ty dead', 'puma', 'rich', 'tx and ty show noise alone'),
         ('torque x 1000', 'puma', 'rich', 'forces in N, torques in mN·m'),
+        ('sensor 0.1 m off', 'puma', 'rich', 'the sensor moves as if it were at [0.0'),
+        ('sensor 0.3 m off', 'scara', 'pauses', 'the sensor moves as if it were at [-0.'),
+        ('sensor 0.6 m off', 'seven_joints', 'rich', 'the sensor moves as if it were at [0.'),
         ('no weight', 'seven_joints', 'rich', 'switch its payload compensation off'),
         ('joint 2 reversed', 'seven_joints', 'pauses', 'left_2 turns the other way than its pos'),
         ('joint 5 reversed', 'scara', 'poses', 'tilt turns the other way than its positions say'),
@@ -192,6 +196,13 @@ def test_a_load_that_is_no_body_tells_forces_too_small_in_gentle_motion(
     assert found.kind is Kind.UNITS
     assert said in found.words
     assert ', as the nearest real body is ' in found.words
+
+
+def test_the_place_of_the_sensor_is_found_to_a_centimetre() -> None:
+    found = judged(FAULTS['sensor 0.3 m off'], 'puma', 'pauses', 8.0)
+    text = found.words.partition('as if it were at [')[2].partition(']')[0]
+    place = [float(x) for x in text.split(',')]
+    np.testing.assert_allclose(place, FAULTS['sensor 0.3 m off'].lever, atol=0.01)
 
 
 def test_gravity_is_found_to_a_degree() -> None:
@@ -362,6 +373,43 @@ def test_a_frame_that_the_wrench_only_names_is_asked_about() -> None:
     estimate = estimated(estimator, pieces(filtered(*named, parameters)[0]))
     assert 'frame_id of its wrench names: parameter sensor_frame' in estimator.misfit.puzzle
     assert not estimate.identified.any()
+
+
+WRIST = Mount(
+    robot('base', joint('wrist', 'continuous', 'base', 'ft_sensor', axis='0 1 0')),
+    'ft_sensor',
+    (-0.2,),
+    (3.0,),
+    (0.9,),
+)
+"""A description with the orientation of the sensor and not its way: poses recorded elsewhere."""
+
+SHAKEN = Conditions(sensors=replace(WRIST_SENSOR, force_noise=1.2, torque_noise=0.07))
+"""A sensor on an arm whose drives shake it, as real ones do."""
+
+
+@pytest.mark.parametrize('seed', [0, 2, 3, 5])
+def test_a_pivot_that_is_not_described_is_no_wrong_unit(seed: int) -> None:
+    """A real recording of a wrist that turns about a pivot half a metre away.
+
+    What forces show of the centre of mass is the pivot's; "torques in kgf·m" was named. And what
+    torques show of the inertia is that of the way: it was claimed, ten times too large.
+    """
+    fault = Fault(None, lever=(0.0, 0.0, 0.53))
+    load = InertialParameters.from_center_of_mass(0.93, [0.0, 0.0, 0.044], 0.002 * np.eye(3))
+    motion = MOTIONS['pauses'](WRIST, 8.0, np.random.default_rng(seed))
+    streams = recorded(WRIST, motion, 8.0, load, fault, SHAKEN, seed)
+    estimator = settings.payload_estimator(Parameters())
+    for batch in pieces(filtered(WRIST, *streams, Parameters())[0]):
+        estimator.update(batch)
+        estimate = estimator.estimate()
+        assert estimator.misfit.named.kind is None
+        if estimate is not None:
+            away = np.abs(estimate.values - to_message_order(load.to_vector()))
+            assert not (estimate.identified & (away > 4.0 * estimate.std)).any()
+    assert estimate is not None
+    assert estimate.identified[0]
+    assert not estimate.identified[4:].any()
 
 
 def without_robot(samples: FilteredBatch) -> FilteredBatch:

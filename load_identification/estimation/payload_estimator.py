@@ -305,6 +305,7 @@ class PayloadEstimator:
             tool,
             self._excitation.excitation(belief.knowledge.body, tool.parameters),
             self.settings,
+            self.misfit.doubt,
         )
 
     def _withheld(self) -> tuple[Withheld | None, str]:

@@ -42,6 +42,8 @@ class Fault:
         Whether the load stays the same.
     joints : function of joint states
         Returns the joint states that the robot's driver publishes.
+    lever : tuple of 3 floats
+        Position of the sensor in the frame S that is described [m].
     cell : dict
         Values that differ from the conditions, by field name.
     """
@@ -53,6 +55,7 @@ class Fault:
     external: Callable[[Path, FrameMotion, np.random.Generator], FloatArray] | None = None
     steady: bool = True
     joints: Callable[[JointBatch], JointBatch] = lambda joints: joints
+    lever: tuple[float, float, float] = (0.0, 0.0, 0.0)
     cell: dict[str, float] = field(default_factory=dict)
 
 
@@ -141,6 +144,18 @@ def joints_exchanged(first: int, second: int) -> Fault:
     return Fault(Kind.JOINTS, joints=publish)
 
 
+def elsewhere(x: float, y: float, z: float) -> Fault:
+    """Put the sensor elsewhere on its link than described [m]."""
+    return Fault(Kind.PLACE, lever=(x, y, z))
+
+
+def moved(frame: FrameMotion, lever: FloatArray) -> FrameMotion:
+    """Return the motion of a point at `lever` (3,) in a frame [m], with the frame's axes."""
+    turning = np.cross(frame.angular_acceleration, lever)
+    turning += np.cross(frame.angular_velocity, np.cross(frame.angular_velocity, lever))
+    return replace(frame, linear_acceleration=frame.linear_acceleration + turning)
+
+
 SAME = (0, 1, 2, 3, 4, 5)
 
 FAULTS: dict[str, Fault] = {
@@ -171,6 +186,9 @@ FAULTS: dict[str, Fault] = {
     'force in mN': times(1000.0, 1.0),
     'force in lbf': times(1.0 / 4.44822, 1.0),
     'force in kgf': times(1.0 / 9.80665, 1.0),
+    'sensor 0.1 m off': elsewhere(0.06, -0.05, 0.06),
+    'sensor 0.3 m off': elsewhere(-0.1, 0.2, 0.2),
+    'sensor 0.6 m off': elsewhere(0.3, 0.3, -0.4),
     'no weight': Fault(Kind.WEIGHTLESS, weight=False),
     'joint 2 reversed': joint_reversed(1),
     'joint 5 reversed': joint_reversed(4),
@@ -233,6 +251,7 @@ def recorded(
     path = sample(replace(mount, gravity=tuple(true)), motion, seconds, 500.0)
 
     def exerted(frame: FrameMotion) -> FloatArray:
+        frame = moved(frame, np.array(fault.lever))
         if not fault.weight:
             frame = replace(frame, linear_acceleration=frame.linear_acceleration + frame.gravity)
         wrench = load_wrench(load, frame)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ from load_identification.estimation.belief.error_budget import (
 from load_identification.estimation.belief.remedies import Error, remedies
 from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.excitation import Excitation
+from load_identification.estimation.identifiability import INERTIA as STAGE_OF_INERTIA
 from load_identification.estimation.identifiability import Identifiability, judge
 from load_identification.estimation.measurement import (
     PARAMETERS,
@@ -68,12 +69,15 @@ class Claim:
     excitation : Excitation
         Excitation by payload and tool together.
     settings : EstimatorSettings
+    doubt : str
+        Why the inertia may be wrong, so that it is not claimed; empty: it is not in doubt.
     """
 
     belief: Belief
     tool: Tool
     excitation: Excitation
     settings: EstimatorSettings
+    doubt: str = ''
 
     @cached_property
     def _without_tool(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -142,13 +146,21 @@ class Claim:
     def judgement(self) -> Identifiability:
         """Which values are identified, and why the others are not."""
         values, std, _ = self.in_message_order
-        return judge(
+        found = judge(
             values,
             std,
             self.settings.requirements,
             self.excitation.inertial_torque,
             self.unexplained,
             self.excitation.rate,
+        )
+        if not (self.doubt and found.identified[0]):
+            return found
+        return replace(
+            found,
+            identified=found.identified & (np.arange(PARAMETERS) < WEIGHED),
+            reasons=(*found.reasons, self.doubt),
+            lacking='' if found.lacking == STAGE_OF_INERTIA else found.lacking,
         )
 
     def estimate(
@@ -168,7 +180,7 @@ class Claim:
         identified = judgement.identified
         if puzzle and not judgement.identified[0]:
             reasons = (puzzle, *reasons)
-        if judgement.identified[INERTIA].any():
+        if identified[INERTIA].any():
             values, warning, refusal = possible(
                 self.parameters, values, covariance[BODY, BODY], self.settings.bounding_ellipsoid
             )

@@ -9,9 +9,22 @@ import numpy as np
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, Store
 from load_identification.estimation.misfit.fits import least_squares, problem
-from load_identification.estimation.misfit.plausible import fitted, impossible, no_body
+from load_identification.estimation.misfit.plausible import (
+    fitted,
+    impossible,
+    no_body,
+    odds_of_units,
+)
 from load_identification.estimation.misfit.resonance import LOW, Resonance
-from load_identification.estimation.misfit.trials import Kind, Trial, joint_trial, trials, units
+from load_identification.estimation.misfit.trials import (
+    LIGHTEST,
+    Kind,
+    Trial,
+    displaced,
+    joint_trial,
+    trials,
+    units,
+)
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray
@@ -61,17 +74,28 @@ FEWEST_TO_SUSPECT, FEWEST_TO_DOUBT = 3, 2
 """Number of blocks from which payload and offset cannot fit just anything, and from which a mass
 too large to be believed can show."""
 
-KNOWN_FACTOR, KNOWN_ANGLE = 0.3, 0.1
-"""Largest standard deviation of a reported factor [-], and of a reported angle [rad]."""
+KNOWN_FACTOR = 0.3
+"""Largest standard deviation of a reported factor [-]."""
+
+KNOWN = {kind: 0.1 for kind in Kind} | {Kind.UNITS: KNOWN_FACTOR}
+"""Largest standard deviation of what is reported with a cause: an angle [rad], a lever [m]."""
 
 SUSPECTED, SURE, NEAR = 3.0, 5.0, float(np.log(2.0))
 """Standard deviations from which a factor between torque and force is suspected, and named,
 whatever misfit it leaves; and the logarithm up to which it counts as none [-]."""
 
-FARTHEST, LIGHTEST = 2.0, 0.1
-"""Largest distance of a centre of mass from the sensor [m], and least mass that can be determined
-[kg]."""
+LEAST_LEFT = 0.05
+"""Least residual in whose units a better fit counts [-]: that of a sound cell."""
 
+FARTHEST = 2.0
+"""Largest distance of a centre of mass from the sensor [m]."""
+
+LIKELIER = float(np.log(10.0))
+"""Least logarithm of the odds of wrong units against a sensor elsewhere than described [-]."""
+
+DISAGREE, APART = 6.0, 0.05
+"""Chi-square by which forces and torques must fit better with another centre of mass each [-], and
+least distance of both [m], for the inertia to be doubted."""
 
 TURNED = 2.0 * ANOTHER
 """Change of an accelerometer's reading from which few blocks may show an impossible mass [m/s²]:
@@ -95,6 +119,8 @@ class Verdict:
         A cause that would explain the misfit, whether or not others would too.
     puzzling : bool
         Whether the misfit is large after ample motion and no cause explains even most of it.
+    apart : float
+        Distance of the centres of mass that forces and torques show, if it spoils the inertia [m].
     """
 
     misfit: float
@@ -102,6 +128,7 @@ class Verdict:
     words: str = ''
     suspected: Kind | None = None
     puzzling: bool = False
+    apart: float = 0.0
 
 
 def judged(
@@ -146,12 +173,21 @@ def judged(
         return Verdict(now, Kind.UNITS, words.TOO_FAR.format(arm))
     # A factor between torque and force leaves little misfit in gentle motion, and yet is certain.
     scaled = units(task)
-    sure = sureness(scaled, crowd)
+    place = displaced(task, evidence)
+    independent = task.count / crowd
+    sure = sureness(scaled, crowd, independent * (now - scaled.left))
+    odds = odds_of_units(scaled, place, task.count, crowd)
+    if odds < -LIKELIER:
+        sure = 0.0
+    apart = float(np.linalg.norm(place.lever))
+    if apart < APART or independent * (now - place.left) < DISAGREE:
+        apart = 0.0
+    levers = [scaled] * (odds > -LIKELIER) + [place] * (odds < LIKELIER)
     off = no_body(task, scaled, now, crowd) if scaled.size > NEAR else 0.0
     doubted, sure = sure > SUSPECTED or off > 0.0, max(sure, off)
     if now < WORTH and not doubted and not what.suspected:
-        return Verdict(shown)
-    found = [*trials(task, evidence, gravity), scaled]
+        return Verdict(shown, apart=apart)
+    found = [*trials(task, evidence, gravity), *levers]
     if robot is not None and enough and min(trial.left for trial in found) > EXPLAINED:
         # Joints are seldom wrong, and testing them takes a tenth of a second.
         found.append(joint_trial(task, evidence, robot))
@@ -171,6 +207,7 @@ def judged(
         shown,
         suspected=likeliest.kind if suspected else None,
         puzzling=enough and count >= AMPLE and now > LARGE and best.left > now / CLEARER,
+        apart=apart,
     )
     best = likeliest if sure > SURE else best
     std = best.std(crowd)
@@ -179,7 +216,7 @@ def judged(
         best.kind is not Kind.CHANGED
         and now >= (WORTH_SMALL if best.small else worth)
         and best.left <= min(EXPLAINED, now / BETTER, second.left / CLEARER)
-        and std <= (KNOWN_FACTOR if best.kind is Kind.UNITS else KNOWN_ANGLE)
+        and std <= KNOWN[best.kind]
     )
     if not (enough and (clear or sure > SURE)):
         return nothing
@@ -204,10 +241,17 @@ def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatA
     return np.asarray(np.repeat(np.sqrt(noise**2 + field**2 + share), 3))
 
 
-def sureness(units: Trial, crowd: float) -> float:
-    """Return by how many std a factor between torque and force is not 1; 0 if it is `NEAR` it."""
+def sureness(units: Trial, crowd: float, better: float) -> float:
+    """Return by how many std a factor between torque and force is not 1; 0 if it is `NEAR` it.
+
+    `better`: the chi-square by which the data fit better with it, in units of an ordinary cell
+    [-]. A factor that is hardly known may be many of its std from 1, and 1 fit as well.
+    """
     away = abs(units.size)
-    return away / units.std(crowd) if away > NEAR else 0.0
+    if away < NEAR:
+        return 0.0
+    by_fit = max(better, 0.0) / max(units.left, LEAST_LEFT)
+    return min(away / units.std(crowd), float(np.sqrt(by_fit)))
 
 
 class MisfitMonitor:
@@ -252,6 +296,11 @@ class MisfitMonitor:
             return ''
         root_known = self._seen is not None and self._seen.by_acceleration.shape[3] > 0
         return words.PUZZLE if root_known else words.PUZZLE_WITHOUT_ROOT
+
+    @property
+    def doubt(self) -> str:
+        """Why the inertia may be wrong, in words; empty: it is not in doubt."""
+        return words.apart(self._last.apart) if self._last.apart else ''
 
     @property
     def ringing(self) -> str:

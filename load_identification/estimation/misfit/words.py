@@ -177,6 +177,25 @@ def rings(frequency: float, rms: FloatArray) -> str:
     )
 
 
+def place(away: FloatArray, std: float) -> str:
+    """Report a sensor that moves as if it were away (3,) from its frame; `std` [m]."""
+    said = ', '.join(f'{x + 0.0:.3f}' for x in away)
+    return (
+        f'the sensor moves as if it were at [{said}] ± {INTERVAL * std:.2g} m in its frame: is '
+        'frame_id of the wrench, or sensor_frame, its link, and are all moving joints, those of a '
+        'base too, in the robot description?'
+    )
+
+
+def apart(distance: float) -> str:
+    """Report that forces and torques show centres of mass at a distance [m]."""
+    return (
+        f'inertia: forces fit a centre of mass {distance:.2f} m from that of the torques, as if '
+        'the sensor moved otherwise than described: check frame_id, joints missing in the robot '
+        'description, units of torque'
+    )
+
+
 def units(factor: float, std: float) -> str:
     """Report that torques are too large by a factor; `std` is relative [-]."""
     return (
