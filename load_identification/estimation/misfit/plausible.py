@@ -9,7 +9,7 @@ import numpy as np
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.fits import WIDE, Problem
-from load_identification.estimation.misfit.trials import DISPLACED, LIGHTEST, Trial
+from load_identification.estimation.misfit.trials import Trial
 from load_identification.interface.names import INTERVAL
 from load_identification.numerics.nearest_body import nearest_consistent
 from load_identification.typing_aliases import FloatArray
@@ -30,12 +30,6 @@ NO_ARM = 2e-3
 CERTAIN, DOUBT, POSSIBLE = 5.0, 2.0, 1.0
 """Standard deviations by which a payload is said to be impossible, from which on it may be, and up
 to which it counts as possible [-]."""
-
-RANGE = float(np.log(1e6))
-"""Logarithm of the range of factors that are possible between units [-]."""
-
-ARM = 0.15
-"""Ordinary distance of a centre of mass from the sensor [m]."""
 
 TRACE = [4, 7, 9]
 """Indices of the moments of inertia in phi."""
@@ -123,29 +117,3 @@ def impossible(payload: FloatArray, covariance: FloatArray) -> Impossible:
     said = words.impossible(mass, std, why, meant)
     doubtful = mass > HEAVY and trace - DOUBT * off < least
     return Impossible(max(dense, heavy, 0.0), doubtful, said)
-
-
-def odds_of_units(units: Trial, place: Trial, count: int, crowd: float) -> float:
-    """Return the logarithm of the odds of wrong units against a sensor elsewhere [-].
-
-    Both explain that forces show another first moment than torques. The likelihood of each counts
-    with the share of its prior that the data leave, and with that of its centre of mass.
-
-    Parameters
-    ----------
-    units, place : Trial
-    count : int
-        Number of scalar measurements.
-    crowd : float
-        Number of blocks that count as one.
-    """
-    noise = crowd * max(min(units.left, place.left), 1.0)
-    fit = count * (place.left - units.left) / (2.0 * noise)
-    known = np.linalg.eigvalsh(place.information) * DISPLACED**2 / noise
-    factor = float(np.log(np.sqrt(2.0 * np.pi) * min(units.std(crowd), RANGE) / RANGE))
-    lever = -0.5 * float(np.sum(np.log(np.maximum(known, 1.0))))
-    arms = [
-        float(np.sum(payload[1:4] ** 2)) / max(float(payload[0]), LIGHTEST) ** 2
-        for payload in (fitted(trial.rows, 1.0, 1.0)[0] for trial in (units, place))
-    ]
-    return fit + factor - lever - (arms[0] - arms[1]) / (2.0 * ARM**2)

@@ -10,7 +10,6 @@ from itertools import combinations, permutations, product
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from load_identification.estimation.drift import drifts
 from load_identification.estimation.measurement import PARAMETERS
@@ -32,12 +31,6 @@ from load_identification.typing_aliases import FloatArray, IntArray
 
 SMALL = float(np.deg2rad(4.0))
 """Largest turn that is learned as a cell's own error, with valid intervals [rad]."""
-
-DISPLACED = 0.5
-"""Expected distance of a sensor from where it is described, if it is elsewhere [m]."""
-
-PASSES = 3
-"""Number of times the centre of mass is determined with the lever."""
 
 LIGHTEST = 0.1
 """Least mass that can be determined [kg]."""
@@ -256,41 +249,6 @@ def units(task: Problem) -> Trial:
     say = partial(words.units, factor)
     information = np.array([[curve / width**2]])
     return Trial(Kind.UNITS, left, information, say, (matrix, wrench), size=float(middle))
-
-
-def displaced(task: Problem, evidence: Evidence) -> Trial:
-    """Test a sensor that moves as if it were elsewhere on its link than described.
-
-    An unknown lever r changes the acceleration of S: forces then fit the first moment m (c + r),
-    while torques fit m c. So does linear acceleration that the source of the motion leaves out, as
-    far as it is that of a fixed lever.
-    """
-    force = evidence.matrix[:, :3, 1:4]
-    mass = max(float(task.alone()[1][0]), LIGHTEST)
-    centre = np.zeros(3)
-    # The force by the lever acts at the centre of mass, which the first passes determine.
-    for _ in range(PASSES):
-        wide = block_diag(WIDE, np.eye(3) / (mass * DISPLACED) ** 2)
-        torque = np.cross(centre, force, axisb=1, axisc=1)
-        of_lever = task.parts(np.concatenate([force, torque], axis=1))
-        rows = np.concatenate([task.matrix, of_lever], axis=2).reshape(task.count, -1)
-        gram = rows.T @ rows + wide
-        right = rows.T @ task.wrench.ravel()
-        found = np.linalg.solve(gram, right)
-        mass = max(float(found[0]), LIGHTEST)
-        centre, moment = found[1:4] / mass, found[PARAMETERS:]
-    left = float(np.sum(task.wrench**2) - found @ right) / task.count
-    # Schur complement: the information on the lever with the payload free.
-    side = gram[:PARAMETERS, PARAMETERS:]
-    known = gram[PARAMETERS:, PARAMETERS:] - side.T @ np.linalg.solve(gram[:-3, :-3], side)
-    return Trial(
-        Kind.PLACE,
-        left,
-        mass**2 * known,
-        partial(words.place, moment / mass),
-        (task.matrix, task.wrench - of_lever @ moment),
-        lever=moment / mass,
-    )
 
 
 def _changed(task: Problem) -> Trial:

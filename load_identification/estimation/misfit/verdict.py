@@ -9,18 +9,13 @@ import numpy as np
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, Store
 from load_identification.estimation.misfit.fits import least_squares, problem
-from load_identification.estimation.misfit.plausible import (
-    fitted,
-    impossible,
-    no_body,
-    odds_of_units,
-)
+from load_identification.estimation.misfit.place import displaced, odds_of_units
+from load_identification.estimation.misfit.plausible import fitted, impossible, no_body
 from load_identification.estimation.misfit.resonance import LOW, Resonance
 from load_identification.estimation.misfit.trials import (
     LIGHTEST,
     Kind,
     Trial,
-    displaced,
     joint_trial,
     trials,
     units,

@@ -1,0 +1,88 @@
+"""Test a sensor elsewhere than described, and weigh that against wrong units of torque."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from load_identification.estimation.measurement import PARAMETERS
+from load_identification.estimation.misfit import words
+from load_identification.estimation.misfit.evidence import Evidence
+from load_identification.estimation.misfit.fits import WIDE, Problem
+from load_identification.estimation.misfit.plausible import fitted
+from load_identification.estimation.misfit.trials import LIGHTEST, Kind, Trial
+
+DISPLACED = 0.5
+"""Expected distance of a sensor from where it is described, if it is elsewhere [m]."""
+
+PASSES = 3
+"""Number of times the centre of mass is determined with the lever."""
+
+RANGE = float(np.log(1e6))
+"""Logarithm of the range of factors that are possible between units [-]."""
+
+ARM = 0.15
+"""Ordinary distance of a centre of mass from the sensor [m]."""
+
+
+def displaced(task: Problem, evidence: Evidence) -> Trial:
+    """Test a sensor that moves as if it were elsewhere on its link than described.
+
+    An unknown lever r changes the acceleration of S: forces then fit the first moment m (c + r),
+    while torques fit m c. So does linear acceleration that the source of the motion leaves out, as
+    far as it is that of a fixed lever.
+    """
+    force = evidence.matrix[:, :3, 1:4]
+    mass = max(float(task.alone()[1][0]), LIGHTEST)
+    centre = np.zeros(3)
+    # The force by the lever acts at the centre of mass, which the first passes determine.
+    for _ in range(PASSES):
+        wide = block_diag(WIDE, np.eye(3) / (mass * DISPLACED) ** 2)
+        torque = np.cross(centre, force, axisb=1, axisc=1)
+        of_lever = task.parts(np.concatenate([force, torque], axis=1))
+        rows = np.concatenate([task.matrix, of_lever], axis=2).reshape(task.count, -1)
+        gram = rows.T @ rows + wide
+        right = rows.T @ task.wrench.ravel()
+        found = np.linalg.solve(gram, right)
+        mass = max(float(found[0]), LIGHTEST)
+        centre, moment = found[1:4] / mass, found[PARAMETERS:]
+    left = float(np.sum(task.wrench**2) - found @ right) / task.count
+    # Schur complement: the information on the lever with the payload free.
+    side = gram[:PARAMETERS, PARAMETERS:]
+    known = gram[PARAMETERS:, PARAMETERS:] - side.T @ np.linalg.solve(gram[:-3, :-3], side)
+    return Trial(
+        Kind.PLACE,
+        left,
+        mass**2 * known,
+        partial(words.place, moment / mass),
+        (task.matrix, task.wrench - of_lever @ moment),
+        lever=moment / mass,
+    )
+
+
+def odds_of_units(units: Trial, place: Trial, count: int, crowd: float) -> float:
+    """Return the logarithm of the odds of wrong units against a sensor elsewhere [-].
+
+    Both explain that forces show another first moment than torques. The likelihood of each counts
+    with the share of its prior that the data leave, and with that of its centre of mass.
+
+    Parameters
+    ----------
+    units, place : Trial
+    count : int
+        Number of scalar measurements.
+    crowd : float
+        Number of blocks that count as one.
+    """
+    noise = crowd * max(min(units.left, place.left), 1.0)
+    fit = count * (place.left - units.left) / (2.0 * noise)
+    known = np.linalg.eigvalsh(place.information) * DISPLACED**2 / noise
+    factor = float(np.log(np.sqrt(2.0 * np.pi) * min(units.std(crowd), RANGE) / RANGE))
+    lever = -0.5 * float(np.sum(np.log(np.maximum(known, 1.0))))
+    arms = [
+        float(np.sum(payload[1:4] ** 2)) / max(float(payload[0]), LIGHTEST) ** 2
+        for payload in (fitted(trial.rows, 1.0, 1.0)[0] for trial in (units, place))
+    ]
+    return fit + factor - lever - (arms[0] - arms[1]) / (2.0 * ARM**2)
