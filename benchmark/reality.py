@@ -41,7 +41,7 @@ from load_identification.pipeline import settings
 from load_identification.simulation.cells import Path, record, sample
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.motions import LONGEST_POSE, MOTIONS
-from load_identification.simulation.robots import Mount
+from load_identification.simulation.robots import Arm
 from load_identification.typing_aliases import FloatArray
 
 GROUPS = {'mass': slice(0, 1), 'centre': slice(1, 4), 'inertia': slice(4, 10)}
@@ -104,7 +104,7 @@ def judged(estimate: PayloadEstimate, load: InertialParameters, event: bool) -> 
 
 def observed(
     parameters: Parameters,
-    mount: Mount,
+    mount: Arm,
     joints: JointBatch,
     wrenches: WrenchBatch,
     times: Sequence[float],

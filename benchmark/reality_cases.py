@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from load_identification.simulation.cells import Conditions
-from load_identification.simulation.robots import MOUNTS, Mount
+from load_identification.simulation.robots import MOUNTS, Arm
 from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import WRIST_SENSOR
 
-ROBOTS: dict[str, Mount] = {
+ROBOTS: dict[str, Arm] = {
     **MOUNTS,
     'hanging': replace(MOUNTS['puma'], gravity=(0.0, 0.0, 9.80665)),
     'on-a-wall': replace(MOUNTS['six_joints'], gravity=(9.80665, 0.0, 0.0)),

@@ -27,7 +27,7 @@ from load_identification.model.robot import FrameMotion
 from load_identification.simulation.cells import Conditions, Path, published, sample
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.motions import MOTIONS
-from load_identification.simulation.robots import Mount, joint, robot
+from load_identification.simulation.robots import Arm, joint, robot
 from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import SensorModel, load_wrench
 from load_identification.typing_aliases import FloatArray
@@ -57,7 +57,7 @@ def text(values: FloatArray) -> str:
     return ' '.join(f'{v:.4f}' for v in values)
 
 
-def drawn_arm(rng: np.random.Generator) -> Mount:
+def drawn_arm(rng: np.random.Generator) -> Arm:
     """Draw an arm with a sensor at its end."""
     count = int(rng.integers(5, 8))
     slant = rng.uniform(-0.2, 0.2, 3) * (1.0 if rng.random() < 0.7 else 10.0)
@@ -76,7 +76,8 @@ def drawn_arm(rng: np.random.Generator) -> Mount:
     fastest = np.exp(rng.uniform(np.log(0.4), np.log(3.0))) * rng.uniform(0.7, 1.3, count)
     half, center = rng.uniform(0.8, 2.5, count), rng.uniform(-0.4, 0.4, count)
     lower, upper = (tuple(limit.tolist()) for limit in (center - half, center + half))
-    return Mount(robot('base', *parts), 'ft_sensor', lower, upper, tuple(fastest.tolist()))
+    names = tuple(f'j{k}' for k in range(count))
+    return Arm(robot('base', *parts), 'ft_sensor', names, lower, upper, tuple(fastest.tolist()))
 
 
 def drawn_world(rng: np.random.Generator) -> World:

@@ -15,7 +15,7 @@ from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointMotion
 from load_identification.pipeline import settings
 from load_identification.simulation.motions import Motion
-from load_identification.simulation.robots import Mount
+from load_identification.simulation.robots import Arm
 from load_identification.simulation.sensor_errors import (
     CABLE,
     NO_ERRORS,
@@ -92,7 +92,7 @@ class Path:
 
     Attributes
     ----------
-    mount : Mount
+    mount : Arm
     motion : Motion
     robot : Robot
         According to the description.
@@ -102,7 +102,7 @@ class Path:
     frame : FrameMotion
     """
 
-    mount: Mount
+    mount: Arm
     motion: Motion
     robot: Robot
     stamps: IntArray
@@ -110,10 +110,10 @@ class Path:
     frame: FrameMotion
 
 
-def sample(mount: Mount, motion: Motion, duration: float, rate: float) -> Path:
+def sample(mount: Arm, motion: Motion, duration: float, rate: float) -> Path:
     """Sample a motion from its beginning for a duration [s], at a rate [Hz]."""
     stamps = np.round(np.arange(int(duration * rate) + 1) * 1e9 / rate).astype(np.int64)
-    robot = Robot(mount.urdf, mount.sensor_frame, mount.gravity)
+    robot = mount.robot()
     joints = motion.trajectory.sample(stamps.astype(np.float64) * 1e-9)
     return Path(mount, motion, robot, stamps, joints, robot.motion(*joints))
 
@@ -203,7 +203,7 @@ def published(
 
 
 def filtered(
-    mount: Mount, joints: JointBatch, wrenches: WrenchBatch, parameters: Parameters
+    mount: Arm, joints: JointBatch, wrenches: WrenchBatch, parameters: Parameters
 ) -> tuple[FilteredBatch, float]:
     """Return the filter's output for everything published, and its delay [s]."""
     stage = settings.motion_filter(replace(parameters, gravity=mount.gravity))

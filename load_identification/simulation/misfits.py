@@ -17,7 +17,7 @@ from load_identification.model.robot import FrameMotion
 from load_identification.simulation.cells import Conditions, Path, published, sample
 from load_identification.simulation.changes.draws import drawn_load, unit
 from load_identification.simulation.motions import Motion
-from load_identification.simulation.robots import Mount
+from load_identification.simulation.robots import Arm
 from load_identification.simulation.sensors import load_wrench
 from load_identification.typing_aliases import FloatArray
 
@@ -237,7 +237,7 @@ SOUND: dict[str, Fault] = {
 
 
 def recorded(
-    mount: Mount,
+    mount: Arm,
     motion: Motion,
     seconds: float,
     load: InertialParameters,

@@ -14,9 +14,7 @@ from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.names import INTERVAL
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath
-from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
 from load_identification.simulation.cells import filtered
@@ -102,19 +100,15 @@ class Case:
 
     def _record(self, body: InertialParameters, motion_seed: int) -> Recording:
         mount = MOUNTS[self.mount]
-        lower, upper, velocity_limit = map(
-            np.array, (mount.lower, mount.upper, mount.velocity_limit)
-        )
         motion = random_sines(
-            (lower + upper) / 2.0,
-            Limits(lower, upper, velocity_limit),
+            mount.limits.center,
+            mount.limits,
             self.duration,
             motion_seed,
             self.highest_frequency,
         )
-        robot = Robot(mount.urdf, mount.sensor_frame)
         trajectory = JointPath((motion,))
-        return simulate(robot, trajectory, body, self.sensors, self.rate, seed=0)
+        return simulate(mount.robot(), trajectory, body, self.sensors, self.rate, seed=0)
 
     def measured(self, recording: Recording, seed: int) -> Recording:
         """Return the recording with the noise of another seed."""

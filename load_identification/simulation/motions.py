@@ -11,11 +11,10 @@ from functools import partial
 
 import numpy as np
 
-from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import Sines, random_sines
-from load_identification.simulation.robots import Mount
+from load_identification.simulation.robots import Arm
 from load_identification.typing_aliases import FloatArray
 
 HOLD = 1.5
@@ -55,7 +54,7 @@ class Motion:
     holds: tuple[float, ...] = ()
 
 
-def rich(mount: Mount, duration: float, rng: np.random.Generator, part: float = 1.0) -> Motion:
+def rich(mount: Arm, duration: float, rng: np.random.Generator, part: float = 1.0) -> Motion:
     """Draw sums of sines in all joints.
 
     Parameters
@@ -79,20 +78,20 @@ def rich(mount: Mount, duration: float, rng: np.random.Generator, part: float = 
     return Motion(JointPath(tuple(segments)))
 
 
-def pauses(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
+def pauses(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
     """Draw moves from pose to pose, as fast as in handling, with pauses of 0.3 to 1 s."""
     return _pose_by_pose(mount, None, (0.3, 1.0), duration, rng)
 
 
-def poses(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
+def poses(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
     """Draw poses all over the range, held for 1.5 s each, as in the calibration of sensors."""
     return _pose_by_pose(mount, None, (HOLD, HOLD), duration, rng)
 
 
-def trend(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
+def trend(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
     """Draw poses held for 1.5 s in an order in which gravity in S happens to turn one way."""
     lower, upper, _ = _limits(mount)
-    robot = Robot(mount.urdf, mount.sensor_frame, mount.gravity)
+    robot = mount.robot()
     drawn = rng.uniform(lower, upper, (round(duration / LONGEST_POSE), len(lower)))
     down = robot.down(drawn)
     axis = np.linalg.svd(down - down.mean(axis=0))[2][0]
@@ -105,14 +104,14 @@ def trend(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
     return _pose_by_pose(mount, draw, (HOLD, HOLD), duration, rng, drawn[order[0]])
 
 
-def tool_down(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
+def tool_down(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
     """Draw moves with pauses during which gravity in S turns by less than 20 degrees.
 
     Poses are drawn about one pose, of many, in which the sensor's z is nearest to the direction of
     gravity. A move is accepted if its path stays within `TOOL_DOWN` of that direction.
     """
     lower, upper, _ = _limits(mount)
-    robot = Robot(mount.urdf, mount.sensor_frame, mount.gravity)
+    robot = mount.robot()
     many = rng.uniform(lower, upper, (1500, len(lower)))
     start = many[np.argmax(robot.down(many)[:, 2])]
     down = robot.down(start[None])[0]
@@ -132,7 +131,7 @@ def tool_down(mount: Mount, duration: float, rng: np.random.Generator) -> Motion
     return _pose_by_pose(mount, draw, (0.3, 1.0), duration, rng, start)
 
 
-def creep(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
+def creep(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
     """Draw poses and let the joints creep for 25 s in each, at 0.5 to 4 mrad/s."""
     lower, upper, fastest = _limits(mount)
     rate = np.exp(rng.uniform(np.log(5e-4), np.log(4e-3)))
@@ -148,7 +147,7 @@ def creep(mount: Mount, duration: float, rng: np.random.Generator) -> Motion:
     return Motion(JointPath(tuple(segments)))
 
 
-MOTIONS: dict[str, Callable[[Mount, float, np.random.Generator], Motion]] = {
+MOTIONS: dict[str, Callable[[Arm, float, np.random.Generator], Motion]] = {
     'rich': rich,
     'little': partial(rich, part=0.08),
     'pauses': pauses,
@@ -160,12 +159,13 @@ MOTIONS: dict[str, Callable[[Mount, float, np.random.Generator], Motion]] = {
 """Functions that draw each kind, for a robot and a duration [s]."""
 
 
-def _limits(mount: Mount) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return np.array(mount.lower), np.array(mount.upper), np.array(mount.velocity_limit)
+def _limits(mount: Arm) -> tuple[FloatArray, FloatArray, FloatArray]:
+    limits = mount.limits
+    return limits.lower, limits.upper, limits.velocity
 
 
 def _pose_by_pose(
-    mount: Mount,
+    mount: Arm,
     draw: Callable[[FloatArray], FloatArray] | None,
     rest: tuple[float, float],
     duration: float,

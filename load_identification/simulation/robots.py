@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from load_identification.errors import DescriptionError
+from load_identification.model.robot import Robot
+from load_identification.motion.limits import Limits
 
 
 def shipped_file(name: str) -> Path:
@@ -39,11 +43,35 @@ def puma_description() -> str:
 
 @dataclass(frozen=True)
 class Arm:
-    """A robot description, its sensor frame, and the moving joints between root and sensor."""
+    """An arm with a sensor, and the range in which its joints are moved.
+
+    Attributes
+    ----------
+    urdf, sensor_frame : str
+    joints : tuple of J str
+        The moving joints between root and sensor.
+    lower, upper, velocity_limit : tuple of J floats
+        [rad or m, and per s].
+    gravity : tuple of 3 floats
+        In the root frame [m/s²].
+    """
 
     urdf: str
     sensor_frame: str
     joints: tuple[str, ...]
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+    velocity_limit: tuple[float, ...] = ()
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.80665)
+
+    @property
+    def limits(self) -> Limits:
+        """Range and largest velocities, without a limit of acceleration."""
+        return Limits(*map(np.array, (self.lower, self.upper, self.velocity_limit)))
+
+    def robot(self) -> Robot:
+        """Return the kinematics of the description."""
+        return Robot(self.urdf, self.sensor_frame, self.gravity)
 
 
 def link(name: str) -> str:
@@ -112,6 +140,9 @@ SIX_JOINTS = Arm(
     ),
     'ft_sensor',
     ('shoulder_pan', 'shoulder_lift', 'elbow', 'wrist_1', 'wrist_2', 'wrist_3'),
+    (-1.5,) * 6,
+    (1.5,) * 6,
+    (2.0,) * 3 + (2.5,) * 3,
 )
 
 # A SCARA with a tilting wrist: without it, every rotation is about the vertical, and no wrench
@@ -128,6 +159,9 @@ SCARA = Arm(
     ),
     'wrist',
     ('column', 'elbow', 'quill', 'roll', 'tilt'),
+    (-2.0, -2.0, -0.15, -3.0, -1.2),
+    (2.0, 2.0, 0.15, 3.0, 1.2),
+    (2.5, 2.5, 0.5, 4.0, 3.0),
 )
 
 SEVEN_JOINTS = Arm(
@@ -147,57 +181,20 @@ SEVEN_JOINTS = Arm(
     ),
     'left_ft_frame',
     tuple(f'left_{k}' for k in range(1, 8)),
+    (-1.5,) * 7,
+    (1.5,) * 7,
+    (1.5,) * 4 + (2.5,) * 3,
 )
 
-PUMA = Arm(puma_description(), 'ft_sensor', tuple(f'joint_{k}' for k in range(1, 7)))
+PUMA = Arm(
+    puma_description(),
+    'ft_sensor',
+    tuple(f'joint_{k}' for k in range(1, 7)),
+    (-1.5, -1.5, -1.0, -2.0, -1.5, -2.5),
+    (1.5, 0.5, 1.5, 2.0, 1.5, 2.5),
+    (1.4, 0.9, 2.2, 3.5, 3.5, 4.5),
+)
 
 ARMS = {'six_joints': SIX_JOINTS, 'scara': SCARA, 'seven_joints': SEVEN_JOINTS}
 
-
-@dataclass(frozen=True)
-class Mount:
-    """An arm with a sensor, and the range of its joints.
-
-    Attributes
-    ----------
-    urdf, sensor_frame : str
-    lower, upper, velocity_limit : tuple of J floats
-        [rad or m, and per s].
-    gravity : tuple of 3 floats
-        In the root frame [m/s²].
-    """
-
-    urdf: str
-    sensor_frame: str
-    lower: tuple[float, ...]
-    upper: tuple[float, ...]
-    velocity_limit: tuple[float, ...]
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.80665)
-
-
-MOUNTS = {
-    'puma': Mount(
-        PUMA.urdf,
-        PUMA.sensor_frame,
-        (-1.5, -1.5, -1.0, -2.0, -1.5, -2.5),
-        (1.5, 0.5, 1.5, 2.0, 1.5, 2.5),
-        (1.4, 0.9, 2.2, 3.5, 3.5, 4.5),
-    ),
-    'six_joints': Mount(
-        SIX_JOINTS.urdf, SIX_JOINTS.sensor_frame, (-1.5,) * 6, (1.5,) * 6, (2.0,) * 3 + (2.5,) * 3
-    ),
-    'scara': Mount(
-        SCARA.urdf,
-        SCARA.sensor_frame,
-        (-2.0, -2.0, -0.15, -3.0, -1.2),
-        (2.0, 2.0, 0.15, 3.0, 1.2),
-        (2.5, 2.5, 0.5, 4.0, 3.0),
-    ),
-    'seven_joints': Mount(
-        SEVEN_JOINTS.urdf,
-        SEVEN_JOINTS.sensor_frame,
-        (-1.5,) * 7,
-        (1.5,) * 7,
-        (1.5,) * 4 + (2.5,) * 3,
-    ),
-}
+MOUNTS = {'puma': PUMA, **ARMS}

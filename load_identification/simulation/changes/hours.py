@@ -8,24 +8,20 @@ from itertools import pairwise
 import numpy as np
 
 from load_identification.interface.parameters import Parameters
-from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
-from load_identification.motion.limits import Limits
 from load_identification.motion.sines import Sines, random_sines
 from load_identification.pipeline import settings
 from load_identification.simulation.changes.draws import drawn_load, unit
 from load_identification.simulation.changes.runs import (
     FASTEST,
-    FRAME,
-    LOWER,
+    LIMITS,
     MOVE,
     RATE,
-    UPPER,
-    URDF,
     filtered,
     moves,
     pieces,
 )
+from load_identification.simulation.robots import PUMA
 from load_identification.simulation.sensors import WRIST_SENSOR, simulate
 from load_identification.typing_aliases import FloatArray
 
@@ -40,12 +36,12 @@ def nominal(minutes: int) -> tuple[list[str], float]:
     pose to pose with rests between.
     """
     stage = settings.payload_estimator(Parameters())
-    robot, load = Robot(URDF, FRAME), drawn_load(np.random.default_rng(0), 1.2)
+    robot, load = PUMA.robot(), drawn_load(np.random.default_rng(0), 1.2)
     for minute in range(minutes):
         parts: list[Sines | Move]
         if minute % 2:
             start = np.random.default_rng(minute).uniform(-0.5, 0.5, 6)
-            parts = [random_sines(start, Limits(LOWER, UPPER, FASTEST), 60.0, minute)]
+            parts = [random_sines(start, LIMITS, 60.0, minute)]
         else:
             p = [moves(60 * minute + k) for k in range(3)]
             path = [pose for each in p for pose in each]
@@ -69,7 +65,7 @@ def drifting(minutes: int) -> FloatArray:
     times as much. Once a minute, the arm moves slowly to another pose and back.
     """
     stage = settings.payload_estimator(Parameters())
-    rng, robot = np.random.default_rng(0), Robot(URDF, FRAME)
+    rng, robot = np.random.default_rng(0), PUMA.robot()
     load = drawn_load(rng, 1.2)
     direction = np.concatenate([unit(rng), 0.02 * unit(rng)])
     ratios = []

@@ -10,9 +10,7 @@ import numpy as np
 
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
-from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
-from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.simulation import cells
 from load_identification.simulation.changes.draws import (
@@ -25,7 +23,7 @@ from load_identification.simulation.changes.draws import (
     slowly,
     small_change,
 )
-from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.robots import PUMA
 from load_identification.simulation.sensors import (
     WRIST_SENSOR,
     Recording,
@@ -35,10 +33,10 @@ from load_identification.simulation.sensors import (
 )
 from load_identification.typing_aliases import FloatArray
 
-PUMA = MOUNTS['puma']
 URDF, FRAME = PUMA.urdf, PUMA.sensor_frame
 RATE = 500.0
-LOWER, UPPER, FASTEST = map(np.array, (PUMA.lower, PUMA.upper, PUMA.velocity_limit))
+LIMITS = PUMA.limits
+LOWER, UPPER, FASTEST = LIMITS.lower, LIMITS.upper, LIMITS.velocity
 
 MOVING = 12.0
 """Duration of the motion during which the change comes [s]; it fades in and out."""
@@ -70,7 +68,7 @@ SCENARIOS: dict[str, tuple[Callable[[np.random.Generator], Change], str]] = {
 
 def moves(seed: int) -> list[FloatArray]:
     """Draw six poses; the last two moves turn the sensor by 60° or more against gravity."""
-    rng, robot = np.random.default_rng(seed), Robot(URDF, FRAME)
+    rng, robot = np.random.default_rng(seed), PUMA.robot()
     poses = [rng.uniform(LOWER, UPPER) / 2.0]
     reach = 0.9 * FASTEST * MOVE * 8.0 / 15.0
     while len(poses) < 6:
@@ -86,7 +84,7 @@ def motion_of(kind: str, seed: int) -> tuple[JointPath, float, float]:
     """Return the motion, the earliest time of the change, and when motion continues [s]."""
     if kind == 'moving':
         start = np.random.default_rng(seed).uniform(-0.5, 0.5, 6)
-        motion = random_sines(start, Limits(LOWER, UPPER, FASTEST), MOVING, seed)
+        motion = random_sines(start, LIMITS, MOVING, seed)
         return JointPath((motion,)), MOVING / 2.0, 0.0
     p = moves(seed)
     before = [Move(a, b, MOVE) for a, b in ((p[0], p[1]), (p[1], p[2]), (p[2], p[3]))]
@@ -133,7 +131,7 @@ def recorded(scenario: str, seed: int) -> Run:
     trajectory, earliest, goes_on = motion_of(kind, seed)
     changed = earliest + rng.uniform(0.0, 0.3)
     moved = max(changed + change.takes, goes_on)
-    base = simulate(Robot(URDF, FRAME), trajectory, change.load[0], WRIST_SENSOR, RATE, seed)
+    base = simulate(PUMA.robot(), trajectory, change.load[0], WRIST_SENSOR, RATE, seed)
     times = base.stamps * 1e-9
     part = np.clip((times - changed) / max(change.takes, 1e-9), 0.0, 1.0)[:, None]
     other = load_wrench(change.load[1], base.motion) + change.offset[1] - change.offset[0]
