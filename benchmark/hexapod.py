@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,28 +26,138 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from load_identification.estimation.payload_estimate import EstimatorSettings
+from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters
-from load_identification.parallel.geometry import read_geometry
-from load_identification.simulation.in_mujoco.hexapod import Sensors
+from load_identification.parallel.excitation import plan_sines
+from load_identification.parallel.geometry import FrictionSettings, Geometry, read_geometry
+from load_identification.parallel.leg_filter import HexapodFilter
+from load_identification.parallel.mechanism import Mechanism
+from load_identification.parallel.two_step import BodyEstimate, TwoStepEstimator
+from load_identification.signals.differentiator import Differentiator
+from load_identification.simulation.hexapod import AMPLITUDE, FREQUENCY, GRAVITY, PLATFORM
+from load_identification.simulation.in_mujoco.hexapod import (
+    Run,
+    Sensors,
+    draw_friction,
+    draw_load,
+    leg_batch,
+    simulate,
+)
 from load_identification.simulation.robots import shipped_file
 from load_identification.typing_aliases import BoolArray, FloatArray
-
-# isort: split
-from hexapod_trials import (
-    QUANTITIES,
-    Found,
-    compare,
-    draw_trial,
-    goals,
-    truth,
-    weightings,
-)
 
 WIDTH = 130
 """Of the tables [characters]."""
 
 NOTHING = 10.0
 """A standard deviation above this is the width of a prior: nothing is claimed [kg, m, kg m²]."""
+
+QUANTITIES = (
+    'm', 'cx', 'cy', 'cz', 'I1', 'I2', 'I3',
+    'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz',
+)  # fmt: skip
+"""Of the load: mass, centre of mass, principal moments, and the inertia entry by entry."""
+
+SETTINGS = EstimatorSettings(force_noise=1.0, torque_noise=0.2)
+"""Of the one-step estimator: what leg forces with friction are like [N, N m]."""
+
+
+def truth(load: InertialParameters) -> FloatArray:
+    """Return the true values of `QUANTITIES`."""
+    entries = load.inertia_about_center_of_mass[np.triu_indices(3)]
+    return np.concatenate([[load.mass], load.center_of_mass, load.principal().moments, entries])
+
+
+def goals(true: FloatArray) -> FloatArray:
+    """Return 1 % of the mass, 2 mm, 5 % of each principal moment, of truths (..., quantities)."""
+    lengths = np.full((*true.shape[:-1], 3), 0.002)
+    return np.concatenate([0.01 * true[..., :1], lengths, 0.05 * true[..., 4:7]], axis=-1)
+
+
+def weightings(geometry: Geometry) -> dict[str, FrictionSettings]:
+    """Return friction settings by the name of their weighting."""
+    friction = geometry.friction
+    if friction is None:
+        raise RuntimeError('the geometry has no friction')
+    # Speeds below which nothing is: every sample counts, and every leg's friction is learned.
+    never = replace(friction, low_speed=-2.0, full_speed=-1.0)
+    mean = replace(friction, measure='mean', low_speed=0.10, full_speed=0.15)
+    return {'none': never, 'mean speed (paper)': mean, 'slowest leg': friction}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A machine on two motions, and what it carries on the second."""
+
+    load: InertialParameters
+    alone: Run
+    loaded: Run
+
+
+def draw_trial(
+    geometry: Geometry, seed: int, duration: float, folder: Path | None = None
+) -> Trial:
+    """Draw load, friction and phases, and simulate both motions where the folder lacks them."""
+    mechanism, rng = Mechanism(geometry), np.random.default_rng(seed)
+    load, friction = draw_load(rng), draw_friction(rng)
+    runs = []
+    for name, body in (('alone', PLATFORM), ('loaded', PLATFORM + load)):
+        phase = rng.uniform(0.0, 2.0 * np.pi, 3)
+        # The second motion is some time after the first.
+        now = replace(friction, phase=rng.uniform(0.0, 2.0 * np.pi, 6))
+        path = folder / f'{seed}-{duration:g}-{name}.npz' if folder is not None else None
+        if path is not None and path.exists():
+            runs.append(Run(**np.load(path)))
+            continue
+        motion = plan_sines(mechanism, AMPLITUDE, FREQUENCY, duration, phase)
+        runs.append(simulate(mechanism, body, motion, now))
+        if path is not None:
+            np.savez(path, **vars(runs[-1]))
+    return Trial(load, *runs)
+
+
+Found = dict[tuple[str, str], tuple[FloatArray, FloatArray]]
+"""Values and standard deviations of `QUANTITIES` by weighting and procedure."""
+
+
+def quantities(load: BodyEstimate) -> tuple[FloatArray, FloatArray]:
+    """Return the values of `QUANTITIES` and their standard deviations."""
+    moments, moments_std = load.principal_moments()
+    values, std = load.values, load.std
+    return (
+        np.concatenate([values[:4], moments, values[4:]]),
+        np.concatenate([std[:4], moments_std, std[4:]]),
+    )
+
+
+def identify(geometry: Geometry, run: Run, sensors: Sensors, seed: int) -> dict[str, BodyEstimate]:
+    """Identify what moves on the legs by both procedures, from one draw of the noise."""
+    mechanism = Mechanism(geometry)
+    stage = HexapodFilter(mechanism, Differentiator(20.0, 50.0, 0.1), GRAVITY.tolist(), 0.1)
+    batch = stage.update(leg_batch(mechanism, run, sensors, seed))
+    one_step, two_step = PayloadEstimator(SETTINGS), TwoStepEstimator()
+    if batch is not None:
+        one_step.update(batch)
+        two_step.update(batch)
+    by_one, by_two = one_step.estimate(), two_step.estimate()
+    if by_one is None or by_two is None:
+        raise RuntimeError(f'no estimate: {stage.dropped}')
+    return {'one-step': BodyEstimate.of(by_one), 'two-step': by_two}
+
+
+def compare(
+    geometry: Geometry, settings: dict[str, FrictionSettings], trial: Trial, seed: int
+) -> Found:
+    """Identify the load of a trial with every weighting, by both procedures."""
+    found = {}
+    for name, friction in settings.items():
+        weighted = replace(geometry, friction=friction)
+        platform = identify(weighted, trial.alone, Sensors(), 2 * seed)
+        both = identify(weighted, trial.loaded, Sensors(), 2 * seed + 1)
+        for procedure, estimate in both.items():
+            found[name, procedure] = quantities(estimate - platform[procedure])
+    return found
 
 
 @dataclass(frozen=True)
@@ -152,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for seed in track(seeds, 'running', console=console, transient=True):
         trial = draw_trial(geometry, seed, options.duration, options.recordings)
         loads.append(trial.load)
-        runs.append(compare(geometry, settings, trial, seed, Sensors()))
+        runs.append(compare(geometry, settings, trial, seed))
     for table in tables(gather(loads, runs)):
         console.print(table)
     return 0
