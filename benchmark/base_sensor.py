@@ -20,6 +20,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import load_identification  # noqa: F401  (before NumPy: one thread)
 
@@ -52,8 +53,6 @@ from load_identification.simulation.in_mujoco.puma import (
 from load_identification.typing_aliases import FloatArray
 
 FREE = Settings('acceleration_free')
-PAPER = Settings('acceleration_free', bandwidths=(1.0, 50.0))
-POLYNOMIALS = Settings('least_squares')
 
 
 def model_of(weightless: bool = False) -> WrenchModel:
@@ -61,14 +60,12 @@ def model_of(weightless: bool = False) -> WrenchModel:
     return WrenchModel(unknown_arm(), PLACEMENT, weightless)
 
 
-def free(recording: ArmRecording, rest: ArmRecording) -> ArmEstimate:
-    """Without accelerations, the offset among the unknowns."""
-    return identify(model_of(), [recording], FREE)
+Method = Callable[[ArmRecording, ArmRecording], ArmEstimate]
 
 
-def free_as_in_the_paper(recording: ArmRecording, rest: ArmRecording) -> ArmEstimate:
-    """Without accelerations, l and d of the paper."""
-    return identify(model_of(), [recording], PAPER)
+def by(settings: Settings) -> Method:
+    """Return the method of these settings, the offset among the unknowns."""
+    return lambda recording, rest: identify(model_of(), [recording], settings)
 
 
 def free_with_replay(recording: ArmRecording, rest: ArmRecording) -> ArmEstimate:
@@ -85,7 +82,7 @@ def free_but_early(recording: ArmRecording, rest: ArmRecording) -> ArmEstimate:
 
 
 def twice(recording: ArmRecording, rest: ArmRecording, low_passed: bool = False) -> ArmEstimate:
-    """Positions differenced twice, no filter."""
+    """Positions differenced twice, no filter or, low-passed, the filters of the first method."""
     q, step = recording.position, SAMPLING_NS * 1e-9
     qd = (q[2:] - q[:-2]) / (2.0 * step)
     qdd = (q[2:] - 2.0 * q[1:-1] + q[:-2]) / step**2
@@ -101,25 +98,14 @@ def twice(recording: ArmRecording, rest: ArmRecording, low_passed: bool = False)
     return identify_rows([model], base, lambda _: [rows], FREE.solver)
 
 
-def twice_then_filtered(recording: ArmRecording, rest: ArmRecording) -> ArmEstimate:
-    """Positions differenced twice, then both sides through the filters of the first method."""
-    return twice(recording, rest, low_passed=True)
-
-
-def polynomials(recording: ArmRecording, rest: ArmRecording) -> ArmEstimate:
-    """Accelerations from local polynomials of 20 Hz."""
-    return identify(model_of(), [recording], POLYNOMIALS)
-
-
-Method = Callable[[ArmRecording, ArmRecording], ArmEstimate]
 METHODS: dict[str, Method] = {
-    'acceleration-free': free,
-    '… l 1, d 50 rad/s': free_as_in_the_paper,
+    'acceleration-free': by(FREE),
+    '… l 1, d 50 rad/s': by(Settings('acceleration_free', bandwidths=(1.0, 50.0))),
     '… static replay': free_with_replay,
     '… difference at its first sample': free_but_early,
     'differenced twice': twice,
-    '… then low-passed alike': twice_then_filtered,
-    'local polynomials, 20 Hz': polynomials,
+    '… then low-passed alike': partial(twice, low_passed=True),
+    'local polynomials, 20 Hz': by(Settings('least_squares')),
 }
 
 
