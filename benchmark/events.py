@@ -25,8 +25,7 @@ import argparse
 from dataclasses import replace
 
 from load_identification.interface.parameters import Parameters
-from load_identification.pipeline import settings
-from load_identification.simulation.cells import Conditions, record, sample
+from load_identification.simulation.cells import Conditions, Stages, record, sample
 from load_identification.simulation.changes import finger, scenarios
 from load_identification.simulation.changes.draws import drawn_load, push_in_world, push_on_tool
 from load_identification.simulation.changes.hours import drifting, nominal
@@ -62,19 +61,15 @@ def ordinary(
     """
     mount = MOUNTS[robot]
     parameters = replace(Parameters(), gravity=mount.gravity)
-    synchronizer, stage = settings.synchronizer(parameters), settings.motion_filter(parameters)
-    stage.set_description(mount.urdf, mount.sensor_frame)
-    estimator = settings.payload_estimator(parameters)
+    stages = Stages(parameters, mount.urdf, mount.sensor_frame)
+    estimator = stages.estimator
     load = drawn_load(np.random.default_rng([seed, 1]), 1.2)
     for minute in range(minutes):
         rng = np.random.default_rng([seed, 0, minute])
         path = sample(mount, MOTIONS[WORK[minute % 4]](mount, 60.0, rng), 60.0, 250.0)
         joints, wrenches = record(path, load, conditions, seed, minute)
         stamps = joints.stamps + minute * 90_000_000_000
-        samples = synchronizer.update(
-            [replace(joints, stamps=stamps)], [replace(wrenches, stamps=stamps)]
-        )
-        batch = None if samples is None else stage.update(samples)
+        batch = stages.filtered(replace(joints, stamps=stamps), replace(wrenches, stamps=stamps))
         for piece in [] if batch is None else pieces(batch):
             estimator.update(piece)
     estimate = estimator.estimate()

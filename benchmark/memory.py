@@ -18,7 +18,7 @@ import numpy as np
 
 from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import Robot
-from load_identification.pipeline import settings
+from load_identification.simulation.cells import Stages
 from load_identification.simulation.puma import puma_trajectory
 from load_identification.simulation.sensors import SensorModel, aluminium_block, simulate
 
@@ -40,40 +40,15 @@ def feed(minutes: int, every: int) -> list[float]:
     robot = Robot(description, 'ft_sensor')
     trajectory = puma_trajectory(0.6 * robot.velocity_limits, 57.0, 1)
     arm = simulate(robot, trajectory, aluminium_block(), SensorModel(), RATE, 0)
-    parameters = Parameters()
-    synchronizer, motion_filter = (
-        settings.synchronizer(parameters),
-        settings.motion_filter(parameters),
-    )
-    motion_filter.set_description(description, 'ft_sensor')
-    estimator = settings.payload_estimator(parameters)
-    joints, wrenches = arm.joints(), arm.wrenches()
+    stages = Stages(Parameters(), description, 'ft_sensor')
     memory = []
     for minute in range(minutes):
-        shift = (minute + 1) * MINUTE * 1_000_000
+        stamps = arm.stamps + (minute + 1) * MINUTE * 1_000_000
+        later = [replace(batch, stamps=stamps) for batch in (arm.joints(), arm.wrenches())]
         for start in range(0, MINUTE, BATCH):
-            rows = slice(start, start + BATCH)
-            samples = synchronizer.update(
-                [
-                    replace(
-                        joints,
-                        stamps=joints.stamps[rows] + shift,
-                        position=joints.position[rows],
-                        velocity=joints.velocity[rows],
-                    )
-                ],
-                [
-                    replace(
-                        wrenches,
-                        stamps=wrenches.stamps[rows] + shift,
-                        wrench=wrenches.wrench[rows],
-                    )
-                ],
-            )
-            filtered = motion_filter.update(samples) if samples is not None else None
-            if filtered is not None:
-                estimator.update(filtered)
-        estimator.estimate()
+            joints, wrenches = (batch.select(slice(start, start + BATCH)) for batch in later)
+            stages.update(joints, wrenches)
+        stages.estimator.estimate()
         if (minute + 1) % every == 0:
             memory.append(resident())
             print(f'{minute + 1:3d} min of samples: {memory[-1]:.1f} MB', flush=True)

@@ -37,8 +37,7 @@ from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import TABLE, Parameters, check
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.pipeline import settings
-from load_identification.simulation.cells import Path, record, sample
+from load_identification.simulation.cells import Path, Stages, record, sample
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.motions import LONGEST_POSE, MOTIONS
 from load_identification.simulation.robots import Arm
@@ -110,12 +109,7 @@ def observed(
     times: Sequence[float],
 ) -> Iterator[tuple[PayloadEstimate, bool]]:
     """Carry a recording through the stages; yield the estimate and whether anything happened."""
-    synchronizer, motion_filter = (
-        settings.synchronizer(parameters),
-        settings.motion_filter(parameters),
-    )
-    motion_filter.set_description(mount.urdf, mount.sensor_frame)
-    stage = settings.payload_estimator(parameters)
+    stages = Stages(parameters, mount.urdf, mount.sensor_frame)
     feeds = sorted({*times, *np.arange(FEED, max(times), FEED).tolist()})
     until_stamps = wrenches.stamps[0] + np.round(1e9 * np.array(feeds)).astype(np.int64)
     parts = [
@@ -123,13 +117,10 @@ def observed(
         for stamps in (joints.stamps, wrenches.stamps)
     ]
     for until, mine, its in zip(feeds, *parts, strict=True):
-        batch = synchronizer.update([joints.select(mine)], [wrenches.select(its)])
-        filtered = motion_filter.update(batch) if batch else None
-        if filtered:
-            stage.update(filtered)
-        estimate = stage.estimate() if until in times else None
+        stages.update(joints.select(mine), wrenches.select(its))
+        estimate = stages.estimator.estimate() if until in times else None
         if estimate is not None:
-            yield estimate, bool(stage.events.since(0))
+            yield estimate, bool(stages.estimator.events.since(0))
 
 
 @lru_cache(maxsize=128)

@@ -15,8 +15,8 @@ from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import JointBatch, WrenchBatch, joined
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.parameters import Parameters
-from load_identification.pipeline import settings
 from load_identification.recordings.reader import JOINT_STATE, WRENCH, Topics, open_recording
+from load_identification.simulation.cells import Stages
 from load_identification.typing_aliases import IntArray
 
 APART = 1_000_000_000
@@ -64,20 +64,12 @@ def shuffled(path: Path, true_mass: float, runs: int, parameters: Parameters) ->
     first_after = []
     for seed in range(runs):
         order = np.random.default_rng(seed).permutation(len(rows))[: max(PIECES)]
-        synchronizer, motion_filter = (
-            settings.synchronizer(parameters),
-            settings.motion_filter(parameters),
-        )
-        motion_filter.set_description(description, wrenches.frame)
-        stage = settings.payload_estimator(parameters)
+        stages = Stages(parameters, description, wrenches.frame)
         claimed = False
         poses = in_order(joints, wrenches, [rows[k] for k in order])
         for count, (states, forces) in enumerate(poses, 1):
-            batch = synchronizer.update([states], [forces])
-            filtered = motion_filter.update(batch) if batch else None
-            if filtered:
-                stage.update(filtered)
-            estimate = stage.estimate()
+            stages.update(states, forces)
+            estimate = stages.estimator.estimate()
             if estimate is None:
                 continue
             if estimate.identified[0] and not claimed:

@@ -202,17 +202,43 @@ def published(
     )
 
 
+class Stages:
+    """Synchronizer, filter and estimator in series.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    description, sensor_frame : str
+    """
+
+    def __init__(self, parameters: Parameters, description: str, sensor_frame: str) -> None:
+        self._synchronizer = settings.synchronizer(parameters)
+        self.filter = settings.motion_filter(parameters)
+        self.filter.set_description(description, sensor_frame)
+        self.estimator = settings.payload_estimator(parameters)
+
+    def filtered(self, joints: JointBatch, wrenches: WrenchBatch) -> FilteredBatch | None:
+        """Return the filtered samples that these complete."""
+        samples = self._synchronizer.update([joints], [wrenches])
+        return None if samples is None else self.filter.update(samples)
+
+    def update(self, joints: JointBatch, wrenches: WrenchBatch) -> None:
+        """Estimate from all that was published since the last call."""
+        batch = self.filtered(joints, wrenches)
+        if batch is not None:
+            self.estimator.update(batch)
+
+
 def filtered(
     mount: Arm, joints: JointBatch, wrenches: WrenchBatch, parameters: Parameters
 ) -> tuple[FilteredBatch, float]:
     """Return the filter's output for everything published, and its delay [s]."""
-    stage = settings.motion_filter(replace(parameters, gravity=mount.gravity))
-    stage.set_description(mount.urdf, mount.sensor_frame)
-    samples = settings.synchronizer(parameters).update([joints], [wrenches])
-    batch = None if samples is None else stage.update(samples)
+    there = replace(parameters, gravity=mount.gravity)
+    stages = Stages(there, mount.urdf, mount.sensor_frame)
+    batch = stages.filtered(joints, wrenches)
     if batch is None:
         raise RuntimeError(f'nothing is left of {len(wrenches.stamps)} samples: too short')
-    return batch, stage.delay
+    return batch, stages.filter.delay
 
 
 def _jittered(joints: JointBatch, jitter: float, rng: np.random.Generator) -> JointBatch:

@@ -16,8 +16,7 @@ from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.motion.joint_path import JointPath
 from load_identification.motion.sines import random_sines
-from load_identification.pipeline import settings
-from load_identification.simulation.cells import filtered
+from load_identification.simulation.cells import Stages, filtered
 from load_identification.simulation.cramer_rao import cramer_rao_covariance, message_bound
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensors import (
@@ -193,26 +192,17 @@ def identify(
     `tool` is an earlier estimate, saved as the tool.
     """
     mount = MOUNTS[case.mount]
-    synchronizer = settings.synchronizer(case.parameters)
-    motion_filter = settings.motion_filter(case.parameters)
-    motion_filter.set_description(mount.urdf, mount.sensor_frame)
-    estimator = settings.payload_estimator(case.parameters)
+    stages = Stages(case.parameters, mount.urdf, mount.sensor_frame)
     if tool is not None:
-        estimator.set_tool(Tool(tool.total, tool.total_covariance))
+        stages.estimator.set_tool(Tool(tool.total, tool.total_covariance))
     joints, wrenches = recording.joints(), recording.wrenches()
     ends = np.searchsorted(recording.stamps * 1e-9, times, side='right')
     estimates = []
     for start, end in pairwise([0, *ends]):
-        synchronized = synchronizer.update(
-            [joints.select(slice(start, end))], [wrenches.select(slice(start, end))]
-        )
-        batch = motion_filter.update(synchronized) if synchronized else None
-        if batch:
-            estimator.update(batch)
-        estimate = estimator.estimate()
-        if estimate is not None:
-            estimates.append(estimate)
-    return estimates
+        rows = slice(start, end)
+        stages.update(joints.select(rows), wrenches.select(rows))
+        estimates.append(stages.estimator.estimate())
+    return [estimate for estimate in estimates if estimate is not None]
 
 
 def study(case: Case, runs: int, times: Sequence[float] = (np.inf,)) -> Study:
