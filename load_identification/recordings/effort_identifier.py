@@ -68,11 +68,6 @@ class EffortIdentifier(Identifier):
         """Samples dropped by the front, by reason."""
         return self._stage.dropped
 
-    @property
-    def needed(self) -> Sequence[str]:
-        """Joints required for identification."""
-        return self._needed
-
     def lacking(self, dropped: Counter[str]) -> str:
         """Return why no sample was usable although all joints are present."""
         return f'waiting for {self._stage.waiting_for}'

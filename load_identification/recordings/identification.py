@@ -23,13 +23,7 @@ from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Observer
 from load_identification.pipeline.wrist_front import WristFront
-from load_identification.recordings.reader import (
-    CHUNK,
-    JOINT_STATE,
-    WRENCH,
-    Chunk,
-    RecordingReader,
-)
+from load_identification.recordings.reader import JOINT_STATE, WRENCH, Chunk, RecordingReader
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 
@@ -117,6 +111,8 @@ class Identifier(ABC):
         self._payload = PayloadStage(parameters, observer)
         self._counted: Counter[str] = Counter()
         self._joints: set[str] = set()
+        self._needed: Sequence[str] = ()
+        """Joints required for identification, once known."""
         self._start = self._newest = 0
 
     @abstractmethod
@@ -131,11 +127,6 @@ class Identifier(ABC):
     @abstractmethod
     def lacking(self, dropped: Counter[str]) -> str:
         """Return why no sample was usable although all joints are present."""
-
-    @property
-    @abstractmethod
-    def needed(self) -> Sequence[str]:
-        """Joints required for identification."""
 
     @property
     def absent_channels(self) -> tuple[str, ...]:
@@ -177,7 +168,7 @@ class Identifier(ABC):
 
     def _reason(self, dropped: Counter[str]) -> str:
         """Return in words why there is no estimate."""
-        missing = [name for name in self.needed if name not in self._joints]
+        missing = [name for name in self._needed if name not in self._joints]
         if missing:
             return (
                 f'the joint states lack {", ".join(missing)}; '
@@ -235,17 +226,12 @@ class WristIdentifier(Identifier):
         motion_filter.set_description(description, frame)
         if motion_filter.robot is not None:
             self._front.synchronizer.follow(motion_filter.robot.limits_by_joint)
+            self._needed = motion_filter.robot.joints
 
     @property
     def dropped(self) -> Counter[str]:
         """Samples dropped by the front, by reason."""
         return self._front.dropped
-
-    @property
-    def needed(self) -> Sequence[str]:
-        """Joints required for identification."""
-        robot = self._front.motion_filter.robot
-        return robot.joints if robot is not None else ()
 
     @property
     def absent_channels(self) -> tuple[str, ...]:
@@ -263,7 +249,6 @@ class WristIdentifier(Identifier):
 def identify(
     recording: RecordingReader,
     parameters: Parameters,
-    chunk_length: float = CHUNK,
     progress: Callable[[int], None] = lambda messages: None,
     observer: Observer | None = None,
     mechanism: Path | None = None,
@@ -275,8 +260,6 @@ def identify(
     ----------
     recording : RecordingReader
     parameters : Parameters
-    chunk_length : float
-        Length of the recording processed at once [s].
     progress : function of an int
         Called with the number of messages processed since its last call.
     observer : Observer, optional
@@ -302,7 +285,7 @@ def identify(
             identifier = efforts.leg_identifier(recording, parameters, mechanism)
         elif arm_model is not None:
             identifier = efforts.joint_identifier(recording, parameters, arm_model, observer)
-    for chunk in recording.chunks(chunk_length):
+    for chunk in recording.chunks():
         identifier.update(chunk)
         progress(len(chunk))
     return identifier.result()

@@ -96,22 +96,13 @@ class RecordingReader:
 
     def static_transforms(self) -> list[Any]:
         """Return the transforms on /tf_static, none if the recording lacks that topic."""
-        streams = [
-            c
-            for c in self._reader.connections
-            if (c.topic, c.msgtype) == ('/tf_static', TRANSFORMS)
-        ]
-        if not streams:
-            return []
-        return [t for message in self._messages(streams) for t in message.transforms]
+        wanted = '/tf_static', TRANSFORMS
+        streams = [c for c in self._reader.connections if (c.topic, c.msgtype) == wanted]
+        messages = self._messages(streams) if streams else ()
+        return [transform for message in messages for transform in message.transforms]
 
-    def chunks(self, length: float = CHUNK) -> Iterator[Chunk]:
-        """Yield joint states and wrenches in order of recording, in chunks of a short time.
-
-        Parameters
-        ----------
-        length : float
-            Length of a chunk [s].
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield joint states and wrenches in order of recording, in chunks of `CHUNK`.
 
         Raises
         ------
@@ -119,7 +110,7 @@ class RecordingReader:
             If the recording is damaged.
         """
         chunk, end, count = Chunk(), 0, 0
-        wrench, span = self.topics.wrench, round(1e9 * length)
+        wrench, span = self.topics.wrench, round(1e9 * CHUNK)
         for topic, time, data in self._serialized(self._streams):
             if count and (time >= end or count >= MOST_MESSAGES):
                 yield chunk
