@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from scipy.signal import lfilter
 from scipy.spatial.transform import Rotation
 
 from load_identification.typing_aliases import FloatArray
@@ -201,10 +202,8 @@ def path_memory(angle: FloatArray, rng: np.random.Generator) -> FloatArray:
     grid = np.arange(0.0, angle[-1] + 2.0 * step, step)
     fade = np.exp(-step / MEMORY)
     noise = rng.standard_normal((len(grid), 6))
-    states = np.empty_like(noise)
-    states[0] = noise[0]
-    for k in range(1, len(grid)):
-        states[k] = fade * states[k - 1] + np.sqrt(1.0 - fade**2) * noise[k]
+    noise[1:] *= np.sqrt(1.0 - fade**2)
+    states = lfilter([1.0], [1.0, -fade], noise, axis=0)
     columns = [np.interp(angle, grid, column) for column in states.T]
     return np.asarray(0.6 * FIELD_RMS * np.stack(columns, axis=1))
 
@@ -242,16 +241,13 @@ def sway(acceleration: FloatArray, frequency: float, damping: float, step: float
         e, e', e'' [rad, and per s and s²].
     """
     omega = 2.0 * np.pi * frequency
-    decay, ringing = damping * omega, omega * np.sqrt(1.0 - damping**2)
-    fade, c, s = np.exp(-decay * step), np.cos(ringing * step), np.sin(ringing * step)
-    on_e = fade * np.array([c + decay / ringing * s, s / ringing])
-    on_rate = fade * np.array([-(omega**2) / ringing * s, c - decay / ringing * s])
-    rest = -acceleration / omega**2
-    out = np.zeros((3, *acceleration.shape))
-    e, rate = rest[0].copy(), np.zeros(acceleration.shape[1])
-    for k, level in enumerate(rest):
-        out[0, k], out[1, k] = e, rate
-        away = e - level
-        e, rate = level + on_e[0] * away + on_e[1] * rate, on_rate[0] * away + on_rate[1] * rate
-    out[2] = -acceleration - 2.0 * decay * out[1] - omega**2 * out[0]
-    return out
+    pole = omega * complex(-damping, np.sqrt(1.0 - damping**2))
+    # z = e' - conj(pole) e follows z' = pole z - q'', which begins with the springs at rest.
+    grown = np.exp(pole * step)
+    drive = np.empty(acceleration.shape, dtype=complex)
+    drive[0] = np.conj(pole) * acceleration[0] / omega**2
+    drive[1:] = (1.0 - grown) / pole * acceleration[:-1]
+    z = lfilter([1.0], [1.0, -grown], drive, axis=0)
+    e = z.imag / pole.imag
+    rate = z.real + pole.real * e
+    return np.array([e, rate, 2.0 * pole.real * rate - omega**2 * e - acceleration])
