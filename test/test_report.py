@@ -30,10 +30,10 @@ from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Samples
 from load_identification.report.information_figures import _since, condition_number, directions
 from load_identification.report.payload_figure import budget_figure
-from load_identification.report.prediction_figure import predict
 from load_identification.report.recorder import GAP, LEVELS, SNAPSHOTS, Recorder
 from load_identification.report.report import write_report
 from load_identification.report.series import BinnedSeries, LiveliestWindow
+from load_identification.report.series_figures import predict
 from load_identification.report.snapshot import (
     Outcome,
     Snapshot,
