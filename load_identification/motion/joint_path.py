@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -151,25 +151,17 @@ class Sampled:
         """Duration [s]."""
         return float(self.times[-1])
 
+    @cached_property
+    def _curve(self) -> Any:
+        # Imported here because few programs sample a trajectory.
+        from scipy.interpolate import BPoly
+
+        return BPoly.from_derivatives(self.times, np.stack(self.points, axis=1))
+
     def sample(self, times: FloatArray) -> JointMotion:
         """Return the motion at times (n,) since the beginning, at the ends outside [s]."""
         t = np.clip(times, 0.0, self.duration)
-        k = np.clip(np.searchsorted(self.times, t, side='right') - 1, 0, len(self.times) - 2)
-        h = (self.times[k + 1] - self.times[k])[:, None]
-        s = (t - self.times[k])[:, None] / h
-        q, v, a = self.points
-        # Values, slopes and curvatures at both ends, in the variable s.
-        c0, c1, c2 = q[k], h * v[k], h**2 * a[k] / 2.0
-        value = q[k + 1] - c0 - c1 - c2
-        slope, bend = h * v[k + 1] - c1 - 2.0 * c2, h**2 * a[k + 1] - 2.0 * c2
-        c3 = 10.0 * value - 4.0 * slope + bend / 2.0
-        c4 = -15.0 * value + 7.0 * slope - bend
-        c5 = 6.0 * value - 3.0 * slope + bend / 2.0
-        return JointMotion(
-            c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * c5)))),
-            (c1 + s * (2.0 * c2 + s * (3.0 * c3 + s * (4.0 * c4 + s * 5.0 * c5)))) / h,
-            (2.0 * c2 + s * (6.0 * c3 + s * (12.0 * c4 + s * 20.0 * c5))) / h**2,
-        )
+        return JointMotion(*(self._curve(t, order) for order in range(3)))
 
 
 @dataclass(frozen=True, eq=False)
