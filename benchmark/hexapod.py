@@ -35,13 +35,17 @@ from load_identification.parallel.leg_filter import HexapodFilter
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.parallel.two_step import BodyEstimate, TwoStepEstimator
 from load_identification.signals.differentiator import Differentiator
-from load_identification.simulation.hexapod import AMPLITUDE, FREQUENCY, GRAVITY, PLATFORM
+from load_identification.simulation.hexapod import (
+    AMPLITUDE,
+    FREQUENCY,
+    GRAVITY,
+    PLATFORM,
+    with_noise,
+)
 from load_identification.simulation.in_mujoco.hexapod import (
     Run,
-    Sensors,
     draw_friction,
     draw_load,
-    leg_batch,
     simulate,
 )
 from load_identification.simulation.robots import shipped_file
@@ -131,11 +135,12 @@ def quantities(load: BodyEstimate) -> tuple[FloatArray, FloatArray]:
     )
 
 
-def identify(geometry: Geometry, run: Run, sensors: Sensors, seed: int) -> dict[str, BodyEstimate]:
+def identify(geometry: Geometry, run: Run, seed: int) -> dict[str, BodyEstimate]:
     """Identify what moves on the legs by both procedures, from one draw of the noise."""
     mechanism = Mechanism(geometry)
     stage = HexapodFilter(mechanism, Differentiator(20.0, 50.0, 0.1), GRAVITY.tolist(), 0.1)
-    batch = stage.update(leg_batch(mechanism, run, sensors, seed))
+    exact = run.length, run.rate, run.force
+    batch = stage.update(with_noise(mechanism, run.stamps, exact, np.random.default_rng(seed)))
     one_step, two_step = PayloadEstimator(SETTINGS), TwoStepEstimator()
     if batch is not None:
         one_step.update(batch)
@@ -153,8 +158,8 @@ def compare(
     found = {}
     for name, friction in settings.items():
         weighted = replace(geometry, friction=friction)
-        platform = identify(weighted, trial.alone, Sensors(), 2 * seed)
-        both = identify(weighted, trial.loaded, Sensors(), 2 * seed + 1)
+        platform = identify(weighted, trial.alone, 2 * seed)
+        both = identify(weighted, trial.loaded, 2 * seed + 1)
         for procedure, estimate in both.items():
             found[name, procedure] = quantities(estimate - platform[procedure])
     return found

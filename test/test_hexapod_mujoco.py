@@ -12,6 +12,7 @@ import pytest
 
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.interface.batches import EffortBatch
 from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.leg_filter import HexapodFilter
 from load_identification.parallel.mechanism import Mechanism
@@ -28,8 +29,6 @@ from load_identification.simulation.in_mujoco.hexapod import (
     LOAD,
     LegFriction,
     Run,
-    Sensors,
-    leg_batch,
     simulate,
 )
 
@@ -50,7 +49,8 @@ def runs() -> tuple[Run, Run]:
 def identified(run: Run) -> list[BodyEstimate]:
     """Return what moves on the legs by one step and by two, from exact sensors."""
     stage = HexapodFilter(MECHANISM, Differentiator(20.0, 50.0, 0.1), GRAVITY.tolist(), 0.1)
-    batch = stage.update(leg_batch(MECHANISM, run, Sensors(0.0, 0.0, 0.0), 0))
+    legs = EffortBatch(MECHANISM.geometry.legs, run.stamps, run.length, run.rate, run.force)
+    batch = stage.update(legs)
     assert batch is not None
     one = PayloadEstimator(EstimatorSettings(force_noise=1.0, torque_noise=0.2))
     two = TwoStepEstimator()

@@ -11,7 +11,7 @@ from load_identification.parallel.excitation import OrientationSines
 from load_identification.parallel.geometry import read_geometry
 from load_identification.parallel.mechanism import Mechanism, PlatformMotion, PlatformPose
 from load_identification.simulation.robots import shipped_file
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import FloatArray, IntArray
 
 GEOMETRY_FILE = shipped_file('hexapod.yaml')
 GEOMETRY = read_geometry(GEOMETRY_FILE)
@@ -33,8 +33,11 @@ AMPLITUDE, FREQUENCY = np.deg2rad([20.0, 16.0, 20.0]), np.array([0.82, 1.05, 0.6
 COULOMB, HUMP, STRIBECK_SPEED, VISCOUS = 22.0, 22.0, 0.015, 60.0
 """Friction of a leg [N, N, m/s, N s/m]; the Coulomb level varies by 15 % within a minute."""
 
-FORCE_NOISE, LENGTH_NOISE, RATE_NOISE = 2.0, 5e-6, 5e-4
-"""Standard deviations per sample [N, m, m/s]."""
+NOISE = 5e-6, 5e-4, 2.0
+"""Standard deviations per sample of lengths, rates and forces [m, m/s, N].
+
+A pressure sensor of 0.1 % of 10 bar on a piston of 40 mm has 1.3 N; a leg has two of them.
+"""
 
 REST = 3.0
 """Time at rest after a motion [s]."""
@@ -78,10 +81,17 @@ def leg_states(
     dry = level + HUMP * np.exp(-((rate / STRIBECK_SPEED) ** 2))
     force = force + dry * np.tanh(rate / 1e-3) + VISCOUS * rate
     stamps = np.round(times * 1e9).astype(np.int64)
-    noisy = [
-        clean + std * rng.standard_normal(clean.shape)
-        for clean, std in ((length, LENGTH_NOISE), (rate, RATE_NOISE), (force, FORCE_NOISE))
-    ]
+    return with_noise(mechanism, stamps, (length, rate, force), rng)
+
+
+def with_noise(
+    mechanism: Mechanism,
+    stamps: IntArray,
+    exact: tuple[FloatArray, FloatArray, FloatArray],
+    rng: np.random.Generator,
+) -> EffortBatch:
+    """Return what the sensors read of lengths, rates and forces (n, 6) [m, m/s, N]."""
+    noisy = (x + std * rng.standard_normal(x.shape) for x, std in zip(exact, NOISE, strict=True))
     return EffortBatch(mechanism.geometry.legs, stamps, *noisy)
 
 

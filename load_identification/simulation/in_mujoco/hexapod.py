@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from load_identification.interface.batches import EffortBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import OrientationSines
 from load_identification.parallel.mechanism import Mechanism, rotation_exponential
@@ -119,36 +118,6 @@ class Run:
     rate: FloatArray
     force: FloatArray
     closure: float
-
-
-@dataclass(frozen=True)
-class Sensors:
-    """White noise of the sensors in the actuators.
-
-    Attributes
-    ----------
-    length, rate, force : float
-        Standard deviations [m, m/s, N]. A pressure sensor of 0.1 % of 10 bar on a piston of
-        40 mm has 1.3 N; a leg has two of them.
-    """
-
-    length: float = 5e-6
-    rate: float = 5e-4
-    force: float = 2.0
-
-
-def leg_batch(mechanism: Mechanism, run: Run, sensors: Sensors, seed: int) -> EffortBatch:
-    """Return the sensor readings of a run."""
-    rng = np.random.default_rng(seed)
-    parts = [
-        clean + deviation * rng.standard_normal(clean.shape)
-        for clean, deviation in (
-            (run.length, sensors.length),
-            (run.rate, sensors.rate),
-            (run.force, sensors.force),
-        )
-    ]
-    return EffortBatch(mechanism.geometry.legs, run.stamps, *parts)
 
 
 def simulate(
