@@ -19,7 +19,7 @@ from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.simulation.puma import PAPER_GOAL, PAPER_START
 from load_identification.simulation.robots import puma_description
-from load_identification.simulation.sensors import Recording, SensorModel, measure, simulate
+from load_identification.simulation.sensors import Recording, SensorModel, box, measure, simulate
 from load_identification.typing_aliases import FloatArray
 
 RATE = 1000.0
@@ -91,11 +91,7 @@ def block(y: float) -> InertialParameters:
 
     How it is turned the paper does not say; here it lies along y.
     """
-    mass, sides = 1.106, 0.0254 * np.array([2.0, 6.0, 2.0])
-    moments = mass * (np.sum(sides**2) - sides**2) / 12.0
-    return InertialParameters.from_center_of_mass(
-        mass, np.array([0.001, y, 0.047]), np.diag(moments)
-    )
+    return box(1.106, 0.0254 * np.array([2.0, 6.0, 2.0]), [0.001, y, 0.047], np.eye(3))
 
 
 def direct_drive_description() -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pinocchio
 
 from load_identification.errors import ParameterError
@@ -28,17 +29,22 @@ motor (joint 2: 800, joint 6: 500) times the gear ratios of Corke and Armstrong-
 """
 
 
+def box(
+    mass: float, sides: FloatArray, center: npt.ArrayLike, turn: FloatArray
+) -> InertialParameters:
+    """Return a uniform box with its centre of mass (3,) in S, turned (3, 3) from its axes to S."""
+    moments = mass * (np.sum(sides**2) - sides**2) / 12.0
+    return InertialParameters.from_center_of_mass(mass, center, turn @ np.diag(moments) @ turn.T)
+
+
 def aluminium_block() -> InertialParameters:
     """Return the block of table 1, 2 x 2 x 6 in and 1.106 kg, held off-centre and turned.
 
     The centre of mass is that of one row of the table (cx 1 mm, cy 37 mm, cz 47 mm), except for
     cx; the rotation is chosen. All ten parameters differ from zero.
     """
-    mass, sides = 1.106, 0.0254 * np.array([2.0, 2.0, 6.0])
-    moments = mass * (np.sum(sides**2) - sides**2) / 12.0
     turn = pinocchio.rpy.rpyToMatrix(*np.deg2rad([25.0, -40.0, 60.0]))
-    inertia = turn @ np.diag(moments) @ turn.T
-    return InertialParameters.from_center_of_mass(mass, np.array([0.012, 0.037, 0.047]), inertia)
+    return box(1.106, 0.0254 * np.array([2.0, 2.0, 6.0]), [0.012, 0.037, 0.047], turn)
 
 
 def dumbbell() -> InertialParameters:

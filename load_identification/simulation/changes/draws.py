@@ -11,7 +11,7 @@ import numpy as np
 from load_identification.estimation.events import EventKind
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion
-from load_identification.simulation.sensors import WRIST_SENSOR
+from load_identification.simulation.sensors import WRIST_SENSOR, box
 from load_identification.typing_aliases import FloatArray
 
 OFFSET = np.array(WRIST_SENSOR.offset)
@@ -53,9 +53,7 @@ def drawn_load(rng: np.random.Generator, mass: float) -> InertialParameters:
     """Draw a box of a given mass, held off-centre and turned."""
     sides = rng.uniform(0.04, 0.16, 3) * mass ** (1 / 3)
     turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-    moments = mass * (np.sum(sides**2) - sides**2) / 12.0
-    centre = rng.uniform([-0.03, -0.03, 0.02], [0.03, 0.03, 0.08])
-    return InertialParameters.from_center_of_mass(mass, centre, turn @ np.diag(moments) @ turn.T)
+    return box(mass, sides, rng.uniform([-0.03, -0.03, 0.02], [0.03, 0.03, 0.08]), turn)
 
 
 def unit(rng: np.random.Generator) -> FloatArray:

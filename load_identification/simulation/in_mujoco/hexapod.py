@@ -10,6 +10,7 @@ import numpy as np
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import OrientationSines
 from load_identification.parallel.mechanism import Mechanism, rotation_exponential
+from load_identification.simulation.sensors import box
 from load_identification.typing_aliases import FloatArray, IntArray
 
 STEP = 5e-4
@@ -35,12 +36,8 @@ def steel_plate(length: float, width: float, x: float, y: float, yaw: float) -> 
         Centre and rotation of the plate in S [m, m, rad].
     """
     height = MASS / (DENSITY * length * width)
-    sides = np.array([length, width, height])
     turn = rotation_exponential(np.array([[0.0, 0.0, yaw]]))[0]
-    moments = MASS / 12.0 * (np.sum(sides**2) - sides**2)
-    return InertialParameters.from_center_of_mass(
-        MASS, [x, y, 0.5 * height], turn @ np.diag(moments) @ turn.T
-    )
+    return box(MASS, np.array([length, width, height]), [x, y, 0.5 * height], turn)
 
 
 LOAD = steel_plate(0.50, 0.35, 0.030, -0.020, np.deg2rad(20.0))
