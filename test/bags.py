@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 from load_identification.commands.identify_load import main
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
+from load_identification.recordings import reader
 from load_identification.recordings.identification import Identification, identify
 from load_identification.recordings.reader import (
     CHUNK,
@@ -155,8 +157,8 @@ def in_a_shell(
 
 
 def run(path: Path, parameters: Parameters | None = None, chunk: float = CHUNK) -> Identification:
-    with open_recording(path, Topics()) as recording:
-        return identify(recording, parameters or Parameters(), chunk)
+    with patch.object(reader, 'CHUNK', chunk), open_recording(path, Topics()) as recording:
+        return identify(recording, parameters or Parameters())
 
 
 def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
