@@ -21,9 +21,10 @@ from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
+from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes import finger
 from load_identification.simulation.changes.draws import drawn_load
-from load_identification.simulation.changes.hours import drifting, nominal
+from load_identification.simulation.changes.hours import drifting, ordinary
 from load_identification.simulation.changes.outcomes import CLAIMS, DUE, outcome
 from load_identification.simulation.changes.runs import (
     FASTEST,
@@ -92,7 +93,7 @@ def test_a_change_is_noticed_and_told_rightly_in_time_and_intervals_hold(scenari
 
 def test_a_constant_load_and_offset_raise_no_alarm() -> None:
     """A minute of poses with rests; in motion there is none before any change above."""
-    events, error = nominal(1)
+    events, error = ordinary('puma', 1, Conditions(), work=('poses',))
     assert events == []
     # A gram: what a minute at 0.1 N leaves is a hundredth of that.
     assert abs(error) < 1e-3

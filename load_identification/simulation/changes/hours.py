@@ -2,60 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
 from load_identification.interface.parameters import Parameters
 from load_identification.motion.joint_path import JointPath, Move
-from load_identification.motion.sines import Sines, random_sines
 from load_identification.pipeline import settings
+from load_identification.simulation.cells import Conditions, Stages, record, sample
 from load_identification.simulation.changes.draws import drawn_load, unit
-from load_identification.simulation.changes.runs import (
-    FASTEST,
-    LIMITS,
-    MOVE,
-    RATE,
-    filtered,
-    moves,
-    pieces,
-)
-from load_identification.simulation.robots import PUMA
+from load_identification.simulation.changes.runs import RATE, filtered, moves, pieces
+from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.robots import MOUNTS, PUMA
 from load_identification.simulation.sensors import WRIST_SENSOR, simulate
 from load_identification.typing_aliases import FloatArray
+
+WORK = ('rich', 'pauses', 'poses', 'tool-down')
+"""Kinds of motion of ordinary work."""
+
+MASS = 1.2
+"""Mass of the load [kg]."""
 
 DRIFT = 4.0 / 300.0
 """Drift of the force offset [N/s]."""
 
 
-def nominal(minutes: int) -> tuple[list[str], float]:
-    """Return the events in given minutes of ordinary motion, and the error of the mass [kg].
+def ordinary(
+    robot: str, minutes: int, conditions: Conditions, seed: int = 0, work: Sequence[str] = WORK
+) -> tuple[list[str], float]:
+    """Return the events in given minutes of ordinary work, and the last error of the mass [kg].
 
-    The motion differs every minute: half of the motions are smooth and fast, half are moves from
-    pose to pose with rests between.
+    One cell with its errors, one load; after each minute half a minute passes without samples.
+
+    Parameters
+    ----------
+    robot : str
+        A key of `MOUNTS`.
+    work : sequence of str
+        Keys of `MOTIONS`, a minute each in turn.
     """
-    stage = settings.payload_estimator(Parameters())
-    robot, load = PUMA.robot(), drawn_load(np.random.default_rng(0), 1.2)
+    mount = MOUNTS[robot]
+    parameters = replace(Parameters(), gravity=mount.gravity)
+    stages = Stages(parameters, mount.urdf, mount.sensor_frame)
+    load = drawn_load(np.random.default_rng([seed, 1]), MASS)
     for minute in range(minutes):
-        parts: list[Sines | Move]
-        if minute % 2:
-            start = np.random.default_rng(minute).uniform(-0.5, 0.5, 6)
-            parts = [random_sines(start, LIMITS, 60.0, minute)]
-        else:
-            p = [moves(60 * minute + k) for k in range(3)]
-            path = [pose for each in p for pose in each]
-            parts = []
-            for a, b in pairwise(path):
-                time = max(MOVE, float(np.max(np.abs(b - a) / FASTEST)) * 2.1)
-                parts += [Move(a, b, time), Move(b, b, 1.0)]
-        recording = simulate(robot, JointPath(tuple(parts)), load, WRIST_SENSOR, RATE, minute)
-        later = replace(recording, stamps=recording.stamps + minute * 90_000_000_000)
-        for piece in pieces(filtered(later)[0]):
-            stage.update(piece)
-    events = [f'{e.kind.value} at {e.stamp * 1e-9:.1f} s' for e in stage.events.since(0)]
-    estimate = stage.estimate()
-    return events, np.nan if estimate is None else float(estimate.values[0] - load.mass)
+        rng = np.random.default_rng([seed, 0, minute])
+        motion = MOTIONS[work[minute % len(work)]](mount, 60.0, rng)
+        joints, wrenches = record(
+            sample(mount, motion, 60.0, 250.0), load, conditions, seed, minute
+        )
+        stamps = joints.stamps + minute * 90_000_000_000
+        batch = stages.filtered(replace(joints, stamps=stamps), replace(wrenches, stamps=stamps))
+        for piece in [] if batch is None else pieces(batch):
+            stages.estimator.update(piece)
+    estimator = stages.estimator
+    events = [f'{e.kind.value} at {e.stamp * 1e-9:.1f} s' for e in estimator.events.since(0)]
+    estimate = estimator.estimate()
+    return events, np.nan if estimate is None else float(estimate.values[0] - MASS)
 
 
 def drifting(minutes: int) -> FloatArray:
@@ -66,7 +70,7 @@ def drifting(minutes: int) -> FloatArray:
     """
     stage = settings.payload_estimator(Parameters())
     rng, robot = np.random.default_rng(0), PUMA.robot()
-    load = drawn_load(rng, 1.2)
+    load = drawn_load(rng, MASS)
     direction = np.concatenate([unit(rng), 0.02 * unit(rng)])
     ratios = []
     for minute in range(minutes):
