@@ -50,15 +50,14 @@ from std_msgs.msg import Float64MultiArray, String
 from visualization_msgs.msg import MarkerArray
 
 from load_identification.interface.messages import NS, set_stamp, set_wrench, stamp_of
-from load_identification.model.robot import Robot
 from load_identification.nodes.transport.subscriptions import (
     INPUT_QOS,
     LATCHED_QOS,
     STREAM_QOS,
     DrainedSubscription,
 )
-from load_identification.simulation.puma import puma_trajectory
-from load_identification.simulation.sensors import SensorModel, aluminium_block, simulate
+from load_identification.simulation.puma import puma_recording
+from load_identification.simulation.robots import puma_description
 from load_identification.typing_aliases import FloatArray
 
 RATE = 1000.0
@@ -102,16 +101,13 @@ def feed(seconds: float, subscribers: int) -> None:
 
     It begins with so many subscribers of the joint states.
     """
-    urdf = (Path(__file__).parents[1] / 'config/puma.urdf').read_text(encoding='utf-8')
-    robot = Robot(urdf, 'ft_sensor')
-    trajectory = puma_trajectory(0.6 * robot.velocity_limits, seconds - 3.0, 1)
-    arm = simulate(robot, trajectory, aluminium_block(), SensorModel(), RATE, 0)
+    arm = puma_recording(seconds, RATE)
     rclpy.init()
     node = Node('feeder')
     description = node.create_publisher(String, '/robot_description', LATCHED_QOS)
     joints = node.create_publisher(JointState, '/joint_states', STREAM_QOS)
     wrenches = node.create_publisher(WrenchStamped, '/wrench', STREAM_QOS)
-    description.publish(String(data=urdf))
+    description.publish(String(data=puma_description()))
     while min(p.get_subscription_count() for p in (joints, wrenches)) < subscribers:
         time.sleep(0.01)
     time.sleep(1.0)

@@ -17,15 +17,13 @@ import load_identification  # noqa: F401  (before NumPy: one thread)
 import numpy as np
 
 from load_identification.interface.parameters import Parameters
-from load_identification.model.robot import Robot
 from load_identification.simulation.cells import Stages
-from load_identification.simulation.puma import puma_trajectory
-from load_identification.simulation.sensors import SensorModel, aluminium_block, simulate
+from load_identification.simulation.puma import puma_recording
+from load_identification.simulation.robots import PUMA
 
 RATE = 1000
 MINUTE = 60 * RATE
 BATCH = 100
-URDF = Path(__file__).parents[1] / 'config/puma.urdf'
 
 
 def resident() -> float:
@@ -36,11 +34,8 @@ def resident() -> float:
 
 def feed(minutes: int, every: int) -> list[float]:
     """Return the resident memory after each `every` of the minutes [MB]."""
-    description = URDF.read_text(encoding='utf-8')
-    robot = Robot(description, 'ft_sensor')
-    trajectory = puma_trajectory(0.6 * robot.velocity_limits, 57.0, 1)
-    arm = simulate(robot, trajectory, aluminium_block(), SensorModel(), RATE, 0)
-    stages = Stages(Parameters(), description, 'ft_sensor')
+    arm = puma_recording(60.0, RATE)
+    stages = Stages(Parameters(), PUMA.urdf, PUMA.sensor_frame)
     memory = []
     for minute in range(minutes):
         stamps = arm.stamps + (minute + 1) * MINUTE * 1_000_000

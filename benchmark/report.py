@@ -29,22 +29,16 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from load_identification.interface.messages import NS, set_wrench
-from load_identification.model.robot import Robot
 from load_identification.recordings.reader import DESCRIPTION, JOINT_STATE, WRENCH
-from load_identification.simulation.puma import puma_trajectory
-from load_identification.simulation.sensors import (
-    Recording,
-    SensorModel,
-    aluminium_block,
-    simulate,
-)
+from load_identification.simulation.puma import puma_recording
+from load_identification.simulation.robots import puma_description
+from load_identification.simulation.sensors import Recording
 
 RATE = 500.0
 MOTION = 57.0
 """Of each minute; for the rest the drivers say nothing [s]."""
 
 START = 1_700_000_000
-URDF = (Path(__file__).parents[1] / 'config/puma.urdf').read_text(encoding='utf-8')
 STORE = get_typestore(Stores.ROS2_JAZZY)
 
 
@@ -60,13 +54,6 @@ class Cost:
 def make(type_name: str, /, **content: Any) -> Any:
     """Make a message."""
     return STORE.types[type_name](**content)
-
-
-def minute() -> Recording:
-    """Return the motion that is recorded over and over."""
-    robot = Robot(URDF, 'ft_sensor')
-    trajectory = puma_trajectory(0.6 * robot.velocity_limits, MOTION - 3.0, 1)
-    return simulate(robot, trajectory, aluminium_block(), SensorModel(), RATE, 0)
 
 
 def serialized(arm: Recording) -> Iterator[tuple[int, str, bytearray]]:
@@ -102,7 +89,7 @@ def write(path: Path, minutes: int, messages: list[tuple[int, str, bytearray]]) 
                 (WRENCH, '/wrench'),
             )
         }
-        description = STORE.serialize_cdr(make(DESCRIPTION, data=URDF), DESCRIPTION)
+        description = STORE.serialize_cdr(make(DESCRIPTION, data=puma_description()), DESCRIPTION)
         writer.write(topics[DESCRIPTION], START * NS, description)
         for k in range(minutes):
             for stamp, kind, data in messages:
@@ -136,7 +123,7 @@ def main() -> int:
     parser.add_argument('--folder', type=Path, help='for the recordings, 1 GB an hour')
     arguments = parser.parse_args()
     table = Table('recording', 'report', 'CPU s', 'wall s', 'peak memory MB')
-    messages = list(serialized(minute()))
+    messages = list(serialized(puma_recording(MOTION, RATE)))
     extra = 0.0
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         for minutes in (max(1, arguments.minutes // 12), arguments.minutes):

@@ -7,6 +7,13 @@ import numpy as np
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
+from load_identification.simulation.robots import PUMA
+from load_identification.simulation.sensors import (
+    Recording,
+    SensorModel,
+    aluminium_block,
+    simulate,
+)
 from load_identification.typing_aliases import FloatArray
 
 PUMA_LOWER = np.deg2rad([-20.0, -100.0, 40.0, -100.0, -95.0, -180.0])
@@ -24,3 +31,10 @@ def puma_trajectory(velocity_limit: FloatArray, duration: float, seed: int) -> J
     rich = random_sines(PAPER_GOAL, limits, duration, seed)
     rest = Move(PAPER_START, PAPER_START, 1.0)
     return JointPath((rest, Move(PAPER_START, PAPER_GOAL, 2.0), rich))
+
+
+def puma_recording(duration: float, rate: float) -> Recording:
+    """Simulate the block on that way, which lasts so long [s], at 60 % of the velocity limits."""
+    robot = PUMA.robot()
+    trajectory = puma_trajectory(0.6 * robot.velocity_limits, duration - 3.0, 1)
+    return simulate(robot, trajectory, aluminium_block(), SensorModel(), rate, 0)
