@@ -23,9 +23,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from load_identification.interface.batches import CHANNELS
+from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.simulation.monte_carlo import (
     HAND,
-    NAMES,
     PARAMETERS,
     Case,
     Study,
@@ -36,8 +37,6 @@ from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel
 
 WHITE_ENCODERS = replace(WRIST_SENSOR, encoder_resolution=0.0)
 """For noise of the encoders as `Case.encoder_noise` says."""
-
-OFFSETS = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 
 BASE = {name: Case(mount=name) for name in MOUNTS}
 CASES = {
@@ -71,7 +70,7 @@ def by_parameter(name: str, outcome: Study) -> Table:
         table.add_column(column, justify='right')
     stated = np.mean(outcome.std[:, -1], axis=0) / outcome.bound
     rows = zip(
-        (*NAMES, *OFFSETS),
+        (*PARAMETER_KEYS, *CHANNELS),
         outcome.bound,
         outcome.rmse,
         outcome.bias,

@@ -305,17 +305,9 @@ def main() -> None:
     parser.add_argument('--drag', type=float, default=0.0, help='as a share of the torque')
     arguments = parser.parse_args()
     if arguments.gains:
-        console = Console(stderr=True)
-        found = [
-            run_with_gains(
-                seed,
-                arguments.identification,
-                arguments.duration,
-                arguments.friction,
-                arguments.drag,
-            )
-            for seed in track(range(1, arguments.runs + 1), 'weighing', console=console)
-        ]
+        how = arguments.identification, arguments.duration, arguments.friction, arguments.drag
+        seeds = track(range(1, arguments.runs + 1), 'weighing', console=Console(stderr=True))
+        found = [run_with_gains(seed, *how) for seed in seeds]
         title = f'{arguments.runs} runs, friction changed by {100.0 * arguments.friction:g} %'
         show_gains(Console(width=100), found, title)
         return

@@ -15,7 +15,7 @@ import numpy as np
 from load_identification.commands.demo_arm import SENSOR_FRAME
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.regressor import wrench_regressor
-from load_identification.model.robot import Robot
+from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.simulation.puma import PAPER_GOAL, PAPER_START
 from load_identification.simulation.robots import puma_description
@@ -183,40 +183,36 @@ def plain_least_squares(
     """
     step = 1.0 / 200.0
     few = round(step * RATE)
-    rows, wrenches = [], []
+    parts = []
     for recording in recordings:
         count = len(recording.stamps) // few
         both = np.hstack([recording.position, recording.wrench - np.array(SENSORS.offset)])
-        parts = both[: count * few].reshape(count, few, -1)
-        sampled = parts.mean(axis=1) if averaged else parts[:, 0]
+        groups = both[: count * few].reshape(count, few, -1)
+        sampled = groups.mean(axis=1) if averaged else groups[:, 0]
         angles, wrench = np.split(sampled, [recording.position.shape[1]], axis=1)
         speed = (angles[2:] - angles[:-2]) / (2.0 * step)
         acceleration = (angles[2:] - 2.0 * angles[1:-1] + angles[:-2]) / step**2
-        motion = robot.motion(angles[1:-1], speed, acceleration)
-        regressor = wrench_regressor(
-            motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
-        )
-        rows.append(-regressor.reshape(-1, regressor.shape[2]))
-        wrenches.append(wrench[1:-1].ravel())
-    return _solved(rows, wrenches)
+        parts.append((robot.motion(angles[1:-1], speed, acceleration), wrench[1:-1]))
+    return _solved(parts)
 
 
 def by_tachometers(robot: Robot, recordings: Sequence[Recording]) -> FloatArray:
     """Return the same (10,) with velocities differenced once, every sample used: section 3.2."""
-    rows, wrenches = [], []
+    parts = []
     for recording in recordings:
         speed, wrench = recording.velocity, recording.wrench - np.array(TACHOMETERS.offset)
         acceleration = np.gradient(speed, 1e-9 * recording.stamps, axis=0)
-        motion = robot.motion(recording.position, speed, acceleration)
-        regressor = wrench_regressor(
+        parts.append((robot.motion(recording.position, speed, acceleration), wrench))
+    return _solved(parts)
+
+
+def _solved(parts: Sequence[tuple[FrameMotion, FloatArray]]) -> FloatArray:
+    """Return least squares in message order (10,) of motions and wrenches (n, 6)."""
+    rows = [
+        -wrench_regressor(
             motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
-        )
-        rows.append(-regressor.reshape(-1, regressor.shape[2]))
-        wrenches.append(wrench.ravel())
-    return _solved(rows, wrenches)
-
-
-def _solved(rows: Sequence[FloatArray], wrenches: Sequence[FloatArray]) -> FloatArray:
-    """Return least squares in message order (10,)."""
-    parameters = np.linalg.lstsq(np.concatenate(rows), np.concatenate(wrenches), rcond=None)[0]
-    return to_message_order(parameters)
+        ).reshape(-1, 10)
+        for motion, _ in parts
+    ]
+    right = np.concatenate([wrench.ravel() for _, wrench in parts])
+    return to_message_order(np.linalg.lstsq(np.concatenate(rows), right, rcond=None)[0])

@@ -53,45 +53,41 @@ POSES = Case('poses', looks=(2, 4, 10), longer=False)
 
 
 def _cases() -> dict[str, Case]:
-    cases = {f'white/{m}': Case(m) for m in ('rich', 'pauses', 'tool-down')}
-    cases['white/poses'] = POSES
+    cases = {}
+
+    def add(label: str, conditions: Conditions, *motions: str) -> None:
+        for motion in motions:
+            case = POSES if motion == 'poses' else Case(motion)
+            cases[f'{label}/{motion}'] = replace(case, conditions=conditions)
+
+    every, two = ('rich', 'pauses', 'tool-down', 'poses'), ('rich', 'pauses')
     ordinary = Conditions(ORDINARY)
-    cases |= {f'ordinary/{m}': Case(m, ordinary) for m in ('rich', 'pauses', 'tool-down')}
-    cases['ordinary/poses'] = replace(POSES, conditions=ordinary)
+    add('white', Conditions(), *every)
+    add('ordinary', ordinary, *every)
     single = {
         'common-gain': ('common_gain',),
         'gains': ('gain',),
         'cross-talk': ('cross_talk', 'moment_arm'),
         **{name: (name,) for name in ('mounting', 'tilt', 'zeros', 'lag')},
     }
-    for label, names in single.items():
-        alone = Conditions(ORDINARY.only(*names))
-        cases |= {f'{label}/{m}': Case(m, alone) for m in ('rich', 'pauses')}
-    for label, names in single.items():
-        alone = Conditions(ORDINARY.only(*names).times(2.0))
-        cases[f'twice-{label}/rich'] = Case('rich', alone)
-    cases['twice/rich'] = Case('rich', Conditions(ORDINARY.times(2.0)))
+    alone = {label: ORDINARY.only(*names) for label, names in single.items()}
+    for label, errors in alone.items():
+        add(label, Conditions(errors), *two)
+    for label, errors in alone.items():
+        add(f'twice-{label}', Conditions(errors.times(2.0)), 'rich')
+    add('twice', Conditions(ORDINARY.times(2.0)), 'rich')
     for kind in ('smooth', 'rough', 'hysteresis', 'cables'):
-        cases[f'{kind}/poses'] = replace(POSES, conditions=Conditions(tied=(kind,)))
-    prior = Conditions(ORDINARY, tied=('smooth', 'path'))
-    cases |= {f'prior/{m}': Case(m, prior) for m in ('rich', 'pauses', 'tool-down')}
-    cases['prior/poses'] = replace(POSES, conditions=prior)
-    tied = Conditions(tied=('smooth', 'cables'))
-    cases |= {f'tied/{m}': Case(m, tied) for m in ('rich', 'pauses')}
-    everything = Conditions(ORDINARY, tied=('smooth', 'cables'))
-    cases |= {f'all/{m}': Case(m, everything) for m in ('rich', 'pauses')}
-    cases['all/poses'] = replace(POSES, conditions=everything)
-    rubbing = Conditions(ORDINARY, tied=('friction',))
-    cases |= {f'friction/{m}': Case(m, rubbing) for m in ('rich', 'pauses', 'tool-down')}
-    cases['friction/poses'] = replace(POSES, conditions=rubbing)
-    cases['compliance/rich'] = Case('rich', Conditions(compliance=12.0))
-    for motion in ('rich', 'pauses'):
-        cases[f'jitter/{motion}'] = Case(motion, replace(ordinary, jitter=1.5e-3))
-        cases[f'clocks/{motion}'] = Case(motion, replace(ordinary, clock=2e-4))
-        cases[f'spikes/{motion}'] = Case(motion, replace(ordinary, spikes=2.0))
-        cases[f'swing/{motion}'] = Case(motion, replace(ordinary, swing=0.4))
-    noisy = Conditions(sensors=replace(WRIST_SENSOR, velocity_noise=0.01))
-    cases['velocities/rich'] = Case('rich', noisy)
+        add(kind, Conditions(tied=(kind,)), 'poses')
+    add('prior', replace(ordinary, tied=('smooth', 'path')), *every)
+    add('tied', Conditions(tied=('smooth', 'cables')), *two)
+    add('all', replace(ordinary, tied=('smooth', 'cables')), *two, 'poses')
+    add('friction', replace(ordinary, tied=('friction',)), *every)
+    add('compliance', Conditions(compliance=12.0), 'rich')
+    add('jitter', replace(ordinary, jitter=1.5e-3), *two)
+    add('clocks', replace(ordinary, clock=2e-4), *two)
+    add('spikes', replace(ordinary, spikes=2.0), *two)
+    add('swing', replace(ordinary, swing=0.4), *two)
+    add('velocities', Conditions(sensors=replace(WRIST_SENSOR, velocity_noise=0.01)), 'rich')
     coarse = Conditions(sensors=replace(WRIST_SENSOR, encoder_resolution=1e-4))
     cases['8kg/little'] = Case('little', coarse, mass=(8.0, 8.0))
     cases['drift/trend'] = Case('trend', Conditions(drift=2.0), looks=(10, 25, 50), longer=False)

@@ -8,12 +8,12 @@ from functools import cache
 import numpy as np
 import pytest
 
+from load_identification.interface.names import PARAMETER_KEYS
 from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.simulation.monte_carlo import (
-    NAMES,
     PARAMETERS,
     Case,
     Study,
@@ -38,7 +38,9 @@ def outcome() -> Study:
 
 
 def report(values: np.ndarray) -> str:
-    return ', '.join(f'{name} {value:.3g}' for name, value in zip(NAMES, values, strict=True))
+    return ', '.join(
+        f'{name} {value:.3g}' for name, value in zip(PARAMETER_KEYS, values, strict=True)
+    )
 
 
 @pytest.mark.parametrize(

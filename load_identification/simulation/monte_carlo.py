@@ -29,8 +29,7 @@ from load_identification.simulation.sensors import (
 )
 from load_identification.typing_aliases import BoolArray, FloatArray
 
-NAMES = ('mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-PARAMETERS = len(NAMES)
+PARAMETERS = 10
 
 EXACT = Parameters(systematic_errors='none')
 """Noise alone: the bound includes nothing else, and the sensors have no other errors."""
