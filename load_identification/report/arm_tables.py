@@ -36,7 +36,6 @@ def _filled(
     table: Table, estimate: ArmEstimate, parameters: Sequence[int], section: int, nominal: bool
 ) -> Table:
     """Add a row per parameter and a line after every section."""
-    table.add_column('unit', no_wrap=True)
     table.add_column('determined', min_width=len(IDENTIFIABLE))
     number = {row: str(k) for k, row in enumerate(estimate.combined, start=1)}
     for count, i in enumerate(parameters, start=1):
@@ -60,7 +59,6 @@ def _filled(
 def gain_table(model: Model, gains: DriveGains, excess: float) -> Table:
     """Make the table of drive gains, their intervals widened as those of the arm model."""
     table = _table('joint', ('gain', '± 95 %', '%'))
-    table.add_column('unit', no_wrap=True)
     half = NORMAL_95 * np.sqrt(excess) * gains.std
     for joint, gain, own, unit in zip(
         model.channels, gains.gains, half, model.channel_units, strict=True
@@ -78,12 +76,7 @@ def center_of_load(gains: DriveGains, excess: float) -> str:
 
 def combination_table(estimate: ArmEstimate) -> Table:
     """Make the table of the combinations that the data determine, in SI units."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column('no.', justify='right', no_wrap=True)
-    table.add_column('combination')
-    for heading in ('nominal', 'estimate', '± 95 %'):
-        table.add_column(heading, justify='right', no_wrap=True)
-    table.add_column('unit', no_wrap=True)
+    table = _table('combination', ('nominal', 'estimate', '± 95 %'), numbered=True)
     nominal = estimate.base.to_base(estimate.model.nominal)
     texts = estimate.base.combinations
     for k, i in enumerate(estimate.combined, start=1):
@@ -98,7 +91,6 @@ def error_table(prediction: Prediction) -> Table:
     band = '' if prediction.bandwidth is None else f', up to {prediction.bandwidth:g} Hz'
     headings = ('measured', 'written', 'of range', 'unconstrained', 'nominal')
     table = _table(f'rms{band}', headings)
-    table.add_column('unit', no_wrap=True)
     measured = prediction.measured
     level = prediction.rms(measured)
     predictions = (prediction.consistent, prediction.predicted, prediction.nominal)
@@ -122,11 +114,15 @@ def error_table(prediction: Prediction) -> Table:
     return table
 
 
-def _table(first: str, headings: Sequence[str]) -> Table:
+def _table(first: str, headings: Sequence[str], numbered: bool = False) -> Table:
+    """Make a table of a column of words, of numbers, and of their units."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column(first, no_wrap=True)
+    if numbered:
+        table.add_column('no.', justify='right', no_wrap=True)
+    table.add_column(first, no_wrap=not numbered)
     for heading in headings:
         table.add_column(heading, justify='right', no_wrap=True)
+    table.add_column('unit', no_wrap=True)
     return table
 
 

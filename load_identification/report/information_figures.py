@@ -28,6 +28,7 @@ from load_identification.report.style import (
     VERMILLION,
     mark_changes,
     new_figure,
+    note,
     seconds_of,
     show_whole_time,
 )
@@ -100,17 +101,10 @@ def _draw_timeline(ax: Axes, recorder: Recorder) -> None:
         for i in np.flatnonzero(known[:, k]):
             ax.barh(k, edges[i + 1] - edges[i], left=edges[i], height=0.6, color=color)
         since = _since(seconds, known[:, k], changes)
-        words = 'not identified' if np.isnan(since) else f'since {since:.1f} s'
-        ax.annotate(
-            words,
-            (1.0, k),
-            xycoords=('axes fraction', 'data'),
-            xytext=(6, 0),
-            textcoords='offset points',
-            va='center',
-            fontsize=9.5,
-            color=VERMILLION if np.isnan(since) else BLACK,
-        )
+        never = np.isnan(since)
+        words, color = ('not identified', VERMILLION) if never else (f'since {since:.1f} s', BLACK)
+        place = ('axes fraction', 'data')
+        note(ax, words, (1.0, k), place, (6, 0), va='center', size=9.5, color=color)
         ax.set_ylim(len(VALUES) - 0.5, -0.5)
     ax.set_yticks(range(len(VALUES)), VALUES, fontsize=9.5)
     ax.grid(False)
@@ -316,13 +310,5 @@ def _label_lines(ax: Axes, spectrum: Spectrum, cutoff: float | None) -> None:
         lines.append((cutoff, f'cutoff {cutoff:g} Hz', GREY))
     # One below the other, because they may be close together.
     for k, (frequency, words, color) in enumerate(sorted(lines)):
-        ax.annotate(
-            words,
-            (frequency, 1.0),
-            xycoords=('data', 'axes fraction'),
-            xytext=(4, -3 - 13 * k),
-            textcoords='offset points',
-            va='top',
-            fontsize=10,
-            color=color,
-        )
+        place, away = ('data', 'axes fraction'), (4, -3 - 13 * k)
+        note(ax, words, (frequency, 1.0), place, away, va='top', size=10, color=color)

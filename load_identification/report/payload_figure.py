@@ -27,6 +27,7 @@ from load_identification.report.style import (
     SILVER,
     VERMILLION,
     new_figure,
+    note,
 )
 from load_identification.typing_aliases import FloatArray
 
@@ -255,12 +256,5 @@ def _draw_bar(ax: Axes, row: int, shares: dict[str, FloatArray], k: int, half: f
                 color='white' if colour in DARK else BLACK,
             )
         begin += width
-    ax.annotate(
-        f'± {scale * half:.2g} {unit}',
-        (1.0, row),
-        xycoords=('axes fraction', 'data'),
-        xytext=(6, 0),
-        textcoords='offset points',
-        va='center',
-        weight='bold',
-    )
+    words, place = f'± {scale * half:.2g} {unit}', ('axes fraction', 'data')
+    note(ax, words, (1.0, row), place, (6, 0), va='center', weight='bold')

@@ -93,6 +93,18 @@ def show_whole_time(ax: Axes, recorder: Recorder) -> None:
     ax.set_xlim(0.0, max(float(last), 1e-3))
 
 
+def note(
+    ax: Axes,
+    words: str,
+    at: tuple[float, float],
+    coordinates: Any,
+    away: tuple[float, float],
+    **style: Any,
+) -> None:
+    """Write words at a place in coordinates of matplotlib, so many points away from it."""
+    ax.annotate(words, at, xycoords=coordinates, xytext=away, textcoords='offset points', **style)
+
+
 def mark_changes(axes: Sequence[Axes], recorder: Recorder) -> None:
     """Draw a line at each change; events of identification or its loss are no changes."""
     for event in recorder.events:
@@ -114,13 +126,5 @@ def mark_events(axes: Sequence[Axes], recorder: Recorder) -> None:
         if event.words in FIRST_WORDS:
             found.append(f'{event.words.removesuffix(f" {FOUND}")} {time:.1f} s')
     if 0 < len(found) <= len(STAGES):
-        axes[0].annotate(
-            f'identified: {", ".join(found)}',
-            (0.0, 1.0),
-            xycoords='axes fraction',
-            xytext=(0, 4),
-            textcoords='offset points',
-            va='bottom',
-            fontsize=10,
-            color=BLACK,
-        )
+        words = f'identified: {", ".join(found)}'
+        note(axes[0], words, (0.0, 1.0), 'axes fraction', (0, 4), va='bottom', size=10)
