@@ -59,7 +59,6 @@ class Outcome:
     spoilt : bool
         A mass or centre of mass was claimed that is more than 4 standard deviations off; looked
         at with `--claims`.
-    words : str
     """
 
     kinds: tuple[Kind, ...]

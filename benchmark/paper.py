@@ -72,12 +72,8 @@ class Laboratory:
 
     Parameters
     ----------
-    node : Node
-    inputs : InputPublisher
-    monitor : Monitor
     check : callable
         Raises DemoError when there is no point in going on.
-    speed : float
     """
 
     def __init__(
@@ -113,7 +109,6 @@ class Laboratory:
 
         Parameters
         ----------
-        recording : Recording
         service : str
             Called meanwhile.
         after : float

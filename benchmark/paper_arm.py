@@ -126,7 +126,6 @@ class PaperArm:
         Of all noise.
     description : str, optional
         A PUMA's without it.
-    sensors : SensorModel
     rate : float
         [Hz].
     """

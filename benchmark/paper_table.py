@@ -86,7 +86,6 @@ class MassRow:
         At rest [kg].
     center : (3,) array
         At rest [m].
-    dynamic : Dynamic
     """
 
     shift: float
@@ -151,7 +150,6 @@ def print_tables(
     ----------
     masses : sequence of MassRow
         The reference first.
-    inertias : sequence of InertiaRow
     """
     console.print(mass_table(masses), '')
     static_mass, static_center, mass, center = 1e3 * np.max([r.errors for r in masses], axis=0)

@@ -66,7 +66,6 @@ class Look:
         largest moment, the largest of each; NaN where one is not identified [-, m, -].
     distance : float
         Squared Mahalanobis distance of the truth [-].
-    warned, event : bool
     """
 
     z: FloatArray

@@ -32,7 +32,6 @@ class Case:
     ----------
     motion : str
         Of `MOTIONS`.
-    conditions : Conditions
     mass : tuple of two floats
         Range of the load's, uniform in its logarithm [kg].
     looks : tuple of float

@@ -53,7 +53,6 @@ class Scenario:
 
     Attributes
     ----------
-    name : str
     tolerance : float
         [kg]
     correlation : float

@@ -65,7 +65,6 @@ class Clearance:
 
         Parameters
         ----------
-        urdf : str
         joints : sequence of J str
             Moving joints, in the order of joint vectors; the others are locked at zero.
         floor : float, optional

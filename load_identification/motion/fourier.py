@@ -62,7 +62,6 @@ class FourierSeries:
         [rad, m].
     period : float
         [s].
-    cycles : int
     """
 
     center: FloatArray

@@ -84,7 +84,6 @@ class GuidedRequest:
         Share of the joints' velocity limits [-].
     floor : float or None
         Height of the floor in the root frame; None: no floor [m].
-    keep_out : tuple of Box
     payload_radius : float
         Radius of the sphere about the sensor's origin that contains the payload [m].
     """
@@ -120,7 +119,6 @@ class GuidedMotion:
 
     Attributes
     ----------
-    robot : Robot
     limits : Limits
         Limits of the motion, for all J joints between root and sensor.
     start : (J,) array
@@ -163,10 +161,8 @@ def plan_guided(
     ----------
     urdf : str
         Description of the robot.
-    robot : Robot
     position : (J,) array
         Present joint positions [rad, m].
-    request : GuidedRequest
 
     Raises
     ------

@@ -22,13 +22,7 @@ class JointMotion(NamedTuple):
 
 
 class Piece(Protocol):
-    """A piece of a path.
-
-    Attributes
-    ----------
-    duration : float
-        Duration [s].
-    """
+    """A piece of a path."""
 
     @property
     def duration(self) -> float:
@@ -174,7 +168,6 @@ class Stretch:
 
     Attributes
     ----------
-    path : Piece
     begin : float
         Time of the path at which the motion begins [s].
     run, brake : float
@@ -207,12 +200,7 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class JointPath:
-    """Pieces in sequence, each beginning where the last one ends, at rest in between.
-
-    Attributes
-    ----------
-    pieces : tuple of Piece
-    """
+    """Pieces in sequence, each beginning where the last one ends, at rest in between."""
 
     pieces: tuple[Piece, ...]
 

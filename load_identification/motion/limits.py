@@ -118,7 +118,6 @@ def arm_limits(arm: Jointed, acceleration: Sequence[float] | None = None) -> Lim
 
     Parameters
     ----------
-    arm : Jointed
     acceleration : sequence of J or 1 float, optional
         Not part of a description; by default the velocity limit is reached in 0.5 s
         [rad/s^2, m/s^2].

@@ -55,7 +55,6 @@ def read_all(
     Parameters
     ----------
     paths : sequence of pathlib.Path
-    topics : Topics
     description : str
         Robot description; empty: that of the first recording.
     read : callable
@@ -189,7 +188,6 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRe
 
     Parameters
     ----------
-    recording : RecordingReader
     known : sequence of str
         Joints of the robot description; other joints are ignored.
 
@@ -274,7 +272,6 @@ def read_base_wrenches(
 
     Parameters
     ----------
-    recording : RecordingReader
     joints : sequence of str
         Joints of the arm, in its order.
     frame : str

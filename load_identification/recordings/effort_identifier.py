@@ -30,8 +30,6 @@ class EffortIdentifier(Identifier):
 
     Parameters
     ----------
-    recording : RecordingReader
-    parameters : Parameters
     stage : EffortFilter or HexapodFilter
     front : callable
         Converts joint states to samples by the stage.

@@ -33,7 +33,6 @@ class Identification:
 
     Attributes
     ----------
-    estimate : PayloadEstimate
     sign : float
         Converts on_sensor to the convention of the raw wrench, in which the offset is given.
     start : int
@@ -100,7 +99,6 @@ class Identifier(ABC):
 
     Parameters
     ----------
-    parameters : Parameters
     observer : Observer, optional
         Receives everything that passes.
     """
@@ -182,8 +180,6 @@ class WristIdentifier(Identifier):
 
     Parameters
     ----------
-    recording : RecordingReader
-    parameters : Parameters
     observer : Observer, optional
         Receives everything that passes.
     """
@@ -258,8 +254,6 @@ def identify(
 
     Parameters
     ----------
-    recording : RecordingReader
-    parameters : Parameters
     progress : function of an int
         Called with the number of messages processed since its last call.
     observer : Observer, optional

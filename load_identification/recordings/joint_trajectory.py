@@ -28,7 +28,6 @@ def trajectory_fields(joints: tuple[str, ...], path: Piece, approach: float) -> 
     Parameters
     ----------
     joints : tuple of J str
-    path : Piece
     approach : float
         Time for the controller to reach the first point from the arm's present pose [s].
     """

@@ -31,7 +31,6 @@ class Opened(Protocol):
 
     Attributes
     ----------
-    connections : sequence of Stream
     duration : int
         From the first to the last message [ns].
     """

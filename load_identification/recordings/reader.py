@@ -53,8 +53,6 @@ class RecordingReader:
 
     Attributes
     ----------
-    path : pathlib.Path
-    topics : Topics
     joint_states, wrenches : int
         Numbers of messages on these topics.
     duration : float
@@ -174,11 +172,6 @@ class RecordingReader:
 @contextlib.contextmanager
 def open_recording(path: Path, topics: Topics) -> Iterator[RecordingReader]:
     """Open a recording: a rosbag2 folder or a single file, mcap or sqlite3.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    topics : Topics
 
     Raises
     ------

@@ -66,7 +66,6 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
 
     Parameters
     ----------
-    path : pathlib.Path
     parameters : Parameters
         `robot_description` and `sensor_frame` are needed if the file has joint positions.
     in_base : bool

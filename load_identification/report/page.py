@@ -56,7 +56,6 @@ class Picture:
 
     Attributes
     ----------
-    title, caption : str
     file : Path or None
         None if there is nothing to draw; the caption says why.
     """

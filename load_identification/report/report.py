@@ -39,7 +39,6 @@ def write_report(folder: Path, recorder: Recorder, outcome: Outcome) -> Path:
         Made by `check_folder`.
     recorder : Recorder
         With at least one estimate.
-    outcome : Outcome
 
     Raises
     ------

@@ -22,7 +22,6 @@ class Group:
     ----------
     names : tuple of str
         One per value.
-    unit : str
     scale : float
         Number of these units in one SI unit.
     """

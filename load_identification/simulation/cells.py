@@ -72,7 +72,6 @@ class Conditions:
         Rate of single wrench samples with errors of 30 N and 1.5 N m rms [1/s].
     swing : float
         Amplitude of the force of a swinging mass, in each direction [N].
-    sensors : SensorModel
     """
 
     errors: CellErrors = NO_ERRORS
@@ -92,14 +91,10 @@ class Path:
 
     Attributes
     ----------
-    mount : Arm
-    motion : Motion
     robot : Robot
         According to the description.
     stamps : (n,) int array
         [ns].
-    joints : JointMotion
-    frame : FrameMotion
     """
 
     mount: Arm
@@ -203,13 +198,7 @@ def published(
 
 
 class Stages:
-    """Synchronizer, filter and estimator in series.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    description, sensor_frame : str
-    """
+    """Synchronizer, filter and estimator in series."""
 
     def __init__(self, parameters: Parameters, description: str, sensor_frame: str) -> None:
         self._synchronizer = settings.synchronizer(parameters)

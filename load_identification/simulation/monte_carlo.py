@@ -48,7 +48,6 @@ class Case:
     ----------
     mount : str
         A key of `MOUNTS`.
-    motion_seed : int
     highest_frequency : float
         Highest frequency of the motion [Hz].
     duration : float
@@ -57,10 +56,8 @@ class Case:
         Sampling rate of joint states and wrenches [Hz].
     payload_scale : float
         Factor of the aluminium block of 1.106 kg.
-    sensors : SensorModel
     encoder_noise : float
         Standard deviation per sample, white, in addition to the sensors' steps [rad].
-    parameters : Parameters
     tool : InertialParameters or None
         On the sensor with the payload; identified and saved before, with another motion.
     """
@@ -120,7 +117,6 @@ class Case:
 
         Parameters
         ----------
-        recording : Recording
         lag : float
             Of the wrenches behind the joint states; negative: of the joint states [s].
 

@@ -45,7 +45,6 @@ class Motion:
 
     Attributes
     ----------
-    trajectory : JointPath
     holds : tuple of float
         Ends of the rests in poses, including the rest before the first move [s].
     """

@@ -47,7 +47,6 @@ class Arm:
 
     Attributes
     ----------
-    urdf, sensor_frame : str
     joints : tuple of J str
         The moving joints between root and sensor.
     lower, upper, velocity_limit : tuple of J floats

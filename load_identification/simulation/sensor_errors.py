@@ -107,7 +107,6 @@ def draw_cell(
     ----------
     gravity : (3,) array
         Gravity used with the description, in the root frame [m/s²].
-    joints : int
     """
     common, gains = rng.standard_normal(), rng.standard_normal(6)
     mixed, turn = rng.standard_normal((6, 6)), errors.mounting * rng.standard_normal(3)

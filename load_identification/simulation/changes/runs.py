@@ -105,7 +105,6 @@ class Run:
         Delay of the filter [s].
     changed, moved : float
         Time of the change, and time at which it is complete and the arm moves [s].
-    change : Change
     kind : str
         'moving' or 'resting'.
     """
