@@ -38,11 +38,10 @@ def feed(minutes: int, every: int) -> list[float]:
     stages = Stages(Parameters(), PUMA.urdf, PUMA.sensor_frame)
     memory = []
     for minute in range(minutes):
-        stamps = arm.stamps + (minute + 1) * MINUTE * 1_000_000
-        later = [replace(batch, stamps=stamps) for batch in (arm.joints(), arm.wrenches())]
+        shift = (minute + 1) * MINUTE * 1_000_000
         for start in range(0, MINUTE, BATCH):
-            joints, wrenches = (batch.select(slice(start, start + BATCH)) for batch in later)
-            stages.update(joints, wrenches)
+            parts = (b.select(slice(start, start + BATCH)) for b in (arm.joints(), arm.wrenches()))
+            stages.update(*(replace(part, stamps=part.stamps + shift) for part in parts))
         stages.estimator.estimate()
         if (minute + 1) % every == 0:
             memory.append(resident())
