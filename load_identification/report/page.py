@@ -6,9 +6,11 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
+from rich.table import Table
 
 from load_identification.errors import ParameterError
 from load_identification.estimation.identifiability import MOMENTS
@@ -17,8 +19,13 @@ from load_identification.interface.names import INTERVAL, STAGES
 from load_identification.model.payload_export import Payload, payload_commands
 from load_identification.report.recorder import Recorder
 from load_identification.report.snapshot import Outcome
-from load_identification.report.tables import OFFSETS, PARAMETERS, Group, by_time, decimals
-from load_identification.typing_aliases import BoolArray, FloatArray
+from load_identification.report.tables import (
+    OFFSETS,
+    PARAMETERS,
+    by_time,
+    decimals,
+    interval_table,
+)
 
 PAGE = 'report.html'
 
@@ -84,6 +91,10 @@ def report_page(recorder: Recorder, outcome: Outcome, pictures: Sequence[Picture
     """Return the whole page."""
     last = recorder.snapshots[-1]
     payload = Payload(recorder.frame, last.values, last.std, last.identified, last.reasons)
+    offset, std = outcome.sign * last.offset, last.offset_std
+    offset_known = np.isfinite(offset) & (std < UNKNOWN_STD)
+    true, no = outcome.truth, 'not identified'
+    truths = (None, None) if true is None else (true[:10], true[10:])
     parts = [
         f'<h1>Payload in {escape(recorder.frame)}</h1>',
         f'<p class="source">{escape(outcome.source)}</p>',
@@ -92,16 +103,11 @@ def report_page(recorder: Recorder, outcome: Outcome, pictures: Sequence[Picture
         _list('Note', outcome.notes),
         '<div class="columns">',
         '<div><h3>Payload, inertia about the centre of mass</h3>',
-        _table(PARAMETERS, last.values, last.std, last.identified, outcome.truth, 0),
-        '</div><div><h3>Offset: corrected = raw − offset</h3>',
         _table(
-            OFFSETS,
-            outcome.sign * last.offset,
-            last.offset_std,
-            np.isfinite(last.offset) & (last.offset_std < UNKNOWN_STD),
-            outcome.truth,
-            10,
+            interval_table(PARAMETERS, last.values, last.std, last.identified, no, truths[0], True)
         ),
+        '</div><div><h3>Offset: corrected = raw − offset</h3>',
+        _table(interval_table(OFFSETS, offset, std, offset_known, no, truths[1], True)),
         '</div></div>',
         _samples(outcome),
         *map(_picture, pictures),
@@ -149,58 +155,27 @@ def _list(title: str, sentences: Sequence[str]) -> str:
     return f'<p class="note">{title}:</p><ul>{items}</ul>'
 
 
-def _table(
-    groups: Sequence[Group],
-    values: FloatArray,
-    std: FloatArray,
-    known: BoolArray,
-    truth: FloatArray | None,
-    first: int,
-) -> str:
-    """Return values with 95 % intervals; add the truth from index `first` on if known."""
-    heads = ['', 'estimate', '± 95 %', 'unit'] + (
-        ['truth', 'error [std]', 'inside'] if truth is not None else []
-    )
-    numeric = {'estimate', '± 95 %', 'truth', 'error [std]'}
-    rows = [''.join(f'<th{_class(head in numeric)}>{head}</th>' for head in heads)]
-    k = 0
-    for group in groups:
-        columns = range(k, k + len(group.names))
-        half = {i: INTERVAL * group.scale * float(std[i]) for i in columns if known[i]}
-        digits = decimals(min(half.values(), default=np.nan))
-        for i, name in zip(columns, group.names, strict=True):
-            cells = [f'<td>{name}</td>']
-            shown = (
-                (f'{group.scale * values[i]:.{digits}f}', f'{half[i]:.{digits}f}')
-                if (known[i])
-                else ('not identified', '')
-            )
-            cells += [f'<td class="number">{_minus(text)}</td>' for text in shown]
-            cells.append(f'<td>{group.unit}</td>')
-            if truth is not None:
-                true = float(truth[first + i])
-                inside = bool(known[i] and abs(values[i] - true) <= INTERVAL * std[i])
-                text = _minus(f'{group.scale * true:.{digits}f}')
-                cells.append(f'<td class="number">{text}</td>')
-                error = f'{(values[i] - true) / std[i]:.1f}' if known[i] else ''
-                cells.append(f'<td class="number">{_minus(error)}</td>')
-                cells.append('<td>yes</td>' if inside else '<td class="no">no</td>')
-            rule = ' class="rule"' if i == k and k else ''
-            rows.append(f'{"".join(cells)}|{rule}')
-        k = columns.stop
-    body = ''.join(
-        f'<tr{rule}>{cells}</tr>' for cells, _, rule in (row.partition('|') for row in rows)
-    )
-    return f'<table>{body}</table>'
+def _table(table: Table) -> str:
+    """Return a printed table in HTML; what is outside its interval stands out."""
+    numeric = [column.justify == 'right' for column in table.columns]
+    heads = [str(column.header) for column in table.columns]
+    rows = ['<tr>' + ''.join(map(_cell, heads, numeric, repeat('th'))) + '</tr>']
+    rule = ''
+    for row, *texts in zip(table.rows, *(column.cells for column in table.columns), strict=True):
+        rows.append(f'<tr{rule}>' + ''.join(map(_cell, map(str, texts), numeric)) + '</tr>')
+        rule = ' class="rule"' if row.end_section else ''
+    return f'<table>{"".join(rows)}</table>'
+
+
+def _cell(text: str, numeric: bool, tag: str = 'td') -> str:
+    if numeric:
+        return f'<{tag} class="number">{_minus(text)}</{tag}>'
+    return '<td class="no">no</td>' if text == 'no' else f'<{tag}>{text}</{tag}>'
 
 
 def _minus(number: str) -> str:
     """Return a number with a minus sign as wide as a plus."""
     return number.replace('-', '−')
-
-
-def _class(numeric: bool) -> str:
-    return ' class="number"' if numeric else ''
 
 
 def _samples(outcome: Outcome) -> str:

@@ -52,6 +52,7 @@ def interval_table(
     known: BoolArray,
     unknown: str,
     truth: FloatArray | None = None,
+    errors: bool = False,
 ) -> Table:
     """Make a table of values with their 95 % intervals.
 
@@ -67,6 +68,8 @@ def interval_table(
         Text for the other values.
     truth : (k,) array, optional
         Adds columns with the truth and whether it lies in the interval [SI units].
+    errors : bool
+        Whether to add a column with the error in standard deviations too.
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column('')
@@ -74,7 +77,8 @@ def interval_table(
         table.add_column(heading, justify='right', no_wrap=True)
     table.add_column('unit')
     if truth is not None:
-        table.add_column('truth', justify='right', no_wrap=True)
+        for heading in ('truth', *(('error [std]',) if errors else ())):
+            table.add_column(heading, justify='right', no_wrap=True)
         table.add_column('inside')
     first = 0
     for group in groups:
@@ -88,8 +92,11 @@ def interval_table(
                 cells = [f'{group.scale * values[i]:.{digits}f}', f'{half[i]:.{digits}f}']
             cells.append(group.unit)
             if truth is not None:
-                inside = abs(values[i] - truth[i]) <= INTERVAL * std[i]
+                error = values[i] - truth[i]
+                inside = abs(error) <= INTERVAL * std[i]
                 cells.append(f'{group.scale * truth[i]:.{digits}f}')
+                if errors:
+                    cells.append(f'{error / std[i]:.1f}' if known[i] else '')
                 cells.append(('yes' if inside else 'no') if known[i] else '')
             table.add_row(name, *cells, end_section=i == rows.stop - 1)
     return table
