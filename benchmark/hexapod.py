@@ -30,7 +30,7 @@ from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import plan_sines
-from load_identification.parallel.geometry import FrictionSettings, Geometry, read_geometry
+from load_identification.parallel.geometry import FrictionSettings, Geometry
 from load_identification.parallel.leg_filter import HexapodFilter
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.parallel.two_step import BodyEstimate, TwoStepEstimator
@@ -38,6 +38,7 @@ from load_identification.signals.differentiator import Differentiator
 from load_identification.simulation.hexapod import (
     AMPLITUDE,
     FREQUENCY,
+    GEOMETRY,
     GRAVITY,
     PLATFORM,
     with_noise,
@@ -48,7 +49,6 @@ from load_identification.simulation.in_mujoco.hexapod import (
     draw_load,
     simulate,
 )
-from load_identification.simulation.robots import shipped_file
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 WIDTH = 130
@@ -247,8 +247,7 @@ def _number(value: float, digits: int = 2) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
-    geometry = read_geometry(shipped_file('hexapod.yaml'))
-    settings = weightings(geometry)
+    settings = weightings(GEOMETRY)
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -265,9 +264,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     loads, runs = [], []
     seeds = range(options.first, options.first + options.runs)
     for seed in track(seeds, 'running', console=console, transient=True):
-        trial = draw_trial(geometry, seed, options.duration, options.recordings)
+        trial = draw_trial(GEOMETRY, seed, options.duration, options.recordings)
         loads.append(trial.load)
-        runs.append(compare(geometry, settings, trial, seed))
+        runs.append(compare(GEOMETRY, settings, trial, seed))
     for table in tables(gather(loads, runs)):
         console.print(table)
     return 0

@@ -23,10 +23,10 @@ from load_identification.simulation.hexapod import (
     FREQUENCY,
     GEOMETRY,
     GRAVITY,
+    LOAD,
     PLATFORM,
 )
 from load_identification.simulation.in_mujoco.hexapod import (
-    LOAD,
     LegFriction,
     Run,
     simulate,

@@ -25,29 +25,13 @@ MASS, DENSITY = 22.26, 7850.0
 a steel plate [kg/m³]."""
 
 
-def steel_plate(length: float, width: float, x: float, y: float, yaw: float) -> InertialParameters:
-    """Return the load: a plate of the paper's mass that lies on the platform.
-
-    Parameters
-    ----------
-    length, width : float
-        Sides of the plate [m].
-    x, y, yaw : float
-        Centre and rotation of the plate in S [m, m, rad].
-    """
-    height = MASS / (DENSITY * length * width)
-    turn = rotation_exponential(np.array([[0.0, 0.0, yaw]]))[0]
-    return box(MASS, np.array([length, width, height]), [x, y, 0.5 * height], turn)
-
-
-LOAD = steel_plate(0.50, 0.35, 0.030, -0.020, np.deg2rad(20.0))
-
-
 def draw_load(rng: np.random.Generator) -> InertialParameters:
-    """Draw a plate of the paper's mass and its place."""
+    """Draw the load: a plate of the paper's mass that lies somewhere on the platform, in S."""
     length, width = rng.uniform(0.45, 0.55), rng.uniform(0.32, 0.38)
+    height = MASS / (DENSITY * length * width)
     x, y = rng.uniform(-0.04, 0.04, 2)
-    return steel_plate(length, width, x, y, rng.uniform(-np.pi, np.pi))
+    turn = rotation_exponential(np.array([[0.0, 0.0, rng.uniform(-np.pi, np.pi)]]))[0]
+    return box(MASS, np.array([length, width, height]), [x, y, 0.5 * height], turn)
 
 
 @dataclass(frozen=True)
