@@ -25,13 +25,7 @@ from rich.table import Table
 
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.names import PARAMETER_KEYS
-from load_identification.simulation.monte_carlo import (
-    HAND,
-    PARAMETERS,
-    Case,
-    Study,
-    study,
-)
+from load_identification.simulation.monte_carlo import HAND, PARAMETERS, Case, Study, study
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel
 

@@ -120,10 +120,7 @@ class Outcome:
 
 
 def estimate(
-    arm: IdentifiedArm,
-    joints: EffortBatch,
-    carry: bool = True,
-    topics: bool = False,
+    arm: IdentifiedArm, joints: EffortBatch, carry: bool = True, topics: bool = False
 ) -> tuple[PayloadEstimate, list[tuple[Event, int]]]:
     """Estimate the payload of a simulation as the node does.
 

@@ -69,12 +69,7 @@ class Outcome:
 
 
 def run(
-    fault: Fault,
-    conditions: Conditions,
-    motion: str,
-    seconds: float,
-    seed: int,
-    claims: bool,
+    fault: Fault, conditions: Conditions, motion: str, seconds: float, seed: int, claims: bool
 ) -> Outcome:
     """Simulate and identify once."""
     mount = MOUNTS[ROBOTS[seed % len(ROBOTS)]]

@@ -96,11 +96,7 @@ class Case:
     def _record(self, body: InertialParameters, motion_seed: int) -> Recording:
         mount = MOUNTS[self.mount]
         motion = random_sines(
-            mount.limits.center,
-            mount.limits,
-            self.duration,
-            motion_seed,
-            self.highest_frequency,
+            mount.limits.center, mount.limits, self.duration, motion_seed, self.highest_frequency
         )
         trajectory = JointPath((motion,))
         return simulate(mount.robot(), trajectory, body, self.sensors, self.rate, seed=0)

@@ -162,11 +162,7 @@ def run(scenario: Scenario, seed: int, conditions: Conditions = CELL) -> Result:
         return np.where(after[:, None], then, before)
 
     joints, wrenches = published(
-        path,
-        exerted,
-        conditions,
-        seed,
-        zeroed=changed if change.zeroed else np.inf,
+        path, exerted, conditions, seed, zeroed=changed if change.zeroed else np.inf
     )
     batch, delay = filtered(mount, joints, wrenches, Parameters())
     return _judged(batch, delay, change, changed, goes_on)
