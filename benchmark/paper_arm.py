@@ -18,7 +18,7 @@ from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.simulation.puma import PAPER_GOAL, PAPER_START
-from load_identification.simulation.robots import puma_description
+from load_identification.simulation.robots import joint, puma_description
 from load_identification.simulation.sensors import Recording, SensorModel, box, measure, simulate
 from load_identification.typing_aliases import FloatArray
 
@@ -99,22 +99,13 @@ def direct_drive_description() -> str:
 
     The paper refers to another one for the arm's axes and lengths; these are made up.
     """
-    places = ('0 0 1', '0 0 0', '0.45 0 0')
-    text = '<link name="link_0"/>'
-    for k, (xyz, axis) in enumerate(zip(places, ('0 0 1', '0 1 0', '0 0 1'), strict=True), 1):
-        text += f"""
-  <joint name="joint_{k}" type="revolute">
-    <parent link="link_{k - 1}"/><child link="link_{k}"/>
-    <origin xyz="{xyz}"/><axis xyz="{axis}"/>
-    <limit lower="-7" upper="7" effort="660" velocity="12"/>
-  </joint>
-  <link name="link_{k}"/>"""
-    return f"""<robot name="direct_drive">{text}
-  <joint name="mount" type="fixed">
-    <parent link="link_3"/><child link="{SENSOR_FRAME}"/><origin xyz="0.4 0 0"/>
-  </joint>
-  <link name="{SENSOR_FRAME}"/>
-</robot>"""
+    limit = 'lower="-7" upper="7" effort="660" velocity="12"'
+    parts, places = '', (('0 0 1', '0 0 1'), ('0 0 0', '0 1 0'), ('0.45 0 0', '0 0 1'))
+    for k, (xyz, axis) in enumerate(places, 1):
+        links = f'link_{k - 1}', f'link_{k}'
+        parts += joint(f'joint_{k}', 'revolute', *links, xyz, axis=axis, limit=limit, body='')
+    mount = joint('mount', 'fixed', 'link_3', SENSOR_FRAME, '0.4 0 0', body='')
+    return f'<robot name="direct_drive"><link name="link_0"/>{parts}{mount}</robot>'
 
 
 class PaperArm:

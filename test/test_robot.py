@@ -14,7 +14,6 @@ from load_identification.simulation.robots import (
     SIX_JOINTS,
     Arm,
     joint,
-    link,
     robot,
 )
 from load_identification.typing_aliases import FloatArray
@@ -205,7 +204,7 @@ def test_joints_that_one_position_does_not_describe_are_refused(
         ('', 'EMPTY_DOCUMENT'),
         ('package://arm/arm.urdf', 'PARSING_TEXT'),
         ('<robot name="arm"/>', 'No link elements'),
-        (f'<robot name="arm">{link("a")}{link("b")}</robot>', 'Two root links found'),
+        ('<robot name="arm"><link name="a"/><link name="b"/></robot>', 'Two root links found'),
         (SIX_JOINTS.urdf.replace('type="revolute"', 'type="hinge"'), r'no known type \[hinge\]'),
         (SIX_JOINTS.urdf + '<robot/>', 'junk after document element'),
     ],

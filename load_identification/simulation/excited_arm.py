@@ -26,42 +26,29 @@ from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
 from load_identification.motion.joint_path import JointMotion
 from load_identification.motion.limits import Limits, arm_limits
 from load_identification.simulation.random_arms import PinocchioArm
+from load_identification.simulation.robots import inertial, joint
 from load_identification.typing_aliases import FloatArray
 
-
-def _link(name: str, mass: float, center: str, inertia: tuple[float, ...]) -> str:
-    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-    entries = ' '.join(f'{n}="{x}"' for n, x in zip(names, inertia, strict=True))
-    return (
-        f'<link name="{name}"><inertial><origin xyz="{center}"/><mass value="{mass}"/>'
-        f'<inertia {entries}/></inertial></link>'
-    )
-
-
-def _joint(number: int, xyz: str, axis: str, reach: float, velocity: float) -> str:
-    parent = f'link_{number - 1}' if number > 1 else 'base'
-    return (
-        f'<joint name="joint_{number}" type="revolute"><parent link="{parent}"/>'
-        f'<child link="link_{number}"/><origin xyz="{xyz}"/><axis xyz="{axis}"/>'
-        f'<limit lower="{-reach}" upper="{reach}" velocity="{velocity}" effort="150"/></joint>'
-    )
-
-
-LINKS = (
-    _link('link_1', 6.0, '0.01 0.02 0.1', (0.06, 0.002, -0.003, 0.05, 0.001, 0.04)),
-    _link('link_2', 5.0, '0.2 0.01 0.03', (0.02, 0.003, 0.004, 0.12, -0.002, 0.11)),
-    _link('link_3', 2.5, '0.15 -0.01 0.02', (0.005, 0.001, -0.002, 0.03, 0.0005, 0.028)),
+BODIES = (
+    inertial(6.0, '0.01 0.02 0.1', (0.06, 0.002, -0.003, 0.05, 0.001, 0.04)),
+    inertial(5.0, '0.2 0.01 0.03', (0.02, 0.003, 0.004, 0.12, -0.002, 0.11)),
+    inertial(2.5, '0.15 -0.01 0.02', (0.005, 0.001, -0.002, 0.03, 0.0005, 0.028)),
 )
 JOINTS = (
-    _joint(1, '0 0 0.4', '0 0 1', 2.5, 2.0),
-    _joint(2, '0 0.1 0.1', '0 1 0', 1.5, 2.0),
-    _joint(3, '0.45 0 0', '0 1 0', 2.0, 3.0),
+    ('0 0 0.4', '0 0 1', 2.5, 2),
+    ('0 0.1 0.1', '0 1 0', 1.5, 2),
+    ('0.45 0 0', '0 1 0', 2, 3),
 )
+"""Place [m], axis, range to each side [rad] and largest velocity [rad/s]."""
 
 
 def description(joints: int) -> str:
     """Return the description of the first joints of the arm."""
-    parts = ''.join(LINKS[:joints] + JOINTS[:joints])
+    parts, links = '', ['base', 'link_1', 'link_2', 'link_3']
+    for k, (xyz, axis, reach, velocity) in enumerate(JOINTS[:joints]):
+        limit = f'lower="{-reach}" upper="{reach}" velocity="{velocity}" effort="150"'
+        names = f'joint_{k + 1}', 'revolute', links[k], links[k + 1]
+        parts += joint(*names, xyz, axis=axis, limit=limit, body=BODIES[k])
     return f'<robot name="arm"><link name="base"/>{parts}</robot>'
 
 

@@ -16,6 +16,7 @@ from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion
 from load_identification.arm.dynamics.tree import PARAMETERS, Arm
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.simulation.robots import joint
 from load_identification.typing_aliases import FloatArray
 
 NO_DRIVES = DriveModel(coulomb='none', viscous='none')
@@ -69,22 +70,16 @@ class PaperArm:
 
 def urdf(rows: tuple[Row, ...]) -> str:
     """Return a description whose link frames lie on the joints, as URDF requires."""
-    text = '<robot name="paper"><link name="link_0"/>'
-    before = Row(False, 0.0, 0.0, 0.0)
+    parts, before = '', Row(False, 0.0, 0.0, 0.0)
     for k, row in enumerate(rows, start=1):
         # Fixed part of the joint before: without d if that joint is prismatic.
         d = 0.0 if before.prismatic else before.d
-        kind = 'prismatic' if row.prismatic else 'revolute'
-        text += f"""
-  <link name="link_{k}"/>
-  <joint name="joint_{k}" type="{kind}">
-    <parent link="link_{k - 1}"/><child link="link_{k}"/>
-    <origin xyz="{before.a!r} 0 {d!r}" rpy="{before.alpha!r} 0 0"/>
-    <axis xyz="0 0 1"/>
-    <limit lower="-3" upper="3" effort="100" velocity="10"/>
-  </joint>"""
+        kind, links = 'prismatic' if row.prismatic else 'revolute', (f'link_{k - 1}', f'link_{k}')
+        place = f'{before.a!r} 0 {d!r}', f'{before.alpha!r} 0 0'
+        limit = 'lower="-3" upper="3" effort="100" velocity="10"'
+        parts += joint(f'joint_{k}', kind, *links, *place, limit=limit, body='')
         before = row
-    return text + '</robot>'
+    return f'<robot name="paper"><link name="link_0"/>{parts}</robot>'
 
 
 def _carried(row: Row) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,16 +74,18 @@ class Arm:
         return Robot(self.urdf, self.sensor_frame, self.gravity)
 
 
-def link(name: str) -> str:
-    """Return a link with some inertia: MuJoCo requires one on everything that moves."""
-    return f"""
-  <link name="{name}">
-    <inertial>
-      <origin xyz="0.01 -0.02 0.1" rpy="0.1 0.2 -0.3"/>
-      <mass value="1.3"/>
-      <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.011" iyz="0" izz="0.004"/>
-    </inertial>
-  </link>"""
+def inertial(mass: float, xyz: str, inertia: Sequence[float], rpy: str = '0 0 0') -> str:
+    """Return a body: mass [kg], centre [m], six entries of the inertia about it [kg m²]."""
+    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+    entries = ' '.join(f'{name}="{x}"' for name, x in zip(names, inertia, strict=True))
+    return (
+        f'<inertial><origin xyz="{xyz}" rpy="{rpy}"/><mass value="{mass}"/>'
+        f'<inertia {entries}/></inertial>'
+    )
+
+
+LIGHT = inertial(1.3, '0.01 -0.02 0.1', (0.01, 0.0, 0.0, 0.011, 0.0, 0.004), '0.1 0.2 -0.3')
+"""Some body: MuJoCo requires one on everything that moves."""
 
 
 def joint(
@@ -94,23 +97,25 @@ def joint(
     rpy: str = '0 0 0',
     axis: str = '0 0 1',
     inside: str = '',
+    limit: str = 'lower="-3" upper="3" effort="100" velocity="2.5"',
+    body: str = LIGHT,
 ) -> str:
     """Return a joint and its child link; a continuous joint gets no limit."""
-    limit = '<limit lower="-3" upper="3" effort="100" velocity="2.5"/>'
     return f"""
   <joint name="{name}" type="{kind}">
     <parent link="{parent}"/>
     <child link="{child}"/>
     <origin xyz="{xyz}" rpy="{rpy}"/>
     <axis xyz="{axis}"/>
-    {'' if kind in ('continuous', 'fixed') else limit}
+    {'' if kind in ('continuous', 'fixed') else f'<limit {limit}/>'}
     {inside}
-  </joint>{link(child)}"""
+  </joint>
+  <link name="{child}">{body}</link>"""
 
 
 def robot(root: str, *parts: str) -> str:
     """Return a description from its root link and joints."""
-    return f'<robot name="arm">{link(root)}{"".join(parts)}\n</robot>'
+    return f'<robot name="arm"><link name="{root}">{LIGHT}</link>{"".join(parts)}\n</robot>'
 
 
 SIX_JOINTS = Arm(

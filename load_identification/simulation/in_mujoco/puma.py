@@ -14,7 +14,7 @@ from load_identification.arm.recording import ArmRecording
 from load_identification.motion.joint_path import JointPath, Move, Piece
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
-from load_identification.simulation.robots import puma_description
+from load_identification.simulation.robots import inertial, puma_description
 from load_identification.simulation.sensors import PUMA_ENCODER_RESOLUTION
 from load_identification.typing_aliases import FloatArray
 
@@ -65,13 +65,9 @@ PLACEMENT: Placement = (
 def puma_with_inertials() -> str:
     """Return the shipped PUMA with a body on every link."""
     urdf = puma_description()
-    for name, (mass, center, (xx, yy, zz)) in BODIES.items():
-        x, y, z = center
-        inertial = (
-            f'<inertial><origin xyz="{x} {y} {z}"/><mass value="{mass}"/>'
-            f'<inertia ixx="{xx}" ixy="0" ixz="0" iyy="{yy}" iyz="0" izz="{zz}"/></inertial>'
-        )
-        urdf = urdf.replace(f'<link name="{name}">', f'<link name="{name}">{inertial}')
+    for name, (mass, (x, y, z), (xx, yy, zz)) in BODIES.items():
+        body = inertial(mass, f'{x} {y} {z}', (xx, 0.0, 0.0, yy, 0.0, zz))
+        urdf = urdf.replace(f'<link name="{name}">', f'<link name="{name}">{body}')
     return urdf
 
 
