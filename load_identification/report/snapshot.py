@@ -16,27 +16,10 @@ from load_identification.typing_aliases import BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """An estimate with its stamp.
+    """What the report keeps of an estimate.
 
-    Attributes
-    ----------
-    stamp : int
-        [ns]
-    parameters : (10,) array
-        Of the payload, about the origin of S; NaN if unknown [kg, kg m, kg m²].
-    total : (10,) array
-        Of the whole load on the sensor, including a stored tool, for predictions.
-    offset : (6,) array
-        Of the wrench that the load exerts on the sensor [N, N m].
-    covariance : (16, 16) array
-        Of payload parameters and offset; NaN if unknown.
-    values, std, identified : (10,) arrays
-        In message order.
-    reasons : tuple of str
-        Reasons why a parameter is not identified.
-    causes : (causes, 4) or (4, 1) array
-        Variances of mass and centre of mass by `error_budget.CAUSES`, or of the mass by `SOURCES`,
-        NaN if unknown.
+    The fields are those of `PayloadEstimate`, NaN where unknown. Where causes are not known,
+    `causes` are the variances of the mass alone, by `error_budget.SOURCES`, (4, 1) [kg²].
     """
 
     stamp: int
