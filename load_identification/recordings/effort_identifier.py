@@ -35,8 +35,6 @@ class EffortIdentifier(Identifier):
         Converts joint states to samples by the stage.
     joints : sequence of str
         Joints that must be in the recording.
-    observer : Observer, optional
-        Receives everything that passes.
     """
 
     def __init__(

@@ -176,13 +176,7 @@ class Identifier(ABC):
 
 
 class WristIdentifier(Identifier):
-    """Identify from an arm with a wrist sensor.
-
-    Parameters
-    ----------
-    observer : Observer, optional
-        Receives everything that passes.
-    """
+    """Identify from an arm with a wrist sensor."""
 
     def __init__(
         self, recording: RecordingReader, parameters: Parameters, observer: Observer | None = None
