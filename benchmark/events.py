@@ -27,9 +27,8 @@ from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes import finger, scenarios
 from load_identification.simulation.changes.draws import push_in_world, push_on_tool
 from load_identification.simulation.changes.hours import MASS, drifting, ordinary
-from load_identification.simulation.changes.outcomes import DUE, Outcome, outcome
-from load_identification.simulation.changes.runs import SCENARIOS, recorded
-from load_identification.simulation.changes.scenarios import Result
+from load_identification.simulation.changes.outcomes import Outcome, outcome
+from load_identification.simulation.changes.runs import DUE, SCENARIOS, recorded
 from load_identification.simulation.sensor_errors import CellErrors
 
 # isort: split
@@ -42,25 +41,27 @@ from rich.table import Table
 
 def row(scenario: str, outcomes: list[Outcome]) -> list[str]:
     """Return a line of the table."""
-    noticed = np.array([o.noticed for o in outcomes])
+    noticed = np.array([o.delay for o in outcomes])
     kind = SCENARIOS[scenario][1]
     named = np.array([o.named for o in outcomes])
     pushed = SCENARIOS[scenario][0] in (push_in_world, push_on_tool)
-    claimed = sum(o.claimed for o in outcomes)
-    since = sum(o.claimed_since for o in outcomes)
+    looks = [o.looks[-1] for o in outcomes], [o.z for o in outcomes]
+    shares = [
+        f'{np.sum(z <= 1.96) / max(z.size, 1):.1%} of {z.size}'
+        for z in (np.abs(np.concatenate(each)) for each in looks)
+    ]
     return [
         scenario,
         f'{np.median(noticed):.2f}  {np.max(noticed):.2f}',
         f'{np.mean(noticed <= DUE[kind]):.0%} in {DUE[kind]} s',
         f'{np.mean(named <= (3.0 if pushed else 2.0)):.0%} in {3 if pushed else 2} s',
         f'{np.mean([o.wrong for o in outcomes]):.0%}',
-        f'{sum(o.held for o in outcomes) / max(claimed, 1):.1%} of {claimed}',
-        f'{sum(o.held_since for o in outcomes) / max(since, 1):.1%} of {since}',
+        *shares,
         f'{np.mean([o.early for o in outcomes]):.0%}',
     ]
 
 
-def work_row(name: str, results: list[Result]) -> list[str]:
+def work_row(name: str, results: list[Outcome]) -> list[str]:
     """Return a line of the table of changes in work."""
     limit = scenarios.SCENARIOS[name].limit
     z = np.abs(np.concatenate([r.z for r in results]))

@@ -7,91 +7,107 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.estimation.events import EventKind
-from load_identification.estimation.payload_estimate import PayloadEstimate
-from load_identification.interface.names import INTERVAL
 from load_identification.interface.parameters import Parameters
-from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.model.inertial_parameters import to_message_order
 from load_identification.pipeline import settings
 from load_identification.simulation.changes.runs import STEP, Run, pieces
+from load_identification.typing_aliases import FloatArray
 
 OUTPUT_NS = 20_000_000
 """Interval between filtered samples [ns]."""
-
-DUE = {'moving': 0.3, 'resting': 0.6}
-"""Time within which a change should be detected [s]."""
-
 
 CLAIMS = (EventKind.LOAD_CHANGED, EventKind.OFFSET_CHANGED)
 """Events that name a single cause."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """Result of a run.
 
     Attributes
     ----------
-    noticed : float
+    truth : EventKind
+        What has changed.
+    delay : float
         Time from the change to its detection [s]; NaN: never.
-    named : float
-        Time from the motion after the change to the right classification [s]; NaN: never.
-    wrong : bool
-        Whether a wrong classification came first.
+    noticed : float
+        The same; if motion has continued by then, time from that [s].
+    names : dict of EventKind to float
+        Time from motion after the change, or from the end of a push, to each kind of event [s].
     early : bool
         Whether something was detected before the change.
-    held, claimed : int
-        Parameters identified 3 s after motion began: with the truth in the interval, and all.
-    held_since, claimed_since : int
-        The same for all looks at the estimate since the change should have been detected.
-    mass_error, mass_std : float
-        Error and standard deviation 3 s after motion began [kg].
+    looks : tuple of (k,) arrays
+        Errors of everything claimed at each look since detection was due, over their std [-].
+    last : bool
+        Whether the mass is claimed at the last of them.
+    words : str
+        Words of the last event.
     """
 
+    truth: EventKind
+    delay: float
     noticed: float
-    named: float
-    wrong: bool
+    names: dict[EventKind, float]
     early: bool
-    held: int
-    claimed: int
-    held_since: int
-    claimed_since: int
-    mass_error: float
-    mass_std: float
+    looks: tuple[FloatArray, ...]
+    last: bool
+    words: str
+
+    @property
+    def z(self) -> FloatArray:
+        """The errors at all looks."""
+        return np.concatenate([np.zeros(0), *self.looks])
+
+    @property
+    def named(self) -> float:
+        """Time to the right classification [s]; NaN: never."""
+        return self.names.get(self.truth, np.nan)
+
+    @property
+    def wrong(self) -> bool:
+        """Whether another single cause was named within 3 s."""
+        others = (self.names.get(kind, np.inf) for kind in CLAIMS if kind is not self.truth)
+        return any(time < 3.0 for time in others)
+
+    @property
+    def false_load(self) -> bool:
+        """Whether a change of the load was named although there was none."""
+        load = any(kind.changes_load for kind in self.names)
+        return load and self.truth is not EventKind.LOAD_CHANGED
+
+    @property
+    def false_offset(self) -> bool:
+        """Whether a change of the offset was named although there was none."""
+        offset = any(kind.changes_offset for kind in self.names)
+        return offset and self.truth is not EventKind.OFFSET_CHANGED
 
 
-def judged(estimate: PayloadEstimate, load: InertialParameters) -> tuple[int, int]:
-    """Return the numbers of identified parameters with the truth in the interval, and of all."""
-    truth = to_message_order(load.to_vector())
-    known = estimate.identified
-    inside = np.abs(estimate.values - truth)[known] <= INTERVAL * estimate.std[known]
-    return int(inside.sum()), int(known.sum())
-
-
-def outcome(run: Run) -> Outcome:
-    """Process a run in the estimator and look at it every `STEP`."""
+def outcome(run: Run, after: float = 3.0 + STEP) -> Outcome:
+    """Process a run in the estimator until some time after motion [s]; look every `STEP`."""
     stage = settings.payload_estimator(Parameters())
-    noticed = named = np.nan
-    wrong = early = False
-    now_held = now_claimed = held = claimed = 0
-    error = std = np.nan
-    due = DUE[run.kind]
+    truth = to_message_order(run.change.load[1].to_vector())
+    at, early, last, seen = np.nan, False, False, 0
+    names: dict[EventKind, float] = {}
+    looks = []
     for piece in pieces(run.batch):
         stage.update(piece)
         now = stage.newest * 1e-9 + run.delay
-        event = stage.events.newest
-        kind = event.kind
-        if event.number and now < run.changed:
+        if now > run.moved + after:
+            break
+        new, seen = stage.events.since(seen), stage.events.newest.number
+        if new and now < run.changed:
             early = True
-        elif event.number and np.isnan(noticed):
+        elif new and np.isnan(at):
             # With the first sample after the block that shows it.
-            noticed = (event.stamp + OUTPUT_NS) * 1e-9 + run.delay - run.changed
-        if kind is run.change.truth and np.isnan(named):
-            named = now - run.moved
-        wrong |= now < run.moved + 3.0 and kind in CLAIMS and kind is not run.change.truth
-        estimate = stage.estimate() if run.changed + due < now <= run.moved + 3.0 + STEP else None
+            at = (new[-1].stamp + OUTPUT_NS) * 1e-9 + run.delay
+        if now >= run.changed:
+            names = {event.kind: now - run.moved for event in new} | names
+        estimate = stage.estimate() if now > run.due else None
         if estimate is not None:
-            now_held, now_claimed = judged(estimate, run.change.load[1])
-            held, claimed = held + now_held, claimed + now_claimed
-            error = float(estimate.values[0] - run.change.load[1].mass)
-            std = float(estimate.std[0])
-    return Outcome(noticed, named, wrong, early, now_held, now_claimed, held, claimed, error, std)
+            known = estimate.identified
+            looks.append((estimate.values - truth)[known] / estimate.std[known])
+            last = bool(known[0])
+    noticed = at - (run.moved if at >= run.moved else run.changed)
+    words = stage.events.newest.words
+    kind = run.change.truth
+    return Outcome(kind, at - run.changed, noticed, names, early, tuple(looks), last, words)

@@ -50,6 +50,9 @@ REST = 2.0
 STEP = 0.1
 """Interval between looks at the estimate [s]."""
 
+DUE = {'moving': 0.3, 'resting': 0.6}
+"""Time within which a change should be detected [s]."""
+
 SCENARIOS: dict[str, tuple[Callable[[np.random.Generator], Change], str]] = {
     'grasp, moving': (grasp, 'moving'),
     'release, moving': (release, 'moving'),
@@ -105,16 +108,16 @@ class Run:
         Delay of the filter [s].
     changed, moved : float
         Time of the change, and time at which it is complete and the arm moves [s].
-    kind : str
-        'moving' or 'resting'.
+    due : float
+        Time by which it should be detected [s].
     """
 
     batch: FilteredBatch
     delay: float
     changed: float
     moved: float
+    due: float
     change: Change
-    kind: str
 
 
 def filtered(recording: Recording) -> tuple[FilteredBatch, float]:
@@ -140,7 +143,7 @@ def recorded(scenario: str, seed: int) -> Run:
         wrench = wrench + lasting * change.push(base.motion)
     sensors = replace(WRIST_SENSOR, offset=tuple(change.offset[0]))
     batch, delay = filtered(measure(replace(base, exact_wrench=wrench), sensors, seed))
-    return Run(batch, delay, changed, moved, change, kind)
+    return Run(batch, delay, changed, moved, changed + DUE[kind], change)
 
 
 def pieces(batch: FilteredBatch) -> list[FilteredBatch]:

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.estimation.events import EventKind
-from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
-from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.robot import FrameMotion
-from load_identification.pipeline import settings
 from load_identification.simulation.cells import Conditions, Path, filtered, published, sample
 from load_identification.simulation.changes.draws import (
     Change,
@@ -26,7 +22,8 @@ from load_identification.simulation.changes.draws import (
     swap,
     vertical_push,
 )
-from load_identification.simulation.changes.runs import pieces
+from load_identification.simulation.changes.outcomes import Outcome, outcome
+from load_identification.simulation.changes.runs import Run
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import CellErrors
@@ -97,39 +94,6 @@ SCENARIOS = {
 }
 
 
-@dataclass(frozen=True)
-class Result:
-    """Result of a run.
-
-    Attributes
-    ----------
-    noticed : float
-        Time to the detection, from the change or from when motion continues: the first of these
-        that is positive [s]; NaN: never.
-    named : float
-        Time from motion after it, or from the end of the push, to the right name [s]; NaN: never.
-    false_load, false_offset : bool
-        Whether this change was named although it did not happen.
-    early : bool
-        Whether something was named or detected before the change.
-    z : (k,) array
-        Errors of everything claimed since detection was due, over their std [-].
-    last : bool
-        Whether the mass is claimed at the end.
-    words : str
-        Words of the last event.
-    """
-
-    noticed: float
-    named: float
-    false_load: bool
-    false_offset: bool
-    early: bool
-    z: FloatArray
-    last: bool
-    words: str
-
-
 def timing(path: Path, change: Change, rng: np.random.Generator) -> tuple[float, float]:
     """Return the time of the change, and from when it can be identified [s]."""
     holds, begins = path.motion.holds, path.motion.trajectory.begins
@@ -142,7 +106,7 @@ def timing(path: Path, change: Change, rng: np.random.Generator) -> tuple[float,
     return changed, changed + change.lasts if change.lasts else end
 
 
-def run(scenario: Scenario, seed: int, conditions: Conditions = CELL) -> Result:
+def run(scenario: Scenario, seed: int, conditions: Conditions = CELL) -> Outcome:
     """Simulate a run through all stages, with looks at the estimate every `STEP`."""
     rng = np.random.default_rng([seed, 2])
     change = scenario.draw(rng)
@@ -165,51 +129,5 @@ def run(scenario: Scenario, seed: int, conditions: Conditions = CELL) -> Result:
         path, exerted, conditions, seed, zeroed=changed if change.zeroed else np.inf
     )
     batch, delay = filtered(mount, joints, wrenches, Parameters())
-    return _judged(batch, delay, change, changed, goes_on)
-
-
-def _judged(
-    batch: FilteredBatch, delay: float, change: Change, changed: float, goes_on: float
-) -> Result:
-    """Process a run in the estimator and judge it."""
-    stage = settings.payload_estimator(Parameters())
-    truth = to_message_order(change.load[1].to_vector())
-    noticed = named = np.nan
-    early = last = False
-    names: set[EventKind] = set()
-    errors: list[FloatArray] = []
-    seen = 0
     due = max(changed + NOTICED, goes_on + NOTICED if change.push is None else 0.0)
-    for piece in pieces(batch):
-        stage.update(piece)
-        estimate = stage.estimate()
-        if estimate is None:
-            continue
-        now = estimate.stamp * 1e-9 + delay
-        if now > goes_on + AFTER:
-            break
-        new = stage.events.since(seen)
-        seen = stage.events.newest.number
-        if new and now < changed:
-            early = True
-        elif new and np.isnan(noticed):
-            noticed = now - changed if now < goes_on else now - goes_on
-        if now >= changed:
-            kinds = {event.kind for event in new}
-            names |= kinds
-            if change.truth in kinds and np.isnan(named):
-                named = now - goes_on
-        last = bool(estimate.identified[0])
-        if now > due:
-            known = estimate.identified
-            errors.append((estimate.values - truth)[known] / estimate.std[known])
-    return Result(
-        noticed,
-        named,
-        change.truth is not EventKind.LOAD_CHANGED and any(kind.changes_load for kind in names),
-        change.truth is not EventKind.OFFSET_CHANGED and any(k.changes_offset for k in names),
-        early,
-        np.concatenate([np.zeros(0), *errors]),
-        last,
-        stage.events.newest.words,
-    )
+    return outcome(Run(batch, delay, changed, goes_on, due, change), AFTER)
