@@ -6,12 +6,10 @@ import numpy as np
 import pinocchio
 import pytest
 
-from load_identification.errors import ParameterError
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
-from load_identification.motion.joint_path import JointPath, Move
-from load_identification.simulation.puma import PAPER_START, puma_trajectory
+from load_identification.simulation.puma import puma_trajectory
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import (
     PUMA_ENCODER_RESOLUTION,
@@ -241,11 +239,3 @@ def test_recording_becomes_batches_of_the_pipeline(robot: Robot, recording: Reco
     assert wrenches.stamps[-1] == 13_000_000_000
     assert joints.position.shape == joints.velocity.shape == (6501, 6)
     assert wrenches.wrench.shape == (6501, 6)
-
-
-def test_unusable_values_are_named(robot: Robot, recording: Recording) -> None:
-    with pytest.raises(ParameterError, match='encoder_resolution has 2 values'):
-        measure(recording, SensorModel(encoder_resolution=(1e-5, 1e-5)), 0)
-    rest = JointPath((Move(PAPER_START, PAPER_START, 1.0),))
-    with pytest.raises(ParameterError, match='rate is 0'):
-        simulate(robot, rest, dumbbell(), EXACT, 0.0, 0)

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio
 
-from load_identification.errors import ParameterError
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion, Robot
@@ -154,11 +153,6 @@ def rounded(values: FloatArray, step: FloatArray) -> FloatArray:
 def measure(recording: Recording, sensors: SensorModel, seed: int) -> Recording:
     """Return the recording as published by given sensors, with the noise of a seed."""
     q, qd, _ = recording.exact
-    resolution = np.atleast_1d(np.asarray(sensors.encoder_resolution, dtype=np.float64))
-    if len(resolution) not in (1, q.shape[1]):
-        raise ParameterError(
-            f'encoder_resolution has {len(resolution)} values; it must have 1 or {q.shape[1]}'
-        )
     # Two streams, so that publishing velocities does not change the noise of the wrench.
     for_wrench, for_velocity = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     noise = np.repeat([sensors.force_noise, sensors.torque_noise], 3)
@@ -169,7 +163,7 @@ def measure(recording: Recording, sensors: SensorModel, seed: int) -> Recording:
         velocity = qd + sensors.velocity_noise * for_velocity.standard_normal(qd.shape)
     return replace(
         recording,
-        position=rounded(q, resolution),
+        position=rounded(q, np.atleast_1d(sensors.encoder_resolution)),
         velocity=velocity,
         wrench=rounded(wrench, np.repeat([sensors.force_step, sensors.torque_step], 3)),
     )
@@ -194,8 +188,6 @@ def simulate(
     seed : int
         Seed of all noise.
     """
-    if not rate > 0.0:
-        raise ParameterError(f'rate is {rate} Hz; it must be > 0')
     stamps = np.round(np.arange(int(trajectory.duration * rate) + 1) * 1e9 / rate).astype(np.int64)
     exact = trajectory.sample(stamps.astype(np.float64) * 1e-9)
     motion = robot.motion(*exact)
