@@ -264,15 +264,15 @@ def _most_telling(robot: Robot, limits: Limits, start: FloatArray) -> Sines:
 
     The criterion is the determinant of their information, with the sensor's offset unknown too.
     """
-    best, most = None, -np.inf
-    for seed in range(DRAWS):
+    times, moved = np.arange(0.0, DURATION, 1.0 / GRID), limits.upper > limits.lower
+
+    def drawn(seed: int) -> Sines:
         path = random_sines(start, limits, DURATION, seed, HIGHEST_FREQUENCY)
-        times = np.arange(0.0, path.duration, 1.0 / GRID)
-        sampled = path.sample(times)
-        moved = limits.upper > limits.lower
-        fastest = np.max(np.abs(sampled.acceleration), axis=0)[moved]
+        fastest = np.max(np.abs(path.sample(times).acceleration), axis=0)[moved]
         factor = min(1.0, float(np.min(limits.acceleration[moved] / fastest)))
-        path = replace(path, amplitude=factor * path.amplitude)
+        return replace(path, amplitude=factor * path.amplitude)
+
+    def information(path: Sines) -> float:
         motion = robot.motion(*path.sample(times))
         rows = wrench_regressor(
             motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
@@ -280,8 +280,6 @@ def _most_telling(robot: Robot, limits: Limits, start: FloatArray) -> Sines:
         # The offset's columns come first: the end of R is then the marginal information on phi.
         unknown = np.concatenate([np.tile(np.eye(6), (len(rows), 1, 1)), rows], axis=2)
         triangle = np.linalg.qr((unknown / SCALE[:, None]).reshape(-1, 16), mode='r')
-        information = float(np.sum(np.log(np.maximum(np.abs(np.diag(triangle)[6:]), 1e-12))))
-        if information > most:
-            best, most = path, information
-    assert best is not None
-    return best
+        return float(np.sum(np.log(np.maximum(np.abs(np.diag(triangle)[6:]), 1e-12))))
+
+    return max(map(drawn, range(DRAWS)), key=information)
