@@ -240,7 +240,8 @@ def main() -> int:
             [f'{a:.4f} {b:.4f}' for a, b in zip(found - half, found + half, strict=True)],
         ]
         worst = float(np.max(errors))
-    names = [base.names[i] + ' …' * (i in _regrouped(base.matrix)) for i in base.independent]
+    sums = np.count_nonzero(base.matrix, axis=1) > 1
+    names = [base.names[i] + ' …' * s for i, s in zip(base.independent, sums, strict=True)]
     shown = ([f'{x:.4f}' for x in true], *columns)
     for cells in zip([*names, 'kt1', 'kt2'], *shown, strict=True):
         table.add_row(*cells)
@@ -248,11 +249,6 @@ def main() -> int:
     for line in words:
         console.print(line)
     return 0 if worst < ALLOWED else 1
-
-
-def _regrouped(matrix: FloatArray) -> set[int]:
-    """Return which kept columns stand for a sum."""
-    return {int(np.flatnonzero(row)[0]) for row in matrix if np.count_nonzero(row) > 1}
 
 
 if __name__ == '__main__':

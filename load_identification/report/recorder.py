@@ -138,33 +138,26 @@ class Recorder:
 
     def _look_at_time(self, first: int, frame: str) -> None:
         """Start again when the estimator does, and record gaps."""
+        begin = first if self._raw is None else min(first, self._raw[0])
         if self._newest is None:
-            self.first = self._begin(first)
+            self.first = begin
         elif first <= self._newest or frame != self.frame:
             why = 'stamps jumped back' if first <= self._newest else f'frame is now {frame}'
-            self.first = self._begin(first)
+            self.first = begin
             self._forget()
             self.add_event(first, f'{why}: all started afresh')
         elif first - self._newest > GAP * 1e9:
             self.gaps.append(1e-9 * (first - self._newest))
             self._liveliest.close()
 
-    def _begin(self, filtered: int) -> int:
-        """Return time zero for the first filtered stamp [ns]."""
-        return filtered if self._raw is None else min(filtered, self._raw[0])
-
     def pieces(self, batch: FilteredBatch) -> Iterator[FilteredBatch]:
         """Cut a batch into pieces, so that an estimate can be kept after each."""
-        ends = self._step * 1e9 * np.arange(1.0, 1.0 + np.ceil(self._span(batch)))
-        edges = np.searchsorted(batch.stamps, batch.stamps[0] + ends)
+        begin, step = batch.stamps[0], self._step * 1e9
+        count = np.ceil((batch.stamps.max() - begin) / step)
+        edges = np.searchsorted(batch.stamps, begin + step * np.arange(1.0, 1.0 + count))
         for first, last in itertools.pairwise([0, *edges, len(batch.stamps)]):
             if last > first:
                 yield batch.select(slice(first, last))
-
-    def _span(self, batch: FilteredBatch) -> float:
-        """Return the duration of a batch in steps between estimates."""
-        stamps = batch.stamps
-        return float(stamps.max() - stamps[0]) / (self._step * 1e9) if len(stamps) else 0.0
 
     def add_looks(self, looks: Sequence[Look]) -> None:
         """Record state and scores of the change detection, oldest first."""

@@ -59,11 +59,6 @@ class Fault:
     cell: dict[str, float] = field(default_factory=dict)
 
 
-def drawn_turn(angle: float, rng: np.random.Generator) -> FloatArray:
-    """Draw a rotation by an angle [rad], (3, 3)."""
-    return np.asarray(exponential(angle * unit(rng)[None])[0])
-
-
 def tilted(degrees: float) -> Fault:
     """Turn gravity away from its set direction."""
 
@@ -93,7 +88,7 @@ def rotated(degrees: float) -> Fault:
     """Turn the sensor relative to its frame."""
 
     def publish(path: Path, wrench: FloatArray, rng: np.random.Generator) -> FloatArray:
-        turn = drawn_turn(np.deg2rad(degrees), rng)
+        turn = exponential(np.deg2rad(degrees) * unit(rng)[None])[0]
         return np.asarray((wrench.reshape(-1, 2, 3) @ turn.T).reshape(-1, 6))
 
     return Fault(Kind.ROTATED, published=publish)
