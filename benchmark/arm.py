@@ -28,8 +28,6 @@ from load_identification.arm.assessment import relative_error
 from load_identification.arm.dynamics.base_parameters import (
     NOT_IDENTIFIABLE,
     arm_base_parameters,
-    find_base_parameters,
-    preference,
     random_motion,
 )
 from load_identification.arm.dynamics.friction import DriveModel
@@ -50,7 +48,7 @@ from load_identification.simulation.khosla_kanade import (
     nearest,
     paper_motion,
 )
-from load_identification.simulation.random_arms import smooth_motion
+from load_identification.simulation.random_arms import PinocchioArm, smooth_motion
 from load_identification.simulation.robots import SEVEN_JOINTS
 from load_identification.typing_aliases import FloatArray
 
@@ -76,10 +74,8 @@ def one_by_one(
     urdf: str, joints: tuple[str, ...], motion: JointMotion, effort: FloatArray, stacked: bool
 ) -> None:
     """Identify sample by sample, all rows stacked as one would first write it, or summed up."""
-    whole = pinocchio.buildModelFromXML(urdf)
-    locked = [k for k in range(1, whole.njoints) if whole.names[k] not in joints]
-    model = pinocchio.buildReducedModel(whole, locked, pinocchio.neutral(whole))
-    data, count = model.createData(), model.nv
+    arm = PinocchioArm(urdf, np.array([0.0, 0.0, -9.80665]), joints)
+    model, data, count = arm.model, arm.data, arm.model.nv
     order = np.concatenate([10 * j + np.array(FROM_PINOCCHIO) for j in range(count)])
     matrix, right = np.zeros((12 * count, 12 * count)), np.zeros(12 * count)
     row = np.zeros((count, 12 * count))
@@ -168,9 +164,8 @@ def show_table(console: Console, paper: PaperArm, title: str) -> None:
     model, carried = paper.model(), paper.from_paper_frames()
     names = paper.considered or paper.names
     columns = [paper.names.index(name) for name in names]
-    order = [columns.index(i) for i in preference(model) if i in columns]
     rows = (model.regressor(*random_motion(3, 300)) @ carried)[:, :, columns]
-    found = find_base_parameters(rows.reshape(-1, len(names)), names, order)
+    found = paper.base()
 
     base, motion = arm_base_parameters(model), paper_motion(3)
     true, initial = (paper.vector(values) for values in (paper.true, paper.initial))

@@ -30,13 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from load_identification.arm.assessment import relative_error
-from load_identification.arm.dynamics.base_parameters import (
-    NOT_IDENTIFIABLE,
-    arm_base_parameters,
-    find_base_parameters,
-    preference,
-    random_motion,
-)
+from load_identification.arm.dynamics.base_parameters import NOT_IDENTIFIABLE, arm_base_parameters
 from load_identification.arm.dynamics.rows import JointMotion
 from load_identification.arm.filtering import FilteredRecording, filtered
 from load_identification.arm.methods.least_squares import motion_rows
@@ -158,8 +152,7 @@ def main() -> int:
     show_differentiators(console, motions[0], recorded(motions[0], efforts[0], seed))
 
     # The combinations about the paper's frames.
-    rows = model.regressor(*random_motion(6, 400)) @ carried
-    told = find_base_parameters(rows.reshape(-1, 60), paper.names, list(preference(model)))
+    told = paper.base()
     acting = {n for n, c in zip(told.names, told.classes, strict=True) if c != NOT_IDENTIFIABLE}
     found: dict[str, list[FloatArray]] = {}
     errors: dict[str, list[float]] = {}

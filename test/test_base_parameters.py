@@ -10,7 +10,6 @@ from load_identification.arm.dynamics.base_parameters import (
     IDENTIFIABLE,
     IN_COMBINATION,
     NOT_IDENTIFIABLE,
-    BaseParameters,
     arm_base_parameters,
     find_base_parameters,
     preference,
@@ -33,16 +32,6 @@ ARMS = {
     'seven_joints': SEVEN_JOINTS.urdf,
     'random': random_urdf(np.random.default_rng(0), 6),
 }
-
-
-def paper_base(paper: PaperArm) -> BaseParameters:
-    """Find the base parameters of an arm of the paper, about its frames."""
-    model = paper.model()
-    rows = model.regressor(*random_motion(3, 300)) @ paper.from_paper_frames()
-    names = paper.considered or paper.names
-    columns = [paper.names.index(name) for name in names]
-    order = [columns.index(i) for i in preference(model) if i in columns]
-    return find_base_parameters(rows[:, :, columns].reshape(-1, len(names)), names, order)
 
 
 @pytest.mark.parametrize('urdf', ARMS.values(), ids=ARMS)
@@ -117,12 +106,12 @@ def test_a_transition_velocity_changes_nothing_of_what_is_identifiable() -> None
 
 
 def test_cylindrical_robot_has_the_combinations_of_table_2() -> None:
-    base = paper_base(CYLINDRICAL)
+    base = CYLINDRICAL.base()
     assert set(base.combinations) == {'3.mcz', '3.m', '2.m', '1.Izz + 2.Iyy + 3.Iyy'}
 
 
 def test_seventeen_parameters_act_on_the_cmu_arm_as_in_table_3() -> None:
-    base = paper_base(CMU_DD_ARM_II)
+    base = CMU_DD_ARM_II.base()
     acting = {n for n, c in zip(base.names, base.classes, strict=True) if c != NOT_IDENTIFIABLE}
     assert len(acting) == 17
     assert acting == set(CMU_DD_ARM_II.true)
@@ -163,7 +152,7 @@ def test_columns_of_the_cmu_arm_are_those_of_the_papers_equations() -> None:
 
 @pytest.mark.parametrize('paper', [CYLINDRICAL, CMU_DD_ARM_II], ids=['cylindrical', 'cmu'])
 def test_motion_of_the_paper_excites_all_that_is_identifiable(paper: PaperArm) -> None:
-    base = paper_base(paper)
+    base = paper.base()
     rows = paper.model().regressor(*paper_motion(3)) @ paper.from_paper_frames()
     columns = [paper.names.index(base.names[i]) for i in base.independent]
     told = find_base_parameters(rows[:, :, columns].reshape(75, -1), base.combinations)

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from load_identification.arm.dynamics.base_parameters import BaseParameters
+from load_identification.arm.dynamics.base_parameters import (
+    BaseParameters,
+    find_base_parameters,
+    preference,
+    random_motion,
+)
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion
 from load_identification.arm.dynamics.tree import PARAMETERS, Arm
@@ -66,6 +71,14 @@ class PaperArm:
     def from_paper_frames(self) -> FloatArray:
         """Return the matrix that converts parameters from the paper's frames to the arm's."""
         return np.asarray(scipy.linalg.block_diag(*(_carried(row) for row in self.rows)))
+
+    def base(self) -> BaseParameters:
+        """Return the base parameters among those considered, about the paper's frames."""
+        model, names = self.model(), self.considered or self.names
+        columns = [self.names.index(name) for name in names]
+        order = [columns.index(i) for i in preference(model) if i in columns]
+        rows = model.regressor(*random_motion(len(self.rows), 300)) @ self.from_paper_frames()
+        return find_base_parameters(rows[:, :, columns].reshape(-1, len(names)), names, order)
 
 
 def urdf(rows: tuple[Row, ...]) -> str:
