@@ -11,7 +11,7 @@ import numpy as np
 from load_identification.estimation.events import EventKind
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion
-from load_identification.simulation.sensors import WRIST_SENSOR, box
+from load_identification.simulation.sensors import WRIST_SENSOR, box, load_wrench
 from load_identification.typing_aliases import FloatArray
 
 OFFSET = np.array(WRIST_SENSOR.offset)
@@ -47,6 +47,20 @@ class Change:
     lasts: float = 0.0
     takes: float = 0.0
     zeroed: bool = False
+
+    def exerted(self, motion: FrameMotion, times: FloatArray, changed: float) -> FloatArray:
+        """Return what acts on the sensor at times (n,), for a change at a time [s].
+
+        That is the load's wrench and the push, with the change of the offset, (n, 6) [N, N m].
+        """
+        part = np.clip((times - changed) / max(self.takes, 1e-9), 0.0, 1.0)[:, None]
+        before = load_wrench(self.load[0], motion)
+        after = load_wrench(self.load[1], motion) + self.offset[1] - self.offset[0]
+        wrench = before + part * (after - before)
+        if self.push is not None:
+            lasting = (part > 0.0) & (times < changed + self.lasts)[:, None]
+            wrench = wrench + lasting * self.push(motion)
+        return wrench
 
 
 def drawn_load(rng: np.random.Generator, mass: float) -> InertialParameters:

@@ -27,7 +27,6 @@ from load_identification.simulation.robots import PUMA
 from load_identification.simulation.sensors import (
     WRIST_SENSOR,
     Recording,
-    load_wrench,
     measure,
     simulate,
 )
@@ -134,13 +133,7 @@ def recorded(scenario: str, seed: int) -> Run:
     changed = earliest + rng.uniform(0.0, 0.3)
     moved = max(changed + change.takes, goes_on)
     base = simulate(PUMA.robot(), trajectory, change.load[0], WRIST_SENSOR, RATE, seed)
-    times = base.stamps * 1e-9
-    part = np.clip((times - changed) / max(change.takes, 1e-9), 0.0, 1.0)[:, None]
-    other = load_wrench(change.load[1], base.motion) + change.offset[1] - change.offset[0]
-    wrench = base.exact_wrench + part * (other - base.exact_wrench)
-    if change.push is not None:
-        lasting = (part > 0.0) & (times < changed + change.lasts)[:, None]
-        wrench = wrench + lasting * change.push(base.motion)
+    wrench = change.exerted(base.motion, np.asarray(base.stamps * 1e-9), changed)
     sensors = replace(WRIST_SENSOR, offset=tuple(change.offset[0]))
     batch, delay = filtered(measure(replace(base, exact_wrench=wrench), sensors, seed))
     return Run(batch, delay, changed, moved, changed + DUE[kind], change)

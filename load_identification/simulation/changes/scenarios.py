@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from load_identification.interface.parameters import Parameters
-from load_identification.model.robot import FrameMotion
 from load_identification.simulation.cells import Conditions, Path, filtered, published, sample
 from load_identification.simulation.changes.draws import (
     Change,
@@ -27,8 +27,6 @@ from load_identification.simulation.changes.runs import Run
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import CellErrors
-from load_identification.simulation.sensors import load_wrench
-from load_identification.typing_aliases import FloatArray
 
 ROBOTS = ('puma', 'scara', 'seven_joints')
 """Robots, used in turn."""
@@ -115,16 +113,8 @@ def run(scenario: Scenario, seed: int, conditions: Conditions = CELL) -> Outcome
     motion = MOTIONS[scenario.motion](mount, span, np.random.default_rng([seed, 0]))
     path = sample(mount, motion, span, RATE)
     changed, goes_on = timing(path, change, rng)
-    after = path.stamps.astype(np.float64) * 1e-9 >= changed
-
-    def exerted(frame: FrameMotion) -> FloatArray:
-        before = load_wrench(change.load[0], frame)
-        then = load_wrench(change.load[1], frame) + change.offset[1] - change.offset[0]
-        if change.push is not None:
-            lasting = path.stamps * 1e-9 < changed + change.lasts
-            then = then + lasting[:, None] * change.push(frame)
-        return np.where(after[:, None], then, before)
-
+    times = np.asarray(path.stamps * 1e-9)
+    exerted = partial(change.exerted, times=times, changed=changed)
     joints, wrenches = published(
         path, exerted, conditions, seed, zeroed=changed if change.zeroed else np.inf
     )
