@@ -240,7 +240,7 @@ def main() -> int:
             [f'{a:.4f} {b:.4f}' for a, b in zip(found - half, found + half, strict=True)],
         ]
         worst = float(np.max(errors))
-    sums = np.count_nonzero(base.matrix, axis=1) > 1
+    sums = (np.count_nonzero(base.matrix, axis=1) > 1).tolist()
     names = [base.names[i] + ' …' * s for i, s in zip(base.independent, sums, strict=True)]
     shown = ([f'{x:.4f}' for x in true], *columns)
     for cells in zip([*names, 'kt1', 'kt2'], *shown, strict=True):
