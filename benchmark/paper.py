@@ -202,7 +202,7 @@ class Laboratory:
         std = values
         if self._last - LATE_NS <= self._monitor.newest <= self._last:
             values, std = self._monitor.estimate.values, self._monitor.estimate.std
-        noise = np.repeat([arm.sensors.force_noise, arm.sensors.torque_noise], 3)
+        noise = arm.sensors.noise
         if arm.sensors.velocity_noise is None:
             picked, averaged = (
                 plain_least_squares(arm.robot, recordings, mean) for mean in (False, True)

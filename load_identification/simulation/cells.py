@@ -28,7 +28,7 @@ from load_identification.simulation.sensor_errors import (
     smooth_field,
     sway,
 )
-from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel, load_wrench, rounded
+from load_identification.simulation.sensors import WRIST_SENSOR, SensorModel, load_wrench
 from load_identification.typing_aliases import FloatArray, IntArray
 
 TIED = ('smooth', 'rough', 'path', 'hysteresis', 'cables', 'friction')
@@ -163,18 +163,13 @@ def published(
     if conditions.drift:
         wrench = wrench + _drift(frame, conditions.drift)
     s = conditions.sensors
-    noise = np.repeat([s.force_noise, s.torque_noise], 3)
     wrench = wrench + np.array(s.offset)
     since = path.stamps * 1e-9 >= zeroed
     if since.any():
         wrench = wrench - since[:, None] * wrench[np.argmax(since)]
-    wrench = wrench + noise * for_noise.standard_normal(wrench.shape)
-    velocity = np.full_like(path.joints[1], np.nan)
-    if s.velocity_noise is not None:
-        white = for_joints.standard_normal(velocity.shape)
-        velocity = path.joints[1] + s.velocity_noise * white
-    position = rounded(path.joints[0], np.atleast_1d(s.encoder_resolution))
-    joints = JointBatch(path.robot.joints, path.stamps, position, velocity)
+    wrench = wrench + s.noise * for_noise.standard_normal(wrench.shape)
+    read = s.read_joints(*path.joints[:2], for_joints)
+    joints = JointBatch(path.robot.joints, path.stamps, *read)
     if conditions.jitter:
         joints = _jittered(joints, conditions.jitter, for_joints)
     if conditions.spikes:
@@ -187,14 +182,8 @@ def published(
         amplitude = conditions.swing * np.repeat([1.0, SWING_ARM], 3)
         wrench += amplitude * np.sin(turn[:, None] + phase)
     gained = np.round(conditions.clock * (path.stamps - path.stamps[0])).astype(np.int64)
-    return (
-        joints,
-        WrenchBatch(
-            path.robot.sensor_frame,
-            path.stamps + gained,
-            rounded(wrench, np.repeat([s.force_step, s.torque_step], 3)),
-        ),
-    )
+    stamps = path.stamps + gained
+    return joints, WrenchBatch(path.robot.sensor_frame, stamps, s.stepped(wrench))
 
 
 class Stages:

@@ -199,7 +199,7 @@ def identify(
 def study(case: Case, runs: int, times: Sequence[float] = (np.inf,)) -> Study:
     """Identify the payload of a case in a number of runs with different noise."""
     recording, of_tool = case.record(), case.record_tool()
-    noise = np.repeat([case.sensors.force_noise, case.sensors.torque_noise], 3)
+    noise = case.sensors.noise
     bound = cramer_rao_covariance([recording.motion], noise)
     if of_tool is not None:
         # The payload is a difference: the errors of both add up.

@@ -96,6 +96,24 @@ class SensorModel:
     force_step: float = 0.0125
     torque_step: float = 0.0005
 
+    @property
+    def noise(self) -> FloatArray:
+        """Standard deviations of the channels, (6,) [N, N m]."""
+        return np.repeat([self.force_noise, self.torque_noise], 3)
+
+    def stepped(self, wrench: FloatArray) -> FloatArray:
+        """Return wrenches (n, 6) in whole steps [N, N m]."""
+        return rounded(wrench, np.repeat([self.force_step, self.torque_step], 3))
+
+    def read_joints(
+        self, q: FloatArray, qd: FloatArray, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return positions and velocities (n, J) as published; NaN for those that are not."""
+        velocity = np.full_like(qd, np.nan)
+        if self.velocity_noise is not None:
+            velocity = qd + self.velocity_noise * rng.standard_normal(qd.shape)
+        return rounded(q, np.atleast_1d(self.encoder_resolution)), velocity
+
 
 WRIST_SENSOR = SensorModel(encoder_resolution=1e-5, force_step=0.0, torque_step=0.0)
 """0.1 N and 0.005 N m white per sample, joint positions in steps of 1e-5 rad."""
@@ -152,21 +170,12 @@ def rounded(values: FloatArray, step: FloatArray) -> FloatArray:
 
 def measure(recording: Recording, sensors: SensorModel, seed: int) -> Recording:
     """Return the recording as published by given sensors, with the noise of a seed."""
-    q, qd, _ = recording.exact
     # Two streams, so that publishing velocities does not change the noise of the wrench.
     for_wrench, for_velocity = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
-    noise = np.repeat([sensors.force_noise, sensors.torque_noise], 3)
     wrench = recording.exact_wrench + np.array(sensors.offset)
-    wrench = wrench + noise * for_wrench.standard_normal(wrench.shape)
-    velocity = np.full_like(qd, np.nan)
-    if sensors.velocity_noise is not None:
-        velocity = qd + sensors.velocity_noise * for_velocity.standard_normal(qd.shape)
-    return replace(
-        recording,
-        position=rounded(q, np.atleast_1d(sensors.encoder_resolution)),
-        velocity=velocity,
-        wrench=rounded(wrench, np.repeat([sensors.force_step, sensors.torque_step], 3)),
-    )
+    wrench = sensors.stepped(wrench + sensors.noise * for_wrench.standard_normal(wrench.shape))
+    position, velocity = sensors.read_joints(*recording.exact[:2], for_velocity)
+    return replace(recording, position=position, velocity=velocity, wrench=wrench)
 
 
 def simulate(
