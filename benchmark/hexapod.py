@@ -90,13 +90,8 @@ def weightings(geometry: Geometry) -> dict[str, FrictionSettings]:
     return {'none': never, 'mean speed (paper)': mean, 'slowest leg': friction}
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A machine on two motions, and what it carries on the second."""
-
-    load: InertialParameters
-    alone: Run
-    loaded: Run
+Trial = tuple[InertialParameters, Run, Run]
+"""A load, and a machine on two motions, without it and with it."""
 
 
 def draw_trial(
@@ -118,7 +113,7 @@ def draw_trial(
         runs.append(simulate(mechanism, body, motion, now))
         if path is not None:
             np.savez(path, **vars(runs[-1]))
-    return Trial(load, *runs)
+    return load, *runs
 
 
 Found = dict[tuple[str, str], tuple[FloatArray, FloatArray]]
@@ -158,8 +153,9 @@ def compare(
     found = {}
     for name, friction in settings.items():
         weighted = replace(geometry, friction=friction)
-        platform = identify(weighted, trial.alone, 2 * seed)
-        both = identify(weighted, trial.loaded, 2 * seed + 1)
+        _, alone, loaded = trial
+        platform = identify(weighted, alone, 2 * seed)
+        both = identify(weighted, loaded, 2 * seed + 1)
         for procedure, estimate in both.items():
             found[name, procedure] = quantities(estimate - platform[procedure])
     return found
@@ -265,7 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seeds = range(options.first, options.first + options.runs)
     for seed in track(seeds, 'running', console=console, transient=True):
         trial = draw_trial(GEOMETRY, seed, options.duration, options.recordings)
-        loads.append(trial.load)
+        loads.append(trial[0])
         runs.append(compare(GEOMETRY, settings, trial, seed))
     for table in tables(gather(loads, runs)):
         console.print(table)

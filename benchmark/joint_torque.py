@@ -179,21 +179,16 @@ def body(rng: np.random.Generator, mass: float) -> InertialParameters:
     return InertialParameters.from_center_of_mass(mass, center, inertia)
 
 
-@dataclass
-class GainRun:
-    """One run with unknown gains: errors and standard deviations, of 7 gains as shares of them."""
-
-    gains: FloatArray
-    std: FloatArray
-    mass: float
-    error: float
-    mass_std: float
-
-
 def run_with_gains(
     seed: int, seconds: float, duration: float, changed: float, drag: float
-) -> GainRun:
-    """Identify gains and arm, and weigh another load."""
+) -> tuple[FloatArray, FloatArray]:
+    """Identify gains and arm, and weigh another load.
+
+    Returns
+    -------
+    error, std : (8,) arrays
+        Of seven gains and a mass, as shares of them [-].
+    """
     rng = np.random.default_rng(seed)
     gains = np.exp(rng.uniform(np.log(2.0), np.log(20.0), 7)) * rng.choice([1.0, 1.0, -1.0], 7)
     known, other = body(rng, KNOWN_MASS), body(rng, rng.uniform(2.0, 4.0))
@@ -218,22 +213,22 @@ def run_with_gains(
     arm = identified_arm(session.estimate, GAIN_CUTOFF, excess=session.excess)
     std = np.sqrt(np.diag(arm.covariance)[-7:]) / np.abs(gains)
     found, _ = estimate(arm, currents[2])
-    error = float(found.values[0] - other.mass)
-    return GainRun(arm.effort_scale / gains - 1.0, std, other.mass, error, float(found.std[0]))
+    errors = np.append(arm.effort_scale / gains, found.values[0] / other.mass) - 1.0
+    return errors, np.append(std, found.std[0] / other.mass)
 
 
-def show_gains(console: Console, runs: Sequence[GainRun], title: str) -> None:
+def show_gains(
+    console: Console, runs: Sequence[tuple[FloatArray, FloatArray]], title: str
+) -> None:
     """Print how far gains and masses were off, and how often their intervals held."""
     table = Table(title=title)
     for name in ('', 'rms error %', 'worst %', 'std said %', '95 % holds %'):
         table.add_column(name, justify='right')
-    error, std = np.array([r.gains for r in runs]), np.array([r.std for r in runs])
-    mass = np.array([r.mass for r in runs])
-    rows = [(f'gain {k + 1}', error[:, k], std[:, k]) for k in range(7)]
-    rows.append(('all gains', error.ravel(), std.ravel()))
-    weighed = np.array([r.error for r in runs]), np.array([r.mass_std for r in runs])
-    rows.append(('mass, 2 to 4 kg', weighed[0] / mass, weighed[1] / mass))
-    for name, off, said in rows:
+    columns = {f'gain {k + 1}': [k] for k in range(7)}
+    columns |= {'all gains': [*range(7)], 'mass, 2 to 4 kg': [7]}
+    errors, std = np.moveaxis(np.array(runs), 1, 0)
+    for name, which in columns.items():
+        off, said = errors[:, which], std[:, which]
         holds = np.mean(np.abs(off) <= NORMAL_95 * said)
         sizes = np.sqrt(np.mean(off**2)), np.max(np.abs(off)), np.mean(said)
         table.add_row(name, *(f'{100.0 * size:.3f}' for size in sizes), f'{100.0 * holds:.1f}')

@@ -16,7 +16,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +39,6 @@ MOTION = 57.0
 
 START = 1_700_000_000
 STORE = get_typestore(Stores.ROS2_JAZZY)
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a run of `identify_load` took: times [s], peak of resident memory [MB]."""
-
-    cpu: float
-    wall: float
-    memory: float
 
 
 def make(type_name: str, /, **content: Any) -> Any:
@@ -99,21 +89,16 @@ def write(path: Path, minutes: int, messages: list[tuple[int, str, bytearray]]) 
                 writer.write(topics[kind], now, bytes(data))
 
 
-def run(*arguments: object) -> Cost:
-    """Run `identify_load` in a process of its own."""
+def run(*arguments: object) -> tuple[float, float, float]:
+    """Run `identify_load`; return its CPU and wall time [s] and peak of resident memory [MB]."""
     begin = time.monotonic()
-    command = [
-        sys.executable,
-        '-m',
-        'load_identification.commands.identify_load',
-        *map(str, arguments),
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    command = [sys.executable, '-m', 'load_identification.commands.identify_load']
+    process = subprocess.Popen([*command, *map(str, arguments)], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f'identify_load has failed: {os.waitstatus_to_exitcode(status)}')
     cpu = usage.ru_utime + usage.ru_stime
-    return Cost(cpu, time.monotonic() - begin, usage.ru_maxrss / 1e3)
+    return cpu, time.monotonic() - begin, usage.ru_maxrss / 1e3
 
 
 def main() -> int:
@@ -130,10 +115,11 @@ def main() -> int:
             bag = Path(folder) / f'{minutes}'
             write(bag, minutes, messages)
             costs = run(bag), run(bag, '--report', Path(folder) / f'report_{minutes}')
-            for label, cost in zip(('no', 'yes'), costs, strict=True):
-                numbers = (f'{cost.cpu:.1f}', f'{cost.wall:.1f}', f'{cost.memory:.0f}')
-                table.add_row(f'{minutes} min', label, *numbers)
-            extra = costs[1].cpu - costs[0].cpu
+            for label, (cpu, wall, memory) in zip(('no', 'yes'), costs, strict=True):
+                table.add_row(
+                    f'{minutes} min', label, f'{cpu:.1f}', f'{wall:.1f}', f'{memory:.0f}'
+                )
+            extra = costs[1][0] - costs[0][0]
     Console().print(table)
     return 0 if extra <= 30.0 else 1
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from reality import GROUPS, Look, judged, observed
@@ -40,16 +40,6 @@ KINDS = {'rich': 0.3, 'pauses': 0.35, 'poses': 0.15, 'tool-down': 0.12, 'little'
 AXES = ('0 0 1', '0 1 0', '0 0 1', '0 -1 0', '0 0 1', '0 1 0', '0 0 1')
 LEVER = np.repeat([1.0, 0.04], 3)
 """Of disturbances: their torques in their forces [-, m]."""
-
-
-@dataclass(frozen=True, eq=False)
-class World:
-    """What is drawn, and what is present in it, in words."""
-
-    path: Path
-    mass: float
-    conditions: Conditions
-    present: tuple[str, ...]
 
 
 def text(values: FloatArray) -> str:
@@ -80,8 +70,8 @@ def drawn_arm(rng: np.random.Generator) -> Arm:
     return Arm(robot('base', *parts), 'ft_sensor', names, lower, upper, tuple(fastest.tolist()))
 
 
-def drawn_world(rng: np.random.Generator) -> World:
-    """Draw arm, motion, sensor and errors."""
+def drawn_world(rng: np.random.Generator) -> tuple[Path, float, Conditions, list[str]]:
+    """Draw path, mass of the load, sensor and errors; return what is present, in words, too."""
     mount = drawn_arm(rng)
     kind = str(rng.choice(list(KINDS), p=list(KINDS.values())))
     rate = float(rng.choice([125.0, 250.0, 500.0, 1000.0]))
@@ -112,7 +102,7 @@ def drawn_world(rng: np.random.Generator) -> World:
     present += [name for name in named if getattr(conditions, name)]
     present.append(f'encoders of {sensors.encoder_resolution:g} rad')
     mass = float(np.exp(rng.uniform(np.log(0.2), np.log(8.0))))
-    return World(path, mass, conditions, tuple(present))
+    return path, mass, conditions, present
 
 
 def disturbance(path: Path, rng: np.random.Generator) -> tuple[FloatArray, list[str]]:
@@ -167,21 +157,21 @@ def spoilt(
 def run(seed: int) -> tuple[tuple[str, ...], list[Look]]:
     """Draw a world, identify in it, and compare; returns what is present in it too."""
     rng = np.random.default_rng(seed)
-    world = drawn_world(rng)
-    path, load = world.path, drawn_load(rng, world.mass)
+    path, mass, conditions, present = drawn_world(rng)
+    load = drawn_load(rng, mass)
     shaken, names = disturbance(path, rng)
 
     def exerted(motion: FrameMotion) -> FloatArray:
         return load_wrench(load, motion) + shaken
 
     rate = 1e9 / float(path.stamps[1] - path.stamps[0])
-    joints, wrenches, more = spoilt(*published(path, exerted, world.conditions, seed), rate, rng)
+    joints, wrenches, more = spoilt(*published(path, exerted, conditions, seed), rate, rng)
     holds = path.motion.holds
     begins = holds[0] if holds else 0.0
     looks = [begins + t for t in LOOKS if begins + t < SECONDS]
     seen = observed(Parameters(), path.mount, joints, wrenches, looks)
     found = [judged(estimate, load, event) for estimate, event in seen]
-    return (*world.present, *names, *more), found
+    return (*present, *names, *more), found
 
 
 def row(name: str, looks: Sequence[Look]) -> str:
