@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import repeat
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from rich.table import Table
@@ -57,15 +57,8 @@ div.columns { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
 """
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A picture of the page.
-
-    Attributes
-    ----------
-    file : Path or None
-        None if there is nothing to draw; the caption says why.
-    """
+class Picture(NamedTuple):
+    """A picture of the page; without a file if there is nothing to draw: the caption says why."""
 
     title: str
     caption: str
