@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -127,32 +129,20 @@ def predict(samples: Samples, recorder: Recorder) -> FloatArray:
     identified.
     """
     predicted = np.full((len(samples.seconds), 6), np.nan)
-    begin = -np.inf
-    for end, held in _payloads(recorder):
+    first, lost = recorder.first, f'mass {LOST}'
+    ends = [1e-9 * (e.stamp - first) for e in recorder.events if e.words == lost]
+    known = [
+        s
+        for s in recorder.snapshots
+        if s.identified[STAGES['mass']].all() and np.isfinite(s.total).all()
+    ]
+    for begin, end in pairwise([-np.inf, *(end for end in ends if end >= 0.0), np.inf]):
+        held = [s for s in known if begin < 1e-9 * (s.stamp - first) <= end]
         inside = (samples.seconds > begin) & (samples.seconds <= end)
-        begin = end
         if held:
             wrench = -samples.matrix[inside] @ held[-1].total
-            predicted[inside] = wrench + _offset(samples.seconds[inside], held, recorder.first)
+            predicted[inside] = wrench + _offset(samples.seconds[inside], held, first)
     return predicted
-
-
-def _payloads(recorder: Recorder) -> list[tuple[float, list[Snapshot]]]:
-    """Return for each payload its end [s] and its estimates."""
-    lost = f'mass {LOST}'
-    ends = [1e-9 * (e.stamp - recorder.first) for e in recorder.events if e.words == lost]
-    payloads, begin = [], -np.inf
-    for end in (*(end for end in ends if end >= 0.0), np.inf):
-        held = [
-            s
-            for s in recorder.snapshots
-            if begin < 1e-9 * (s.stamp - recorder.first) <= end
-            and s.identified[STAGES['mass']].all()
-            and np.isfinite(s.total).all()
-        ]
-        payloads.append((end, held))
-        begin = end
-    return payloads
 
 
 def _offset(seconds: FloatArray, held: list[Snapshot], first: int) -> FloatArray:
