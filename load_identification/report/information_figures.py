@@ -112,17 +112,10 @@ def _draw_timeline(ax: Axes, recorder: Recorder) -> None:
 
 
 def _since(seconds: FloatArray, known: FloatArray, changes: Sequence[float] = ()) -> float:
-    """Return since when a parameter has been identified up to the end; NaN if it is not.
+    """Return since when a parameter was identified up to the end [s]; NaN if it is not.
 
-    Parameters
-    ----------
-    seconds : (n,) array
-        Times of the estimates [s].
-    known : (n,) array
-        Whether it was identified.
-    changes : sequence of float
-        Times at which the load changed or was forgotten [s]. A loss of at most `LONGEST_PAUSE`
-        without one of them is due to an unconfirmed change or a change of the offset.
+    A loss of at most `LONGEST_PAUSE` in which the load has not changed, which it does at the
+    `changes` [s], is due to an unconfirmed change or a change of the offset.
     """
     if not known[-1]:
         return np.nan
