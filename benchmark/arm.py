@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import timeit
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,12 +98,7 @@ def one_by_one(
 
 def fastest(function: Callable[[], object]) -> float:
     """Return the shortest processor time of some runs [s]."""
-    times = []
-    for _ in range(REPEATS):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return min(times)
+    return min(timeit.repeat(function, timer=time.process_time, repeat=REPEATS, number=1))
 
 
 def show_speed(console: Console) -> None:

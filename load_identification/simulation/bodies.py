@@ -11,6 +11,7 @@ import scipy.linalg
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import wrench_regressor
 from load_identification.numerics.nearest_body import BoundingEllipsoid, is_consistent
+from load_identification.simulation.sensors import box
 from load_identification.typing_aliases import FloatArray
 
 SHAPES = {
@@ -58,11 +59,8 @@ def body(rng: np.random.Generator) -> tuple[InertialParameters, FloatArray, floa
     mass = 10.0 ** rng.uniform(np.log10(0.02), np.log10(50.0))
     size = 0.03 * (mass / 0.3) ** (1.0 / 3.0) * 10.0 ** rng.uniform(-0.3, 0.3)
     half = size * np.array(SHAPES[rng.choice(list(SHAPES))])
-    axes = rotation(rng)
-    second = mass / 3.0 * axes @ np.diag(half**2) @ axes.T
-    center = rng.normal(size=3) * size * rng.uniform(0.0, 3.0)
-    inertia = np.trace(second) * np.eye(3) - second
-    return InertialParameters.from_center_of_mass(mass, center, inertia), center, size
+    turn, center = rotation(rng), rng.normal(size=3) * size * rng.uniform(0.0, 3.0)
+    return box(mass, 2.0 * half, center, turn), center, size
 
 
 def information(rng: np.random.Generator) -> FloatArray:
