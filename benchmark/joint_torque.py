@@ -45,7 +45,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from load_identification.arm.arm_estimate import identified_arm
+from load_identification.arm.arm_estimate import NORMAL_95, identified_arm
 from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
@@ -98,7 +98,6 @@ REAL = (
     ('panda/part_b', 'panda/part_a'),
 )
 """Recordings to identify an arm by, and to weigh nothing in."""
-NORMAL_95 = 1.959963984540054
 
 
 @dataclass

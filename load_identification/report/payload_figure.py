@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-from load_identification.estimation.belief.error_budget import NAMES, NORMAL
+from load_identification.estimation.belief.error_budget import NAMES
+from load_identification.interface.names import INTERVAL
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.shapes import Shape, shape_of
 from load_identification.report.snapshot import Snapshot
@@ -208,7 +209,7 @@ def budget_figure(snapshot: Snapshot) -> Figure | None:
     with new_figure(11.0, 1.4 + 0.62 * len(known)) as figure:
         ax = figure.subplots()
         for row, k in enumerate(known):
-            half = NORMAL * float(np.sqrt(budget[:, k].sum()))
+            half = INTERVAL * float(np.sqrt(budget[:, k].sum()))
             _draw_bar(ax, row, {name: each[row] for name, each in shares.items()}, k, half)
         ax.set_yticks(range(len(known)), [ROWS[k][0] for k in known])
         ax.set_ylim(len(known) - 0.5, -0.5)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from load_identification.errors import ParameterError
-from load_identification.estimation.belief.error_budget import NORMAL, budget_words
+from load_identification.estimation.belief.error_budget import budget_words
 from load_identification.interface.names import INTERVAL
 from load_identification.report.information_figures import (
     LENGTH,
@@ -162,9 +162,9 @@ def _budget_caption(last: Snapshot) -> str:
     if not (last.identified[0] and (words := budget_words(parts))):
         return 'Not drawn: the mass is not identified.'
     return (
-        f'{name} ± {NORMAL * np.sqrt(parts.sum()):.2g} {unit}: {words}. Each number, in the bars '
-        'too, is half of the 95 % interval that the source alone would leave. Their squares add '
-        'up, which is why the bars show shares of the variance.'
+        f'{name} ± {INTERVAL * np.sqrt(parts.sum()):.2g} {unit}: {words}. Each number, in the '
+        'bars too, is half of the 95 % interval that the source alone would leave. Their squares '
+        'add up, which is why the bars show shares of the variance.'
     )
 
 
