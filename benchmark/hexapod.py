@@ -176,13 +176,11 @@ class Outcome:
 
     def within(self, key: tuple[str, str]) -> BoolArray:
         """Return which runs meet all goals, (runs,)."""
-        met: BoolArray = (np.abs(self.errors[key][:, :7]) <= goals(self.truth)).all(axis=1)
-        return met
+        return (np.abs(self.errors[key][:, :7]) <= goals(self.truth)).all(axis=1)
 
     def held(self, key: tuple[str, str]) -> BoolArray:
         """Return which 95 % intervals hold the truth, (runs, quantities)."""
-        held: BoolArray = np.abs(self.errors[key]) <= 1.96 * self.deviations[key]
-        return held
+        return np.abs(self.errors[key]) <= 1.96 * self.deviations[key]
 
     def coverage(self, key: tuple[str, str]) -> FloatArray:
         """Return the share of runs in which they do, NaN where nothing is claimed, then all."""

@@ -114,8 +114,7 @@ class Outcome:
         """Return for each parameter how often its interval holds where identified."""
         identified = np.array(self.identified)
         inside = np.abs(np.array(self.errors)) <= NORMAL_95 * np.array(self.std)
-        shares: FloatArray = (inside & identified).sum(axis=0) / identified.sum(axis=0)
-        return shares
+        return (inside & identified).sum(axis=0) / identified.sum(axis=0)
 
 
 def estimate(

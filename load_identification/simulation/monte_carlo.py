@@ -151,14 +151,12 @@ class Study:
     @property
     def rmse(self) -> FloatArray:
         """Root mean square error at the last time, in units of the bound, (16,)."""
-        ratio: FloatArray = np.sqrt(np.mean(self.error[:, -1] ** 2, axis=0)) / self.bound
-        return ratio
+        return np.asarray(np.sqrt(np.mean(self.error[:, -1] ** 2, axis=0)) / self.bound)
 
     @property
     def bias(self) -> FloatArray:
         """Mean error at the last time, in units of the bound, (16,)."""
-        ratio: FloatArray = np.mean(self.error[:, -1], axis=0) / self.bound
-        return ratio
+        return np.asarray(np.mean(self.error[:, -1], axis=0) / self.bound)
 
     @property
     def covered(self) -> BoolArray:
@@ -168,8 +166,7 @@ class Study:
     @property
     def coverage(self) -> FloatArray:
         """Share of runs whose last 95 % interval contains the truth, (16,)."""
-        share: FloatArray = np.mean(self.covered[:, -1], axis=0)
-        return share
+        return np.asarray(np.mean(self.covered[:, -1], axis=0))
 
 
 def identify(

@@ -53,9 +53,7 @@ class PinocchioArm:
         return np.array(out)
 
     def _rnea(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        configuration = self._configuration(q)
-        torque: FloatArray = pinocchio.rnea(self.model, self.data, configuration, qd, qdd).copy()
-        return torque
+        return np.array(pinocchio.rnea(self.model, self.data, self._configuration(q), qd, qdd))
 
     def _configuration(self, q: FloatArray) -> FloatArray:
         out = np.zeros(self.model.nq)

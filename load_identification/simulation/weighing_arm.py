@@ -77,8 +77,7 @@ class Run:
 def friction(velocity: FloatArray) -> FloatArray:
     """Return the friction torque (n, 7), which differs by direction."""
     level = np.where(velocity > 0.0, COULOMB[:, 0], -COULOMB[:, 1])
-    torque: FloatArray = level * (velocity != 0.0) + VISCOUS * velocity
-    return torque
+    return np.asarray(level * (velocity != 0.0) + VISCOUS * velocity)
 
 
 def run(
