@@ -29,7 +29,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from load_identification.arm.arm_estimate import NORMAL_95
 from load_identification.arm.assessment import relative_error
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters, base_regressor
 from load_identification.arm.dynamics.friction import DriveModel
@@ -47,6 +46,7 @@ from load_identification.arm.planning.experiments import (
 )
 from load_identification.arm.planning.optimal_design import optimal_design
 from load_identification.arm.planning.plan_file import plan_path
+from load_identification.interface.names import INTERVAL
 from load_identification.motion.limits import Limits, arm_limits
 from load_identification.motion.sines import Oscillation
 from load_identification.simulation.excited_arm import description, friction
@@ -226,7 +226,7 @@ def main() -> int:
             measured, predicted = arm.torque(other) / GAINS, regressor(*other) @ values / gains
             errors.append([relative_error(measured[:, j], predicted[:, j]) for j in range(3)])
         found = np.append(values, gains[:2])
-        held = np.abs(found - true) <= NORMAL_95 * std
+        held = np.abs(found - true) <= INTERVAL * std
         percent = ', '.join(f'{100.0 * x:.1f}' for x in np.max(errors, axis=0))
         words.append(
             f'{name}: {held.sum()} of {len(held)} intervals hold; currents of {OTHERS} other '
@@ -234,7 +234,7 @@ def main() -> int:
         )
         table.add_column(name, justify='right')
         table.add_column('95 % interval', justify='right')
-        half = NORMAL_95 * std
+        half = INTERVAL * std
         columns += [
             [f'{x:.4f}' for x in found],
             [f'{a:.4f} {b:.4f}' for a, b in zip(found - half, found + half, strict=True)],

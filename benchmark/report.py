@@ -111,7 +111,7 @@ def main() -> int:
     messages = list(serialized(puma_recording(MOTION, RATE)))
     extra = 0.0
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        for minutes in (max(1, arguments.minutes // 12), arguments.minutes):
+        for minutes in sorted({max(1, arguments.minutes // 12), arguments.minutes}):
             bag = Path(folder) / f'{minutes}'
             write(bag, minutes, messages)
             costs = run(bag), run(bag, '--report', Path(folder) / f'report_{minutes}')

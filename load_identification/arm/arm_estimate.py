@@ -21,9 +21,6 @@ UNTOLD_STD = 10.0
 SILENT = 1e-5
 """Noise of a joint, as a share of the largest, up to which it counts as not observed [-]."""
 
-NORMAL_95 = 1.959963984540054
-"""Half of a 95 % interval, in standard deviations."""
-
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:

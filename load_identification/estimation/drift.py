@@ -157,7 +157,7 @@ def mixed(
 def drifts(channel: int, moved: float, seconds: float) -> str:
     """Report by how much a channel has drifted [N, N m] in some time [s]."""
     return (
-        f'the offset drifts: {CHANNELS[channel]} by {moved:.2g} {"N" if channel < 3 else "N m"} '
+        f'the offset drifts: {CHANNELS[channel]} by {moved:.2g} {"N" if channel < 3 else "N·m"} '
         f'in {seconds:.0f} s: let the sensor warm up, calibrate its offset now and then'
     )
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from load_identification.arm.arm_estimate import NORMAL_95, ArmEstimate
+from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.assessment import Prediction
 from load_identification.errors import ParameterError
+from load_identification.interface.names import INTERVAL
 from load_identification.report.style import (
     BLACK,
     BLUE,
@@ -100,7 +101,7 @@ def _draw_panel(ax: Axes, estimate: ArmEstimate, panel: list[int]) -> None:
     places = np.arange(len(panel))
     nominal = estimate.base.to_base(estimate.model.nominal)[panel]
     determined = np.isfinite(estimate.std[panel])
-    half = NORMAL_95 * np.where(determined, estimate.std[panel], 0.0)
+    half = INTERVAL * np.where(determined, estimate.std[panel], 0.0)
     ax.plot(nominal, places, 'o', color=ORANGE, markerfacecolor='none', label='nominal')
     ax.errorbar(
         np.where(determined, estimate.values[panel], np.nan),

@@ -8,10 +8,11 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from load_identification.arm.arm_estimate import NORMAL_95, ArmEstimate, DriveGains
+from load_identification.arm.arm_estimate import ArmEstimate, DriveGains
 from load_identification.arm.assessment import Prediction, relative_error
 from load_identification.arm.dynamics.base_parameters import IDENTIFIABLE, IN_COMBINATION
 from load_identification.arm.dynamics.rows import Model
+from load_identification.interface.names import INTERVAL
 from load_identification.report.tables import decimals
 
 ROUNDING = 1e-9
@@ -59,7 +60,7 @@ def _filled(
 def gain_table(model: Model, gains: DriveGains, excess: float) -> Table:
     """Make the table of drive gains, their intervals widened as those of the arm model."""
     table = _table('joint', ('gain', '± 95 %', '%'))
-    half = NORMAL_95 * np.sqrt(excess) * gains.std
+    half = INTERVAL * np.sqrt(excess) * gains.std
     for joint, gain, own, unit in zip(
         model.channels, gains.gains, half, model.channel_units, strict=True
     ):
@@ -135,6 +136,6 @@ def _value(value: float, std: float) -> list[str]:
     """Return a value and half of its interval, or the words for one that is not determined."""
     if not np.isfinite(std):
         return ['not determined', '']
-    half = NORMAL_95 * std
+    half = INTERVAL * std
     digits = decimals(half)
     return [f'{value:.{digits}f}', f'{half:.{digits}f}']

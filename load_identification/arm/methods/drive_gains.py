@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from load_identification.arm.arm_estimate import NORMAL_95, ArmEstimate, DriveGains
+from load_identification.arm.arm_estimate import ArmEstimate, DriveGains
 from load_identification.arm.dynamics.base_parameters import BaseParameters
 from load_identification.arm.dynamics.rows import ArmModel, Model
 from load_identification.arm.filtering import FilteredRecording
@@ -16,6 +16,7 @@ from load_identification.arm.fit import estimate_of, likeliest
 from load_identification.arm.methods.least_squares import motion_rows
 from load_identification.arm.recording import Recording
 from load_identification.errors import ParameterError
+from load_identification.interface.names import INTERVAL
 from load_identification.numerics.square_root import triangle
 from load_identification.numerics.weighted_rows import WeightedRows, lengths
 from load_identification.numerics.weighted_solution import Solution, Solver, solve
@@ -241,10 +242,10 @@ def poor_gains(estimate: ArmEstimate, excess: float) -> str:
 def _poorly_told(model: Model, std: FloatArray, bad: BoolArray) -> str:
     """Name the bad gains with their intervals, from relative standard deviations (J,)."""
     words = [
-        f'{model.channels[j]} to ± {100.0 * NORMAL_95 * std[j]:.0f} %' for j in np.flatnonzero(bad)
+        f'{model.channels[j]} to ± {100.0 * INTERVAL * std[j]:.0f} %' for j in np.flatnonzero(bad)
     ]
     return (
-        f'the drive gain of {", ".join(words)}; ± {100.0 * NORMAL_95 * MOST_STD:.0f} % is the '
+        f'the drive gain of {", ".join(words)}; ± {100.0 * INTERVAL * MOST_STD:.0f} % is the '
         'most. Take a heavier load, its centre of mass off the last axis, and move all joints, '
         'elbow and wrist bent, for longer'
     )
