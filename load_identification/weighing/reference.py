@@ -16,18 +16,18 @@ from scipy.special import stdtrit
 from load_identification.estimation import drift
 from load_identification.estimation.belief.error_budget import (
     LEAST_BLUR,
-    NORMAL,
     PRIOR_FREEDOM,
     sharpened,
 )
 from load_identification.estimation.belief.model import FIELD
 from load_identification.estimation.belief.tool import OF_THE_SENSOR, Tool
+from load_identification.interface.names import INTERVAL
 from load_identification.numerics.triangle import root_covariance, values
 from load_identification.typing_aliases import FloatArray
 from load_identification.weighing.static_estimate import NOTHING_KNOWN, gravity_rows
 from load_identification.weighing.weight import STATIC, Known, Pose
 
-PRIORS = float(stdtrit(PRIOR_FREEDOM, 0.975)) / NORMAL
+PRIORS = float(stdtrit(PRIOR_FREEDOM, 0.975)) / INTERVAL
 """Factor for an interval of 95 %: the priors have so many degrees of freedom [-]."""
 
 

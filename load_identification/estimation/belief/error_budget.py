@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 
 from load_identification.estimation import drift
 from load_identification.estimation.measurement import PARAMETERS
+from load_identification.interface.names import INTERVAL
 from load_identification.numerics.triangle import given, root_covariance, values
 from load_identification.typing_aliases import FloatArray
 
@@ -35,9 +36,6 @@ OF_CLASSES, OF_FIELD, OF_PATH = slice(2, 12), 11, 12
 
 NAMES = {len(each): each for each in (('noise', 'drift', 'errors of the cell', 'tool'), CAUSES)}
 """Names of the parts of a budget, by their number: of the sources, or of the causes."""
-
-NORMAL = 1.96
-"""Half-width of a 95 % interval in standard deviations [-]."""
 
 BLUR_KNOWN = 0.3
 """Relative uncertainty of the variance of the acceleration noise [-]."""
@@ -257,7 +255,7 @@ def budget_words(parts: FloatArray) -> str:
     parts : (4,) or (causes,) array
         Variances in the order of `SOURCES` or `CAUSES`.
     """
-    halves = NORMAL * np.sqrt(np.maximum(parts, 0.0))
+    halves = INTERVAL * np.sqrt(np.maximum(parts, 0.0))
     if not np.isfinite(halves).all() or not halves.any():
         return ''
     names = NAMES[len(parts)]
@@ -283,4 +281,4 @@ def interval_factor(parts: FloatArray, freedom: float) -> FloatArray:
     behind = np.array([freedom, freedom, PRIOR_FREEDOM, np.inf])[:, None]
     per = np.sum(share**2 / behind, axis=0)
     nu = np.where(per > 0.0, 1.0 / np.maximum(per, 1e-9), 1e9)
-    return np.asarray(stdtrit(np.minimum(nu, 1e9), 0.975) / NORMAL)
+    return np.asarray(stdtrit(np.minimum(nu, 1e9), 0.975) / INTERVAL)
