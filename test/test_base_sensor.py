@@ -21,7 +21,6 @@ from load_identification.errors import DescriptionError, FrameError, RecordingEr
 from load_identification.motion.joint_path import JointPath
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
-from load_identification.numerics.weighted_solution import Solver
 from load_identification.simulation.in_mujoco.puma import (
     OFFSET,
     PLACEMENT,
@@ -56,19 +55,6 @@ def true_values(estimate: ArmEstimate) -> FloatArray:
     """Return the true combinations."""
     offsets = len(estimate.names) - estimate.model.links.stop
     return estimate.base.to_base(np.append(truth().nominal, OFFSET[:offsets]))
-
-
-def test_the_sensor_does_not_see_what_happens_in_the_joints() -> None:
-    """MuJoCo's wrench is that of the links alone, though most of the torque goes elsewhere."""
-    arm, run = truth(), simulate('identification')
-    phi = arm.nominal.ravel()
-    wrench = arm.base_wrench_regressor(run.q, run.qd, run.qdd, PLACEMENT) @ phi
-    # But for what stands still, a constant.
-    left = run.wrench - wrench
-    assert np.abs(left - left.mean(axis=0)).max() < 1e-9 * np.abs(run.wrench).max()
-    torque = arm.joint_torque_regressor(run.q, run.qd, run.qdd) @ phi
-    unexplained = (run.torque - torque)[:, :2].std(axis=0) / run.torque[:, :2].std(axis=0)
-    assert np.all(unexplained > 0.5)
 
 
 def test_two_joints_without_weight_tell_the_papers_twelve_parameters() -> None:
@@ -179,27 +165,6 @@ def test_the_arm_does_not_depend_on_where_its_sensor_is() -> None:
     np.testing.assert_array_equal(there.base.independent, here.base.independent)
     # Each fits its own channels' sampling errors.
     np.testing.assert_allclose(here.values[links], there.values[links], atol=1e-2)
-
-
-def test_two_recordings_tell_more_than_one() -> None:
-    run, model = simulate('identification'), WrenchModel(unknown_arm(), PLACEMENT)
-    first, second = (record(run, seed)[0] for seed in (0, 1))
-    one, both = (identify(model, logs, FREE) for logs in ([first], [first, second]))
-    told = np.isfinite(one.std) & np.isfinite(both.std)
-    # 1 / sqrt 2, but for the noise that each finds.
-    assert 0.55 < float(np.median(both.std[told] / one.std[told])) < 0.85
-
-
-def test_a_ridge_draws_weakly_seen_parameters_to_the_nominal_ones() -> None:
-    recording, _ = record(simulate('identification'), 0)
-    free, drawn = (
-        identified(unknown_arm(), recording, None, replace(FREE, solver=Solver(ridge=ridge)))
-        for ridge in (0.0, 1e-2)
-    )
-    links = free.base.independent < free.model.links.stop
-    assert np.linalg.norm(drawn.values[links]) < 0.8 * np.linalg.norm(free.values[links])
-    prediction = predict(drawn, [recording], FREE, 'the same')
-    assert prediction.of_range(prediction.predicted).max() < 0.02
 
 
 def test_replay_takes_weight_and_offset_off_between_its_stops_and_refuses_other_places() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from estimates import not_none
 
 from load_identification.estimation.belief.tool import Shared, Tool
 from load_identification.estimation.calibration_check import of_any_pose, rows_of
@@ -84,8 +85,7 @@ def run(seed: int, file: Path | None = None) -> Run:
         estimator, weigher = stage.estimator, stage.weigher
         newest = weigher.monitor.newest or 0
         if not calibrated and now >= 10.5:
-            known = estimator.estimate_with_tool()
-            assert known is not None
+            known = not_none(estimator.estimate_with_tool())
             weigher.set_tool(Tool(known.total, known.total_covariance, estimator.shared))
             rest = weigher.average(newest - 1_000_000_000)
             offset = weigher.offset_from(rest)
@@ -157,22 +157,19 @@ def reading(shared: bool) -> tuple[OffsetPrior, SystematicErrors, Tool]:
 def test_a_gain_common_to_tool_and_calibration_is_not_in_the_offset() -> None:
     prior, systematic, tool = reading(shared=True)
     wrench = gravity_rows(GRAVITY[None])[0] @ tool.parameters[:4]
-    its = prior.of_errors
-    assert its is not None
+    its = not_none(prior.of_errors)
     columns = dict(zip(systematic.names, its.columns(systematic.names).T, strict=True))
     np.testing.assert_allclose(columns['gain_common'], 0.0, atol=1e-12)
     # The other errors act on the tool's weight, and what was known of the gain is in the tool.
     np.testing.assert_allclose(columns['gain.fy'], wrench * (np.arange(6) == 1))
     np.testing.assert_allclose(its.level, -0.01 * wrench)
-    alone = reading(shared=False)[0].of_errors
-    assert alone is not None
+    alone = not_none(reading(shared=False)[0].of_errors)
     np.testing.assert_allclose(alone.columns(['gain_common'])[:, 0], wrench)
     assert not alone.level.any()
 
 
 def test_errors_that_nobody_expects_have_no_part_in_a_calibration() -> None:
     prior, systematic, _ = reading(shared=True)
-    assert prior.of_errors is not None
     columns = prior.of_errors.columns(['joint_zero.1', 'gain.fy'])
     assert not columns[:, 0].any()
     assert columns[:, 1].any()
@@ -186,7 +183,6 @@ def test_a_calibration_is_a_reading_of_the_tool_with_the_errors_of_the_cell() ->
     estimator = settings.payload_estimator(Parameters())
     estimator.set_offset(prior)
     model = estimator.without_load().model
-    assert prior.of_errors is not None
     rows = rows_of(prior, model, moved=False) * np.sqrt(prior.covariance[0, 0])
     np.testing.assert_allclose(
         rows[:, model.errors], prior.of_errors.columns(model.systematic.names)

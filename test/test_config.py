@@ -49,18 +49,16 @@ def test_every_parameter_is_in_the_file_and_no_other(values: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize('name', TABLE)
-def test_a_value_is_the_default_of_the_code(name: str, values: dict[str, Any]) -> None:
-    assert check(name, values[name]) == TABLE[name].default
-
-
-@pytest.mark.parametrize('name', TABLE)
-def test_a_value_has_the_type_that_ros_is_to_see(name: str, values: dict[str, Any]) -> None:
+def test_a_value_is_the_default_of_the_code_and_of_its_type(
+    name: str, values: dict[str, Any]
+) -> None:
     # An integer for a number would make ROS call it an integer, and refuse lists of both.
-    default = TABLE[name].default
+    value, default = values[name], TABLE[name].default
+    assert check(name, value) == default
     if isinstance(default, tuple):
-        assert [type(v) for v in values[name]] == [type(v) for v in default]
+        assert [type(v) for v in value] == [type(v) for v in default]
     else:
-        assert type(values[name]) is type(default)
+        assert type(value) is type(default)
 
 
 def test_identify_load_reads_the_file_as_the_nodes_do() -> None:

@@ -30,12 +30,3 @@ def test_least_squares_with_the_true_motion_reaches_the_bound() -> None:
     errors = np.array([to_message_order(column) for column in found.T])
     # 300 draws: a standard deviation is known to 4 %, three of that.
     np.testing.assert_allclose(errors.std(axis=0), bound[:10], rtol=0.13)
-
-
-def test_bound_falls_with_what_is_known_and_with_more_motion() -> None:
-    unknown = message_bound(cramer_rao_covariance([motion()], NOISE), BLOCK)
-    before = NOISE / np.sqrt(1000)
-    known = message_bound(cramer_rao_covariance([motion()], NOISE, before), BLOCK)
-    assert np.all(known < unknown)
-    both = message_bound(cramer_rao_covariance([motion(), motion(1)], NOISE, before), BLOCK)
-    assert np.all(both < known)

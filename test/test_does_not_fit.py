@@ -43,7 +43,6 @@ def told(
     estimator = settings.payload_estimator(parameters)
     estimator.update(filtered(PUMA, *streams, parameters)[0])
     estimate = estimator.estimate()
-    assert estimate is not None
     return estimate.warnings
 
 

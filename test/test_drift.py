@@ -90,7 +90,6 @@ def test_a_drift_that_has_ended_in_a_pause_is_no_event() -> None:
         if k % 5:
             continue
         now = stage.estimate()
-        assert now is not None
         assert not now.unresolved
         # Where the drift had gone on for the ten minutes it would be 8 N.
         assert abs(now.values[0] - before.values[0]) < 0.01

@@ -189,7 +189,6 @@ def test_intervals_of_gains_hold_on_a_real_arm(shared_data: Path) -> None:
         Loaded(carrying.scaled(1.0 / GAINS), KNOWN.mass),
     )
     gains = session.estimate.gains
-    assert gains is not None
     std = np.sqrt(session.excess) * gains.std
     # White noise would claim some 0.1 %; recordings of this arm differ by several percent.
     assert np.all(std > 0.003 * np.abs(GAINS))

@@ -7,6 +7,7 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+from estimates import estimated
 
 from load_identification.estimation.events import EventKind
 from load_identification.interface.batches import FilteredBatch, JointBatch, WrenchBatch
@@ -107,8 +108,7 @@ class Cell:
 
     def error(self) -> float:
         """Return by how much the mass is off, in standard deviations."""
-        estimate = self.stage.estimator.estimate()
-        assert estimate is not None
+        estimate = estimated(self.stage.estimator)
         assert estimate.identified[0], estimate.reasons
         return float(abs(estimate.values[0] - BLOCK.mass) / estimate.std[0])
 
@@ -129,8 +129,7 @@ def cell(after_motion: Cell) -> Cell:
 
 def total(cell: Cell) -> FloatArray:
     """Return what is known of the load."""
-    estimate = cell.stage.estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(cell.stage.estimator)
     return estimate.total
 
 
@@ -220,8 +219,7 @@ def test_what_the_pendant_holds_is_given_back_from_the_start(sim: Recording) -> 
     cell.move()
     cell.rest(0.3)
     assert cell.error() < 4.0
-    estimate = cell.stage.estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(cell.stage.estimator)
     np.testing.assert_allclose(estimate.values[1:4], center, atol=0.002)
 
 

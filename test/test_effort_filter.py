@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio
 import pytest
+from estimates import not_none
 from weighing import weighed
 
 from load_identification.arm.arm_file import IdentifiedArm
@@ -145,8 +146,7 @@ def test_what_torques_do_not_show_is_said() -> None:
 
 
 def test_without_noise_the_wrench_is_that_of_the_load() -> None:
-    samples = stage(frictionless()).update(smooth(run(6.0, 2, PAYLOAD)))
-    assert samples is not None
+    samples = not_none(stage(frictionless()).update(smooth(run(6.0, 2, PAYLOAD))))
     expected = -regressor(samples) @ PAYLOAD.to_vector()
     assert np.isfinite(samples.wrench).all()
     error = np.abs(samples.wrench - expected)
@@ -183,8 +183,7 @@ def test_the_residual_is_the_torque_of_the_load_and_the_prediction_that_of_the_a
     filtering = stage()
     joints = replace(loaded.measured(0, noise=0.0), position=loaded.position)
     filtering.update(joints)
-    efforts = filtering.efforts
-    assert efforts is not None
+    efforts = not_none(filtering.efforts)
     assert efforts.names == JOINTS
     index = np.searchsorted(joints.stamps, efforts.stamps)
     np.testing.assert_array_equal(joints.stamps[index], efforts.stamps)
@@ -209,8 +208,7 @@ def test_friction_under_load_is_that_of_arm_and_payload() -> None:
     own = certain(arm.model(SEVEN_JOINTS.urdf).arm, drive, drives, float(arm.noise[0]))
     filtering = stage(own)
     filtering.update(replace(joints, position=loaded.position))
-    efforts = filtering.efforts
-    assert efforts is not None
+    efforts = not_none(filtering.efforts)
     index = np.searchsorted(joints.stamps, efforts.stamps)
     window = np.lib.stride_tricks.sliding_window_view(np.sign(loaded.velocity), 31, axis=0)
     steady = np.abs(window.sum(axis=2))[index - 15] == 31
@@ -227,23 +225,19 @@ def regressor(samples: FilteredBatch) -> FloatArray:
 
 def test_at_rest_friction_may_be_anything_and_nothing_is_weighed() -> None:
     filtering = stage()
-    samples = filtering.update(at_rest(BENT))
-    assert samples is not None
+    samples = not_none(filtering.update(at_rest(BENT)))
     assert (samples.whitening == 0.0).all()
     assert np.isnan(samples.wrench).all()
     assert filtering.dropped['friction_unknown'] == len(samples.stamps)
     assert 'joints that move' in filtering.waiting_for
-    raw = filtering.raw()
-    assert raw is not None
+    raw = not_none(filtering.raw())
     assert np.isnan(raw.wrench).all()
 
 
 def test_an_arm_without_friction_weighs_at_rest() -> None:
     filtering = stage(frictionless())
-    samples = filtering.update(at_rest(BENT))
-    raw = filtering.raw()
-    assert samples is not None
-    assert raw is not None
+    samples = not_none(filtering.update(at_rest(BENT)))
+    raw = not_none(filtering.raw())
     expected = -regressor(samples)[0] @ PAYLOAD.to_vector()
     # 500 samples of 0.1 N m at a lever of some decimetres; four standard deviations.
     np.testing.assert_allclose(raw.wrench.mean(axis=0), expected, atol=0.2)
@@ -252,8 +246,7 @@ def test_an_arm_without_friction_weighs_at_rest() -> None:
 
 def test_a_stretched_arm_is_near_singular() -> None:
     filtering = stage(frictionless())
-    samples = filtering.update(at_rest(STRETCHED))
-    assert samples is not None
+    samples = not_none(filtering.update(at_rest(STRETCHED)))
     assert filtering.dropped['near_singular'] == len(samples.stamps)
     assert 'singularity' in filtering.waiting_for
 
@@ -262,10 +255,8 @@ def test_whitening_evens_out_what_poses_do_to_the_noise(loaded: Run) -> None:
     """Whitened, wrenches of any pose scatter alike, along every axis."""
     arm = exact_arm()
     filtering = stage(arm)
-    clean = filtering.update(loaded.measured(0, noise=0.0))
-    noisy = stage(arm).update(loaded.measured(0))
-    assert clean is not None
-    assert noisy is not None
+    clean = not_none(filtering.update(loaded.measured(0, noise=0.0)))
+    noisy = not_none(stage(arm).update(loaded.measured(0)))
     used = np.isfinite(clean.wrench[:, 0])
     error, root = (noisy.wrench - clean.wrench)[used], clean.whitening[used]
     white = np.einsum('nij,nj->ni', root, error)
@@ -283,16 +274,14 @@ def test_whitening_evens_out_what_poses_do_to_the_noise(loaded: Run) -> None:
 
 
 def test_topics_carry_samples_that_count_and_nothing_of_the_others(loaded: Run) -> None:
-    samples = stage().update(loaded.measured(0))
-    assert samples is not None
+    samples = not_none(stage().update(loaded.measured(0)))
     counts = np.isfinite(counting(samples, USABLE).wrench).all(axis=1)
     assert 0.4 < counts.mean() < 1.0
 
 
 def test_how_the_stream_is_cut_changes_nothing(loaded: Run) -> None:
     joints = loaded.measured(4)
-    whole = stage().update(joints)
-    assert whole is not None
+    whole = not_none(stage().update(joints))
     filtering, parts = stage(), []
     for first in range(0, len(joints.stamps), 137):
         samples = filtering.update(joints.select(slice(first, first + 137)))
@@ -320,8 +309,7 @@ def test_bad_joint_states_are_counted_and_the_reason_is_said(loaded: Run) -> Non
     dead = joints.effort.copy()
     dead[:, 4] = 0.0
     filtering = stage()
-    samples = filtering.update(replace(joints, effort=dead))
-    assert samples is not None
+    samples = not_none(filtering.update(replace(joints, effort=dead)))
     assert np.isnan(samples.wrench).all()
     assert filtering.dropped['effort_stuck'] == len(joints.stamps)
     bad = joints.position.copy()
@@ -337,7 +325,6 @@ def test_a_frame_that_a_joint_without_a_model_moves_is_refused() -> None:
         filtering.set_description(SEVEN_JOINTS.urdf, 'right_link_1')
     assert filtering.waiting_for == 'the robot description'
     filtering.set_description(SEVEN_JOINTS.urdf)
-    assert filtering.robot is not None
     assert filtering.robot.sensor_frame == 'left_link_7'
 
 

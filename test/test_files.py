@@ -287,5 +287,4 @@ def test_the_example_catalogue_is_plain_and_so_are_100_000_objects() -> None:
     item = '  - name: cup_{}\n    mass: 0.3\n    mass_tolerance: 0.01\n'
     text = 'objects:\n' + ''.join(item.format(k) for k in range(100_000))
     plain = read_plain(text, _plain)
-    assert plain is not None
     assert len(plain['objects']) == 100_000

@@ -39,7 +39,6 @@ def test_smoothed_sign_is_what_the_low_pass_makes_of_coulomb_friction() -> None:
     )
     differentiator = Differentiator(cutoff, 200.0, 0.1)
     out = differentiator.update(batch)
-    assert out is not None
     found = smoothed_sign(out.velocity, out.acceleration, step_response(differentiator.delay))
     # The kernel's height of 1.2 per ms/20 ms: one sample of 1 ms is worth 0.07.
     np.testing.assert_allclose(found, out.wrench, atol=0.08)
@@ -110,7 +109,6 @@ def test_tracker_follows_a_wandering_coulomb_level_and_the_force_left_is_the_bod
     assert np.sqrt(np.mean(np.square(errors))) < 0.7
     # The level itself wanders by 4 N, so one that stood still would be worse.
     assert np.ptp(level, axis=0).min() > 7.0
-    assert stage.friction is not None
     np.testing.assert_allclose(stage.friction.viscous, viscous, atol=4.0)
 
 

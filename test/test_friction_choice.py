@@ -110,7 +110,6 @@ def test_friction_under_load_is_that_of_the_load_found_with_the_drive_gains() ->
     np.testing.assert_allclose(arm.level('load_friction'), 0.08, atol=0.01)
     assert np.all(np.abs(arm.effort_scale - GAINS) < 2.5 * std)
     assert np.all(np.abs(arm.effort_scale / GAINS - 1.0) < 0.02)
-    assert session.estimate.gains is not None
     np.testing.assert_allclose(session.estimate.gains.load[1:4] / MASS, CENTER, atol=0.01)
 
 

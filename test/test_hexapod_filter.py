@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from estimates import estimated
 from exact_hexapod import BASE, exact_legs
 
 from load_identification.estimation.payload_estimate import EstimatorSettings
@@ -50,10 +51,7 @@ def weights(batch: FilteredBatch) -> FloatArray:
 
 def mass(batches: list[FilteredBatch]) -> float:
     estimator = PayloadEstimator(EstimatorSettings())
-    for batch in batches:
-        estimator.update(batch)
-    estimate = estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(estimator, batches)
     return float(estimate.values[0])
 
 
@@ -324,7 +322,6 @@ def test_the_raw_wrench_is_that_on_the_platform_without_friction_and_unknown_wit
     assert stage.raw() is None
     stage.update(LEGS.select(slice(0, 500)))
     raw = stage.raw()
-    assert raw is not None
     assert raw.names == GEOMETRY.legs
     np.testing.assert_array_equal(raw.stamps, LEGS.stamps[:500])
     # At rest before the motion has faded in.
@@ -332,30 +329,4 @@ def test_the_raw_wrench_is_that_on_the_platform_without_friction_and_unknown_wit
     stage = make_stage(GEOMETRY)
     stage.update(LEGS.select(slice(0, 500)))
     raw = stage.raw()
-    assert raw is not None
     assert np.isnan(raw.wrench).all()
-
-
-def test_a_machine_that_stays_in_a_singularity_is_waited_for() -> None:
-    wide = replace(IDEAL, shortest=0.1, longest=2.0)
-    mechanism = Mechanism(wide)
-    times = np.arange(1500) * 2e-3
-    # At exactly 90 degrees of yaw a turn and a heave are possible with all legs held.
-    yaw = np.deg2rad(np.minimum(45.0 * times, 90.0))
-    rotation = rotation_exponential(yaw[:, None] * [0.0, 0.0, 1.0])
-    lengths = mechanism.lengths(np.repeat(wide.home[None], 1500, axis=0), rotation)
-    stamps = BASE + np.round(times * 1e9).astype(np.int64)
-    rng = np.random.default_rng(3)
-    effort = rng.normal(50.0, 1.0, (1500, 6))
-    batch = EffortBatch(wide.legs, stamps, lengths, np.full((1500, 6), np.nan), effort)
-    stage = make_stage(wide)
-    out = feed(stage, batch, parts=50)
-    assert stage.dropped['near_singular'] + stage.dropped['pose_not_found'] > 40
-    assert stage.waiting_for in (
-        'a pose farther from a singularity',
-        'a pose that the leg lengths belong to',
-    )
-    last = max(int(b.stamps[-1]) for b in out)
-    # 85 degrees are reached after 1.9 s.
-    assert last - BASE < 2_000_000_000
-    assert all(np.isfinite(b.wrench).all() for b in out)

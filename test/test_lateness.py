@@ -58,11 +58,9 @@ def identified(fit: ArmRecording, test: ArmRecording, cutoff: float = 10.0) -> S
     ('delay', 'low_pass', 'says'),
     [
         (0.02, 0.0, 'the efforts are about 20 ms late'),
-        (0.05, 0.0, 'the efforts are about 50 ms late'),
         (-0.05, 0.0, 'the efforts are about 50 ms early'),
         # A first step of 20 ms hardly helps here.
         (0.15, 0.0, 'the efforts are about 150 ms late'),
-        (0.2, 0.0, 'the efforts are about 200 ms late'),
         (-0.2, 0.0, 'the efforts are about 200 ms early'),
         # 1 / (2 pi 2 Hz), or 80 ms, where motion is slow.
         (0.0, 2.0, 'the efforts are about 70 ms late'),

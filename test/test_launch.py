@@ -183,6 +183,11 @@ def pipeline(processes: list[Process]) -> dict[str, Process]:
     return {process.executable: process for process in found}
 
 
+def parameter_file(process: Process) -> str:
+    options = process.ros_arguments
+    return options[options.index('--params-file') + 1]
+
+
 @pytest.fixture(params=['true', 'false'])
 def single(request: pytest.FixtureRequest) -> str:
     """Return the argument single_process."""
@@ -276,8 +281,7 @@ def test_what_a_robots_file_sets_is_what_the_page_says(
     (process,) = started(ROOT / 'launch' / f'{name}.launch.xml')
     assert process.remaps['/wrench'] == topic
     assert process.parameters.get('sensor_frame', '') == frame
-    options = process.ros_arguments
-    read = from_yaml(Path(options[options.index('--params-file') + 1]))
+    read = from_yaml(Path(parameter_file(process)))
     assert {key: getattr(read, key) for key in values} == values
     page = (ROOT / 'docs' / 'robots.md').read_text(encoding='utf-8')
     assert f'{name}.launch.xml' in page
@@ -300,44 +304,38 @@ def test_one_process_or_four() -> None:
     assert set(pipeline(started(PIPELINE, single_process='false'))) == four
 
 
-def test_what_is_not_given_is_as_the_parameter_file_and_the_code_have_it(single: str) -> None:
+def test_what_is_not_given_is_as_the_shipped_parameter_file_and_the_code_have_it(
+    single: str,
+) -> None:
     for process in started(PIPELINE, single_process=single):
         assert process.namespace == NAME
         assert process.parameters == {}
         assert all(source == target for source, target in process.remaps.items())
+        assert parameter_file(process) == str(ROOT / 'config' / 'load_identification.yaml')
 
 
-def test_the_shipped_parameter_file_is_used_unless_another_is_named(single: str) -> None:
-    shipped, own = str(ROOT / 'config' / 'load_identification.yaml'), '/a folder/my.yaml'
-    for given, file in (({}, shipped), ({'params_file': own}, own)):
-        for process in started(PIPELINE, single_process=single, **given):
-            options = process.ros_arguments
-            assert options[options.index('--params-file') + 1] == file
-
-
-def test_namespace_and_log_level_reach_every_process(single: str) -> None:
-    given = {'namespace': '/left/load_identification', 'log_level': 'warn'}
+def test_namespace_log_level_and_parameter_file_reach_every_process(single: str) -> None:
+    own = '/a folder/my.yaml'
+    given = {'namespace': '/left/load_identification', 'log_level': 'warn', 'params_file': own}
     for process in started(PIPELINE, single_process=single, **given):
         assert process.namespace == given['namespace']
         assert '--log-level warn' in ' '.join(process.ros_arguments)
+        assert parameter_file(process) == own
 
 
 @pytest.mark.parametrize('sensor_frame', ['', 'ft_sensor'])
-def test_every_node_reads_the_topics_given(single: str, sensor_frame: str) -> None:
+def test_every_node_reads_the_topics_and_the_sensor_frame_given(
+    single: str, sensor_frame: str
+) -> None:
+    users = set(TABLE['sensor_frame'].metadata['used_by'])
     names = ('joint_states', 'wrench', 'robot_description')
     given = {name: f'/left/{name}' for name in names}
     processes = started(PIPELINE, single_process=single, sensor_frame=sensor_frame, **given)
     for executable, process in pipeline(processes).items():
         topics = [topic for role in ROLES[executable] for topic in INPUTS[role]]
         assert process.remaps == {topic: f'/left{topic}' for topic in topics}
-
-
-def test_a_sensor_frame_reaches_every_node_that_uses_it(single: str) -> None:
-    users = set(TABLE['sensor_frame'].metadata['used_by'])
-    processes = started(PIPELINE, single_process=single, sensor_frame='ft_sensor')
-    for executable, process in pipeline(processes).items():
-        uses = bool(users & set(ROLES[executable]))
-        assert process.parameters == ({'sensor_frame': 'ft_sensor'} if uses else {})
+        uses = bool(users & set(ROLES[executable])) and sensor_frame
+        assert process.parameters == ({'sensor_frame': sensor_frame} if uses else {})
 
 
 def test_every_parameter_named_exists() -> None:

@@ -37,33 +37,6 @@ def test_parabolas_are_filtered_exactly(bandwidth: float) -> None:
     )
 
 
-@pytest.mark.parametrize('bandwidth', [1.0, 30.0])
-def test_straight_lines_are_exact_from_the_first_step(bandwidth: float) -> None:
-    stamps = uneven_stamps(1, 50)
-    t = (stamps - stamps[0]) * 1e-9
-    filtered = LowPass(bandwidth).update(stamps, 2.0 - 3.0 * t)
-    gain = -np.expm1(-bandwidth * t)
-    expected = 2.0 * gain - 3.0 * (t - gain / bandwidth)
-    np.testing.assert_allclose(filtered, expected, atol=ROUNDING)
-
-
-def test_the_error_of_a_smooth_input_falls_with_the_third_power_of_the_step() -> None:
-    bandwidth, frequency, end = 4.0, 2.0 * np.pi, 2.0
-
-    def error(steps: int) -> float:
-        t = np.linspace(0.0, end, steps + 1)
-        u = np.sin(frequency * t)
-        y = LowPass(bandwidth).update(np.round(t * 1e9).astype(np.int64), u)[-1]
-        decay = np.exp(-bandwidth * end)
-        wave = bandwidth * np.sin(frequency * end) - frequency * np.cos(frequency * end)
-        exact = bandwidth * (wave + frequency * decay) / (bandwidth**2 + frequency**2)
-        return abs(float(y - exact))
-
-    # Eight, but for the first step and terms of higher order.
-    assert 6.0 < error(100) / error(200) < 12.0
-    assert error(200) < 1e-5
-
-
 def test_filtered_derivative_follows_from_the_signal_alone() -> None:
     """l (u - y) with y begun at u is the filtered derivative begun at zero."""
     stamps = uneven_stamps(2, 400)

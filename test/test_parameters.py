@@ -128,7 +128,6 @@ def test_an_ellipsoid_reaches_the_estimator_and_none_does_not() -> None:
     ellipsoid = settings.estimator_settings(
         Parameters(bounding_ellipsoid=given)
     ).bounding_ellipsoid
-    assert ellipsoid is not None
     assert ellipsoid.center.tolist() == [0.0, 0.0, 0.1]
     assert ellipsoid.semi_axes.tolist() == [0.05, 0.05, 0.1]
 

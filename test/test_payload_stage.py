@@ -39,7 +39,6 @@ def estimated(sim: Recording, taken: int, passed_on: int, over_topics: bool) -> 
         stage.update(Samples(raw=samples.raw, robot=samples.robot))
         batch = samples.filtered
         for k in range(0, 0 if batch is None else len(batch.stamps), passed_on):
-            assert batch is not None
             piece = batch.select(slice(k, k + passed_on))
             if over_topics:
                 piece = completion.fill(replace(piece, **UNKNOWN))

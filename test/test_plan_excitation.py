@@ -163,7 +163,6 @@ def test_spectrum_takes_experiments_as_they_come_and_postures_choose_better_ones
         options = ('--method', method, '--criterion', 'condition', *FAST)
         assert main([str(urdf), *options]) == PLANNED
         match = re.search(r'condition number ([\d.e+]+)', capsys.readouterr().out)
-        assert match is not None
         found.append(float(match[1]))
     assert found[1] < found[0]
 
@@ -188,7 +187,6 @@ def test_a_duration_bounds_the_experiments(urdf: Path, capsys: pytest.CaptureFix
     options = ['--method', 'postures', *FAST[:2], '--periods', '3', '--duration', '220']
     assert main([str(urdf), *options]) == PLANNED
     match = re.search(r'experiments, ([\d.]+) s', capsys.readouterr().out)
-    assert match is not None
     assert float(match[1]) <= 220.0
     options[-1] = '20'
     error = error_of([str(urdf), *options], capsys)

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import DEADLINE, ForkedProcess, catches
+from processes import DEADLINE, catches
 from ros_helpers import Group
 
 from load_identification import __version__
@@ -37,10 +37,6 @@ def command(program: str, *words: str, before: str = '') -> list[str]:
         'raise SystemExit(main())\n'
     )
     return [sys.executable, '-c', code, *words]
-
-
-def test_these_are_all_programs() -> None:
-    assert {'load_identification', 'identify_load', 'load_demo', 'load_monitor'} <= set(SCRIPTS)
 
 
 @pytest.mark.parametrize('program', SCRIPTS)
@@ -156,13 +152,3 @@ def test_sigint_ends_what_a_shell_has_started_in_the_background(
         finally:
             process.kill()
             process.wait()
-
-
-def test_a_process_that_hangs_tells_where(tmp_path: Path) -> None:
-    own = os.environ | {'ROS_HOME': str(tmp_path)}
-    hang = 'import time\nprint("begun", flush=True)\ntime.sleep(600)'
-    process = ForkedProcess('commands.load_monitor', 'main', [], own, hang)
-    with Group() as group:
-        group.adopt(process)
-        group.wait_for(lambda: 'begun' in process.output, 'its beginning')
-        assert 'line 3 in <module>' in process.whereabouts

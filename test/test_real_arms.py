@@ -116,12 +116,6 @@ def test_a_real_arm_with_a_locked_hand_is_predicted_to_one_and_a_half_percent(
         ('panda', ('--gravity', 0, 0, 9.80665), 'that in the root frame as mounted, reversed?'),
         ('kuka_lwr4', ('--gravity', 0, 0, -4.903), '--gravity is 4.9 m/s², 0.5'),
         ('panda', ('--gravity', 9.81, 0, 0), 'that in the root frame as the arm is mounted?'),
-        (
-            'kuka_lwr4',
-            ('--effort-scale', -1.0),
-            'is the sign of the efforts reversed? Warning: no physically consistent links explain',
-        ),
-        ('panda', ('--effort-scale', 1, 1, 1, -1, 1, 1, 1), 'those of panda_joint4 are reversed;'),
         ('kuka_lwr4', ('--effort-scale', 1, 2, 1, 1, 1, 1, 1), 'those of lwr_1_joint are 2 times'),
         ('panda', ('--effort-scale', 10, 20, 8, 14, 3, 4, 2.5), 'are they motor currents'),
     ],

@@ -199,12 +199,6 @@ def test_the_right_object_is_seldom_called_unknown(moments: FloatArray) -> None:
     assert wrong <= 6
 
 
-def test_features_do_not_depend_on_the_grasp() -> None:
-    for seed in range(5):
-        values = mass_and_moments(body(1.1, BLOCK, seed).to_vector(), 1e-20 * np.eye(10)).values
-        np.testing.assert_allclose(values, [1.1, *BLOCK], rtol=1e-6)
-
-
 def grasped(tmp_path: Path, orientation: list[float]) -> tuple[KnownObject, ...]:
     """Read a catalogue of two cups that differ only in where their centre of mass is."""
     cups = [
@@ -341,8 +335,3 @@ def test_an_unusable_catalogue_is_refused_in_one_line(
         load_catalogue(path)
     assert '\n' not in str(raised.value)
     assert str(path) in str(raised.value)
-
-
-def test_a_catalogue_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match=r'none\.yaml'):
-        load_catalogue(tmp_path / 'none.yaml')

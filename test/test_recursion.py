@@ -6,7 +6,6 @@ import pickle
 
 import numpy as np
 import pytest
-import scipy.linalg
 from scipy.signal import lfilter
 
 from load_identification.numerics.recursion import RecursiveLeastSquares, Solution
@@ -271,33 +270,7 @@ def test_an_estimate_after_forgetting_is_that_of_the_new_truth() -> None:
     assert np.all(solution.std < 0.1)
 
 
-def resting(seed: int, samples: int, truth: FloatArray = TRUTH) -> Rows:
-    """Return rows of a constant regressor with noise."""
-    return measured(seed, np.repeat(regressors(0, 1), samples, axis=0), truth)
-
-
-HOUR = 14_400
 """Blocks of a quarter of a second."""
-
-
-def test_an_hour_at_rest_winds_nothing_up() -> None:
-    recursive = estimator(forgetting_time=10.0)
-    feed(recursive, measured(1, regressors(0, 600)))
-    moved = recursive.solve()
-    # Twenty blocks' time in one: the forgetting is that of an hour, not the time this takes.
-    feed(recursive, resting(2, HOUR // 20 * PER_BLOCK), elapsed=20 * BLOCK)
-    rested = recursive.solve()
-    # Noise levels are learned on; in their units no variance has grown, along any direction.
-    scale = (rested.noise / moved.noise) ** 2
-    grown = scipy.linalg.eigh(rested.covariance, scale * moved.covariance, eigvals_only=True)
-    assert grown[-1] <= 1.0 + 1e-6
-    assert np.all(np.abs(rested.values - TRUTH) < 5.0 * rested.std)
-    # And what comes after the rest still counts: the old is outweighed after some time constants.
-    new_truth = TRUTH + 0.3
-    feed(recursive, measured(3, regressors(7, 50 * 90), new_truth))
-    solution = recursive.solve()
-    # e^-9 of the change is 4e-5, and directions seldom excited keep more; noise 5e-3.
-    np.testing.assert_allclose(solution.values, new_truth, rtol=0.0, atol=0.02)
 
 
 def test_a_wandering_offset_is_forgotten_at_its_own_pace() -> None:

@@ -42,36 +42,6 @@ def test_velocity_limits_are_infinite_where_there_are_none() -> None:
 
 
 @all_arms
-def test_acceleration_is_the_derivative_of_velocity(arm: Arm) -> None:
-    """Along a joint motion of constant acceleration, by central differences.
-
-    A body's vector v in S changes in the root frame by dv/dt + omega x v.
-    """
-    q, qd, qdd = random_joint_motion(arm)
-    h = 1e-5
-    description = Robot(arm.urdf, arm.sensor_frame)
-    before, now, after = (
-        description.motion(q + t * qd + 0.5 * t * t * qdd, qd + t * qdd, qdd) for t in (-h, 0.0, h)
-    )
-    linear = (after.linear_velocity - before.linear_velocity) / (2.0 * h)
-    linear += np.cross(now.angular_velocity, now.linear_velocity)
-    angular = (after.angular_velocity - before.angular_velocity) / (2.0 * h)
-    # Truncation h^2 times a third derivative of up to 1e2, rounding 1e-15 / h.
-    np.testing.assert_allclose(linear, now.linear_acceleration + now.gravity, rtol=0, atol=1e-7)
-    np.testing.assert_allclose(angular, now.angular_acceleration, rtol=0, atol=1e-7)
-
-
-@all_arms
-def test_at_rest_an_accelerometer_reads_against_gravity(arm: Arm) -> None:
-    gravity = np.array([3.0, -4.0, 5.0])
-    q, rest = random_joint_motion(arm)[0], np.zeros((5, len(arm.joints)))
-    motion = Robot(arm.urdf, arm.sensor_frame, gravity).motion(q, rest, rest)
-    np.testing.assert_array_equal(motion.linear_acceleration, -motion.gravity)
-    lengths = np.linalg.norm(motion.gravity, axis=1)
-    np.testing.assert_allclose(lengths, np.linalg.norm(gravity), rtol=1e-14)
-
-
-@all_arms
 def test_gravity_by_joint_is_the_derivative_of_gravity(arm: Arm) -> None:
     description = Robot(arm.urdf, arm.sensor_frame, np.array([3.0, -4.0, 5.0]))
     q, qd, qdd = random_joint_motion(arm)
@@ -95,19 +65,6 @@ def test_continuous_joints_take_plain_angles() -> None:
     description = Robot(SCARA.urdf, SCARA.sensor_frame)
     # Six turns are 19 rad, so an angle loses a few units of 1e-15.
     assert_same(description.motion(q + turns, qd, qdd), description.motion(q, qd, qdd), atol=1e-12)
-
-
-@pytest.mark.parametrize('n', [0, 1, 7])
-def test_each_sample_stands_alone(n: int) -> None:
-    q, qd, qdd = random_joint_motion(SEVEN_JOINTS, n)
-    description = Robot(SEVEN_JOINTS.urdf, SEVEN_JOINTS.sensor_frame)
-    batch = description.motion(q, qd, qdd)
-    assert batch.gravity.shape == (n, 3)
-    for k in reversed(range(n)):
-        alone = description.motion(q[k : k + 1], qd[k : k + 1], qdd[k : k + 1])
-        one = FrameMotion(**{field: values[k : k + 1] for field, values in vars(batch).items()})
-        # Rounding of g in S, of size ten: its sums may run in another order in a batch.
-        assert_same(alone, one, atol=1e-14)
 
 
 def test_sensor_on_the_root_does_not_move() -> None:

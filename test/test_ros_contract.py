@@ -193,7 +193,6 @@ def test_reset_forgets_the_payload_and_keeps_the_offset(live: Pipeline) -> None:
     assert '\n' not in answer.message
     live.group.wait_for(lambda: live.status['event'].startswith('reset'), 'the event')
     event = re.fullmatch(r'(\w+) (\d+\.\d+)', live.status['event'])
-    assert event is not None
     assert event[1] == 'reset'
     assert base * 1e-9 < float(event[2]) < base * 1e-9 + 8.0
     assert live.status['mass.identified'] == 'false'

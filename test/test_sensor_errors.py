@@ -20,7 +20,6 @@ from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import (
     FIELD_RMS,
     MEMORY,
-    NO_ERRORS,
     CellErrors,
     draw_cell,
     path_memory,
@@ -40,12 +39,6 @@ def path() -> Path:
     mount = MOUNTS['puma']
     motion = MOTIONS['rich'](mount, 4.0, np.random.default_rng(1))
     return sample(mount, motion, 2.0, 500.0)
-
-
-def test_nothing_wrong_publishes_the_truth(path: Path) -> None:
-    _, wrenches = record(path, aluminium_block(), Conditions(sensors=SILENT), 0)
-    truth = load_wrench(aluminium_block(), path.frame) + np.array(SILENT.offset)
-    np.testing.assert_allclose(wrenches.wrench, truth, atol=1e-12)
 
 
 def test_a_lag_is_a_shift_in_time(path: Path) -> None:
@@ -72,15 +65,6 @@ def test_gravity_is_tilted_not_stretched() -> None:
     assert np.std(tilts) == pytest.approx(np.deg2rad(0.2), rel=0.1)
 
 
-def test_one_error_switched_off_leaves_the_others() -> None:
-    whole = draw_cell(CellErrors(), GRAVITY, 6, np.random.default_rng(3))
-    part = draw_cell(replace(CellErrors(), tilt=0.0), GRAVITY, 6, np.random.default_rng(3))
-    np.testing.assert_array_equal(part.response, whole.response)
-    np.testing.assert_array_equal(part.gravity, GRAVITY)
-    none = draw_cell(NO_ERRORS, GRAVITY, 6, np.random.default_rng(3))
-    np.testing.assert_array_equal(none.response, np.eye(6))
-
-
 @pytest.mark.parametrize('kind', ['smooth', 'rough'])
 def test_fields_have_their_size_over_the_sphere(kind: str) -> None:
     rng = np.random.default_rng(0)
@@ -95,17 +79,6 @@ def test_fields_have_their_size_over_the_sphere(kind: str) -> None:
         for _ in range(200)
     ]
     np.testing.assert_allclose(np.sqrt(np.mean(squares, axis=0)), FIELD_RMS, rtol=0.1)
-
-
-def test_smooth_fields_hide_neither_offset_nor_gain() -> None:
-    rng = np.random.default_rng(0)
-    points = rng.standard_normal((20000, 3))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    field = smooth_field(points, rng)
-    linear = np.hstack([np.ones((len(points), 1)), points])
-    fitted = np.linalg.lstsq(linear, field, rcond=None)[0]
-    # As large as the chance of 20000 points makes it.
-    assert np.abs(fitted / FIELD_RMS).max() < 0.06
 
 
 def test_the_path_is_forgotten_with_the_angle_travelled() -> None:

@@ -76,10 +76,8 @@ def test_a_calibration_ages_by_its_walk_and_is_confirmed_by_its_like_alone() -> 
     offset.calibrate(OffsetPrior(np.zeros(6), np.diag(STD**2), 10, np.array([0.04, 0.002])))
     later = 10 + 400_000_000_000
     aged = offset.prior(later)
-    assert aged is not None
     np.testing.assert_allclose(np.diag(aged.covariance), STD**2 + 400.0 * walk**2)
     before = offset.prior(0)
-    assert before is not None
     np.testing.assert_array_equal(before.covariance, np.diag(STD**2))
     offset.invalidate()
     assert offset.prior(later) is None

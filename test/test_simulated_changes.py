@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from load_identification.simulation.cells import Conditions, Path, published, sample
-from load_identification.simulation.changes.draws import slip, vertical_push
+from load_identification.simulation.changes.draws import slip
 from load_identification.simulation.changes.scenarios import SCENARIOS, timing
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
@@ -55,25 +55,3 @@ def test_a_change_comes_in_a_pause_where_there_is_one(path: Path) -> None:
     assert 8.0 < goes_on < 12.0
     assert not moving[(times > changed) & (times < goes_on - 1e-6)].any()
     assert moving[(times > goes_on + 0.1) & (times < goes_on + 0.5)].all()
-
-
-def test_a_vertical_push_is_a_weight_at_a_point(path: Path) -> None:
-    push = vertical_push(np.random.default_rng(0)).push
-    assert push is not None
-    wrench = push(path.frame)
-    along = np.cross(wrench[:, :3], path.frame.gravity)
-    np.testing.assert_allclose(along, 0.0, atol=1e-9)
-    # A force at a point has no moment along itself.
-    np.testing.assert_allclose(np.sum(wrench[:, :3] * wrench[:, 3:], axis=1), 0.0, atol=1e-9)
-
-
-def test_other_parts_of_a_recording_have_the_same_cell_and_other_noise(path: Path) -> None:
-    exerted = partial(load_wrench, aluminium_block())
-    tied = replace(SILENT, tied=('smooth',))
-    first, second = (published(path, exerted, tied, 3, part)[1].wrench for part in (0, 1))
-    np.testing.assert_array_equal(first, second)
-    noisy = Conditions()
-    first, second = (published(path, exerted, noisy, 3, part)[1].wrench for part in (0, 1))
-    assert np.std(first - second, axis=0) == pytest.approx(
-        np.sqrt(2.0) * np.repeat([0.1, 0.005], 3), rel=0.1
-    )

@@ -74,29 +74,6 @@ def test_rows_may_come_in_any_pieces(rank: int, cut: int) -> None:
     assert_same(merged, whole)
 
 
-def test_merging_is_associative_and_takes_nothing_from_the_other() -> None:
-    first, second, third = (memory_of(draw(k, 7, rank)) for k, rank in ((1, 2), (2, 3), (3, 5)))
-    second_alone = deepcopy(second)
-    left, right = deepcopy(first), deepcopy(second)
-    left.merge(second)
-    left.merge(third)
-    right.merge(third)
-    right_first = deepcopy(first)
-    right_first.merge(right)
-    assert_same(left, right_first)
-    assert_same(second, second_alone)
-
-
-def test_random_walk_is_the_time_update_of_the_kalman_filter() -> None:
-    memory = memory_of(draw(4, 30))
-    before, where = np.linalg.inv(information(memory)), solution(memory)
-    memory.random_walk(np.array([0.0, 0.5, 0.0, 0.0, 2.0]))
-    expected = before + np.diag([0.0, 0.5, 0.0, 0.0, 2.0])
-    # The information's condition is 1e4 at most.
-    np.testing.assert_allclose(np.linalg.inv(information(memory)), expected, rtol=1e-8)
-    np.testing.assert_allclose(solution(memory), where, rtol=1e-8)
-
-
 @pytest.mark.parametrize('rank', [2, 5])
 def test_cost_after_a_random_walk_is_that_of_the_likeliest_step(rank: int) -> None:
     """Cost(x) = min over e of the cost of x - e before, and the step's own, e² / variance."""
@@ -112,26 +89,6 @@ def test_cost_after_a_random_walk_is_that_of_the_likeliest_step(rank: int) -> No
         )
         expected = before.cost(x - moved @ step) + np.sum(step**2 / variance)
         np.testing.assert_allclose(after.cost(x), expected, rtol=ROUNDING)
-
-
-def test_cost_of_a_wandering_unknown_is_that_of_its_whitened_innovations() -> None:
-    """Against the scalar Kalman filter for a level that wanders, seen with noise."""
-    rng, walk, noise = np.random.default_rng(6), 0.4, 1.0
-    level = np.cumsum(np.sqrt(walk) * rng.normal(size=50))
-    seen = level + rng.normal(size=50)
-    memory = SquareRootInformation(1)
-    mean, variance, whitened = seen[0], noise, 0.0
-    memory.add(np.ones((1, 1)), seen[:1])
-    for value in seen[1:]:
-        memory.random_walk(np.array([walk]))
-        memory.add(np.ones((1, 1)), np.array([value]))
-        variance += walk
-        whitened += (value - mean) ** 2 / (variance + noise)
-        mean += variance / (variance + noise) * (value - mean)
-        variance *= noise / (variance + noise)
-    estimate = solution(memory)
-    np.testing.assert_allclose(estimate, mean, rtol=ROUNDING)
-    np.testing.assert_allclose(memory.cost(estimate), whitened, rtol=ROUNDING)
 
 
 @pytest.mark.parametrize('seed', range(10))
@@ -245,17 +202,6 @@ def test_marginalizing_leaves_the_cost_at_the_best_of_the_forgotten(
         np.testing.assert_allclose(after.cost(x), expected, rtol=ROUNDING, atol=ROUNDING)
     # Every direction forgotten takes one residual along.
     assert after.rows == max(rows - np.linalg.matrix_rank(first), 0)
-
-
-def test_marginal_information_is_the_schur_complement() -> None:
-    memory = memory_of(draw(18, 30))
-    before = information(memory)
-    memory.marginalize(np.arange(2))
-    expected = np.zeros((SIZE, SIZE))
-    expected[2:, 2:] = before[2:, 2:] - before[2:, :2] @ np.linalg.solve(
-        before[:2, :2], before[:2, 2:]
-    )
-    np.testing.assert_allclose(information(memory), expected, atol=ROUNDING * before.max())
 
 
 def test_marginalizing_what_is_known_in_part_keeps_all_that_is_known_of_the_rest() -> None:
