@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from estimates import estimated
 from test_payload_estimator import estimate_of, poses, rich_motion, samples
 
@@ -12,6 +13,7 @@ from load_identification.arm.payload.effort_filter import EffortFilter
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.systematic_errors import NO_ERRORS
+from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import Robot, joint_axes
 from load_identification.simulation.robots import SEVEN_JOINTS, SIX_JOINTS
 from load_identification.simulation.weighing_arm import (
@@ -60,6 +62,31 @@ def test_with_everything_identified_nothing_is_advised() -> None:
     assert estimator.advice() == ''
     assert estimator.delay.known
     assert abs(estimator.delay.value_s) < 1e-3
+
+
+def unexplained(batch: FilteredBatch) -> float:
+    estimator = PayloadEstimator(EstimatorSettings())
+    estimator.update(batch)
+    estimate = estimated(estimator)
+    return estimator._excitation.excitation(estimate.total).unexplained
+
+
+@pytest.fixture(scope='module')
+def unpushed() -> tuple[FilteredBatch, float]:
+    batch = samples(SIX_JOINTS, rich_motion(SIX_JOINTS, 14.0), noise_seed=1)
+    return batch, unexplained(batch)
+
+
+@pytest.mark.parametrize('begins', [4.2, 8.6, 9.7])
+def test_the_fastest_motion_shows_nothing_of_a_push(
+    unpushed: tuple[FilteredBatch, float], begins: float
+) -> None:
+    batch, before = unpushed
+    seconds = (batch.stamps - batch.stamps[0]) * 1e-9
+    during = (seconds > begins) & (seconds < begins + 1.0)
+    pushed = replace(batch, wrench=batch.wrench + during[:, None] * np.repeat([12.0, 1.0], 3))
+    # Of 1 N·m nothing: what came before its notice, in fast motion each time, is dropped.
+    assert unexplained(pushed) < 1.3 * before
 
 
 def test_inertia_stays_identified_after_a_push() -> None:

@@ -364,28 +364,13 @@ def test_paths_that_are_no_recording_are_named(
     assert 'missing' in error_of(capsys, copy)
 
 
-@pytest.mark.parametrize(
-    ('text', 'expected'),
-    [
-        ('/**: {ros__parameters: {cutoff_freqency: 3.0}}', 'did you mean cutoff_frequency?'),
-        ('/**: {ros__parameters: {max_gap: -1.0}}', 'max_gap is -1.0; it must be'),
-        ('/**: {ros__parameters: {wrench_convention: up}}', 'on_sensor or on_load'),
-        ('a: [1', 'parameters.yaml'),
-        ('{}', 'no ros__parameters'),
-        (None, 'No such file'),
-    ],
-)
 def test_unusable_parameters_are_named(
-    bag: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    text: str | None,
-    expected: str,
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / 'parameters.yaml'
-    if text is not None:
-        path.write_text(text)
-    assert expected in error_of(capsys, bag, '--params', path)
+    assert 'No such file' in error_of(capsys, bag, '--params', path)
+    path.write_text('/**: {ros__parameters: {cutoff_freqency: 3.0}}')
+    assert 'did you mean cutoff_frequency?' in error_of(capsys, bag, '--params', path)
 
 
 def test_output_that_cannot_be_written_is_refused_before_the_work(

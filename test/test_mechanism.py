@@ -191,6 +191,11 @@ def test_a_plan_reaches_the_machines_limits_and_does_not_pass_them() -> None:
     assert is_allowed(MECHANISM, motion)
 
 
+def test_a_plan_that_asks_for_little_is_left_as_it_is() -> None:
+    motion = plan_sines(MECHANISM, 0.1 * AMPLITUDE, FREQUENCY, 20.0)
+    np.testing.assert_array_equal(motion.amplitude, 0.1 * AMPLITUDE)
+
+
 def test_a_plan_refuses_what_cannot_be_planned() -> None:
     with pytest.raises(ParameterError, match=r'duration is 3.0 s; it must be at least 4 s'):
         plan_sines(MECHANISM, AMPLITUDE, FREQUENCY, 3.0)

@@ -224,11 +224,6 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(
     assert words in str(error.value)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    for path in (tmp_path / 'none.yaml', tmp_path):
-        with pytest.raises(ParameterError, match=path.name):
-            from_yaml(path)
-    binary = tmp_path / 'binary.yaml'
-    binary.write_bytes(b'\xff\xfe\xfa')
-    with pytest.raises(ParameterError, match=r'binary\.yaml'):
-        from_yaml(binary)
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r'none\.yaml'):
+        from_yaml(tmp_path / 'none.yaml')

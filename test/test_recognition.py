@@ -153,13 +153,13 @@ def test_a_mass_that_this_sensor_has_measured_counts_as_such_beside_moments() ->
 
 
 def test_moments_of_a_gain_that_two_measurements_share_leave_honest_distances() -> None:
-    """Draw both errors: of 4000 true objects 1 % are called unknown."""
+    """Draw both errors: of 1500 true objects 1 % are called unknown."""
     rng, body = np.random.default_rng(3), aluminium_block()
     phi = body.to_vector()
     moments = np.linalg.eigvalsh(body.inertia_about_center_of_mass)[::-1]
     common = np.outer(phi, phi) * 0.005**2
     alone = np.diag([3e-3**2] + [1e-4**2] * 3 + [1e-5**2] * 6)
-    unknown, count = 0, 4000
+    unknown, count = 0, 1500
     for _ in range(count):
         gain = 0.005 * rng.standard_normal()
         found = phi * (1.0 + gain) + np.sqrt(np.diag(alone)) * rng.standard_normal(10)
@@ -174,7 +174,7 @@ def test_moments_of_a_gain_that_two_measurements_share_leave_honest_distances() 
         )
         seen = mass_and_moments(found, common + alone, common)
         unknown += recognize(seen, (known,)).verdict.verdict == MISMATCH
-    assert unknown < 0.017 * count
+    assert unknown < 0.02 * count
 
 
 def test_distance_is_that_of_mahalanobis() -> None:

@@ -9,10 +9,12 @@ from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
 from estimates import not_none
+from matplotlib.figure import Figure
 from PIL import Image
 
 from load_identification.commands.identify_load import main
@@ -29,7 +31,7 @@ from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Samples
-from load_identification.report.information_figures import _since
+from load_identification.report.information_figures import _since, condition_number, directions
 from load_identification.report.payload_figure import budget_figure
 from load_identification.report.recorder import GAP, LEVELS, SNAPSHOTS, Recorder
 from load_identification.report.report import write_report
@@ -157,6 +159,15 @@ def test_motion_leaves_no_image_at_the_rate_of_the_filter() -> None:
         spectrum_of(noise(np.random.default_rng(5), 30.0), motion, 1_000_000, 20).spectrum()
     )
     assert spectrum.resonances == ()
+
+
+def test_raw_samples_that_nothing_explains_are_not_hoarded() -> None:
+    recorder = SpectrumRecorder()
+    for k in range(100):
+        stamps = START + 1_000_000_000 * k + np.arange(5) * 200_000_000
+        recorder.add_raw(stamps, np.zeros((5, 6)))
+    assert sum(len(s) for s in recorder._raw_stamps) <= 60
+    assert recorder.spectrum() is None
 
 
 def recorded(seconds: float, slow: float = 1.0, seed: int = 0) -> tuple[Recorder, Snapshot]:
@@ -325,6 +336,15 @@ def test_an_hour_takes_the_memory_of_two_minutes() -> None:
     assert len(recorder.samples.seconds) <= 2048
 
 
+def test_directions_are_those_of_the_covariance(rich: Recorder) -> None:
+    std, shares = directions(rich.snapshots[-1])
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert np.all(np.diff(std) >= 0.0)
+    assert condition_number(rich.snapshots[-1]) == pytest.approx(std[-1] / std[0])
+    # A rich motion of two radians per second leaves no direction to a guess.
+    assert condition_number(rich.snapshots[-1]) < 100.0
+
+
 def test_believed_parameters_are_those_of_the_body_or_of_its_point_mass() -> None:
     np.testing.assert_allclose(believed_parameters(TRUTH[:10]), PAYLOAD.to_vector())
     unknown = np.where(np.arange(10) == 6, np.nan, TRUTH[:10])
@@ -453,6 +473,17 @@ def test_what_was_lost_for_long_counts_from_when_it_came_back() -> None:
     assert np.isnan(_since(seconds, seconds < 5.0))
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the pictures empty, for they take longer than all the rest of a page."""
+
+    def savefig(_: Figure, buffer: BinaryIO, **__: object) -> None:
+        Image.new('RGB', (1, 1)).save(buffer, 'PNG')
+
+    monkeypatch.setattr(Figure, 'savefig', savefig)
+
+
+@pytest.mark.usefixtures('undrawn')
 def test_report_of_a_slow_motion_refuses_the_inertia(tmp_path: Path) -> None:
     (tmp_path / 'wrench_detail.png').write_bytes(b'of a former run')
     recorder, last = recorded(20.0, slow=8.0)
@@ -465,6 +496,7 @@ def test_report_of_a_slow_motion_refuses_the_inertia(tmp_path: Path) -> None:
     assert not (tmp_path / 'wrench_detail.png').exists()
 
 
+@pytest.mark.usefixtures('undrawn')
 def test_an_alarm_and_the_scores_that_name_its_cause_are_drawn(tmp_path: Path) -> None:
     motion = MOTIONS['rich'](MOUNTS['puma'], 8.0, np.random.default_rng(0))
     path = sample(MOUNTS['puma'], motion, 8.0, RATE)
@@ -491,6 +523,7 @@ def test_an_alarm_and_the_scores_that_name_its_cause_are_drawn(tmp_path: Path) -
     assert (tmp_path / 'changes.png').exists()
 
 
+@pytest.mark.usefixtures('undrawn')
 def test_report_without_any_identified_value_says_so(tmp_path: Path) -> None:
     recorder, last = recorded(2.0, slow=1e4)
     assert not last.identified.any()
@@ -501,6 +534,7 @@ def test_report_without_any_identified_value_says_so(tmp_path: Path) -> None:
     assert page.text.count('Refused: not identified: mass') == 5
 
 
+@pytest.mark.usefixtures('undrawn')
 def test_long_recording_gets_a_close_up(rich: Recorder, tmp_path: Path) -> None:
     long = Recorder()
     samples = constant(START + 20_000_000 * np.arange(5000, dtype=np.int64), OFFSET)

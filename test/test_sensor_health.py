@@ -218,24 +218,6 @@ def test_a_frozen_wrench_is_flagged_when_the_arm_begins_to_move() -> None:
     assert stuck[10 * RATE + 2 * FEW :].all()
 
 
-def test_a_constant_wrench_at_rest_is_not_flagged() -> None:
-    """A simulator without noise, until it moves and afterwards."""
-    position = np.vstack([rest(20.0), motion(10.0)])
-    position = np.vstack([position, np.repeat(position[-1:], 20 * RATE, axis=0)])
-    assert not feed(position, signal(position)).any()
-
-
-@pytest.mark.parametrize('channels', [3, 6])
-def test_a_wrench_that_freezes_at_rest_is_not_flagged(channels: int) -> None:
-    """Nothing contradicts it before the arm moves, least of all channels that are not there."""
-    position = rest(10.0)
-    wrench = measured(position)
-    wrench[2500:] = wrench[2500]
-    wrench[:, channels:] = np.nan
-    stuck = feed(position, wrench)
-    assert not stuck[:, :channels].any()
-
-
 def test_encoder_noise_is_no_motion() -> None:
     position = rest(20.0)
     position = position + 1e-4 * np.random.default_rng(0).standard_normal(position.shape)

@@ -195,6 +195,14 @@ def test_a_damaged_file_is_set_aside_and_named(wrong: str, tmp_path: Path) -> No
     assert load(path) == Stored()
 
 
+def test_the_undamaged_twin_of_those_files_is_loaded(tmp_path: Path) -> None:
+    path = tmp_path / 'arm.yaml'
+    document = yaml.safe_load(damaged()['future version'])
+    document['version'] = 1
+    path.write_text(yaml.safe_dump(document))
+    assert load(path).offset is not None
+
+
 def test_a_second_damaged_file_does_not_replace_the_first(tmp_path: Path) -> None:
     path = tmp_path / 'arm.yaml'
     for content in ('one', 'two'):

@@ -276,3 +276,11 @@ def test_a_known_delay_is_followed_when_it_changes() -> None:
     estimator.update(replace(later, stamps=later.stamps + 21_000_000_000))
     # Three time constants of forgetting.
     assert estimator.estimate.value_s == pytest.approx(0.02, abs=3e-3)
+
+
+def test_a_sensor_model_without_noise_gives_the_lag_itself() -> None:
+    exact = SensorModel(0.0, None, 0.0, 0.0, force_step=0.0, torque_step=0.0)
+    case = replace(CASE, sensors=exact)
+    estimate = recovered(case, case.record(), 0.0137)
+    # The filter's own error and the parabola's.
+    assert estimate.value_s == pytest.approx(0.0137, abs=1e-4)
