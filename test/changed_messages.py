@@ -60,8 +60,8 @@ def without(topic: str, first: float, last: float) -> Change:
     return change
 
 
-def put(path: str, value: float) -> Callable[[Any], None]:
-    """Return an edit that writes a number into a field, as 'wrench.force.x'."""
+def put(path: str, value: Any) -> Callable[[Any], None]:
+    """Return an edit that writes into a field, as 'wrench.force.x'."""
     *parents, name = path.split('.')
 
     def edit(content: Any) -> None:
@@ -77,15 +77,6 @@ def put_item(name: str, index: int, value: float) -> Callable[[Any], None]:
 
     def edit(content: Any) -> None:
         getattr(content, name)[index] = value
-
-    return edit
-
-
-def resized(name: str, size: int) -> Callable[[Any], None]:
-    """Return an edit that makes an array so long."""
-
-    def edit(content: Any) -> None:
-        setattr(content, name, [0.1] * size)
 
     return edit
 
@@ -109,27 +100,10 @@ def with_stamp(seconds: int, nanoseconds: int) -> Callable[[Any], None]:
     return edit
 
 
-def with_frame(frame: str) -> Callable[[Any], None]:
-    """Return an edit that writes the frame."""
-
-    def edit(content: Any) -> None:
-        content.header.frame_id = frame
-
-    return edit
-
-
-def with_names(*names: str) -> Callable[[Any], None]:
-    """Return an edit that writes the names."""
-
-    def edit(content: Any) -> None:
-        content.name = list(names)
-
-    return edit
-
-
 AXES = [f'wrench.{part}.{axis}' for part in ('force', 'torque') for axis in 'xyz']
 NOT_FINITE = (np.nan, np.inf, -np.inf)
 JOINT_NAMES = recording().names
+FRAMES = ('tool0', '', 'no such frame', '//')
 JITTER = [restamped(by) for by in (-8_000_000, -50_000_000, -90_000_000)]
 STRAY = [
     restamped(YEARS),
@@ -160,16 +134,13 @@ CASES: dict[str, tuple[Change, dict[str, int]]] = {
         edited(
             JOINTS,
             500,
-            resized('position', 0),
-            resized('position', 5),
-            resized('position', 7),
-            resized('velocity', 1),
-            resized('velocity', 7),
+            *(put('position', [0.1] * size) for size in (0, 5, 7)),
+            *(put('velocity', [0.1] * size) for size in (1, 7)),
         ),
         {'joint_state_length': 5},
     ),
     'names twice': (
-        edited(JOINTS, 500, *[with_names(*JOINT_NAMES[:5], JOINT_NAMES[0])] * 3),
+        edited(JOINTS, 500, *[put('name', [*JOINT_NAMES[:5], JOINT_NAMES[0]])] * 3),
         {'joint_state_names': 3},
     ),
     'no names at all': (
@@ -198,7 +169,7 @@ CASES: dict[str, tuple[Change, dict[str, int]]] = {
         {'joint_states_stamp_jump': 3},
     ),
     'wrenches of another frame': (
-        edited(WRENCH, 500, *map(with_frame, ('tool0', '', 'no such frame', '//'))),
+        edited(WRENCH, 500, *(put('header.frame_id', frame) for frame in FRAMES)),
         {'wrench_frame_changed': 4},
     ),
 }

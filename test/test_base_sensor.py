@@ -21,6 +21,7 @@ from load_identification.errors import DescriptionError, FrameError, RecordingEr
 from load_identification.motion.joint_path import JointPath
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
+from load_identification.numerics.weighted_solution import Solver
 from load_identification.simulation.in_mujoco.puma import (
     OFFSET,
     PLACEMENT,
@@ -165,6 +166,18 @@ def test_the_arm_does_not_depend_on_where_its_sensor_is() -> None:
     np.testing.assert_array_equal(there.base.independent, here.base.independent)
     # Each fits its own channels' sampling errors.
     np.testing.assert_allclose(here.values[links], there.values[links], atol=1e-2)
+
+
+def test_a_ridge_draws_weakly_seen_parameters_to_the_nominal_ones() -> None:
+    recording, _ = record(simulate('identification'), 0)
+    free, drawn = (
+        identified(unknown_arm(), recording, None, replace(FREE, solver=Solver(ridge=ridge)))
+        for ridge in (0.0, 1e-2)
+    )
+    links = free.base.independent < free.model.links.stop
+    assert np.linalg.norm(drawn.values[links]) < 0.8 * np.linalg.norm(free.values[links])
+    prediction = predict(drawn, [recording], FREE, 'the same')
+    assert prediction.of_range(prediction.predicted).max() < 0.02
 
 
 def test_replay_takes_weight_and_offset_off_between_its_stops_and_refuses_other_places() -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from test_house import imports
 
 NAME = 'load_identification'
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,28 +41,13 @@ ROS_PACKAGE = {'tf2_ros': 'tf2_ros_py'}
 """Of modules that are called otherwise."""
 
 
-def absolute_imports(path: Path) -> set[str]:
-    """List the dotted names a file imports, `from a import b` as both `a` and `a.b`."""
-    package = path.relative_to(ROOT).with_suffix('').parts[:-1]
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
-        if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) + 1 - node.level] if node.level else ()
-            base = '.'.join([*above, *([node.module] if node.module else [])])
-            found.add(base)
-            found.update(f'{base}.{alias.name}' for alias in node.names)
-    return found
-
-
 def foreign_modules(folder: Path) -> set[str]:
     """List the top-level modules imported under a folder that are neither Python's nor ours."""
     roots = {
         name.partition('.')[0]
         for path in folder.rglob('*.py')
         if path.parent.name != 'in_mujoco'  # for tests and benchmarks alone
-        for name in absolute_imports(path)
+        for name in imports(path)
     }
     return roots - set(sys.stdlib_module_names) - {NAME}
 

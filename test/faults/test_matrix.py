@@ -14,10 +14,7 @@ from changed_messages import (
     WRENCH,
     put,
     put_item,
-    resized,
     restamped,
-    with_frame,
-    with_names,
     with_stamp,
 )
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -153,7 +150,7 @@ def alternating(frame: str) -> Edit:
 
     def change(message: Message) -> Message:
         if message.topic == WRENCH and next(count) % 2:
-            with_frame(frame)(message.content)
+            put('header.frame_id', frame)(message.content)
         return message
 
     return change
@@ -257,14 +254,16 @@ def faults() -> dict[str, Fault]:
             now_and_then_nan(JOINTS, *(put_item('position', k, np.nan) for k in range(6))),
             'NaN.*robot driver',
         ),
-        'position too short': Fault(on(JOINTS, resized('position', 5)), 'of different lengths'),
+        'position too short': Fault(
+            on(JOINTS, put('position', [0.1] * 5)), 'of different lengths'
+        ),
         'a joint named twice': Fault(
-            on(JOINTS, with_names(*recording().names[:5], recording().names[0])), 'named twice'
+            on(JOINTS, put('name', [*recording().names[:5], recording().names[0]])), 'named twice'
         ),
         'a joint renamed': Fault(
-            on(JOINTS, with_names('a', *recording().names[1:])), str(recording().names[0])
+            on(JOINTS, put('name', ['a', *recording().names[1:]])), str(recording().names[0])
         ),
-        'another frame': Fault(on(WRENCH, with_frame('tool0')), 'frame .tool0.'),
+        'another frame': Fault(on(WRENCH, put('header.frame_id', 'tool0')), 'frame .tool0.'),
         'wrench in mN': Fault(scaled(1e3), 'newtons|changed|contact'),
         'wrench in kN': Fault(scaled(1e-3), 'newtons|changed|contact'),
         'sign reversed': Fault(scaled(-1.0), 'reversed|changed|contact'),
