@@ -23,7 +23,7 @@ from load_identification.simulation.sensor_errors import CellErrors
 
 # In an ordinary cell a gain error of 0.5 % of the tool is a tenth of this payload.
 CASE = Case(payload_scale=0.136, tool=HAND, duration=5.0, rate=125.0)
-RUNS = 40
+RUNS = 20
 
 
 @cache
@@ -34,15 +34,15 @@ def outcome() -> Study:
 
 def test_the_payload_is_found_beside_twenty_times_its_mass() -> None:
     assert CASE.tool.mass / CASE.payload.mass > 19.0
-    # As near the bound as without a tool, where 1.25 is asked for; 40 runs leave 11 % of doubt.
+    # As near the bound as without a tool, where 1.25 is asked for; 20 runs leave 16 % of doubt.
     assert np.all(outcome().rmse[:PARAMETERS] < 1.5), outcome().rmse
 
 
 def test_its_intervals_hold_as_often_as_they_say() -> None:
     coverage = outcome().coverage[:PARAMETERS]
-    # 40 draws of 95 %: three standard deviations are 10 %. Some errors are common to several
+    # 20 draws of 95 %: four standard deviations are 20 %. Some errors are common to several
     # parameters, so the average of ten is hardly better known than one.
-    assert np.all(coverage > 0.84), coverage
+    assert np.all(coverage >= 0.75), coverage
     assert 0.9 < np.mean(coverage) < 0.995, coverage
 
 

@@ -32,7 +32,7 @@ from load_identification.weighing.reference import Reference
 from load_identification.weighing.verdict import MATCH, MISMATCH
 from load_identification.weighing.weight import Weight
 
-CELLS = 30
+CELLS = 12
 MASS = aluminium_block().mass
 GRASP, CALIBRATED = 3.0, 2.0
 """When the load is put on, and when the offset is calibrated in the same pose [s]."""
@@ -111,8 +111,8 @@ def cells() -> Weighed:
 def test_the_interval_holds_in_cells_with_ordinary_errors(cells: Weighed) -> None:
     for look in range(len(LOOKS)):
         errors = np.abs(cells.errors(look))
-        # 95 % of 30, less three standard deviations; none beyond 4.
-        assert np.mean(errors < 1.96) > 0.83, look
+        # 95 % of 12, less three standard deviations; none beyond 4.
+        assert np.mean(errors < 1.96) >= 0.75, look
         assert errors.max() < 4.0
 
 
@@ -177,7 +177,7 @@ def test_a_mass_weighed_by_this_sensor_before_is_repeated(cells: Weighed) -> Non
         again, std = cells.values(look)
         assert np.all(std < [0.95 * run[look].payload.mass_std for run in cells.weights])
         errors = np.abs(again - before) / np.hypot(std, first)
-        assert np.mean(errors < 1.96) > 0.83, look
+        assert np.mean(errors < 1.96) >= 0.75, look
         assert errors.max() < 4.0
 
 
