@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,6 +49,22 @@ class Heard:
     def __call__(self, status: DiagnosticStatus) -> None:
         """Take in a status."""
         self.statuses.append((self.now, status))
+
+
+@contextlib.contextmanager
+def living(
+    modules: Sequence[str], parameters: dict[str, object] | None = None
+) -> Iterator[tuple[Pipeline, list[ForkedProcess]]]:
+    """Start nodes; yield what they say, and their processes, which live to the end."""
+    with Group() as group:
+        group.publish_inputs()
+        processes = [group.start(module, parameters) for module in modules]
+        pipeline = Pipeline(group)
+        pipeline.connect()
+        yield pipeline, processes
+        for process in processes:
+            assert process.alive
+            assert 'Traceback' not in process.output
 
 
 @contextlib.contextmanager

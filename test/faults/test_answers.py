@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from changed_messages import AXES, WRENCH, put, restamped
 from ros_arm import RATE, SERVICES, Arm
-from ros_faults import IDS, PROCESSES
-from ros_helpers import Group, Pipeline
+from ros_faults import IDS, PROCESSES, living
+from ros_helpers import Group
 from ros_messages import NS, Message
 from std_srvs.srv import Trigger
 
@@ -95,19 +95,12 @@ SHORT = ('silence', 'stamps that jump back')
 @pytest.fixture(scope='module', params=PROCESSES, ids=IDS)
 def arm(request: pytest.FixtureRequest) -> Iterator[Arm]:
     """Yield an arm that feeds the pipeline; its processes live through all these tests."""
-    with Group() as group:
-        group.publish_inputs()
-        # More than come in the time: calibrate_offset is busy as long as it may be.
-        processes = [group.start(m, {'calibration_samples': 2000}) for m in request.param]
-        pipeline = Pipeline(group)
-        pipeline.connect()
-        arm = Arm(group)
+    # More than come in the time: calibrate_offset is busy as long as it may be.
+    with living(request.param, {'calibration_samples': 2000}) as (pipeline, processes):
+        arm = Arm(pipeline.group)
         arm.ready()
         yield arm
-        for process in processes:
-            assert process.alive
-            assert 'internal error' not in process.output
-            assert 'Traceback' not in process.output
+        assert not any('internal error' in process.output for process in processes)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,8 @@ from changed_messages import (
     with_stamp,
 )
 from diagnostic_msgs.msg import DiagnosticStatus
-from processes import ForkedProcess
-from ros_faults import IDS, PROCESSES, Edit, Heard, assert_passes, play
-from ros_helpers import LATCHED, Group, Pipeline
+from ros_faults import IDS, PROCESSES, Edit, Heard, assert_passes, living, play
+from ros_helpers import LATCHED, Pipeline
 from ros_messages import (
     NAMESPACE,
     NS,
@@ -298,17 +297,11 @@ SHORT = ('wrench repeats itself', 'no wrench', 'position NaN', 'three of ten pos
 @pytest.fixture(scope='module', params=PROCESSES, ids=IDS)
 def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Heard]]:
     """Yield what the pipeline says; its processes live through all faults."""
-    with Group() as group:
-        group.publish_inputs()
+    with living(request.param) as (pipeline, _):
+        group, heard = pipeline.group, Heard()
         group.publisher(String, '/silence')
-        processes: list[ForkedProcess] = [group.start(module) for module in request.param]
-        pipeline, heard = Pipeline(group), Heard()
         group.node.create_subscription(DiagnosticStatus, f'{NAMESPACE}/status', heard, LATCHED)
-        pipeline.connect()
         yield pipeline, heard
-        for process in processes:
-            assert process.alive
-            assert 'Traceback' not in process.output
 
 
 @pytest.mark.parametrize(

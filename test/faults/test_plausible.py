@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from ros_arm import CALIBRATION, NOTHING, Arm
-from ros_helpers import Group, Pipeline
+from ros_faults import ONE, living
+from ros_helpers import Pipeline
 from ros_messages import PAYLOAD, feed, recording
 
 from load_identification.simulation.sensors import Recording
@@ -17,16 +18,10 @@ from load_identification.simulation.sensors import Recording
 
 @pytest.fixture(scope='module')
 def live() -> Iterator[tuple[Pipeline, Arm]]:
-    with Group() as group:
-        group.publish_inputs()
-        process = group.start(parameters=CALIBRATION)
-        pipeline = Pipeline(group)
-        pipeline.connect()
-        arm = Arm(group)
+    with living(ONE, CALIBRATION) as (pipeline, _):
+        arm = Arm(pipeline.group)
         arm.ready()
         yield pipeline, arm
-        assert process.alive
-        assert 'Traceback' not in process.output
 
 
 NEWTONS = 'newton metres or newton millimetres, or force and torque exchanged?'

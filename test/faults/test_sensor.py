@@ -12,8 +12,8 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from processes import ForkedProcess
 from recording_faults import dead, frozen, limited
 from ros_arm import CALIBRATION, NOTHING, Arm
-from ros_faults import IDS, PROCESSES, in_three_too
-from ros_helpers import Group, Pipeline
+from ros_faults import IDS, PROCESSES, in_three_too, living
+from ros_helpers import Pipeline
 from ros_messages import (
     FRAME,
     NS,
@@ -32,17 +32,10 @@ from load_identification.interface.batches import CHANNELS
 @pytest.fixture(scope='module', params=PROCESSES, ids=IDS)
 def live(request: pytest.FixtureRequest) -> Iterator[tuple[Pipeline, Arm, list[ForkedProcess]]]:
     """Yield what the pipeline says, an arm that feeds it, and its processes."""
-    with Group() as group:
-        group.publish_inputs()
-        processes = [group.start(m, CALIBRATION) for m in request.param]
-        pipeline = Pipeline(group)
-        pipeline.connect()
-        arm = Arm(group)
+    with living(request.param, CALIBRATION) as (pipeline, processes):
+        arm = Arm(pipeline.group)
         arm.ready()
         yield pipeline, arm, processes
-        for process in processes:
-            assert process.alive
-            assert 'Traceback' not in process.output
 
 
 Live = tuple[Pipeline, Arm, list[ForkedProcess]]

@@ -11,8 +11,8 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from processes import ForkedProcess
 from recording_faults import glitch, poses, restamped, wrapped
-from ros_faults import IDS, PROCESSES, in_three_too
-from ros_helpers import RELIABLE, Group, Pipeline, state_of
+from ros_faults import IDS, PROCESSES, in_three_too, living
+from ros_helpers import RELIABLE, Pipeline, state_of
 from ros_messages import (
     FRAME,
     NS,
@@ -32,15 +32,8 @@ Live = tuple[Pipeline, list[ForkedProcess]]
 @pytest.fixture(scope='module', params=PROCESSES, ids=IDS)
 def live(request: pytest.FixtureRequest) -> Iterator[Live]:
     """Yield what the pipeline says, and its processes."""
-    with Group() as group:
-        group.publish_inputs()
-        processes = [group.start(module) for module in request.param]
-        pipeline = Pipeline(group)
-        pipeline.connect()
-        yield pipeline, processes
-        for process in processes:
-            assert process.alive
-            assert 'Traceback' not in process.output
+    with living(request.param) as live:
+        yield live
 
 
 def play_all(pipeline: Pipeline, messages: list[Message], speed: float = 20.0) -> int:
