@@ -185,7 +185,7 @@ def test_without_a_recording_held_out_the_last_third_is_not_fitted(
     late = times > 20.5
     effort[late, 0] += 3.0
     path = write(folder / 'drifting', [description(NOMINAL), *efforts(times, q, qd, effort)])
-    _, out, _ = command(path)
+    _, out, _ = command(path, '--cutoff', 10)
     assert 'the last third of the data' in out
     assert 'Fitted     4000 joint states in 20.0 s' in out
     (row,) = re.findall(r'^ ?joint_1 .*', out[out.index('Prediction') :], re.M)
@@ -366,7 +366,7 @@ def test_efforts_of_the_opposite_sign_are_not_called_identified(
 ) -> None:
     times, q, qd, effort = moved(1, 30.0)
     path = write(folder / 'reversed', [description(NOMINAL), *efforts(times, q, qd, -effort)])
-    status, out, _ = command(path)
+    status, out, _ = command(path, '--cutoff', 10)
     assert status == NOT_IDENTIFIED
     error, consistent, _ = relative_errors(out)
     # Least squares take links of negative mass as gladly; only those cannot be built.

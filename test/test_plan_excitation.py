@@ -260,7 +260,7 @@ def test_a_gripper_whose_joints_mimic_another_gets_the_tip_to_give(
     assert "'grip_2' mimics another, as in grippers: give --tip link_2" in error_of(
         [str(file)], capsys
     )
-    options = ('--tip', 'link_2', '--floor', 'none', '--duration', '6')
+    options = ('--tip', 'link_2', '--floor', 'none', '--method', 'postures', *FAST)
     assert main([str(file), *options]) == PLANNED
     out = capsys.readouterr().out
     assert 'and the floor' not in out
