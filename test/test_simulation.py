@@ -168,5 +168,3 @@ def test_noise_of_the_velocities_is_as_stated(recording: Recording) -> None:
     error = measure(recording, SensorModel(velocity_noise=2e-3), seed=3).velocity
     error = error - recording.exact[1]
     np.testing.assert_allclose(error.std(axis=0), 2e-3, rtol=0.036)  # as for the wrench
-
-
