@@ -16,7 +16,7 @@ from load_identification.estimation.misfit.plausible import impossible
 from load_identification.estimation.misfit.resonance import line
 from load_identification.estimation.misfit.trials import Kind
 from load_identification.estimation.misfit.verdict import Verdict
-from load_identification.estimation.payload_estimate import PayloadEstimate, Withheld
+from load_identification.estimation.payload_estimate import Withheld
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
@@ -64,15 +64,6 @@ def worked(
     joints, wrenches = recorded(mount, drawn, seconds, load, fault, conditions, 1)
     batch, _ = filtered(mount, joints, wrenches, parameters)
     return settings.payload_estimator(parameters), pieces(batch)
-
-
-def estimated(estimator: PayloadEstimator, batches: list[FilteredBatch]) -> PayloadEstimate:
-    """Return the estimate in the end."""
-    for batch in batches:
-        estimator.update(batch)
-    estimate = estimator.estimate()
-    assert estimate is not None
-    return estimate
 
 
 def judged(fault: Fault, robot: str, motion: str, seconds: float, mass: float = 1.5) -> Verdict:
