@@ -45,7 +45,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from load_identification.arm.arm_estimate import NORMAL_95, identified_arm
+from load_identification.arm.arm_estimate import identified_arm
 from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import Arm
@@ -58,6 +58,7 @@ from load_identification.commands.identify_arm import main as identify_arm
 from load_identification.estimation.events import Event
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import EffortBatch
+from load_identification.interface.names import INTERVAL
 from load_identification.interface.node_table import BEHIND_JOINTS
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
@@ -113,7 +114,7 @@ class Outcome:
     def holds(self) -> FloatArray:
         """Return for each parameter how often its interval holds where identified."""
         identified = np.array(self.identified)
-        inside = np.abs(np.array(self.errors)) <= NORMAL_95 * np.array(self.std)
+        inside = np.abs(np.array(self.errors)) <= INTERVAL * np.array(self.std)
         return (inside & identified).sum(axis=0) / identified.sum(axis=0)
 
 
@@ -227,7 +228,7 @@ def show_gains(
     errors, std = np.moveaxis(np.array(runs), 1, 0)
     for name, which in columns.items():
         off, said = errors[:, which], std[:, which]
-        holds = np.mean(np.abs(off) <= NORMAL_95 * said)
+        holds = np.mean(np.abs(off) <= INTERVAL * said)
         sizes = np.sqrt(np.mean(off**2)), np.max(np.abs(off)), np.mean(said)
         table.add_row(name, *(f'{100.0 * size:.3f}' for size in sizes), f'{100.0 * holds:.1f}')
     console.print(table)
@@ -276,7 +277,7 @@ def show_nothing_in_hand(console: Console, data: Path) -> None:
         e = found.estimate
         std = np.sqrt(np.diag(e.covariance)[:10])
         table.add_row(
-            *(one, other, f'{e.values[0]:.3f} ± {NORMAL_95 * e.std[0]:.3f}'),
+            *(one, other, f'{e.values[0]:.3f} ± {INTERVAL * e.std[0]:.3f}'),
             f'{np.max(np.abs(e.parameters / std)):.1f}',
             str(sum(event.kind.changes_load for event in found.events)),
         )

@@ -27,7 +27,7 @@ import pinocchio
 from rich.console import Console
 from rich.table import Table
 
-from load_identification.arm.arm_estimate import NORMAL_95, ArmEstimate
+from load_identification.arm.arm_estimate import ArmEstimate
 from load_identification.arm.assessment import Prediction
 from load_identification.arm.dynamics.rows import WrenchModel
 from load_identification.arm.dynamics.tree import FROM_PINOCCHIO, PARAMETERS, Arm
@@ -35,6 +35,7 @@ from load_identification.arm.identification import identify
 from load_identification.arm.methods.acceleration_free import low_passed_rows, settled_samples
 from load_identification.arm.recording import ArmRecording
 from load_identification.arm.settings import Settings
+from load_identification.interface.names import INTERVAL
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.motion.joint_path import JointPath, Move, Piece
 from load_identification.motion.sines import Sines
@@ -192,7 +193,7 @@ def main() -> int:
         title='Liu et al. 1998, section 4: twelve parameters of two joints [kg·m, kg·m²]',
     )
     true, std = paper @ true_parameters(), np.sqrt(np.diag(back @ squares.covariance @ back.T))
-    columns = (true, back @ squares.values, NORMAL_95 * std, back @ ridge.values)
+    columns = (true, back @ squares.values, INTERVAL * std, back @ ridge.values)
     for (text, _, theirs), *values in zip(TWELVE, *columns, strict=True):
         table.add_row(text, f'{theirs:.4f}', *(f'{value:.4f}' for value in values))
     console = Console(width=110)

@@ -41,7 +41,7 @@ from load_identification.simulation.misfits import (
     rotated,
 )
 from load_identification.simulation.motions import MOTIONS
-from load_identification.simulation.robots import MOUNTS, Mount, joint, robot
+from load_identification.simulation.robots import MOUNTS, Arm, joint, robot
 from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import WRIST_SENSOR
 
@@ -361,9 +361,10 @@ def test_a_frame_that_the_wrench_only_names_is_asked_about() -> None:
     assert not estimate.identified.any()
 
 
-WRIST = Mount(
+WRIST = Arm(
     robot('base', joint('wrist', 'continuous', 'base', 'ft_sensor', axis='0 1 0')),
     'ft_sensor',
+    ('wrist',),
     (-0.2,),
     (3.0,),
     (0.9,),

@@ -120,8 +120,9 @@ class View:
             return
         if now >= self._rates_due:
             self._rates_due = np.floor(now) + LINES
-            self._samples.update(now, self._arm.published)
-            self._estimates.update(now, self._monitor.estimates)
+            if self._arm.published:
+                self._samples.update(now, self._arm.published)
+                self._estimates.update(now, self._monitor.estimates)
             rates = self._samples.per_second(now), self._estimates.per_second(now)
             if np.isfinite(rates[0]):
                 self._rates_text = f'{rates[0]:4.0f} samples/s, {rates[1]:2.0f} estimates/s'

@@ -128,5 +128,6 @@ def what_would_settle(after: Sequence[float], required: float) -> str:
     if more:
         word = 'pose' if more == 1 else 'poses'
         return f'{more} more {word}, turned far against gravity would settle it'
-    needed = f'± {1e3 * INTERVAL * required:.2g} g would be needed'
+    grams = 1e3 * INTERVAL * required
+    needed = f'± {grams:.{1 if grams >= 1.0 else 2}f} g would be needed'
     return f'more time at rest cannot settle it, {len(after)} more poses hardly: {needed}'
