@@ -240,7 +240,7 @@ def test_descriptions_that_cannot_be_used_are_named(
     broken.write_text('<robot', encoding='utf-8')
     assert 'plan_excitation: error:' in error_of([str(broken)], capsys)
     still = tmp_path / 'still.urdf'
-    still.write_text(description(2).replace('velocity="2.0"', 'velocity="0"'), encoding='utf-8')
+    still.write_text(description(2).replace('velocity="2"', 'velocity="0"'), encoding='utf-8')
     error = error_of([str(still)], capsys)
     assert "joint 'joint_1' has the velocity limit 0.0" in error
 

@@ -105,7 +105,7 @@ def test_a_file_from_before_there_were_errors_and_drivers_is_read(tmp_path: Path
     assert stored.driver is None
     assert stored.tool.shared is None
     assert stored.offset.of_errors is None
-    np.testing.assert_array_equal(stored.tool.value, STORED.tool.value)
+    np.testing.assert_array_equal(stored.tool.parameters, STORED.tool.parameters)
 
 
 def test_the_file_can_be_read_by_a_person(tmp_path: Path) -> None:

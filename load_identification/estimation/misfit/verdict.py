@@ -9,7 +9,7 @@ import numpy as np
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, Store
 from load_identification.estimation.misfit.fits import least_squares, problem
-from load_identification.estimation.misfit.place import displaced, odds_of_units
+from load_identification.estimation.misfit.place import accelerated, displaced, odds_of_units
 from load_identification.estimation.misfit.plausible import fitted, impossible, no_body
 from load_identification.estimation.misfit.resonance import LOW, Resonance
 from load_identification.estimation.misfit.trials import (
@@ -88,9 +88,10 @@ FARTHEST = 2.0
 LIKELIER = float(np.log(10.0))
 """Least logarithm of the odds of wrong units against a sensor elsewhere than described [-]."""
 
-DISAGREE, APART = 6.0, 0.05
+DISAGREE, APART, LITTLE_ELSE = 6.0, 0.05, 4.0
 """Chi-square by which forces and torques must fit better with another centre of mass each [-], and
-least distance of both [m], for the inertia to be doubted."""
+least distance of both [m], for the inertia to be doubted; and the misfit that may remain [-]: in
+a contact anything would fit better."""
 
 TURNED = 2.0 * ANOTHER
 """Change of an accelerometer's reading from which few blocks may show an impossible mass [m/s²]:
@@ -175,7 +176,8 @@ def judged(
     if odds < -LIKELIER:
         sure = 0.0
     apart = float(np.linalg.norm(place.lever))
-    if apart < APART or independent * (now - place.left) < DISAGREE:
+    better = independent * (now - place.left) / max(place.left, 1.0)
+    if apart < APART or better < DISAGREE or place.left > LITTLE_ELSE:
         apart = 0.0
     levers = [scaled] * (odds > -LIKELIER) + [place] * (odds < LIKELIER)
     off = no_body(task, scaled, now, crowd) if scaled.size > NEAR else 0.0
@@ -214,6 +216,10 @@ def judged(
         and std <= KNOWN[best.kind]
     )
     if not (enough and (clear or sure > SURE)):
+        any_motion = accelerated(task, evidence)
+        needed = enough and best.left > EXPLAINED
+        if needed and any_motion.left <= min(EXPLAINED, now / BETTER, best.left / CLEARER):
+            return replace(nothing, kind=any_motion.kind, words=any_motion.words(0.0))
         return nothing
     said = best.words(std)
     if best.kind is Kind.UNITS and std > KNOWN_FACTOR:
@@ -222,7 +228,7 @@ def judged(
         np.sqrt(np.mean((least_squares(*rows) * scale).reshape(-1, 2, 3) ** 2, axis=(0, 2)))
         for rows in ((task.matrix, task.wrench), best.rows)
     ]
-    return Verdict(now, best.kind, words.with_residuals(said, *left), nothing.suspected)
+    return replace(nothing, misfit=now, kind=best.kind, words=words.with_residuals(said, *left))
 
 
 def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatArray:
@@ -321,7 +327,8 @@ class MisfitMonitor:
         blocks = len(evidence.wrench)
         self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
         found = judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
-        if found.kind is None and found.misfit > WORTH_RINGING and self._resonance.frequency < LOW:
+        rings = found.misfit > WORTH_RINGING and self._resonance.frequency < LOW
+        if found.kind in (None, Kind.ACCELERATION) and rings:
             found = replace(found, kind=Kind.COMPLIANT, words=self._resonance.words)
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
         self._agreed = self._agreed + 1 if agrees else 1

@@ -187,6 +187,17 @@ def place(away: FloatArray, std: float) -> str:
     )
 
 
+def accelerates(centre: FloatArray) -> str:
+    """Report a linear acceleration that the motion lacks; `centre` (3,) of mass by torques [m]."""
+    said = ', '.join(f'{1e3 * x:.0f}' for x in centre)
+    return (
+        f'the forces act at [{said}] mm in the sensor frame, as those of a load do, and do not '
+        'follow the motion: the sensor accelerates, or gravity points, otherwise than described. '
+        'Is the base at rest, are all joints and their lengths in the robot description, does the '
+        'driver leave the weight in the wrench, and is filtered/accel.linear p̈ − g?'
+    )
+
+
 def apart(distance: float) -> str:
     """Report that forces and torques show centres of mass at a distance [m]."""
     return (

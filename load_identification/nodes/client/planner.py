@@ -41,8 +41,9 @@ def _asynchronous(
 
     @functools.wraps(call)
     def begin(self: LoadIdentification, /, *args: P.args, **kwargs: P.kwargs) -> Pending[T]:
-        return begun(lambda: call(self, *args, **kwargs))
+        return begun(lambda: getattr(self, call.__name__)(*args, **kwargs))
 
+    begin.__name__, begin.__doc__ = f'{call.__name__}_async', f'Begin `{call.__name__}`.'
     return begin
 
 
