@@ -47,6 +47,10 @@ WORTH, WORTH_SMALL, WORTH_DRIFT, WORTH_RINGING = 0.3, 2.0, 4.0, 0.15
 for small turns, which are such errors, and for drift, as both are learned; for a compliance that
 rings, as steady motion does not show most of its effect."""
 
+WORTH_ANY_MOTION = 4.0
+"""Least misfit that every other cause must leave for a free linear acceleration to be named, in
+the same unit [-]: errors of twice the usual size leave up to 3, most of which it would explain."""
+
 EXPLAINED = 2.0
 """Largest residual of a cause, in the same unit [-]."""
 
@@ -217,7 +221,7 @@ def judged(
     )
     if not (enough and (clear or sure > SURE)):
         any_motion = accelerated(task, evidence)
-        needed = enough and best.left > EXPLAINED
+        needed = enough and best.left > WORTH_ANY_MOTION
         if needed and any_motion.left <= min(EXPLAINED, now / BETTER, best.left / CLEARER):
             return replace(nothing, kind=any_motion.kind, words=any_motion.words(0.0))
         return nothing
