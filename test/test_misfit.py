@@ -91,7 +91,7 @@ def judged(fault: Fault, robot: str, motion: str, seconds: float, mass: float = 
         ('sensor 0.1 m off', 'puma', 'rich', 'the sensor moves as if it were at [0.0'),
         ('sensor 0.3 m off', 'scara', 'pauses', 'the sensor moves as if it were at [-0.'),
         ('sensor 0.6 m off', 'seven_joints', 'rich', 'the sensor moves as if it were at [0.'),
-        ('base shaken by 1 m/s²', 'puma', 'pauses', ' mm in the sensor frame, as those of a load'),
+        ('base shaken by 2 m/s²', 'puma', 'pauses', ' mm in the sensor frame, as those of a load'),
         (
             'base shaken by 2 m/s²',
             'scara',
