@@ -91,7 +91,6 @@ def judged(fault: Fault, robot: str, motion: str, seconds: float, mass: float = 
         ('sensor 0.1 m off', 'puma', 'rich', 'the sensor moves as if it were at [0.0'),
         ('sensor 0.3 m off', 'scara', 'pauses', 'the sensor moves as if it were at [-0.'),
         ('sensor 0.6 m off', 'seven_joints', 'rich', 'the sensor moves as if it were at [0.'),
-        ('base shaken by 2 m/s²', 'puma', 'pauses', ' mm in the sensor frame, as those of a load'),
         (
             'base shaken by 2 m/s²',
             'scara',
@@ -113,8 +112,7 @@ def test_what_is_wrong_is_named_with_what_to_do(
     found = judged(FAULTS[name], robot, motion, 16.0 if motion == 'poses' else 8.0)
     assert found.kind is FAULTS[name].kind
     assert said in found.words
-    without = ('densest matter', 'Is the base at rest')
-    assert '(residual ' in found.words or any(each in found.words for each in without)
+    assert '(residual ' in found.words or 'densest matter' in found.words
 
 
 @pytest.mark.parametrize(
@@ -410,13 +408,14 @@ def test_a_pivot_that_is_not_described_is_no_wrong_unit(seed: int) -> None:
 
 
 @pytest.mark.parametrize('robot', ['puma', 'scara', 'seven_joints'])
-def test_a_motion_without_linear_acceleration_is_named(robot: str) -> None:
+def test_a_motion_without_linear_acceleration_is_asked_about(robot: str) -> None:
     """As of poses recorded without positions; the torques tell the centre of mass all the same."""
-    estimator, batches = worked(Fault(None), robot, 'rich', 8.0)
-    for batch in batches:
-        estimator.update(replace(batch, linear_acceleration=-batch.gravity))
-    assert estimator.misfit.named.kind is Kind.ACCELERATION
-    text = estimator.misfit.cause.partition('the forces act at [')[2].partition(']')[0]
+    estimator, batches = worked(Fault(None), robot, 'rich', 14.0)
+    estimate = estimated(
+        estimator, [replace(batch, linear_acceleration=-batch.gravity) for batch in batches]
+    )
+    assert not estimate.identified.any()
+    text = '; '.join(estimate.reasons).partition('the forces act at [')[2].partition(']')[0]
     true = drawn_load(np.random.default_rng([1, 1]), 1.5).center_of_mass
     np.testing.assert_allclose([1e-3 * float(x) for x in text.split(',')], true, atol=0.002)
 
@@ -429,15 +428,9 @@ def without_robot(samples: FilteredBatch) -> FilteredBatch:
     )
 
 
-def test_of_an_unknown_robot_a_missing_weight_is_asked_for() -> None:
-    estimator, batches = worked(FAULTS['no weight'], 'puma', 'rich', 10.0)
-    estimated(estimator, [without_robot(batch) for batch in batches])
-    assert estimator.misfit.named.kind is Kind.ACCELERATION
-    assert 'does the driver leave the weight in the wrench' in estimator.misfit.cause
-
-
-def test_of_an_unknown_robot_what_cannot_be_tried_is_asked_for() -> None:
-    estimator, batches = worked(FAULTS['world'], 'puma', 'rich', 10.0)
+@pytest.mark.parametrize('name', ['world', 'no weight'])
+def test_of_an_unknown_robot_what_cannot_be_tried_is_asked_for(name: str) -> None:
+    estimator, batches = worked(FAULTS[name], 'puma', 'rich', 10.0)
     estimate = estimated(estimator, [without_robot(batch) for batch in batches])
     assert 'check gravity, too, that the wrench is in' in estimator.misfit.puzzle
     assert 'filtered/accel.linear is p̈ − g' in estimator.misfit.puzzle

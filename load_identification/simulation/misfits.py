@@ -19,10 +19,7 @@ from load_identification.simulation.changes.draws import drawn_load, unit
 from load_identification.simulation.motions import Motion
 from load_identification.simulation.robots import Arm
 from load_identification.simulation.sensors import load_wrench
-from load_identification.typing_aliases import FloatArray, IntArray
-
-BASE_HZ = 0.7
-"""Frequency at which a base is shaken [Hz]."""
+from load_identification.typing_aliases import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +44,6 @@ class Fault:
         Returns the joint states that the robot's driver publishes.
     lever : tuple of 3 floats
         Position of the sensor in the frame S that is described [m].
-    base : float
-        Amplitude of an acceleration of the base at `BASE_HZ` along a drawn direction [m/s²].
     cell : dict
         Values that differ from the conditions, by field name.
     """
@@ -61,7 +56,6 @@ class Fault:
     steady: bool = True
     joints: Callable[[JointBatch], JointBatch] = lambda joints: joints
     lever: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    base: float = 0.0
     cell: dict[str, float] = field(default_factory=dict)
 
 
@@ -157,13 +151,6 @@ def moved(frame: FrameMotion, lever: FloatArray) -> FrameMotion:
     return replace(frame, linear_acceleration=frame.linear_acceleration + turning)
 
 
-def on_base(frame: FrameMotion, stamps: IntArray, acceleration: FloatArray) -> FrameMotion:
-    """Return the motion of a frame on a base that is shaken by (3,) in the root [m/s²]."""
-    swing = np.sin(2e-9 * np.pi * BASE_HZ * (stamps - stamps[0]))
-    added = np.einsum('n,nki,k->ni', swing, frame.rotation, acceleration)
-    return replace(frame, linear_acceleration=frame.linear_acceleration + added)
-
-
 SAME = (0, 1, 2, 3, 4, 5)
 
 FAULTS: dict[str, Fault] = {
@@ -197,7 +184,6 @@ FAULTS: dict[str, Fault] = {
     'sensor 0.1 m off': elsewhere(0.06, -0.05, 0.06),
     'sensor 0.3 m off': elsewhere(-0.1, 0.2, 0.2),
     'sensor 0.6 m off': elsewhere(0.3, 0.3, -0.4),
-    **{f'base shaken by {a:g} m/s²': Fault(Kind.ACCELERATION, base=a) for a in (0.5, 1.0, 2.0)},
     'no weight': Fault(Kind.WEIGHTLESS, weight=False),
     'joint 2 reversed': joint_reversed(1),
     'joint 5 reversed': joint_reversed(4),
@@ -257,12 +243,10 @@ def recorded(
     """Return the published data of a set-up with a fault, along a motion from its beginning."""
     rng = np.random.default_rng([seed, 9])
     true = fault.gravity(np.array(mount.gravity), rng)
-    shaken = unit(np.random.default_rng([seed, 10]))
     path = sample(replace(mount, gravity=tuple(true)), motion, seconds, 500.0)
 
     def exerted(frame: FrameMotion) -> FloatArray:
         frame = moved(frame, np.array(fault.lever))
-        frame = on_base(frame, path.stamps, fault.base * shaken)
         if not fault.weight:
             frame = replace(frame, linear_acceleration=frame.linear_acceleration + frame.gravity)
         wrench = load_wrench(load, frame)

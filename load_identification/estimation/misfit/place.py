@@ -12,7 +12,8 @@ from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import Evidence
 from load_identification.estimation.misfit.fits import WIDE, Problem
 from load_identification.estimation.misfit.plausible import fitted
-from load_identification.estimation.misfit.trials import LIGHTEST, NOTHING, Kind, Trial
+from load_identification.estimation.misfit.trials import LIGHTEST, Kind, Trial
+from load_identification.typing_aliases import FloatArray
 
 DISPLACED = 0.5
 """Expected distance of a sensor from where it is described, if it is elsewhere [m]."""
@@ -62,26 +63,29 @@ def displaced(task: Problem, evidence: Evidence) -> Trial:
     )
 
 
-def accelerated(task: Problem, evidence: Evidence) -> Trial:
-    """Test a sensor whose linear acceleration, or whose gravity, may be any at any time.
+def accelerated(task: Problem, evidence: Evidence) -> tuple[float, FloatArray]:
+    """Fit torques to the measured forces alone, for any linear acceleration and gravity.
 
     Whatever accelerates the load, the force acts at its centre of mass c: torques are c x f less
-    what turns the load, with the measured force f. Forces alone then explain nothing.
+    what turns the load, with the measured force f. So they are while the mass changes.
+
+    Returns
+    -------
+    left : float
+        Mean square residual of the torques, in units of that of an ordinary cell [-].
+    centre : (3,) array
+        c [m].
     """
     force, torque = evidence.wrench[:, :3], evidence.wrench[:, 3:]
     by_centre = np.stack([np.cross(axis, force) for axis in np.eye(3)], axis=2)
     columns = np.concatenate([by_centre, evidence.matrix[:, 3:, 4:]], axis=2)
     whole = np.concatenate([columns, torque[..., None]], axis=2)
-    rows = task.parts(np.concatenate([np.zeros_like(whole), whole], axis=1)).reshape(
-        task.count, -1
-    )
+    rows = task.parts(np.concatenate([np.zeros_like(whole), whole], axis=1))
+    rows = rows.reshape(task.count, -1)
     gram = rows.T @ rows
     free = gram[:-1, :-1] + block_diag(np.eye(3), WIDE[4:, 4:])
     found = np.linalg.solve(free, gram[:-1, -1])
-    # Half of the channels are used up by the accelerations.
-    left = float(gram[-1, -1] - found @ gram[:-1, -1]) / (task.count / 2)
-    say = partial(words.accelerates, found[:3])
-    return Trial(Kind.ACCELERATION, left, NOTHING, lambda _: say(), (task.matrix, task.wrench))
+    return float(gram[-1, -1] - found @ gram[:-1, -1]) / (task.count / 2), found[:3]
 
 
 def odds_of_units(units: Trial, place: Trial, count: int, crowd: float) -> float:

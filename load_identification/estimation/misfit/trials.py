@@ -50,7 +50,6 @@ class Kind(Enum):
     DEAD = 'a channel that does not follow the load'
     UNITS = 'units of torque and force'
     PLACE = 'sensor elsewhere than described'
-    ACCELERATION = 'linear acceleration of the sensor'
     JOINTS = 'joints reversed or exchanged'
     CHANGED = 'changed'
     DRIFT = 'drift'

@@ -8,7 +8,7 @@ import numpy as np
 
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, Store
-from load_identification.estimation.misfit.fits import least_squares, problem
+from load_identification.estimation.misfit.fits import Problem, least_squares, problem
 from load_identification.estimation.misfit.place import accelerated, displaced, odds_of_units
 from load_identification.estimation.misfit.plausible import fitted, impossible, no_body
 from load_identification.estimation.misfit.resonance import LOW, Resonance
@@ -46,10 +46,6 @@ WORTH, WORTH_SMALL, WORTH_DRIFT, WORTH_RINGING = 0.3, 2.0, 4.0, 0.15
 """Least misfit, a mean square in units of that from errors of an ordinary cell [-]: in general;
 for small turns, which are such errors, and for drift, as both are learned; for a compliance that
 rings, as steady motion does not show most of its effect."""
-
-WORTH_ANY_MOTION = 4.0
-"""Least misfit that every other cause must leave for a free linear acceleration to be named, in
-the same unit [-]: errors of twice the usual size leave up to 3, most of which it would explain."""
 
 EXPLAINED = 2.0
 """Largest residual of a cause, in the same unit [-]."""
@@ -119,6 +115,8 @@ class Verdict:
         A cause that would explain the misfit, whether or not others would too.
     puzzling : bool
         Whether the misfit is large after ample motion and no cause explains even most of it.
+    accelerates : str
+        That any linear acceleration would explain it, in words; empty: it would not.
     apart : float
         Distance of the centres of mass that forces and torques show, if it spoils the inertia [m].
     """
@@ -128,6 +126,7 @@ class Verdict:
     words: str = ''
     suspected: Kind | None = None
     puzzling: bool = False
+    accelerates: str = ''
     apart: float = 0.0
 
 
@@ -204,10 +203,13 @@ def judged(
     sure *= scales
     suspected = likeliest.left < min(EXPLAINED, now / SUSPICIOUS) and not likeliest.small
     suspected |= doubted and scales
+    ample = enough and count >= AMPLE and now > LARGE
+    motion = _accelerates(task, evidence, best.left) if ample else ''
     nothing = Verdict(
         shown,
         suspected=likeliest.kind if suspected else None,
-        puzzling=enough and count >= AMPLE and now > LARGE and best.left > now / CLEARER,
+        puzzling=ample and (bool(motion) or best.left > now / CLEARER),
+        accelerates=motion,
         apart=apart,
     )
     best = likeliest if sure > SURE else best
@@ -220,10 +222,6 @@ def judged(
         and std <= KNOWN[best.kind]
     )
     if not (enough and (clear or sure > SURE)):
-        any_motion = accelerated(task, evidence)
-        needed = enough and best.left > WORTH_ANY_MOTION
-        if needed and any_motion.left <= min(EXPLAINED, now / BETTER, best.left / CLEARER):
-            return replace(nothing, kind=any_motion.kind, words=any_motion.words(0.0))
         return nothing
     said = best.words(std)
     if best.kind is Kind.UNITS and std > KNOWN_FACTOR:
@@ -233,6 +231,14 @@ def judged(
         for rows in ((task.matrix, task.wrench), best.rows)
     ]
     return replace(nothing, misfit=now, kind=best.kind, words=words.with_residuals(said, *left))
+
+
+def _accelerates(task: Problem, evidence: Evidence, best: float) -> str:
+    """Return in words that any linear acceleration leaves less than `best` [-]; else nothing."""
+    if best <= EXPLAINED:
+        return ''
+    left, centre = accelerated(task, evidence)
+    return words.accelerates(centre) if left <= min(EXPLAINED, best / CLEARER) else ''
 
 
 def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatArray:
@@ -300,7 +306,8 @@ class MisfitMonitor:
         if not self._last.puzzling:
             return ''
         root_known = self._seen is not None and self._seen.by_acceleration.shape[3] > 0
-        return words.PUZZLE if root_known else words.PUZZLE_WITHOUT_ROOT
+        asked = words.PUZZLE if root_known else words.PUZZLE_WITHOUT_ROOT
+        return '; '.join(filter(None, (self._last.accelerates, asked)))
 
     @property
     def doubt(self) -> str:
@@ -332,7 +339,7 @@ class MisfitMonitor:
         self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
         found = judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
         rings = found.misfit > WORTH_RINGING and self._resonance.frequency < LOW
-        if found.kind in (None, Kind.ACCELERATION) and rings:
+        if found.kind is None and rings:
             found = replace(found, kind=Kind.COMPLIANT, words=self._resonance.words)
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
         self._agreed = self._agreed + 1 if agrees else 1
