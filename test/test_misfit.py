@@ -91,12 +91,6 @@ def judged(fault: Fault, robot: str, motion: str, seconds: float, mass: float = 
         ('sensor 0.1 m off', 'puma', 'rich', 'the sensor moves as if it were at [0.0'),
         ('sensor 0.3 m off', 'scara', 'pauses', 'the sensor moves as if it were at [-0.'),
         ('sensor 0.6 m off', 'seven_joints', 'rich', 'the sensor moves as if it were at [0.'),
-        (
-            'base shaken by 2 m/s²',
-            'scara',
-            'rich',
-            'than described. Is the base at rest',
-        ),
         ('no weight', 'seven_joints', 'rich', 'switch its payload compensation off'),
         ('joint 5 reversed', 'scara', 'poses', 'tilt turns the other way than its positions say'),
         ('joints 2, 3 exchanged', 'puma', 'rich', 'joint_2 and joint_3 are exchanged'),
