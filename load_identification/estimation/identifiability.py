@@ -88,6 +88,7 @@ def judge(
     inertial_torque: float,
     torque_residual: float,
     rate: float | None = None,
+    doubt: str = '',
 ) -> Identifiability:
     """Judge each parameter by its own test.
 
@@ -102,6 +103,8 @@ def judge(
         and of the residual torque [N m].
     rate : float, optional
         Largest rate of rotation in that motion, for the text [rad/s].
+    doubt : str
+        Why the inertia may be wrong, so that it is not identified, nor motion for it asked for.
     """
     identified = np.zeros(10, dtype=bool)
     allowed = limits(values, std, required)
@@ -131,7 +134,10 @@ def judge(
         most = required.inertia * _surely_reached(values, std)
         identified[4:] = std[4:] <= most
         reasons += _inertia_words(std[4:], most, values[0])
-    stages = ((CENTER_OF_MASS, slice(1, 4)), (INERTIA, slice(4, 10)))
+    if doubt:
+        identified[4:] = False
+        reasons.append(doubt)
+    stages = ((CENTER_OF_MASS, slice(1, 4)), (INERTIA, slice(4, 10)))[: 1 if doubt else 2]
     lacking = next((stage for stage, its in stages if not identified[its].all()), '')
     return Identifiability(identified, tuple(reasons), False, lacking, allowed)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +19,6 @@ from load_identification.estimation.belief.error_budget import (
 from load_identification.estimation.belief.remedies import Error, remedies
 from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.excitation import Excitation
-from load_identification.estimation.identifiability import INERTIA as STAGE_OF_INERTIA
 from load_identification.estimation.identifiability import Identifiability, judge
 from load_identification.estimation.measurement import (
     PARAMETERS,
@@ -146,21 +145,14 @@ class Claim:
     def judgement(self) -> Identifiability:
         """Which values are identified, and why the others are not."""
         values, std, _ = self.in_message_order
-        found = judge(
+        return judge(
             values,
             std,
             self.settings.requirements,
             self.excitation.inertial_torque,
             self.unexplained,
             self.excitation.rate,
-        )
-        if not (self.doubt and found.identified[0]):
-            return found
-        return replace(
-            found,
-            identified=found.identified & (np.arange(PARAMETERS) < WEIGHED),
-            reasons=(*found.reasons, self.doubt),
-            lacking='' if found.lacking == STAGE_OF_INERTIA else found.lacking,
+            self.doubt,
         )
 
     def estimate(

@@ -230,7 +230,7 @@ def judged(
         np.sqrt(np.mean((least_squares(*rows) * scale).reshape(-1, 2, 3) ** 2, axis=(0, 2)))
         for rows in ((task.matrix, task.wrench), best.rows)
     ]
-    return replace(nothing, misfit=now, kind=best.kind, words=words.with_residuals(said, *left))
+    return replace(nothing, kind=best.kind, words=words.with_residuals(said, *left))
 
 
 def _accelerates(task: Problem, evidence: Evidence, best: float) -> str:
