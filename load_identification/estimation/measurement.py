@@ -26,6 +26,10 @@ BY_ACCELERATION = wrench_regressor(np.eye(6)[:, :3], np.zeros((6, 3)), np.eye(6)
 """A for linear and angular accelerations of 1 m/s² and 1 rad/s², one by one, (6, 6, 10)."""
 
 
+UNSEEN = 1.0
+"""Time without samples after which the arm may have been anywhere [s]."""
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Averages over the samples of a block, and the sensor's motion since the previous block.
@@ -206,6 +210,16 @@ def _direction(batch: FilteredBatch) -> FloatArray:
 def angle_between(before: FloatArray | None, now: FloatArray) -> float:
     """Return the angle between two directions (3,) [rad]; 0 if there was none before."""
     return 0.0 if before is None else float(np.arccos(np.clip(before @ now, -1.0, 1.0)))
+
+
+def travelled(block: Block, before: FloatArray | None) -> Block:
+    """Return a block with the angle at least by which gravity (3,) has turned since `before`.
+
+    After a time without samples nobody knows the path: it is taken for half a turn, after which
+    path errors start anew.
+    """
+    least = np.pi if block.elapsed > UNSEEN else angle_between(before, block.direction)
+    return replace(block, angle=max(block.angle, least))
 
 
 def _whitened(

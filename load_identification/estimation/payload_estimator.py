@@ -22,9 +22,9 @@ from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.excitation_monitor import ExcitationMonitor
 from load_identification.estimation.measurement import (
     PARAMETERS,
-    angle_between,
     finite_motion,
     make_block,
+    travelled,
     without_friction,
 )
 from load_identification.estimation.misfit.verdict import MisfitMonitor
@@ -220,9 +220,7 @@ class PayloadEstimator:
         samples, taken = without_friction(measured, friction)
         self._gathered, self._known = [], None
         before, self._ended = self._ended, int(samples.stamps[-1])
-        block = make_block(samples, before, taken=taken)
-        turned = angle_between(self._direction, block.direction)
-        block = replace(block, angle=max(block.angle, turned))
+        block = travelled(make_block(samples, before, taken=taken), self._direction)
         belief = self._belief.after(block)
         noise = belief.noise.sample(block.rest)
         if self.changes.state is State.TRACKING and np.isfinite(noise).any():
