@@ -29,8 +29,15 @@ PATH_PARTS = np.array([1.0, np.nan, np.nan, 0.5, 0.2, *(np.nan,) * 6])
 """Path-dependent errors, in units of the expected ones [-]: many sensors hardly have any. NaN: the
 likeliest size under the expected walk, so that drift alone distinguishes the other walks."""
 
+ALLOWED = 0.5
+"""Least path errors that are not taken for a change, in units of the expected ones [-]: a path
+that has shown less until now may show them on its next turn."""
+
 LEAST_PART = 1e-3
 """Weight below which a member is left out of means and covariances [-]."""
+
+LIKELY = 0.01
+"""Weight from which a member is likely [-]."""
 
 SEEN = 0.5
 """Weight on walks beyond the expected one from which drift is detected [-]."""
@@ -72,9 +79,27 @@ class Bank:
         return self.times * self.expected
 
     def only(self, member: int, weight: FloatArray) -> Bank:
-        """Return the bank reduced to one member; its path errors follow from weights (k,)."""
+        """Return the bank reduced to one member, to look for a change.
+
+        Its path errors follow from weights (k,), and are at least those `ALLOWED`.
+        """
         one = slice(member, member + 1)
-        return Bank(self.expected, self.times[one], self.parts(weight)[one], self.first[one])
+        parts = np.maximum(self.parts(weight)[one], ALLOWED)
+        return Bank(self.expected, self.times[one], parts, self.first[one])
+
+    def wary(self, scores: FloatArray) -> int:
+        """Return the likeliest member but those of path errors below `ALLOWED`; scores (k,)."""
+        few = self.path_parts < ALLOWED
+        return int(np.argmax(np.where(few, -np.inf, scores + self.first)))
+
+    def tested(self, weight: FloatArray) -> list[int]:
+        """Return the members that a change must not fit, given their weights (k,).
+
+        The likely ones, likeliest first, and in any case the one with the path errors `ALLOWED`.
+        """
+        order = np.argsort(-weight)
+        likely = order[weight[order] >= LIKELY].tolist()
+        return [*likely, *np.flatnonzero(self.path_parts == ALLOWED).tolist()]
 
     def parts(self, weight: FloatArray) -> FloatArray:
         """Return the path errors of all members, given their weights, both (k,)."""

@@ -181,7 +181,7 @@ def weighed(poses: Sequence[Pose], tool: Tool, single: bool = False) -> Weight:
     """Weigh one payload in poses at rest, from what was known before the first of them.
 
     Poses that do not fit one load (it has changed between them) widen the interval by their
-    misfit. With `single`, of the walks of the offset the one of largest weight counts alone.
+    misfit. With `single`, one walk of the offset counts alone, see `Belief.single`.
     """
     gravity = np.array([pose.gravity for pose in poses])
     known = poses[0].known

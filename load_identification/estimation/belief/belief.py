@@ -203,13 +203,14 @@ class Belief:
 
     @property
     def single(self) -> Belief:
-        """The belief reduced to the member of largest weight."""
+        """The belief reduced to one member, to look for a change: see `drift.Bank.wary`."""
+        place = self.model.bank.wary(self.scores)
         return replace(
             self,
-            model=replace(self.model, bank=self.model.bank.only(self.best, self.weight)),
-            triangles=(self.triangle,),
+            model=replace(self.model, bank=self.model.bank.only(place, self.weight)),
+            triangles=(self.triangles[place],),
             scores=np.zeros(1),
-            start=self.start and self.start.of([self.best], np.zeros(1)),
+            start=self.start and self.start.of([place], np.zeros(1)),
         )
 
     def banked(self, bank: Belief) -> Belief:
@@ -263,9 +264,11 @@ class Belief:
     def _learned_noise(self, block: Block, rows: FloatArray, noise: FloatArray) -> NoiseLevels:
         """Learn the noise from the residual of rows in units of `noise`, less their leverage."""
         residual = np.full(6, np.nan)
-        leverage = np.sum(root_covariance(self.triangle, rows[:, :-1]) ** 2, axis=0)
+        # A member that expects hardly any path errors would take them for noise.
+        triangle = self.triangles[self.model.bank.wary(self.scores)]
+        leverage = np.sum(root_covariance(triangle, rows[:, :-1]) ** 2, axis=0)
         group = GROUPS[block.live]
-        residual[block.live] = (rows[:, :-1] @ self.values - rows[:, -1]) * noise[group]
+        residual[block.live] = (rows[:, :-1] @ values(triangle) - rows[:, -1]) * noise[group]
         free = np.array([np.sum(np.maximum(1.0 - leverage[group == g], 0.0)) for g in (0, 1)])
         scatter = block.scatter(self.values[self.model.body])
         levels = self.noise.learned(residual, free, block, scatter)

@@ -24,12 +24,8 @@ NOISE_MARGIN = 1.5
 [-]."""
 
 
-LIKELY = 0.01
-"""Weight from which a member of the bank is tested; a change must fit none of these [-]."""
-
-
 def newest_over_gate(past: Sequence[tuple[Belief, Block]], belief: Belief, block: Block) -> float:
-    """Return the NIS of the mean of some blocks over its gate, the least of the likely members.
+    """Return the NIS of the mean of some blocks over its gate, the least of the members tested.
 
     Parameters
     ----------
@@ -44,8 +40,8 @@ def newest_over_gate(past: Sequence[tuple[Belief, Block]], belief: Belief, block
     elapsed = sum(each.elapsed for each in newest[1:])
     angle = sum(each.angle for each in newest[1:])
     least = np.inf
-    for place in np.argsort(-start.weight).tolist():
-        if start.weight[place] < LIKELY or least < 1.0:
+    for place in start.model.bank.tested(start.weight):
+        if least < 1.0:
             break
         least = min(least, over_gate(start, mean, elapsed, angle, place))
     return least
