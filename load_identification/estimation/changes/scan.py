@@ -14,11 +14,12 @@ from load_identification.estimation.measurement import PARAMETERS, Block, merged
 from load_identification.numerics.triangle import combine, forget, std_of_last, time_update, values
 from load_identification.typing_aliases import FloatArray
 
-TOGETHER = 4
+TOGETHER = 2
 """Number of blocks merged before they are compared."""
 
-LONGEST, EVERY = 6, 3
-"""Merged blocks of a scan, and from the begin of one to that of the next: two are open at once."""
+LONGEST, EVERY = 16, 4
+"""Merged blocks of a scan, and from the begin of one to that of the next: four are open at once,
+so that one of them has few blocks from before a change."""
 
 DIFFERENT = 40.0
 """Chi-square by which another load must fit better [-]: ten free parameters of an unchanged load
@@ -29,10 +30,17 @@ SUSPECT = 12.0
 """Chi-square from which the intervals are widened by the shift to the other load [-]: a load that
 is unchanged exceeds it some times an hour."""
 
+FEWEST = 3
+"""Least number of merged blocks of a scan that counts: another load would explain any error of one
+or two."""
+
+AGAIN = 2
+"""Least number of merged blocks from one widening to the next."""
+
 FARTHEST_SLIP = 0.02
 """Largest slip that they are widened by [m]: a larger one exceeds the gate of a window."""
 
-EXPECTED, TYPICAL = PARAMETERS / NOISE_MARGIN**2, 0.05
+EXPECTED, TYPICAL = PARAMETERS / NOISE_MARGIN**2, 0.033
 """Mean chi-square of an unchanged load, and weight of a scan in the mean that is learned [-]:
 where errors are larger or rougher than their model, both thresholds rise with it."""
 
@@ -127,7 +135,7 @@ class Scanner:
         self._open: list[_Scan] = []
         self._first: Belief | None = None
         self._gathered: Block | None = None
-        self._merged = self._count = 0
+        self._merged = self._count = self._widened = 0
         self.ratio = 0.0
         """Largest chi-square by which another load fits better, over its gate [-]."""
         self.between: FloatArray | None = None
@@ -164,15 +172,18 @@ class Scanner:
         if self._count % EVERY == 0:
             self._open.append(_Scan.of(self._first))
         self._count += 1
+        self._widened += 1
         self._open = [scan.with_block(whole) for scan in self._open]
-        best = max(self._open, key=lambda scan: scan.difference)
+        best = max(self._open, key=lambda scan: (len(scan.blocks) >= FEWEST, scan.difference))
+        if len(best.blocks) < FEWEST:
+            return None
         rougher = max(1.0, self._typical / EXPECTED)
         self.ratio = best.difference / (DIFFERENT * rougher)
         if self.ratio > self._bar:
             return best.start, best.before
-        if len(best.blocks) % EVERY == 0:
-            if best.difference > SUSPECT * rougher:
-                self.between = best.between
+        if best.difference > SUSPECT * rougher and self._widened >= AGAIN:
+            self.between, self._widened = best.between, 0
+        if self._count % EVERY == 0:
             self._typical += TYPICAL * (best.difference - self._typical)
         return None
 
