@@ -243,7 +243,7 @@ def test_a_sensor_zeroed_in_tool_down_work_is_named_within_a_second() -> None:
     ],
 )
 def test_a_slip_is_distinguished_from_another_load_by_its_mass(change: str, slips: bool) -> None:
-    result = scenarios.run(scenarios.SCENARIOS[change], 1, Conditions())
+    result = scenarios.run(scenarios.SCENARIOS[change], 5, Conditions())
     assert result.words.startswith('load changed')
     assert result.words.endswith('slipped, its mass is unchanged') == slips
     assert np.abs(result.z).max() < 4.0
@@ -258,10 +258,20 @@ def test_a_small_change_that_stays_unresolved_widens_the_interval() -> None:
     assert np.abs(result.z).max() < 4.0
 
 
-@pytest.mark.parametrize('seed', [12, 126])
-def test_a_slip_that_fits_as_well_as_no_change_leaves_no_narrow_interval(seed: int) -> None:
-    """Before, 15 standard deviations off; and 46, of a body that cannot be."""
-    result = scenarios.run(scenarios.SCENARIOS['slip of 5 mm, at rest'], seed)
+@pytest.mark.parametrize(
+    ('change', 'seed'),
+    [
+        ('slip of 5 mm, at rest', 12),
+        ('slip of 5 mm, at rest', 126),
+        # What the sensor had read in this pose was forgotten with the half second before.
+        ('slip of 5 mm, at rest', 63),
+        # "Unchanged", although another load fitted better by 23 in chi-square.
+        ('swap of 1 for 1.05 kg, with pauses', 4),
+    ],
+)
+def test_what_fits_as_well_as_no_change_leaves_no_narrow_interval(change: str, seed: int) -> None:
+    """Before, 5 to 15 standard deviations off; and 46, of a body that cannot be."""
+    result = scenarios.run(scenarios.SCENARIOS[change], seed)
     assert result.noticed <= scenarios.NOTICED
     assert np.abs(result.z).max() < 4.0
 

@@ -19,6 +19,10 @@ detects quickly, the longest detects small changes."""
 HELD = max(WINDOWS)
 """Number of past beliefs kept: the oldest has no block of a change that is detected late."""
 
+BEGINNING = 2
+"""Number of blocks before a window over its gate that may be part of a slow change too. Earlier
+ones tell what the sensor reads in this pose."""
+
 USUAL = 3.0
 """Factor by which the NIS over its gate must exceed the largest recent one that was no change [-]:
 the occasional errors of real sensors, cables and gears are not normally distributed."""
@@ -94,16 +98,19 @@ class Alarm:
             return None
         # The longer windows are less urgent: each is tested at every second block, in turn.
         self._turn = not self._turn
+        widest = 0
         for window in (WINDOWS[0], WINDOWS[1 + self._turn]):
             if window > len(self._history) + 1:
                 break
             past = list(self._history)[len(self._history) + 1 - window :]
-            self.nis = max(self.nis, newest_over_gate(past, belief, block))
+            nis = newest_over_gate(past, belief, block)
+            widest = widest if self.nis > 1.0 else window
+            self.nis = max(self.nis, nis)
         self._usual *= float(np.exp(-block.elapsed / MEMORY))
         if len(self._late) == LATE:
             self._usual = max(self._usual, self._late.popleft())
         if self.nis > max(1.0, USUAL * min(self._usual, MOST_USUAL)):
-            return self._since(belief, block)
+            return self._since(belief, block, widest + BEGINNING)
         self._late.append(self.nis)
         found = self._scanner.update(belief, block)
         if found is None:
@@ -111,7 +118,9 @@ class Alarm:
         self.nis, self.scanned = self._scanner.ratio, True
         return *found, [block]
 
-    def _since(self, belief: Belief, block: Block) -> tuple[Belief, Belief, list[Block]]:
-        history = [*self._history, (belief, block)]
+    def _since(
+        self, belief: Belief, block: Block, count: int
+    ) -> tuple[Belief, Belief, list[Block]]:
+        history = [*self._history, (belief, block)][-count:]
         bank, passed = history[0][0], [each for _, each in history[1:]]
         return bank, reduce(Belief.after, passed, bank.single), passed

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import chdtrc
@@ -30,6 +31,7 @@ from load_identification.estimation.changes.hypotheses import (
     knows_more,
     offset_is_known,
     read_zero,
+    still_possible,
 )
 from load_identification.estimation.changes.noisier import Noisier
 from load_identification.estimation.changes.recovery import ENOUGH, MARGIN, PLAUSIBLE, Recovery
@@ -205,7 +207,14 @@ class ChangeDetection:
             # In its first block a load absorbs the end of a push; the belief before does not.
             return self.before
         named = self._named((self._steady if block.rest else self._moved) > UNDECIDED)
-        return self.before if named is None else self._settle(named, self._candidates[named])
+        if named is None:
+            return self.before
+        found = self._candidates[named]
+        if named is Hypothesis.SAME:
+            misfit = {h: each.misfit for h, each in self._candidates.items()}
+            wider = found.belief.widened(still_possible(self._candidates, misfit))
+            found = replace(found, belief=wider)
+        return self._settle(named, found)
 
     def _named(self, waited: bool) -> Hypothesis | None:
         """Return the only hypothesis that explains the blocks since; None: undecided."""

@@ -166,6 +166,25 @@ def hardly_changed(before: Belief, block: Block) -> Belief | None:
     return before.widened(std**2)
 
 
+def still_possible(
+    candidates: Mapping[Hypothesis, Candidate], misfit: Mapping[Hypothesis, float]
+) -> FloatArray:
+    """Return the variance of the unknowns, (size,), that covers another load or offset.
+
+    As far as one that fits better is away from no change, beyond its own uncertainty.
+    """
+    same = candidates[Hypothesis.SAME].belief
+    model = same.model
+    variance = np.zeros(model.size)
+    for other, part in ((Hypothesis.LOAD, model.body), (Hypothesis.OFFSET, model.offset)):
+        if misfit[Hypothesis.SAME] - misfit[other] > AS_WELL:
+            belief, places = candidates[other].belief, model.places(part)
+            apart = (belief.values - same.values)[places]
+            root = root_covariance(belief.triangle, np.eye(model.size)[places])
+            variance[places] = np.maximum(apart**2 - np.sum(root**2, axis=0), 0.0)
+    return variance
+
+
 def mass_is_known(belief: Belief) -> bool:
     """Return whether the mass is certain enough for another mass to be detected."""
     mass = float(belief.values[belief.model.body.start])
