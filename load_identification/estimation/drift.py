@@ -88,9 +88,15 @@ class Bank:
         return Bank(self.expected, self.times[one], parts, self.first[one])
 
     def wary(self, scores: FloatArray) -> int:
-        """Return the likeliest member but those of path errors below `ALLOWED`; scores (k,)."""
-        few = self.path_parts < ALLOWED
-        return int(np.argmax(np.where(few, -np.inf, scores + self.first)))
+        """Return the likeliest member, or if its path errors are below `ALLOWED`, the next above.
+
+        `scores` (k,) are the log likelihoods of the members.
+        """
+        likely = scores + self.first
+        enough = self.path_parts >= ALLOWED
+        if self.path_parts[np.argmax(likely)] < ALLOWED and enough.any():
+            likely = np.where(enough, likely, -np.inf)
+        return int(np.argmax(likely))
 
     def tested(self, weight: FloatArray) -> list[int]:
         """Return the members that a change must not fit, given their weights (k,).
@@ -99,7 +105,8 @@ class Bank:
         """
         order = np.argsort(-weight)
         likely = order[weight[order] >= LIKELY].tolist()
-        return [*likely, *np.flatnonzero(self.path_parts == ALLOWED).tolist()]
+        allowed = np.flatnonzero(self.path_parts == ALLOWED).tolist()
+        return [*likely, *(each for each in allowed if each not in likely)]
 
     def parts(self, weight: FloatArray) -> FloatArray:
         """Return the path errors of all members, given their weights, both (k,)."""

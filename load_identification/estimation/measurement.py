@@ -27,7 +27,7 @@ BY_ACCELERATION = wrench_regressor(np.eye(6)[:, :3], np.zeros((6, 3)), np.eye(6)
 
 
 UNSEEN = 1.0
-"""Time without samples after which the arm may have been anywhere [s]."""
+"""Time between the ends of two blocks from which the arm may have been anywhere [s]."""
 
 
 @dataclass(frozen=True, eq=False)

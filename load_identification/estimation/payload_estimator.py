@@ -98,7 +98,7 @@ class PayloadEstimator:
         self.misfit.forget()
         self._known = None
         if keep_offset and self._block is not None:
-            belief = self.changes.settled(self._belief)
+            belief = self.changes.continued(self._belief)
             if self.changes.before is not None and not self.changes.distinguished:
                 # The offset may be another one now, and hardly anything was known of it.
                 self._begin(self.newest, self._belief.noise)

@@ -281,7 +281,7 @@ class StaticWeigher:
         choices = [[*before[number - n :], here] for n in EARLIER if n <= number]
         if len(choices) == 1:
             return weighed(choices[0], tool)
-        # The walk of largest weight suffices to choose by.
+        # One member of the bank suffices to choose by.
         best = min(choices, key=lambda poses: weighed(poses, tool, single=True).payload.mass_std)
         return weighed(best, tool)
 

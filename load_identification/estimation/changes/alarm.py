@@ -16,12 +16,12 @@ WINDOWS = (1, 3, 6)
 """Lengths of the newest windows whose means are tested against the past, in blocks: the shortest
 detects quickly, the longest detects small changes."""
 
-HELD = max(WINDOWS)
-"""Number of past beliefs kept: the oldest has no block of a change that is detected late."""
-
 BEGINNING = 2
 """Number of blocks before a window over its gate that may be part of a slow change too. Earlier
 ones tell what the sensor reads in this pose."""
+
+HELD = max(WINDOWS) + BEGINNING - 1
+"""Number of past beliefs kept: the oldest has no block of a change that is detected late."""
 
 USUAL = 3.0
 """Factor by which the NIS over its gate must exceed the largest recent one that was no change [-]:
@@ -37,7 +37,7 @@ forgetting it [s]."""
 
 
 class Alarm:
-    """Test the newest blocks: the means of short windows, and another load over two seconds."""
+    """Test the newest blocks: the means of short windows, and another load over three seconds."""
 
     def __init__(self) -> None:
         self.forget()
@@ -88,7 +88,7 @@ class Alarm:
         Returns
         -------
         bank, before : Belief
-            The belief before the change, and its likeliest member at the time of the block.
+            The belief before the change, and its wary member at the time of the block.
         passed : list of Block
             The blocks since; None: no change.
         """
@@ -98,19 +98,19 @@ class Alarm:
             return None
         # The longer windows are less urgent: each is tested at every second block, in turn.
         self._turn = not self._turn
-        widest = 0
+        self._usual *= float(np.exp(-block.elapsed / MEMORY))
+        if len(self._late) == LATE:
+            self._usual = max(self._usual, self._late.popleft())
+        most, over = max(1.0, USUAL * min(self._usual, MOST_USUAL)), 0
         for window in (WINDOWS[0], WINDOWS[1 + self._turn]):
             if window > len(self._history) + 1:
                 break
             past = list(self._history)[len(self._history) + 1 - window :]
             nis = newest_over_gate(past, belief, block)
-            widest = widest if self.nis > 1.0 else window
+            over = window if nis > most and not over else over
             self.nis = max(self.nis, nis)
-        self._usual *= float(np.exp(-block.elapsed / MEMORY))
-        if len(self._late) == LATE:
-            self._usual = max(self._usual, self._late.popleft())
-        if self.nis > max(1.0, USUAL * min(self._usual, MOST_USUAL)):
-            return self._since(belief, block, widest + BEGINNING)
+        if over:
+            return self._since(belief, block, over + BEGINNING)
         self._late.append(self.nis)
         found = self._scanner.update(belief, block)
         if found is None:

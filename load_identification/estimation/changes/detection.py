@@ -111,6 +111,10 @@ class ChangeDetection:
         """Return the belief to report: the present one, or the previous while a change is open."""
         return belief if self.before is None else self.before
 
+    def continued(self, belief: Belief) -> Belief:
+        """Return the belief `settled`, with all members of its bank."""
+        return belief if self.before is None else self.before.banked(self._bank)
+
     @property
     def open_for(self) -> float:
         """Time for which the open change has been unresolved [s]; 0: no change is open."""
@@ -212,8 +216,9 @@ class ChangeDetection:
         found = self._candidates[named]
         if named is Hypothesis.SAME:
             misfit = {h: each.misfit for h, each in self._candidates.items()}
-            wider = found.belief.widened(still_possible(self._candidates, misfit))
-            found = replace(found, belief=wider)
+            possible = still_possible(self._candidates, misfit)
+            if possible.any():
+                found = replace(found, belief=found.belief.widened(possible))
         return self._settle(named, found)
 
     def _named(self, waited: bool) -> Hypothesis | None:

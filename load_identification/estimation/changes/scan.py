@@ -1,4 +1,4 @@
-"""Scan the last two seconds of motion for a change that no single window shows."""
+"""Scan the last three seconds of motion for a change that no single window shows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Scan:
     start : Belief
         The belief before its first block.
     one : Belief
-        Its likeliest member.
+        Its wary member, see `drift.Bank.wary`.
     blocks : tuple of Block
         Merged blocks.
     same, other : (size + 1, size + 1) arrays
@@ -116,12 +116,12 @@ class _Scan:
 
     @property
     def before(self) -> Belief:
-        """The likeliest member without the blocks, at the time of the last one."""
+        """The wary member without the blocks, at the time of the last one."""
         return reduce(Belief.after, self.blocks[1:], self.one)
 
 
 class Scanner:
-    """Compare the load with another one over the last two seconds, wherever gravity has turned.
+    """Compare the load with another one over the last three seconds, wherever gravity has turned.
 
     The mean innovation of a window misses a small slip in motion: its torque turns with gravity.
     """
@@ -153,7 +153,7 @@ class Scanner:
         Returns
         -------
         start, before : Belief
-            The belief before the change, and its likeliest member at the time of the block; None:
+            The belief before the change, and its wary member at the time of the block; None:
             no change.
         """
         self._bar = max(1.0, self._bar * float(np.exp(-block.elapsed / FADES)))
