@@ -25,13 +25,13 @@ WHOLE = np.repeat([[1.0], [SLOW], [FAST], [1.0], [1.0]], 6, axis=1)
 ALONE = np.roll(1.0 + (FAST - 1.0) * np.eye(6), -2, axis=0)
 """Walks of one channel each, fz first, (6, 6) [-]: during warm-up often only one drifts."""
 
-PATH_PARTS = np.array([1.0, np.nan, np.nan, 0.5, 0.2, *(np.nan,) * 6])
-"""Path-dependent errors, in units of the expected ones [-]: many sensors hardly have any. NaN: the
-likeliest size under the expected walk, so that drift alone distinguishes the other walks."""
-
 ALLOWED = 0.5
 """Least path errors that are not taken for a change, in units of the expected ones [-]: a path
 that has shown less until now may show them on its next turn."""
+
+PATH_PARTS = np.array([1.0, np.nan, np.nan, ALLOWED, 0.2, *(np.nan,) * 6])
+"""Path-dependent errors, in units of the expected ones [-]: many sensors hardly have any. NaN: the
+likeliest size under the expected walk, so that drift alone distinguishes the other walks."""
 
 LEAST_PART = 1e-3
 """Weight below which a member is left out of means and covariances [-]."""

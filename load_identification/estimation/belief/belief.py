@@ -136,6 +136,10 @@ class Belief:
         """Most probable unknowns given that walk, (size,)."""
         return values(self.triangle)
 
+    def values_of(self, member: int) -> FloatArray:
+        """Return the most probable unknowns given the walk of a member, (size,)."""
+        return self.values if member == self.best else values(self.triangles[member])
+
     @cached_property
     def knowledge(self) -> Knowledge:
         """Means and covariances of the mixture of all walks."""
@@ -192,14 +196,13 @@ class Belief:
         The block may be later by `elapsed` [s], and farther by a travelled `angle` [rad].
         """
         place = self.best if member is None else member
-        found = self.values if place == self.best else values(self.triangles[place])
         rows = self.model.rows(block, self.body)[:, :-1]
         moved = np.zeros((6, 6))
         if elapsed:
             keep, variances = self.model.moved(elapsed, angle, self.scales, self.weight)
             moved = rows[:, : len(keep)] * variances[place] @ rows[:, : len(keep)].T
             rows[:, : len(keep)] *= keep
-        return Prediction(rows @ found, self.triangles[place], rows, moved)
+        return Prediction(rows @ self.values_of(place), self.triangles[place], rows, moved)
 
     @property
     def single(self) -> Belief:
@@ -265,10 +268,10 @@ class Belief:
         """Learn the noise from the residual of rows in units of `noise`, less their leverage."""
         residual = np.full(6, np.nan)
         # A member that expects hardly any path errors would take them for noise.
-        triangle = self.triangles[self.model.bank.wary(self.scores)]
-        leverage = np.sum(root_covariance(triangle, rows[:, :-1]) ** 2, axis=0)
+        wary = self.model.bank.wary(self.scores)
+        leverage = np.sum(root_covariance(self.triangles[wary], rows[:, :-1]) ** 2, axis=0)
         group = GROUPS[block.live]
-        residual[block.live] = (rows[:, :-1] @ values(triangle) - rows[:, -1]) * noise[group]
+        residual[block.live] = (rows[:, :-1] @ self.values_of(wary) - rows[:, -1]) * noise[group]
         free = np.array([np.sum(np.maximum(1.0 - leverage[group == g], 0.0)) for g in (0, 1)])
         scatter = block.scatter(self.values[self.model.body])
         levels = self.noise.learned(residual, free, block, scatter)
@@ -319,20 +322,17 @@ class Belief:
         """Return the belief with its covariance inflated by variances (size,) of the unknowns."""
         keep = np.ones(self.model.size)
         triangles = tuple(time_update(t, keep, variance) for t in self.triangles)
-        later = replace(self, triangles=triangles)
-        if later.settled:
-            return later
+        if self.settled:
+            return replace(self, triangles=triangles)
         start = Start(triangles, self.scores, self.blur)
-        return replace(later, start=start, held=(), held_noise=None)
+        return replace(self, triangles=triangles, start=start, held=(), held_noise=None)
 
     def without(self, unknowns: IntArray) -> Belief:
         """Return the belief with some unknowns reset to their prior, continued from one walk.
 
         If the load is among them, blocks are kept again until it is known, for linearisation.
         """
-        wide = self.model.std(self.scales)[unknowns]
-        triangle = forget(self.triangle, unknowns, wide)
-        body = self.values[self.model.body]
+        triangle = forget(self.triangle, unknowns, self.model.std(self.scales)[unknowns])
         lost = np.isin(self.model.places(self.model.body), unknowns)
         known = not lost.any()
         triangles = (triangle,) * len(self.triangles)
@@ -340,7 +340,7 @@ class Belief:
         return replace(
             self,
             triangles=triangles,
-            body=np.where(lost, 0.0, body) if not known else self.body,
+            body=self.body if known else np.where(lost, 0.0, self.values[self.model.body]),
             start=self.start if known else Start(triangles, self.scores, blur),
             held=self.held if known else (),
             held_noise=self.held_noise if known else None,

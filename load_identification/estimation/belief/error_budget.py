@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from load_identification.estimation import drift
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.interface.names import INTERVAL
-from load_identification.numerics.triangle import given, root_covariance, values
+from load_identification.numerics.triangle import given, root_covariance
 from load_identification.typing_aliases import FloatArray
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def known(belief: Belief) -> Knowledge:
         if not weight[k] and k != steady:
             continue
         best = k == belief.best
-        means[k] = (belief.values if best else values(triangle))[places]
+        means[k] = belief.values_of(k)[places]
         root = root_covariance(triangle, rows if best else rows[: len(places)])
         products = root.T @ root
         if best:

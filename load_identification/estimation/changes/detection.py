@@ -134,10 +134,15 @@ class ChangeDetection:
         block : Block
         """
         found = self._update(belief, block)
-        misfit = {h: each.misfit for h, each in self._candidates.items()}
+        misfit = self._misfit
         scores = {h: each - min(misfit.values()) for h, each in misfit.items()}
         self.looks.append(Look(block.stamp, self.state, self._alarm.nis, scores))
         return found
+
+    @property
+    def _misfit(self) -> dict[Hypothesis, float]:
+        """Misfit of each hypothesis; empty while none is tested."""
+        return {h: each.misfit for h, each in self._candidates.items()}
 
     def _update(self, belief: Belief, block: Block) -> Belief:
         if self._earlier is not None:
@@ -215,8 +220,7 @@ class ChangeDetection:
             return self.before
         found = self._candidates[named]
         if named is Hypothesis.SAME:
-            misfit = {h: each.misfit for h, each in self._candidates.items()}
-            possible = still_possible(self._candidates, misfit)
+            possible = still_possible(self._candidates)
             if possible.any():
                 found = replace(found, belief=found.belief.widened(possible))
         return self._settle(named, found)
@@ -225,7 +229,7 @@ class ChangeDetection:
         """Return the only hypothesis that explains the blocks since; None: undecided."""
         if self._blocks < FEWEST:
             return None
-        misfit = {h: c.misfit for h, c in self._candidates.items()}
+        misfit = self._misfit
         # The freest one's misfit is noise; if that has grown, likelihood ratios count for less.
         spare = max(self._rows - PARAMETERS - 6, 1)
         louder = max(1.0, misfit[Hypothesis.BOTH] / spare)

@@ -17,7 +17,7 @@ from load_identification.estimation.events import EventKind
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.pose_errors import STANDARD_GRAVITY
 from load_identification.numerics.triangle import root_covariance, std_of_last
-from load_identification.typing_aliases import BoolArray, FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 FARTHEST = 0.5
 """Largest distance from the sensor to the centre of mass of a load [m]."""
@@ -166,22 +166,20 @@ def hardly_changed(before: Belief, block: Block) -> Belief | None:
     return before.widened(std**2)
 
 
-def still_possible(
-    candidates: Mapping[Hypothesis, Candidate], misfit: Mapping[Hypothesis, float]
-) -> FloatArray:
+def still_possible(candidates: Mapping[Hypothesis, Candidate]) -> FloatArray:
     """Return the variance of the unknowns, (size,), that covers another load or offset.
 
     As far as one that fits better is away from no change, beyond its own uncertainty.
     """
-    same = candidates[Hypothesis.SAME].belief
-    model = same.model
+    same = candidates[Hypothesis.SAME]
+    model = same.belief.model
     variance = np.zeros(model.size)
-    for other, part in ((Hypothesis.LOAD, model.body), (Hypothesis.OFFSET, model.offset)):
-        if misfit[Hypothesis.SAME] - misfit[other] > AS_WELL:
-            belief, places = candidates[other].belief, model.places(part)
-            apart = (belief.values - same.values)[places]
-            root = root_covariance(belief.triangle, np.eye(model.size)[places])
-            variance[places] = np.maximum(apart**2 - np.sum(root**2, axis=0), 0.0)
+    for cause, part in ((Hypothesis.LOAD, model.body), (Hypothesis.OFFSET, model.offset)):
+        other, places = candidates[cause], model.places(part)
+        if same.misfit - other.misfit > AS_WELL:
+            apart = (other.belief.values - same.belief.values)[places]
+            unsure = marginal_std(other.belief, places)
+            variance[places] = np.maximum(apart**2 - unsure**2, 0.0)
     return variance
 
 
@@ -234,6 +232,10 @@ def offset_is_known(belief: Belief, live: BoolArray) -> bool:
 def main_std(belief: Belief) -> FloatArray:
     """Return the standard deviations of mass and offset, (7,) [kg, N, N m]."""
     model = belief.model
-    places = np.append(model.places(model.offset), model.body.start)
-    root = root_covariance(belief.triangle, np.eye(model.size)[places])
+    return marginal_std(belief, np.append(model.places(model.offset), model.body.start))
+
+
+def marginal_std(belief: Belief, places: IntArray) -> FloatArray:
+    """Return the standard deviations of some unknowns, (k,)."""
+    root = root_covariance(belief.triangle, np.eye(belief.model.size)[places])
     return np.asarray(np.sqrt(np.sum(root**2, axis=0)))

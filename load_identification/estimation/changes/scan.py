@@ -174,9 +174,10 @@ class Scanner:
         self._count += 1
         self._widened += 1
         self._open = [scan.with_block(whole) for scan in self._open]
-        best = max(self._open, key=lambda scan: (len(scan.blocks) >= FEWEST, scan.difference))
-        if len(best.blocks) < FEWEST:
+        long_enough = [scan for scan in self._open if len(scan.blocks) >= FEWEST]
+        if not long_enough:
             return None
+        best = max(long_enough, key=lambda scan: scan.difference)
         rougher = max(1.0, self._typical / EXPECTED)
         self.ratio = best.difference / (DIFFERENT * rougher)
         if self.ratio > self._bar:
