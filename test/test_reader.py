@@ -52,9 +52,9 @@ def assert_same(one: Identification, other: Identification) -> None:
     """Hold two results of the same samples together, up to rounding."""
     # Sums in another order over some 1e3 rows, in a problem of condition 1e4.
     std = one.estimate.std
-    assert np.all(np.abs(one.estimate.values - other.estimate.values) < 1e-5 * std)
+    assert np.all(np.abs(one.estimate.values - other.estimate.values) < 1e-6 * std)
     np.testing.assert_allclose(one.offset, other.offset, atol=1e-9)
-    np.testing.assert_allclose(std, other.estimate.std, rtol=1e-5)
+    np.testing.assert_allclose(std, other.estimate.std, rtol=1e-6)
     assert one.used == other.used
     assert +one.dropped == +other.dropped
 
