@@ -1,15 +1,23 @@
-"""Estimate position, velocity and acceleration of the joints at the newest sample."""
+"""Interpolate the motion of joints between samples, and estimate it at the newest sample."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg.lapack
 
 from load_identification.interface.batches import JointBatch, joined
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+
+Rows = npt.NDArray[np.intp]
+
+PARABOLA, CUBIC = 0.1, 1 / 3
+"""Least distance of the samples before, in parts of the gap, for a curve of degree 2 and of degree
+3 through them. It magnifies errors of the samples six times at most."""
 
 WINDOW = 0.04
 """Length of the window of velocities to which a parabola is fitted [s]; its value and slope at the
@@ -116,3 +124,92 @@ def _fitted(track: JointBatch, columns: Sequence[int]) -> FloatArray:
     if failed:
         return np.full((3, len(columns)), np.nan)
     return np.array([position[-1], fit[0], fit[1] / WINDOW])
+
+
+def interpolated(
+    stamps: IntArray, values: FloatArray, times: IntArray, max_gap: int, breaks: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return positions and velocities at any times.
+
+    Position is interpolated by the cubic polynomial of the positions and velocities on both sides,
+    or, where velocities are unknown, of these positions and the two before. Velocity is
+    interpolated linearly.
+
+    Parameters
+    ----------
+    stamps : (n,) int array
+        Stamps of the samples [ns].
+    values : (n, 2, J) array
+        Position and velocity; the latter NaN where unknown [rad, m; rad/s, m/s].
+    times : (k,) int array
+        [ns]
+    max_gap : int
+        Longest gap that is bridged [ns].
+    breaks : (b,) int array
+        Stamps of samples that are not joined to the one before [ns].
+
+    Returns
+    -------
+    position, velocity : (k, J) arrays
+        NaN where no two joined samples bracket a time.
+    """
+    after = np.minimum(stamps.searchsorted(times), len(stamps) - 1)
+    before = np.maximum(after - (stamps[after] != times), 0)
+    gap, since = stamps[after] - stamps[before], times - stamps[before]
+    nowhere = (gap > max_gap) | (since < 0) | (since > gap)
+    nowhere |= _broken(breaks, stamps[before], stamps[after])
+    step = gap[:, None] * 1e-9
+    s = (since / np.maximum(gap, 1))[:, None]
+    p0, v0, v1 = values[before, 0], values[before, 1], values[after, 1]
+    rise = values[after, 0] - p0
+    curve = s * (1 - s) * ((1 - s) * (step * v0 - rise) - s * (step * v1 - rise))
+    unknown = np.isnan(curve)
+    if np.any(unknown & (s > 0)):
+        rows = (after, before, np.maximum(before - 1, 0), np.maximum(before - 2, 0))
+        curve = np.where(unknown, _curve(stamps, values[:, 0], rows, s, max_gap, breaks), curve)
+    q = p0 + s * rise + np.nan_to_num(curve)
+    qd = v0 + s * (v1 - v0)
+    q[nowhere], qd[nowhere] = np.nan, np.nan
+    return q, qd
+
+
+def _curve(
+    stamps: IntArray,
+    position: FloatArray,
+    rows: tuple[Rows, Rows, Rows, Rows],
+    s: FloatArray,
+    max_gap: int,
+    breaks: IntArray,
+) -> FloatArray:
+    """Return by how much a curve through four positions departs from a line through the last two.
+
+    A line has a kink at every sample, which looks like acceleration once samples are lost. The
+    curve is in Newton's form, of lower degree across a gap or break.
+
+    Parameters
+    ----------
+    stamps, position, max_gap, breaks
+        See `interpolated`; (n, J) positions.
+    rows : tuple of four (k,) int arrays
+        Of the sample after each time, and of the three before it, newest first.
+    s : (k, 1) array
+        Time since the sample before, in parts of the gap.
+    """
+    pairs = list(pairwise(rows))
+    gap, past, far = steps = np.stack([stamps[b] - stamps[a] for b, a in pairs])
+    broken = np.stack([_broken(breaks, stamps[a], stamps[b]) for b, a in pairs])
+    joined = (steps > 0) & (steps <= max_gap) & ~broken
+    second = joined[0] & joined[1] & (past >= PARABOLA * gap)
+    third = second & joined[2] & (np.minimum(past, far) >= CUBIC * gap)
+    h = np.where(joined, steps * 1e-9, 1.0)[:, :, None]
+    slope = [(position[b] - position[a]) / h[k] for k, (b, a) in enumerate(pairs)]
+    bend = (slope[0] - slope[1]) / (h[0] + h[1])
+    change = (bend - (slope[1] - slope[2]) / (h[1] + h[2])) / h.sum(axis=0)
+    since = s * h[0]
+    change = np.where(third[:, None], change * (since + h[1]), 0.0)
+    return np.where(second[:, None], since * (since - h[0]) * (bend + change), 0.0)
+
+
+def _broken(breaks: IntArray, before: IntArray, after: IntArray) -> BoolArray:
+    """Return whether there is a break between two stamps."""
+    return np.asarray(breaks.searchsorted(before, 'right') < breaks.searchsorted(after, 'right'))

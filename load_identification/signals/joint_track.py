@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from load_identification.interface.batches import JointBatch
+from load_identification.signals.joint_motion import interpolated
 from load_identification.signals.jumps import UNKNOWN_LIMIT, JumpGate
 from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -263,7 +264,7 @@ class JointTrack:
         stamps, values = self.stamps, self._values
         valid = np.isfinite(values[:, 0])
         if valid.all():
-            return self._interpolate(stamps, values, times)
+            return interpolated(stamps, values, times, self._max_gap, self._breaks)
         position = np.full((len(times), len(self.names)), np.nan)
         velocity = position.copy()
         members: dict[bytes, list[int]] = {}
@@ -273,35 +274,10 @@ class JointTrack:
             rows = valid[:, columns[0]]
             if rows.any():
                 part = values[rows][:, :, columns]
-                position[:, columns], velocity[:, columns] = self._interpolate(
-                    stamps[rows], part, times
+                position[:, columns], velocity[:, columns] = interpolated(
+                    stamps[rows], part, times, self._max_gap, self._breaks
                 )
         return position, velocity
-
-    def _interpolate(
-        self, stamps: IntArray, values: FloatArray, times: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return position and velocity (k, J) at `times` from samples (n, 2, J) around them.
-
-        Position is interpolated by the cubic Hermite polynomial of both positions and velocities,
-        or linearly where velocities are unknown. Velocity is interpolated linearly.
-        """
-        after = np.minimum(stamps.searchsorted(times), len(stamps) - 1)
-        before = np.maximum(after - (stamps[after] != times), 0)
-        gap, since = stamps[after] - stamps[before], times - stamps[before]
-        nowhere = (gap > self._max_gap) | (since < 0) | (since > gap)
-        if self._breaks.size:
-            broken = np.searchsorted(self._breaks, (stamps[before], stamps[after]), side='right')
-            nowhere |= broken[0] < broken[1]
-        step = gap[:, None] * 1e-9
-        s = (since / np.maximum(gap, 1))[:, None]
-        p0, v0, v1 = values[before, 0], values[before, 1], values[after, 1]
-        rise = values[after, 0] - p0
-        curve = s * (1 - s) * ((1 - s) * (step * v0 - rise) - s * (step * v1 - rise))
-        q = p0 + s * rise + np.where(np.isfinite(curve), curve, 0.0)
-        qd = v0 + s * (v1 - v0)
-        q[nowhere], qd[nowhere] = np.nan, np.nan
-        return q, qd
 
 
 def _joined(

@@ -191,7 +191,9 @@ class Synchronizer:
             return
         last = int(self.joints.stamps[-1])
         oldest = int(self._wrench_stamps[0]) if self._wrench_stamps.size else self._newest_wrench
-        self.joints.trim(max(min(last, oldest - self._delay) - self._max_gap, last - self._hold))
+        # A wrench may need two joint states before those around it.
+        reach = min(last, oldest - self._delay) - 3 * self._max_gap
+        self.joints.trim(max(reach, last - self._hold))
 
     @property
     def apart(self) -> float:
