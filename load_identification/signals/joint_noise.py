@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebvander
+from scipy.signal import lfilter
 
 from load_identification.typing_aliases import BoolArray, FloatArray
 
@@ -12,11 +14,14 @@ ORDER = 6
 """Degree of the polynomial. At 0.3 of the cutoff the value is too small by 0.006 %, the first
 derivative by 0.16 %, the second by 0.10 %; see docs/design.md."""
 
-LOOK_EVERY = 5
-"""Number of windows per evaluation of the noise of positions and velocities."""
+FORGETTING = 0.99
+"""Forgetting factor per window: two seconds of outputs [-]."""
 
-FORGETTING = 0.95
-"""Forgetting factor per evaluation: two seconds of outputs [-]."""
+RIDGE = 1e-10
+"""Of the normal equations of these polynomials, against windows that do not determine them [-]."""
+
+SUDDEN = 2.5
+"""Ratio to the mean from which a window's own variance counts: faster motion, states lost [-]."""
 
 AVERAGED = 0.1
 """Time over which accelerations are averaged for their noise, as in an estimator's block [s]."""
@@ -29,16 +34,14 @@ passband, because noise need not be white. Encoder steps are not, nor are interp
 class WindowNoise:
     """Covariances of the noise of positions and velocities of a sample, as if it were white.
 
-    Every `LOOK_EVERY`-th window is evaluated by coefficients of the orthonormal polynomials
-    `BEYOND` that of the fit, in a mean with forgetting. Motion that the fit cannot follow counts
-    as noise too, because it is not reliable.
+    Windows are evaluated by coefficients of the orthonormal polynomials `BEYOND` that of the fit,
+    in a mean with forgetting, or alone where they are far above it. Motion that the fit cannot
+    follow counts as noise too, because it is not reliable.
     A wrong stamp is an error of all joints at once, in proportion to their velocities.
     """
 
     def __init__(self) -> None:
-        self._windows = 0
-        self._products: FloatArray = np.zeros((2, 0, 0))
-        self._freedom: FloatArray = np.zeros((2, 0, 0))
+        self._sums: FloatArray = np.zeros((2, 1, 2, 0, 0))
 
     def update(self, offsets: FloatArray, used: BoolArray, values: FloatArray) -> FloatArray:
         """Process k windows of w samples of J positions and velocities.
@@ -48,36 +51,39 @@ class WindowNoise:
         (k, 2, J, J) array
             NaN until a window has more samples than those polynomials need.
         """
-        k, joints = len(values), values.shape[2] // 2
-        if self._products.shape[1] != joints:
-            self._products = self._freedom = np.zeros((2, joints, joints))
-        covariance = np.empty((k, 2, joints, joints))
-        begin = 0
-        for window in range(-self._windows % LOOK_EVERY, k, LOOK_EVERY):
-            covariance[begin:window] = self._covariance()
-            self._look(offsets[window, used[window]], values[window, used[window]])
-            begin = window
-        self._windows += k
-        covariance[begin:] = self._covariance()
-        return covariance
+        products, freedom = _beyond(offsets, used, values)
+        # A velocity not published in a window has no information.
+        shown = np.isfinite(products) & (freedom > 0)[:, None, None, None]
+        new = np.stack([np.where(shown, products, 0.0), shown * freedom[:, None, None, None]])
+        if self._sums.shape[2:] != new.shape[2:]:
+            self._sums = np.zeros((2, 1, *new.shape[2:]))
+        sums, self._sums = lfilter([1.0], [1.0, -FORGETTING], new, axis=1, zi=self._sums)
+        with np.errstate(invalid='ignore', divide='ignore'):
+            usual = sums[0] / sums[1]
+            own = np.einsum('kgjj->kgj', new[0]) / np.einsum('kgjj->kgj', new[1])
+            ratio = own / np.einsum('kgjj->kgj', usual)
+        scale = np.sqrt(np.where(ratio > SUDDEN, ratio, 1.0))
+        return np.asarray(scale[..., None] * usual * scale[..., None, :])
 
-    def _look(self, offsets: FloatArray, samples: FloatArray) -> None:
-        degrees = min(BEYOND.stop, len(offsets))
-        freedom = degrees - BEYOND.start
-        if freedom < 1:
-            return
-        x = np.vander(offsets / np.abs(offsets).max(), degrees, increasing=True)
-        basis = np.linalg.qr(x)[0][:, BEYOND]
-        found = (basis.T @ (samples - samples.mean(axis=0))).reshape(freedom, 2, -1).swapaxes(0, 1)
-        products = found.swapaxes(1, 2) @ found
-        # A velocity not published in this window has no information.
-        shown = np.isfinite(products)
-        self._products = np.where(shown, FORGETTING * self._products + products, self._products)
-        self._freedom = np.where(shown, FORGETTING * self._freedom + freedom, self._freedom)
 
-    def _covariance(self) -> FloatArray:
-        with np.errstate(invalid='ignore'):
-            return np.asarray(self._products / self._freedom)
+def _beyond(
+    offsets: FloatArray, used: BoolArray, values: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return products (k, 2, J, J) of the coefficients `BEYOND`, and the number of these (k,).
+
+    Windows with fewer samples than the polynomials need have fewer of them, or none.
+    """
+    count = used.sum(axis=1)
+    x = offsets / np.abs(offsets * used).max(axis=1)[:, None]
+    there = np.arange(BEYOND.stop) < count[:, None]
+    basis = chebvander(x, BEYOND.stop - 1) * (used[..., None] & there[:, None])
+    gram = np.swapaxes(basis, 1, 2) @ basis
+    # Stamps in clusters determine fewer.
+    gram[:, range(BEYOND.stop), range(BEYOND.stop)] += np.where(there, RIDGE * count[:, None], 1.0)
+    right = np.swapaxes(basis, 1, 2) @ (values - values[:, :1])
+    found = np.linalg.solve(np.linalg.cholesky(gram), right)[:, BEYOND]
+    found = found.reshape(*found.shape[:2], 2, -1).swapaxes(1, 2)
+    return found.swapaxes(2, 3) @ found, np.clip(count - BEYOND.start, 0, found.shape[2])
 
 
 @lru_cache(maxsize=64)
