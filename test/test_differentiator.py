@@ -540,3 +540,50 @@ def test_position_and_velocity_are_weighted_by_their_noise(
     positions = worst_acceleration(encoder, velocity, published=False)
     velocities = worst_acceleration(1e3 * encoder + 1.0, velocity)
     assert both <= 1.03 * min(positions, velocities) + 1e-4
+
+
+@pytest.mark.parametrize('jitter', [0.0005, 0.002])
+def test_noise_of_accelerations_is_as_large_as_stated_from_the_first_move(jitter: float) -> None:
+    """Stamps are wrong while the arm moves only: what the holds show says nothing of it."""
+    rng = np.random.default_rng(0)
+    t = np.arange(0.0, 40.0, 0.008)
+    # Every other second a move.
+    phase = np.pi * np.clip(t % 2.0, 0.0, 1.0)
+    turn = np.array([1.0, -0.7])
+    exact = (t // 2.0 + (1.0 - np.cos(phase)) / 2.0)[:, None] * turn
+    late = rng.uniform(-jitter, jitter, len(t))
+    moving = np.sin(phase)[:, None] * np.pi / 2.0 * turn
+    batch = SynchronizedBatch(
+        ('a', 'b'),
+        's',
+        START + np.rint(t * 1e9).astype(np.int64),
+        exact - late[:, None] * moving,
+        np.full_like(exact, np.nan),
+        np.zeros((len(t), 6)),
+    )
+    noisy = Differentiator(20.0, 50.0, 0.1).update(batch)
+    clean = Differentiator(20.0, 50.0, 0.1).update(replace(batch, position=exact))
+    assert noisy is not None
+    assert clean is not None
+    # As the estimator averages: over 0.1 s. At the ends of a move half of the window is at rest.
+    count = len(noisy.stamps) // 5
+    error, stated = (
+        of[: 5 * count].reshape(count, 5, 2).mean(axis=1)
+        for of in (
+            noisy.acceleration - clean.acceleration,
+            np.linalg.norm(noisy.acceleration_noise, axis=2),
+        )
+    )
+    fast = np.abs(clean.velocity[: 5 * count : 5, 0]) > 0.5
+    z = (error / stated)[fast]
+    assert 0.7 < np.sqrt(np.mean(z**2)) < 1.2
+    assert np.abs(z).max() < 4.5
+
+
+def test_velocities_that_a_driver_fills_with_zeros_are_as_none() -> None:
+    stamps = at_rate(500.0, 1.0)
+    signal, _, _ = sines(np.array([0.7, 1.1]))
+    none = feed(differentiator(), sampled(stamps, signal))
+    zeros = feed(differentiator(), sampled(stamps, signal, lambda t: np.zeros((len(t), 2))), [100])
+    np.testing.assert_array_equal(zeros.acceleration, none.acceleration)
+    np.testing.assert_array_equal(zeros.velocity, none.velocity)

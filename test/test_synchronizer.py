@@ -188,21 +188,28 @@ def test_positions_are_exact_on_cubic_motions_and_velocities_lie_on_straight_lin
 
 
 def test_without_velocities_positions_are_exact_on_cubic_motions_though_states_are_lost() -> None:
-    states = joints(every(8.0, 2000), ('a', 'b'))
+    states = joints(every(16.0, 2000), ('a', 'b'))
     states.velocity[:, 0] = np.nan
     # Never so many in a row that the positions before are too near to show a curve.
-    lost = np.arange(250) % 7 < 2
+    lost = np.arange(125) % 7 < 2
     states.position[lost, 0] = np.nan
     result = run(
         states,
         wrenches(every(1.0, 1900, phase=0.3)),
         dropped={'joint_state_not_finite': int(lost[2:].sum())},
     )
-    begun = result.select(result.stamps > START + 40 * MS)
+    begun = result.select(result.stamps > START + 80 * MS)
     assert_on_the_cubic(begun)
     assert np.isnan(result.velocity[:, 0]).all()
     # The other joint has its velocity and keeps it.
     assert np.isfinite(result.velocity[:, 1]).all()
+
+
+def test_velocities_filled_with_zeros_do_not_bend_positions() -> None:
+    states = joints(every(16.0, 2000), ('a', 'b'))
+    states.velocity[:] = 0.0
+    result = run(states, wrenches(every(1.0, 1900, phase=0.3)))
+    assert_on_the_cubic(result.select(result.stamps > START + 40 * MS))
 
 
 def test_without_velocities_errors_are_magnified_six_times_at_most() -> None:

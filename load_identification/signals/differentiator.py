@@ -180,6 +180,8 @@ class Differentiator:
         self._is_centre = np.empty(0, dtype=bool)
         self._values: FloatArray = np.empty((0, 0))
         self._noise = WindowNoise()
+        # Joints with a velocity other than zero so far: some drivers fill in zeros.
+        self._velocity_told = np.empty(0, dtype=bool)
 
     def update(self, batch: SynchronizedBatch) -> DifferentiatedBatch | None:
         """Process samples and return the outputs whose windows they complete, or None.
@@ -191,6 +193,8 @@ class Differentiator:
         joints = batch.position.shape[1]
         if self._stamps.size and (joints != self._joints or batch.stamps[0] <= self._stamps[-1]):
             self.reset()
+        if not self._stamps.size:
+            self._velocity_told = np.zeros(joints, dtype=bool)
         self._joints = joints
         self._append(batch)
         result = self._fit(*self._complete_windows())
@@ -198,8 +202,12 @@ class Differentiator:
         return result
 
     def _append(self, batch: SynchronizedBatch) -> None:
-        stamps = batch.stamps
-        values = np.concatenate([batch.position, batch.velocity, batch.wrench], axis=1)
+        stamps, velocity = batch.stamps, batch.velocity
+        if not self._velocity_told.all():
+            told = np.logical_or.accumulate(np.vstack([self._velocity_told, velocity != 0.0]))[1:]
+            self._velocity_told = told[-1]
+            velocity = np.where(told, velocity, np.nan)
+        values = np.concatenate([batch.position, velocity, batch.wrench], axis=1)
         fresh = not self._stamps.size
         start = stamps[0] if fresh else self._segment_start[-1]
         before = np.diff(stamps, prepend=stamps[0] if fresh else self._stamps[-1])

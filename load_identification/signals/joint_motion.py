@@ -15,6 +15,10 @@ from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 Rows = npt.NDArray[np.intp]
 
+SHORT = 15_000_000
+"""Longest gap for which positions are joined by a line, which takes up less of their errors; the
+bends at their stamps are too fast for the filter [ns]."""
+
 PARABOLA, CUBIC = 0.1, 1 / 3
 """Least distance of the samples before, in parts of the gap, for a curve of degree 2 and of degree
 3 through them. It magnifies errors of the samples six times at most."""
@@ -26,6 +30,9 @@ too large, by 0.4 ms at 2 Hz and 2.4 %, by 2 ms at 5 Hz and 14 %, by 5 ms at 10 
 
 FEWEST = 4
 """Least number of joint states fitted, even if they span more than the window."""
+
+MOVED = 2e-3
+"""Way within the window from which a velocity of zero is wrong [rad or m]."""
 
 MOST_LAYOUTS = 16
 
@@ -111,7 +118,9 @@ def _fitted(track: JointBatch, columns: Sequence[int]) -> FloatArray:
     """Return position, velocity and acceleration (3, k) of some columns at the last stamp."""
     times = 1e-9 * (track.stamps - track.stamps[-1])
     position, velocity = track.position[:, columns], track.velocity[:, columns]
-    if not np.isfinite(velocity).all():
+    # Some drivers fill in zeros.
+    filled_in = ~velocity.any(axis=0) & (np.ptp(position, axis=0) > MOVED)
+    if filled_in.any() or not np.isfinite(velocity).all():
         steps = position[1:] - position[:-1]
         if np.abs(steps).max(initial=0.0) > np.pi:
             steps -= 2.0 * np.pi * np.round(steps / (2.0 * np.pi))
@@ -132,8 +141,8 @@ def interpolated(
     """Return positions and velocities at any times.
 
     Position is interpolated by the cubic polynomial of the positions and velocities on both sides,
-    or, where velocities are unknown, of these positions and the two before. Velocity is
-    interpolated linearly.
+    or, where velocities are unknown and the gap is not `SHORT`, of these positions and the two
+    before. Velocity is interpolated linearly.
 
     Parameters
     ----------
@@ -163,7 +172,8 @@ def interpolated(
     p0, v0, v1 = values[before, 0], values[before, 1], values[after, 1]
     rise = values[after, 0] - p0
     curve = s * (1 - s) * ((1 - s) * (step * v0 - rise) - s * (step * v1 - rise))
-    unknown = np.isnan(curve)
+    # Some drivers fill in zeros.
+    unknown = np.isnan(curve) | ((v0 == 0.0) & (v1 == 0.0))
     if np.any(unknown & (s > 0)):
         rows = (after, before, np.maximum(before - 1, 0), np.maximum(before - 2, 0))
         curve = np.where(unknown, _curve(stamps, values[:, 0], rows, s, max_gap, breaks), curve)
@@ -183,7 +193,7 @@ def _curve(
 ) -> FloatArray:
     """Return by how much a curve through four positions departs from a line through the last two.
 
-    A line has a kink at every sample, which looks like acceleration once samples are lost. The
+    Lines across long gaps bend the motion at every sample, which looks like acceleration. The
     curve is in Newton's form, of lower degree across a gap or break.
 
     Parameters
@@ -199,7 +209,7 @@ def _curve(
     gap, past, far = steps = np.stack([stamps[b] - stamps[a] for b, a in pairs])
     broken = np.stack([_broken(breaks, stamps[a], stamps[b]) for b, a in pairs])
     joined = (steps > 0) & (steps <= max_gap) & ~broken
-    second = joined[0] & joined[1] & (past >= PARABOLA * gap)
+    second = joined[0] & joined[1] & (past >= PARABOLA * gap) & (gap > SHORT)
     third = second & joined[2] & (np.minimum(past, far) >= CUBIC * gap)
     h = np.where(joined, steps * 1e-9, 1.0)[:, :, None]
     slope = [(position[b] - position[a]) / h[k] for k, (b, a) in enumerate(pairs)]
