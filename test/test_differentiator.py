@@ -585,5 +585,7 @@ def test_velocities_that_a_driver_fills_with_zeros_are_as_none() -> None:
     signal, _, _ = sines(np.array([0.7, 1.1]))
     none = feed(differentiator(), sampled(stamps, signal))
     zeros = feed(differentiator(), sampled(stamps, signal, lambda t: np.zeros((len(t), 2))), [100])
-    np.testing.assert_array_equal(zeros.acceleration, none.acceleration)
-    np.testing.assert_array_equal(zeros.velocity, none.velocity)
+    # In the first 2 mrad a joint may be at rest, its velocity zero.
+    for field in ('velocity', 'acceleration', 'acceleration_noise'):
+        found, expected = getattr(zeros, field)[100:], getattr(none, field)[100:]
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)

@@ -6,7 +6,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
-from scipy.signal import lfilter
 
 from load_identification.typing_aliases import BoolArray, FloatArray
 
@@ -41,7 +40,7 @@ class WindowNoise:
     """
 
     def __init__(self) -> None:
-        self._sums: FloatArray = np.zeros((2, 1, 2, 0, 0))
+        self._sums: FloatArray = np.zeros((2, 2, 0, 0))
 
     def update(self, offsets: FloatArray, used: BoolArray, values: FloatArray) -> FloatArray:
         """Process k windows of w samples of J positions and velocities.
@@ -55,9 +54,11 @@ class WindowNoise:
         # A velocity not published in a window has no information.
         shown = np.isfinite(products) & (freedom > 0)[:, None, None, None]
         new = np.stack([np.where(shown, products, 0.0), shown * freedom[:, None, None, None]])
-        if self._sums.shape[2:] != new.shape[2:]:
-            self._sums = np.zeros((2, 1, *new.shape[2:]))
-        sums, self._sums = lfilter([1.0], [1.0, -FORGETTING], new, axis=1, zi=self._sums)
+        if self._sums.shape[2:] != products.shape[2:]:
+            self._sums = np.zeros((2, *products.shape[1:]))
+        sums = np.empty_like(new)
+        for k in range(len(values)):
+            self._sums = sums[:, k] = FORGETTING * self._sums + new[:, k]
         with np.errstate(invalid='ignore', divide='ignore'):
             usual = sums[0] / sums[1]
             own = np.einsum('kgjj->kgj', new[0]) / np.einsum('kgjj->kgj', new[1])
