@@ -229,4 +229,4 @@ class Model:
         The noise of accelerations is part of the known noise, unless it alone is more.
         """
         moving = np.sum((block.blur @ body) ** 2, axis=0)[block.live]
-        return np.sqrt(np.maximum(self.variance(block, noise, block.weight), moving))
+        return np.asarray(np.sqrt(np.maximum(self.variance(block, noise, block.weight), moving)))
