@@ -18,6 +18,7 @@ from load_identification.estimation.systematic_errors import NO_ERRORS, ErrorPri
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.typing_aliases import FloatArray
+from load_identification.weighing.motion_history import MotionHistory
 from load_identification.weighing.static_estimate import (
     NotAtRestError,
     averaged,
@@ -444,6 +445,19 @@ def test_a_tool_saved_without_a_common_gain_is_subtracted_from_what_has_one() ->
     assert abs(weight.payload.mass - 0.2) < 3.0 * weight.payload.mass_std
     # A gain of 0.5 % of tool and payload together is left out.
     assert weight.repeated_std < weight.payload.mass_std
+
+
+@pytest.mark.parametrize(('gap', 'travelled'), [(0.5, 0.05), (2.0, np.pi)])
+def test_after_a_time_without_samples_the_path_is_unknown(gap: float, travelled: float) -> None:
+    stamps = np.array([0.0, 0.02, 0.02 + gap, 0.04 + gap]) * 1e9
+    still, turning = np.zeros((4, 3)), np.full((4, 3), 0.1 / np.sqrt(3.0))
+    history = MotionHistory()
+    history.add(
+        FilteredBatch(
+            's', stamps.astype(np.int64), np.zeros((4, 6)), still, turning, still + G, still
+        )
+    )
+    assert history.travelled == pytest.approx(travelled, abs=0.005)
 
 
 def test_weighing_beyond_a_calibration_with_an_uncertain_tool_stays_honest() -> None:

@@ -6,6 +6,7 @@ from collections import deque
 
 import numpy as np
 
+from load_identification.estimation.measurement import UNSEEN
 from load_identification.interface.batches import FilteredBatch
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -32,7 +33,9 @@ class MotionHistory:
         before = self._parts[-1][0][-1] if self._parts else batch.stamps[0]
         turning = np.linalg.norm(batch.angular_velocity, axis=1) * ~batch.rest
         elapsed = np.diff(batch.stamps, prepend=before) * 1e-9
-        travelled = self.travelled + np.cumsum(np.nan_to_num(turning) * elapsed)
+        # After a time without samples nobody knows the path, see `measurement.travelled`.
+        steps = np.where(elapsed > UNSEEN, np.pi, np.nan_to_num(turning) * elapsed)
+        travelled = self.travelled + np.cumsum(steps)
         self.travelled = float(travelled[-1])
         self._parts.append((batch.stamps, -batch.linear_acceleration, travelled))
         while self._parts[-1][0][-1] - self._parts[0][0][-1] > REMEMBERED_NS:
