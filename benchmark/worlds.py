@@ -7,8 +7,9 @@ motion, and what a real cell may be like: noise from 0.02 to 0.5 N, encoders in 
 1 mrad, joint velocities with and without noise, rates of 125 to 1000 Hz, an ordinary cell's
 errors, fields, hysteresis, cables, drift, compliance, stamps that jitter, spikes, a load that
 swings, vibration, ripple that comes with the joints, slow noise, the sensor's own low-pass, values
-that are repeated, joint states that come more seldom. Printed: of all that was called identified
-the share that holds, in all and by motion, rate, encoders and what else is present.
+that are repeated, joint states that come more seldom or are lost, velocities of zero. Printed: of
+all that was called identified the share that holds, in all and by motion, rate, encoders and what
+else is present.
 """
 
 from __future__ import annotations
@@ -151,6 +152,14 @@ def spoilt(
         late = np.round(0.3e9 / rate * rng.uniform(-1.0, 1.0, len(wrenches.stamps)))
         wrenches = replace(wrenches, stamps=wrenches.stamps + late.astype(np.int64))
         names.append("wrench's stamps")
+    if rng.random() < 0.2:
+        joints = joints.select(
+            rng.random(len(joints.stamps)) >= float(rng.choice([0.1, 0.3, 0.6]))
+        )
+        names.append('joint states lost')
+    if rng.random() < 0.15:
+        joints = replace(joints, velocity=np.zeros_like(joints.velocity))
+        names.append('velocities of zero')
     return joints, wrenches, names
 
 
