@@ -20,6 +20,7 @@ from load_identification.signals.differentiator import (
     Differentiator,
     polynomial_kernels,
 )
+from load_identification.signals.joint_noise import WindowNoise
 from load_identification.typing_aliases import FloatArray, IntArray
 
 START = 1_700_000_000_000_000_000
@@ -581,11 +582,38 @@ def test_noise_of_accelerations_is_as_large_as_stated_from_the_first_move(jitter
 
 
 def test_velocities_that_a_driver_fills_with_zeros_are_as_none() -> None:
-    stamps = at_rate(500.0, 1.0)
-    signal, _, _ = sines(np.array([0.7, 1.1]))
-    none = feed(differentiator(), sampled(stamps, signal))
-    zeros = feed(differentiator(), sampled(stamps, signal, lambda t: np.zeros((len(t), 2))), [100])
+    stamps = at_rate(500.0, 8.0)
+    # So slow that zeros contradict nothing, through the first position again and again.
+    signal, _, _ = sines(np.array([0.5, 0.3]))
+
+    def slow(t: FloatArray) -> FloatArray:
+        return 0.01 * signal(t)
+
+    none = feed(differentiator(50.0), sampled(stamps, slow))
+    stage = differentiator(50.0)
+    zeros = feed(stage, sampled(stamps, slow, lambda t: np.zeros((len(t), 2))), [100, 1700])
     # In the first 2 mrad a joint may be at rest, its velocity zero.
-    for field in ('velocity', 'acceleration', 'acceleration_noise'):
-        found, expected = getattr(zeros, field)[100:], getattr(none, field)[100:]
+    for name in ('velocity', 'acceleration'):
+        found, expected = getattr(zeros, name)[20:], getattr(none, name)[20:]
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    # The driver stays the same where a recording starts again, and is another for other joints,
+    # which have not moved by 2 mrad yet.
+    little = sampled(stamps, lambda t: 5e-4 * signal(t), lambda t: np.zeros((len(t), 2)))
+    assert feed(stage, little).velocity.any()
+    others = replace(little, names=('c', 'd'), stamps=stamps + 10**11)
+    assert not feed(stage, others).velocity.any()
+
+
+def test_noise_is_remembered_as_long_as_windows_say_nothing_of_it() -> None:
+    rng = np.random.default_rng(0)
+    shown, unseen = np.linspace(-1.0, 1.0, 30), np.linspace(-1.0, 1.0, 7)
+    noise = WindowNoise()
+    first = noise.update(
+        np.tile(shown, (50, 1)), np.ones((50, 30), dtype=bool), rng.standard_normal((50, 30, 2))
+    )
+    many = 80_000
+    last = noise.update(
+        np.tile(unseen, (many, 1)), np.ones((many, 7), dtype=bool), np.zeros((many, 7, 2))
+    )
+    np.testing.assert_allclose(last[-1], last[0])
+    np.testing.assert_allclose(last[-1, 0, 0, 0], first[:, 0, 0, 0].mean(), rtol=0.5)

@@ -458,6 +458,10 @@ def test_after_a_time_without_samples_the_path_is_unknown(gap: float, travelled:
         )
     )
     assert history.travelled == pytest.approx(travelled, abs=0.005)
+    before = history.travelled
+    restarted = np.array([1, 2], dtype=np.int64)
+    history.add(FilteredBatch('s', restarted, np.zeros((2, 6)), *np.zeros((4, 2, 3))))
+    assert history.travelled == pytest.approx(before + np.pi)
 
 
 def test_weighing_beyond_a_calibration_with_an_uncertain_tool_stays_honest() -> None:

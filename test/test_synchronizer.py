@@ -212,6 +212,28 @@ def test_velocities_filled_with_zeros_do_not_bend_positions() -> None:
     assert_on_the_cubic(result.select(result.stamps > START + 40 * MS))
 
 
+def test_a_joint_that_has_stopped_stands_between_its_states() -> None:
+    stamps = every(20.0, 2000)
+    t = np.minimum(after_start(stamps), 1.0)
+    turned = JointBatch(('a',), stamps, (t - t**2 / 2.0)[:, None], (1.0 - t)[:, None])
+    result = run(turned, wrenches(every(1.0, 1900, phase=0.3)))
+    stopped = after_start(result.stamps) > 1.0
+    np.testing.assert_allclose(result.position[stopped], 0.5, rtol=0, atol=EXACT)
+
+
+@pytest.mark.parametrize(('gap', 'period', 'late'), [(0.1, 90.0, 950.0), (0.5, 400.0, 600.0)])
+def test_late_wrenches_find_the_states_before_too(gap: float, period: float, late: float) -> None:
+    """However the messages are cut into batches."""
+    states = joints(every(period, 6000), ('a',), with_velocity=False)
+    arrivals = arriving(states) + arriving(wrenches(every(4.0, 5000, phase=1.3)), latency=late)
+    arrivals.sort(key=lambda arrival: arrival.time)
+    results = [
+        together(play(Synchronizer(0.0, gap), arrivals, cuts), ('a',))
+        for cuts in ([], list(range(1, len(arrivals))))
+    ]
+    np.testing.assert_array_equal(results[0].position, results[1].position)
+
+
 def test_without_velocities_errors_are_magnified_six_times_at_most() -> None:
     rng = np.random.default_rng(0)
     stamps = START + np.cumsum(np.round(3.0 * MS * rng.exponential(size=100_000))).astype(np.int64)

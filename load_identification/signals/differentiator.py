@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from load_identification.interface.batches import Batch, SynchronizedBatch
+from load_identification.signals.joint_motion import FilledIn
 from load_identification.signals.joint_noise import ORDER, WindowNoise, acceleration_noise
 from load_identification.signals.jumps import UNKNOWN_LIMIT
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
@@ -140,10 +141,6 @@ def _contradicted(
     return wrong & (np.abs(derived) < UNKNOWN_LIMIT)
 
 
-MOVED = 2e-3
-"""Way of a joint without which a velocity of zero may be right [rad, m]."""
-
-
 class Differentiator:
     """Filter and differentiate joint states and wrench with one kernel and one delay.
 
@@ -169,9 +166,9 @@ class Differentiator:
         self._period = round(1e9 / output_rate)
         self.max_gap = round(max_gap * 1e9)
         """Longest gap within a window [ns]."""
-        self._joints = 0
-        # Whether a joint's velocity has ever been other than zero, (J,).
-        self._velocity_told = np.empty(0, dtype=bool)
+        # Outlives a reset: stamps that start again do not change the driver.
+        self._names: tuple[str, ...] = ()
+        self._filled_in = FilledIn(0)
         self.reset()
 
     @property
@@ -181,6 +178,7 @@ class Differentiator:
 
     def reset(self) -> None:
         """Forget every sample."""
+        self._joints = 0
         self._stamps: IntArray = np.empty(0, dtype=np.int64)
         self._segment_start: IntArray = np.empty(0, dtype=np.int64)
         self._is_centre = np.empty(0, dtype=bool)
@@ -197,10 +195,9 @@ class Differentiator:
         joints = batch.position.shape[1]
         if self._stamps.size and (joints != self._joints or batch.stamps[0] <= self._stamps[-1]):
             self.reset()
-        if self._joints != joints:
-            self._joints, self._velocity_told = joints, np.zeros(joints, dtype=bool)
-        if not self._stamps.size:
-            self._begin = batch.position[0].copy()
+        self._joints = joints
+        if batch.names != self._names:
+            self._names, self._filled_in = batch.names, FilledIn(joints)
         self._append(batch)
         result = self._fit(*self._complete_windows())
         self._trim()
@@ -208,9 +205,7 @@ class Differentiator:
 
     def _append(self, batch: SynchronizedBatch) -> None:
         stamps = batch.stamps
-        velocity = batch.velocity
-        if not self._velocity_told.all():
-            velocity = np.where(self._filled_in(batch), np.nan, velocity)
+        velocity = self._filled_in.without(batch.position, batch.velocity)
         values = np.concatenate([batch.position, velocity, batch.wrench], axis=1)
         fresh = not self._stamps.size
         start = stamps[0] if fresh else self._segment_start[-1]
@@ -224,14 +219,6 @@ class Differentiator:
         self._stamps = np.concatenate([self._stamps, stamps])
         self._segment_start = np.concatenate([self._segment_start, segment])
         self._is_centre = np.concatenate([self._is_centre, centre])
-
-    def _filled_in(self, batch: SynchronizedBatch) -> BoolArray:
-        """Return which velocities are zeros that a driver fills in, (n, J)."""
-        told = np.logical_or.accumulate(
-            np.vstack([self._velocity_told, np.nan_to_num(batch.velocity) != 0.0])
-        )
-        self._velocity_told = told[-1]
-        return np.asarray(~told[1:] & (np.abs(batch.position - self._begin) > MOVED))
 
     def _complete_windows(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return centres whose windows are complete, with first and last sample of each.

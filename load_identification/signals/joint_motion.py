@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -32,9 +32,36 @@ FEWEST = 4
 """Least number of joint states fitted, even if they span more than the window."""
 
 MOVED = 2e-3
-"""Way within the window from which a velocity of zero is wrong [rad or m]."""
+"""Distance from the first position from which a velocity of zero is wrong [rad, m]."""
 
 MOST_LAYOUTS = 16
+
+
+class FilledIn:
+    """Find velocities that a driver fills with zeros: of joints that move, and never had another.
+
+    Parameters
+    ----------
+    joints : int
+        Number J of joints.
+    """
+
+    def __init__(self, joints: int) -> None:
+        self._begin = np.full(joints, np.nan)
+        self._moved = self._told = np.zeros(joints, dtype=bool)
+
+    def without(self, position: FloatArray, velocity: FloatArray) -> FloatArray:
+        """Return the next velocities (n, J), NaN where filled in."""
+        if self._told.all() or not len(position):
+            return velocity
+        first = position[np.isfinite(position).argmax(axis=0), range(position.shape[1])]
+        self._begin = np.where(np.isnan(self._begin), first, self._begin)
+        moved = np.abs(position - self._begin) > MOVED
+        moved = np.logical_or.accumulate(np.vstack([self._moved, moved]))
+        told = np.nan_to_num(velocity) != 0.0
+        told = np.logical_or.accumulate(np.vstack([self._told, told]))
+        self._moved, self._told = moved[-1], told[-1]
+        return np.where(moved[1:] & ~told[1:], np.nan, velocity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +87,13 @@ class JointMotionNow:
         self._max_gap = round(max_gap * 1e9)
         self._window = round(WINDOW * 1e9)
         self._tracks: dict[tuple[str, ...], JointBatch] = {}
+        self._filled_in: dict[tuple[str, ...], FilledIn] = {}
 
     def update(self, batches: Iterable[JointBatch]) -> None:
         """Process joint states in the order of arrival."""
         for batch in batches:
+            filled_in = self._filled_in.setdefault(batch.names, FilledIn(len(batch.names)))
+            batch = replace(batch, velocity=filled_in.without(batch.position, batch.velocity))
             track = self._tracks.pop(batch.names, None)
             if track is not None and batch.stamps.size:
                 # Stamps that are not newer are strays, unless a whole batch is much older.
@@ -73,7 +103,8 @@ class JointMotionNow:
                     track = joined([track, batch])
             self._tracks[batch.names] = self._newest(track or batch)
             if len(self._tracks) > MOST_LAYOUTS:
-                del self._tracks[next(iter(self._tracks))]
+                oldest = next(iter(self._tracks))
+                del self._tracks[oldest], self._filled_in[oldest]
 
     def _newest(self, batch: JointBatch) -> JointBatch:
         """Return the last states that are complete, in order and without a gap."""
@@ -118,9 +149,7 @@ def _fitted(track: JointBatch, columns: Sequence[int]) -> FloatArray:
     """Return position, velocity and acceleration (3, k) of some columns at the last stamp."""
     times = 1e-9 * (track.stamps - track.stamps[-1])
     position, velocity = track.position[:, columns], track.velocity[:, columns]
-    # Some drivers fill in zeros.
-    filled_in = ~velocity.any(axis=0) & (np.ptp(position, axis=0) > MOVED)
-    if filled_in.any() or not np.isfinite(velocity).all():
+    if not np.isfinite(velocity).all():
         steps = position[1:] - position[:-1]
         if np.abs(steps).max(initial=0.0) > np.pi:
             steps -= 2.0 * np.pi * np.round(steps / (2.0 * np.pi))
@@ -172,8 +201,7 @@ def interpolated(
     p0, v0, v1 = values[before, 0], values[before, 1], values[after, 1]
     rise = values[after, 0] - p0
     curve = s * (1 - s) * ((1 - s) * (step * v0 - rise) - s * (step * v1 - rise))
-    # Some drivers fill in zeros.
-    unknown = np.isnan(curve) | ((v0 == 0.0) & (v1 == 0.0))
+    unknown = np.isnan(curve)
     if np.any(unknown & (s > 0)):
         rows = (after, before, np.maximum(before - 1, 0), np.maximum(before - 2, 0))
         curve = np.where(unknown, _curve(stamps, values[:, 0], rows, s, max_gap, breaks), curve)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from load_identification.interface.batches import JointBatch
-from load_identification.signals.joint_motion import interpolated
+from load_identification.signals.joint_motion import FilledIn, interpolated
 from load_identification.signals.jumps import UNKNOWN_LIMIT, JumpGate
 from load_identification.signals.stamps import StampGate
 from load_identification.typing_aliases import FloatArray, IntArray
@@ -32,6 +32,7 @@ class Publisher:
     ----------
     gate : StampGate
     jumps : JumpGate
+    filled_in : FilledIn
     names : tuple of str
         Joint names in the order of the values kept.
     columns : (J,) int array
@@ -40,6 +41,7 @@ class Publisher:
 
     gate: StampGate
     jumps: JumpGate
+    filled_in: FilledIn
     names: tuple[str, ...]
     columns: npt.NDArray[np.intp]
 
@@ -180,7 +182,7 @@ class JointTrack:
         columns = np.array([self.names.index(name) for name in names], dtype=np.intp)
         gate = StampGate(self._max_gap, 'joint_states', self._dropped)
         jumps = JumpGate(len(names), self._max_gap, self._dropped)
-        publisher = Publisher(gate, jumps, names, columns)
+        publisher = Publisher(gate, jumps, FilledIn(len(names)), names, columns)
         self._limit(publisher)
         return publisher
 
@@ -202,6 +204,8 @@ class JointTrack:
             if missing := int(np.sum(np.any(measured & ~finite[:, 0], axis=1))):
                 self._dropped['joint_state_not_finite'] += missing
             values = np.where(finite, values, np.nan)
+        velocity = publisher.filled_in.without(values[:, 0], values[:, 1])
+        values = np.stack([values[:, 0], velocity], axis=1)
         rows = values.reshape(len(values), 2 * len(publisher.names))
         pieces = publisher.jumps.update(stamps, rows)
         breaks = tuple(int(piece.stamps[0]) for piece in pieces if piece.fresh)

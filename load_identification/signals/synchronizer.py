@@ -193,7 +193,7 @@ class Synchronizer:
         oldest = int(self._wrench_stamps[0]) if self._wrench_stamps.size else self._newest_wrench
         # A wrench may need two joint states before those around it.
         reach = min(last, oldest - self._delay) - 3 * self._max_gap
-        self.joints.trim(max(reach, last - self._hold))
+        self.joints.trim(max(reach, last - self._hold - 2 * self._max_gap))
 
     @property
     def apart(self) -> float:

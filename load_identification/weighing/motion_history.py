@@ -30,6 +30,7 @@ class MotionHistory:
         """Take in filtered samples; a stamp that is not newer clears what was before."""
         if self._parts and batch.stamps[0] <= self._parts[-1][0][-1]:
             self.clear()
+            self.travelled += np.pi
         before = self._parts[-1][0][-1] if self._parts else batch.stamps[0]
         turning = np.linalg.norm(batch.angular_velocity, axis=1) * ~batch.rest
         elapsed = np.diff(batch.stamps, prepend=before) * 1e-9

@@ -226,7 +226,8 @@ class Model:
     def noise_std(self, block: Block, body: FloatArray, noise: FloatArray) -> FloatArray:
         """Return the noise std of a block's live channels, (live,) [N, N m].
 
-        The noise of accelerations is part of the known noise, unless it alone is more.
+        The noise of accelerations is part of the known noise, unless it alone is more; not where
+        the block is whitened, by `root`.
         """
         moving = np.sum((block.blur @ body) ** 2, axis=0)[block.live]
         return np.asarray(np.sqrt(np.maximum(self.variance(block, noise, block.weight), moving)))
