@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from load_identification.estimation.belief.noise_levels import by_group
 from load_identification.estimation.drift import Bank
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.pose_errors import PoseErrors
@@ -195,9 +196,15 @@ class Model:
         block, body, noise : as for `weighted`
         """
         live, rows = block.live, block.blur
-        both = np.concatenate([self.systematic.by_wrench(rows @ body), rows], axis=2)[:, live]
-        flat = (both / self.noise_std(block, body, noise)[:, None]).reshape(-1, both.shape[2])
-        return np.asarray(flat.T @ flat)
+        wrench = rows @ body
+        std = np.sqrt(self.variance(block, noise, block.weight))
+        both = np.concatenate([self.systematic.by_wrench(wrench), rows], axis=2)
+        flat = (both[:, live] / std[:, None]).reshape(-1, both.shape[2])
+        # Its effect on the wrench is part of the known noise, and at most all of it.
+        made = np.zeros(6)
+        made[live] = np.sum(wrench[:, live] ** 2, axis=0) / std**2
+        most = by_group(made) / np.maximum(by_group(live.astype(float)), 1.0)
+        return np.asarray(flat.T @ flat) / max(float(most.max()), 1.0)
 
     def relaxed_blur(self, blur: FloatArray, kept: float, lost: bool = False) -> FloatArray:
         """Return a blur after the share `kept` of the information on systematic errors is kept.
@@ -221,13 +228,5 @@ class Model:
         if block.root is not None:
             white = (block.root @ rows)[block.live]
             return np.asarray(white / np.repeat(noise, 3)[block.live][:, None])
-        return np.asarray(rows[block.live] / self.noise_std(block, body, noise)[:, None])
-
-    def noise_std(self, block: Block, body: FloatArray, noise: FloatArray) -> FloatArray:
-        """Return the noise std of a block's live channels, (live,) [N, N m].
-
-        The noise of accelerations is part of the known noise, unless it alone is more; not where
-        the block is whitened, by `root`.
-        """
-        moving = np.sum((block.blur @ body) ** 2, axis=0)[block.live]
-        return np.asarray(np.sqrt(np.maximum(self.variance(block, noise, block.weight), moving)))
+        root = np.sqrt(self.variance(block, noise, block.weight))
+        return np.asarray(rows[block.live] / root[:, None])

@@ -103,6 +103,27 @@ def robust_block(
     return replace(again, elapsed=block.elapsed, angle=block.angle)
 
 
+def derated(block: Block, body: FloatArray, noise: FloatArray) -> Block:
+    """Return a block that weighs no more than the noise of its accelerations allows.
+
+    Usually that is part of the noise known from residuals; in single blocks it may be far more.
+    Hypotheses on a change are compared without: the noise depends on the body, and would let any
+    load fit that is large enough.
+
+    Parameters
+    ----------
+    block : Block
+    body : (10,) array
+        phi.
+    noise : (2,) array
+        Known noise of a sample [N, N m].
+    """
+    made = np.sum((block.blur @ body) ** 2, axis=0)
+    known = np.repeat(noise, 3) ** 2
+    share = np.minimum(1.0, known / np.maximum(made * block.weight, 1e-300))
+    return replace(block, weight=share * block.weight)
+
+
 def _distance(away: FloatArray, variance: FloatArray) -> FloatArray:
     """Return squared deviations of force and torque over their variances (6,), (n, 2)."""
     with np.errstate(divide='ignore', invalid='ignore', over='ignore'):

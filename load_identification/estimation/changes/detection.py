@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.belief.prediction import derated
 from load_identification.estimation.changes.alarm import Alarm
 from load_identification.estimation.changes.gate import over_gate
 from load_identification.estimation.changes.hypotheses import (
@@ -159,7 +160,8 @@ class ChangeDetection:
         if found is not None:
             return self._begin(*found, block)
         self._alarm.keep(belief, block)
-        return self._alarm.widened(belief).with_block(block)
+        less = derated(block, belief.body, belief.noise.at(block.rest))
+        return self._alarm.widened(belief).with_block(less)
 
     def _begin(self, bank: Belief, before: Belief, passed: list[Block], block: Block) -> Belief:
         """Open a change: set the belief before the newest blocks aside."""

@@ -8,6 +8,7 @@ from functools import reduce
 import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
+from load_identification.estimation.belief.prediction import derated
 from load_identification.estimation.changes.gate import NOISE_MARGIN
 from load_identification.estimation.changes.hypotheses import ARM
 from load_identification.estimation.measurement import PARAMETERS, Block, merged
@@ -84,8 +85,8 @@ class _Scan:
 
     def with_block(self, block: Block) -> _Scan:
         """Continue the scan with a block, which the first one is predicted to."""
-        one = self.one
-        rows = one.model.weighted(block, one.body, one.noise.at(block.rest))
+        one, noise = self.one, self.one.noise.at(block.rest)
+        rows = one.model.weighted(derated(block, one.body, noise), one.body, noise)
         pair = [self.same, self.other]
         if self.blocks:
             keep, variances = one.model.moved(block.elapsed, block.angle, one.scales, one.weight)
