@@ -115,7 +115,7 @@ def test_the_error_that_leads_is_said_to_cancel_and_does(
     ('priors', 'said'),
     [
         ({'gain_common': 0.03}, 'the gain common to all channels'),
-        ({'gain': 0.03}, 'gains of single channels'),
+        ({'gain': 0.05}, 'gains of single channels'),
         ({'cross_talk_torque': 0.004}, 'cross-talk'),
     ],
 )
