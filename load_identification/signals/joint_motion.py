@@ -92,8 +92,11 @@ class JointMotionNow:
     def update(self, batches: Iterable[JointBatch]) -> None:
         """Process joint states in the order of arrival."""
         for batch in batches:
-            filled_in = self._filled_in.setdefault(batch.names, FilledIn(len(batch.names)))
-            batch = replace(batch, velocity=filled_in.without(batch.position, batch.velocity))
+            if batch.names not in self._filled_in:
+                self._filled_in[batch.names] = FilledIn(len(batch.names))
+            velocity = self._filled_in[batch.names].without(batch.position, batch.velocity)
+            if velocity is not batch.velocity:
+                batch = replace(batch, velocity=velocity)
             track = self._tracks.pop(batch.names, None)
             if track is not None and batch.stamps.size:
                 # Stamps that are not newer are strays, unless a whole batch is much older.
@@ -201,10 +204,10 @@ def interpolated(
     p0, v0, v1 = values[before, 0], values[before, 1], values[after, 1]
     rise = values[after, 0] - p0
     curve = s * (1 - s) * ((1 - s) * (step * v0 - rise) - s * (step * v1 - rise))
-    unknown = np.isnan(curve)
-    if np.any(unknown & (s > 0)):
+    bent = np.isnan(curve) & (s > 0) & (gap[:, None] > SHORT)
+    if bent.any():
         rows = (after, before, np.maximum(before - 1, 0), np.maximum(before - 2, 0))
-        curve = np.where(unknown, _curve(stamps, values[:, 0], rows, s, max_gap, breaks), curve)
+        curve = np.where(bent, _curve(stamps, values[:, 0], rows, s, max_gap, breaks), curve)
     q = p0 + s * rise + np.nan_to_num(curve)
     qd = v0 + s * (v1 - v0)
     q[nowhere], qd[nowhere] = np.nan, np.nan
@@ -237,7 +240,7 @@ def _curve(
     gap, past, far = steps = np.stack([stamps[b] - stamps[a] for b, a in pairs])
     broken = np.stack([_broken(breaks, stamps[a], stamps[b]) for b, a in pairs])
     joined = (steps > 0) & (steps <= max_gap) & ~broken
-    second = joined[0] & joined[1] & (past >= PARABOLA * gap) & (gap > SHORT)
+    second = joined[0] & joined[1] & (past >= PARABOLA * gap)
     third = second & joined[2] & (np.minimum(past, far) >= CUBIC * gap)
     h = np.where(joined, steps * 1e-9, 1.0)[:, :, None]
     slope = [(position[b] - position[a]) / h[k] for k, (b, a) in enumerate(pairs)]

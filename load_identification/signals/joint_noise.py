@@ -57,14 +57,13 @@ class WindowNoise:
         new = np.stack([np.where(shown, products, 0.0), shown * freedom[:, None, None, None]])
         if self._sums.shape[2:] != products.shape[2:]:
             self._sums = np.zeros((2, *products.shape[1:]))
-        sums = np.empty_like(new)
+        sums, kept = np.empty_like(new), np.where(shown, FORGETTING, 1.0)
         for k in range(len(values)):
-            kept = np.where(shown[k], FORGETTING, 1.0)
-            self._sums = sums[:, k] = kept * self._sums + new[:, k]
+            self._sums = sums[:, k] = kept[k] * self._sums + new[:, k]
         with np.errstate(invalid='ignore', divide='ignore'):
             usual = sums[0] / sums[1]
-            own = np.einsum('kgjj->kgj', new[0]) / np.einsum('kgjj->kgj', new[1])
-            ratio = own / np.einsum('kgjj->kgj', usual)
+            own = products / freedom[:, None, None, None]
+            ratio = np.einsum('kgjj->kgj', own / usual)
         scale = np.sqrt(np.where(ratio > SUDDEN, ratio, 1.0))
         return np.asarray(scale[..., None] * usual * scale[..., None, :])
 

@@ -204,8 +204,7 @@ class JointTrack:
             if missing := int(np.sum(np.any(measured & ~finite[:, 0], axis=1))):
                 self._dropped['joint_state_not_finite'] += missing
             values = np.where(finite, values, np.nan)
-        velocity = publisher.filled_in.without(values[:, 0], values[:, 1])
-        values = np.stack([values[:, 0], velocity], axis=1)
+        values[:, 1] = publisher.filled_in.without(values[:, 0], values[:, 1])
         rows = values.reshape(len(values), 2 * len(publisher.names))
         pieces = publisher.jumps.update(stamps, rows)
         breaks = tuple(int(piece.stamps[0]) for piece in pieces if piece.fresh)
