@@ -27,9 +27,9 @@ DIFFERENT = 40.0
 leave up to 15 in hours of motion in cells with errors, 20 with rough fields, and 50 with drift or
 cables; a slip of 5 mm of 1 kg 20 to 900."""
 
-SUSPECT = 12.0
-"""Chi-square from which the intervals are widened by the shift to the other load [-]: a load that
-is unchanged exceeds it some times an hour."""
+SUSPECT = 15.0
+"""Chi-square from which the intervals are widened by the shift to the other load [-]: with white
+noise alone one scan in 5000 of an unchanged load exceeds it."""
 
 FEWEST = 3
 """Least number of merged blocks of a scan that counts: another load would explain any error of one
