@@ -7,7 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
+from load_identification.interface.parameters import Parameters
 from load_identification.signals.rest import RestDetector
+from load_identification.simulation.cells import Conditions, filtered, record, sample
+from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensors import aluminium_block
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 RATE = 1000.0
@@ -62,3 +67,19 @@ def test_creeping_is_seen_as_soon_as_it_has_come_far_enough() -> None:
 def test_a_turning_point_is_no_rest() -> None:
     turning = rests(track(0.1 * np.cos(2.0 * np.pi * 0.5 * (T - 2.0))))
     assert not turning[np.abs(T - 2.0) < 0.05].any()
+
+
+@pytest.mark.parametrize('arm', ['puma', 'seven_joints'])
+def test_the_acceleration_of_a_move_that_has_hardly_begun_is_not_called_rest(arm: str) -> None:
+    """It was taken for zero, up to 0.2 m/s², until a joint had moved by a milliradian."""
+    mount = MOUNTS[arm]
+    motion = MOTIONS['pauses'](mount, 20.0, np.random.default_rng(2))
+    path = sample(mount, motion, 20.0, 250.0)
+    published = record(path, aluminium_block(), Conditions(), seed=2)
+    out, _ = filtered(mount, *published, Parameters())
+    place = np.searchsorted(path.stamps, out.stamps)
+    true = mount.robot().motion(*(values[place] for values in path.joints))
+    off = np.linalg.norm(out.linear_acceleration - true.linear_acceleration, axis=1)
+    assert off[out.rest].max() < 0.03
+    standing = ~np.any(true.linear_acceleration + true.gravity, axis=1)
+    assert out.rest[standing].mean() > 0.88

@@ -28,7 +28,7 @@ from load_identification.signals.differentiator import (
 from load_identification.signals.jumps import JumpGate, SpikeGate
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.sensor_health import ABSENT, SensorHealth
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 LEFT_OUT = 'velocity of {} left out: it is none of the positions: zeros or degrees?'
 REPEATS = 'position of {} repeats while its velocity is not zero: encoder or driver?'
@@ -36,6 +36,9 @@ REPEATS = 'position of {} repeats while its velocity is not zero: encoder or dri
 
 MANY_WRONG = 20
 """Upper limit of the count of velocities that contradict the positions minus those that agree."""
+
+ACCELERATES = 10.0
+"""Acceleration of a joint that is not its noise, in standard deviations of its mean [-]."""
 
 
 class MotionFilter:
@@ -161,6 +164,13 @@ class MotionFilter:
         used = np.all(np.isfinite(position), axis=1)
         if not used.all():
             self.dropped['joint_missing'] += int((~used).sum())
+        far = _far_beyond_limits(robot, position)
+        if used.any():
+            newest = np.flatnonzero(used)[-1]
+            self.implausible = _implausible(robot, position[newest], far[newest])
+        if far.any():
+            self.dropped['joint_position_implausible'] += int(far.any(axis=1).sum())
+            used &= ~far.any(axis=1)
         back = np.flatnonzero(batch.stamps[1:] <= batch.stamps[:-1])
         if back.size:
             self.dropped['stamp_not_increasing'] += int(used[: back[-1] + 1].sum())
@@ -168,7 +178,6 @@ class MotionFilter:
         if not used.any():
             return None
         self._missing = ''
-        self.implausible = _implausible(robot, position[used][-1])
         return SynchronizedBatch(
             names=robot.joints,
             frame=batch.frame,
@@ -201,7 +210,7 @@ class MotionFilter:
             linear_acceleration=motion.linear_acceleration,
             angular_acceleration=motion.angular_acceleration,
             gravity=motion.gravity,
-            rest=self._rest.rested(out.stamps - half, out.stamps + half),
+            rest=self._rest.rested(out.stamps - half, out.stamps + half) & ~accelerates(out),
             gravity_by_joint=motion.gravity_by_joint,
             gravity_by_tilt=motion.gravity_by_tilt,
             joint_motion=np.stack([out.position, out.velocity, out.acceleration], axis=1),
@@ -249,22 +258,37 @@ class MotionFilter:
         return joined(found) if found else None
 
 
-def _implausible(robot: Robot, position: FloatArray) -> str:
-    """Return a warning if no joint moves the sensor, or a position (J,) is far beyond its limits.
+def accelerates(batch: DifferentiatedBatch) -> BoolArray:
+    """Return which samples have an acceleration of a joint that is not its noise, (n,).
+
+    A move begins and ends within the millimetres or milliradians that count as rest.
+    """
+    noise = np.linalg.norm(batch.acceleration_noise, axis=2)
+    beyond = (noise > 0.0) & (np.abs(batch.acceleration) > ACCELERATES * noise)
+    return np.asarray(beyond.any(axis=1))
+
+
+def _far_beyond_limits(robot: Robot, position: FloatArray) -> BoolArray:
+    """Return which positions (n, J) are in another unit: far beyond the limits of their joint.
 
     Far is more than the range within the limits, and more than half a turn for revolute joints:
     zeros may be off, and drivers count turns.
     """
-    if not robot.joints:
-        return f'no joint moves {robot.sensor_frame!r}: is it the frame of the wrench?'
     lower, upper = robot.position_limits
     margin = np.maximum(upper - lower, np.where(robot.prismatic, 0.0, np.pi))
-    far = np.flatnonzero((position < lower - margin) | (position > upper + margin))
-    if not far.size:
+    return np.asarray((position < lower - margin) | (position > upper + margin))
+
+
+def _implausible(robot: Robot, position: FloatArray, far: BoolArray) -> str:
+    """Return a warning if no joint moves the sensor, or a position (J,) is `far` beyond limits."""
+    if not robot.joints:
+        return f'no joint moves {robot.sensor_frame!r}: is it the frame of the wrench?'
+    if not far.any():
         return ''
-    joint = far[0]
+    joint = np.flatnonzero(far)[0]
+    lower, upper = robot.position_limits[:, joint]
     unit, other = ('m', 'millimetres') if robot.prismatic[joint] else ('rad', 'degrees')
     return (
         f'{robot.joints[joint]} at {position[joint]:.4g} {unit}, its limits are '
-        f'{lower[joint]:.4g} and {upper[joint]:.4g}: {other}?'
+        f'{lower:.4g} and {upper:.4g}: {other}?'
     )
