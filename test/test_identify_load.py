@@ -212,6 +212,27 @@ def test_millinewtons_are_named_and_nothing_is_claimed(
     assert yaml.safe_load(output.read_text())['mass']['value'] is None
 
 
+def test_joints_in_degrees_are_refused(
+    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    degrees = replace(sim, position=np.degrees(sim.position), velocity=np.degrees(sim.velocity))
+    assert main([str(recorded(tmp_path, degrees))]) == 2
+    said = ' '.join(capsys.readouterr().err.split())
+    assert re.search(r'no sample could be used: dropped .*joint_position_implausible', said)
+    assert re.search(r'joint\d at \S+ rad, its limits are \S+ and \S+: degrees\?', said)
+
+
+def test_channel_that_freezes_is_named(
+    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrench = sim.wrench.copy()
+    late = len(wrench) * 2 // 3
+    wrench[late:, 4] = wrench[late, 4]
+    main([str(recorded(tmp_path, sim, wrench=wrench))])
+    out = ' '.join(capsys.readouterr().out.split())
+    assert re.search(r'- ty repeats \S+ N·m since \S+ s: sensor or cable\?', out)
+
+
 def test_channel_that_the_sensor_lacks_is_named(
     sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

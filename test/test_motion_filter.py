@@ -273,6 +273,7 @@ def test_a_joint_far_beyond_its_limits_is_named(kind: str, position: float, word
             )
         )
         assert stage.implausible == said
+    assert stage.dropped['joint_position_implausible'] == bool(words)
 
 
 def test_samples_without_a_position_are_dropped_and_counted(recording: Recording) -> None:

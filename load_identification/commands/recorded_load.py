@@ -64,7 +64,7 @@ def print_report(
     )
     value, half = estimate.values[0], INTERVAL * estimate.std[0]
     known = estimate.std[0] < UNKNOWN_STD
-    if known and not estimate.identified[0]:
+    if abs(value) > half and not estimate.identified[0]:
         console.print(f'Mass so far {value:.3g} ± {half:.2g} kg', style='bold yellow')
     _print_list(console, 'Not identified', estimate.reasons)
     _print_list(console, 'Note', (*estimate.warnings, *result.remarks))

@@ -43,7 +43,7 @@ CLEARLY = 5.0
 CLEARLY_HELD = 3.0
 """Standard deviations up to which a mass counts as none, without centre and inertia [-]."""
 
-HEAVIEST, LONGEST_ARM = 1000.0, 0.5
+HEAVIEST, LONGEST_ARM = 100.0, 0.5
 """Standard deviations of mass and centre from which they are called unknown [kg, m]."""
 
 TURN = 'turn the sensor against gravity'

@@ -131,6 +131,11 @@ class Identifier(ABC):
         """Wrench channels without a signal."""
         return ()
 
+    @property
+    def warning(self) -> str:
+        """Problems that do not stop the front, in words; empty: none."""
+        return ''
+
     def _note_time(self, stamps: IntArray) -> None:
         if not self._newest or stamps[0] <= self._newest:
             self._start = int(stamps[0])
@@ -151,7 +156,8 @@ class Identifier(ABC):
             raise RecordingError(f'no sample could be used: {self._reason(dropped)}')
         if self._observer is not None:
             self._observer.add_estimate(estimate)
-        remarks = self._payload.units.words, estimator.delay_words, estimator.advice()
+        words = self.warning, self._payload.units.words, estimator.delay_words
+        remarks = *words, estimator.advice()
         return Identification(
             estimate=estimate,
             sign=self._payload.sign,
@@ -228,10 +234,16 @@ class WristIdentifier(Identifier):
         """Wrench channels without a signal."""
         return self._front.motion_filter.absent_channels
 
+    @property
+    def warning(self) -> str:
+        """Problems that do not stop the front, in words; empty: none."""
+        return self._front.motion_filter.words
+
     def lacking(self, dropped: Counter[str]) -> str:
         """Return why no sample was usable although all joints are present."""
         if dropped:
-            return f'dropped {in_words(dropped)}; see docs/interface.md'
+            why = self._front.motion_filter.implausible or 'see docs/interface.md'
+            return f'dropped {in_words(dropped)}; {why}'
         window = 2 * self._front.motion_filter.delay
         return f'no piece without a gap is as long as the filter, {window:.3f} s'
 

@@ -181,8 +181,9 @@ def _motion(
     robot = Robot(described, parameters.sensor_frame, parameters.gravity)
     if set(robot.joints) != set(poses.joints):
         raise RecordingError(
-            f'{path} has the columns {", ".join(poses.joints)} beside those of the wrench; the '
-            f'joints between root and {parameters.sensor_frame} are {", ".join(robot.joints)}'
+            f'{path} has the columns {", ".join(poses.joints)} beside those of the wrench; '
+            f'{", ".join(robot.joints) or "no joints"} are between root and '
+            f'{parameters.sensor_frame}'
         )
     position = poses.position[:, [poses.joints.index(name) for name in robot.joints]]
     return robot.motion(position, *np.zeros((2, *position.shape))), robot, position
