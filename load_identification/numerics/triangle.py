@@ -8,11 +8,12 @@ estimate is wanted stand last, so that their marginal information is the last bl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import scipy.linalg.lapack
 
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 BLOCK = 16
 """Panel width of LAPACK's tpqrt: the fastest at 60 to 200 columns."""
@@ -23,13 +24,19 @@ def prior_triangle(std: FloatArray) -> FloatArray:
     return np.asfortranarray(np.diag(np.append(1.0 / std, 0.0)))
 
 
-def combine(triangle: FloatArray, rows: FloatArray) -> FloatArray:
-    """Add rows [B y], (m, n + 1), weighted to unit variance; return the triangle."""
+def combine(triangle: FloatArray, rows: FloatArray, overwrite: bool = False) -> FloatArray:
+    """Add rows [B y], (m, n + 1), weighted to unit variance; return the triangle.
+
+    With `overwrite`, the given triangle is changed, which saves a copy.
+    """
     if not len(rows):
         return triangle
     size = len(triangle)
     block = min(BLOCK, size)
-    return np.asarray(scipy.linalg.lapack.dtpqrt(0, block, triangle, np.asfortranarray(rows))[0])
+    columns = np.asfortranarray(rows)
+    return np.asarray(
+        scipy.linalg.lapack.dtpqrt(0, block, triangle, columns, overwrite_a=overwrite)[0]
+    )
 
 
 def time_update(triangle: FloatArray, keep: FloatArray, variance: FloatArray) -> FloatArray:
@@ -46,21 +53,26 @@ def time_update(triangle: FloatArray, keep: FloatArray, variance: FloatArray) ->
 
     Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, VI.3.
     """
-    moving = np.flatnonzero(variance > 0.0)
+    moving = (variance > 0.0).nonzero()[0]
     k, w = len(keep), len(moving)
     out = triangle.copy(order='F')
     out[:k, :k] /= keep
     if w:
         # QR of the columns of w and x alone, with w in units of its std; the others are turned.
-        stacked = np.zeros((w + k, w + k), order='F')
-        np.fill_diagonal(stacked[:w, :w], 1.0)
+        stacked = np.eye(w + k, order='F')
         stacked[w:, :w] = -out[:k, moving] * np.sqrt(variance[moving])
         stacked[w:, w:] = out[:k, :k]
         factors, tau = scipy.linalg.lapack.dgeqrf(stacked)[:2]
         turn = scipy.linalg.lapack.dorgqr(factors, tau)[0][w:, w:]
-        out[:k, :k] = np.triu(factors[w:, w:])
+        out[:k, :k] = np.where(_below(k), 0.0, factors[w:, w:])
         out[:k, k:] = turn.T @ out[:k, k:]
     return out
+
+
+@cache
+def _below(size: int) -> BoolArray:
+    """Return which elements of a square matrix are below its diagonal."""
+    return np.tri(size, k=-1, dtype=bool)
 
 
 def relax(
@@ -143,11 +155,11 @@ def forget(triangle: FloatArray, unknowns: IntArray, std: FloatArray) -> FloatAr
     size, k = len(triangle), len(unknowns)
     others = np.setdiff1d(np.arange(size), unknowns)
     # With the forgotten unknowns first, the rows below theirs do not contain them.
-    rest = _triangular(triangle[:, np.concatenate([unknowns, others])])[k:, k:]
-    rows = np.zeros((size, size), order='F')
-    rows[: size - k, others] = rest
-    rows[np.arange(size - k, size), unknowns] = 1.0 / std
-    return _triangular(rows)
+    out = np.zeros((size, size), order='F')
+    turned = _triangular(triangle[:, np.concatenate([unknowns, others])])
+    out[np.ix_(others, others)] = turned[k:, k:]
+    out[unknowns, unknowns] = 1.0 / std
+    return out
 
 
 def values(triangle: FloatArray) -> FloatArray:

@@ -124,7 +124,7 @@ class Belief:
     @cached_property
     def best(self) -> int:
         """Index of the walk of largest weight."""
-        return int(np.argmax(self.weight))
+        return int(np.argmax(self.scores + self.model.bank.first))
 
     @property
     def triangle(self) -> FloatArray:
@@ -230,7 +230,7 @@ class Belief:
     def with_block(self, block: Block, learn: bool = True) -> Belief:
         """Apply the measurement update of a block; with `learn`, update the noise levels too."""
         noise = self.noise.at(block.rest)
-        rows = self.model.weighted(block, self.body, noise)
+        rows = self.model.weighted(self.model.rows(block, self.body), block, noise)
         later, memory = self, self.model.forgetting_time
         if np.isfinite(memory):
             older = (forget_along(t, rows, block.elapsed / memory) for t in self.triangles)
@@ -269,12 +269,12 @@ class Belief:
         residual = np.full(6, np.nan)
         # A member that expects hardly any path errors would take them for noise.
         wary = self.model.bank.wary(self.scores)
-        leverage = np.sum(root_covariance(self.triangles[wary], rows[:, :-1]) ** 2, axis=0)
-        group = GROUPS[block.live]
-        residual[block.live] = (rows[:, :-1] @ self.values_of(wary) - rows[:, -1]) * noise[group]
-        free = np.array([np.sum(np.maximum(1.0 - leverage[group == g], 0.0)) for g in (0, 1)])
+        leverage = (root_covariance(self.triangles[wary], rows[:, :-1]) ** 2).sum(axis=0)
+        away, spare = rows[:, :-1] @ self.values_of(wary) - rows[:, -1], np.zeros(6)
+        residual[block.live] = away * noise[GROUPS[block.live]]
+        spare[block.live] = np.maximum(1.0 - leverage, 0.0)
         scatter = block.scatter(self.values[self.model.body])
-        levels = self.noise.learned(residual, free, block, scatter)
+        levels = self.noise.learned(residual, spare.reshape(2, 3).sum(axis=1), block, scatter)
         return levels.scattered(block, scatter) if self.settled or block.rest else levels
 
     def _held(self, block: Block) -> Belief:
@@ -299,7 +299,8 @@ class Belief:
         for block in self.held:
             again = again.after(block)
             noise = self.noise.at(block.rest)
-            again = again.with_rows(self.model.weighted(block, body, noise), block, noise)
+            rows = self.model.weighted(self.model.rows(block, body), block, noise)
+            again = again.with_rows(rows, block, noise)
         return replace(
             again,
             start=self.start,

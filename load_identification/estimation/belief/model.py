@@ -193,7 +193,11 @@ class Model:
 
         Parameters
         ----------
-        block, body, noise : as for `weighted`
+        block : Block
+        body : (10,) array
+            phi.
+        noise : (2,) array
+            Noise of a sample [N, N m].
         """
         live, rows = block.live, block.blur
         wrench = rows @ body
@@ -202,7 +206,7 @@ class Model:
         flat = (both[:, live] / std[:, None]).reshape(-1, both.shape[2])
         # Its effect on the wrench is part of the known noise, and at most all of it.
         made = np.zeros(6)
-        made[live] = np.sum(wrench[:, live] ** 2, axis=0) / std**2
+        made[live] = (wrench[:, live] ** 2).sum(axis=0) / std**2
         most = by_group(made) / np.maximum(by_group(live.astype(float)), 1.0)
         return np.asarray(flat.T @ flat) / max(float(most.max()), 1.0)
 
@@ -222,9 +226,8 @@ class Model:
         out[errors, errors] = rest if lost else with_body + rest
         return out
 
-    def weighted(self, block: Block, body: FloatArray, noise: FloatArray) -> FloatArray:
-        """Return a block's rows divided by their noise std, (live, size + 1)."""
-        rows = self.rows(block, body)
+    def weighted(self, rows: FloatArray, block: Block, noise: FloatArray) -> FloatArray:
+        """Return the `rows` of a block divided by their noise std, (live, size + 1)."""
         if block.root is not None:
             white = (block.root @ rows)[block.live]
             return np.asarray(white / np.repeat(noise, 3)[block.live][:, None])

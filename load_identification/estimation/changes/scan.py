@@ -83,15 +83,15 @@ class _Scan:
         began = float(one.triangle[-1, -1] ** 2 - other[-1, -1] ** 2)
         return cls(start, one, (), one.triangle, other, began)
 
-    def with_block(self, block: Block) -> _Scan:
-        """Continue the scan with a block, which the first one is predicted to."""
+    def with_block(self, block: Block, rows: FloatArray) -> _Scan:
+        """Continue the scan with a block and its `Model.rows`; it is predicted to the first."""
         one, noise = self.one, self.one.noise.at(block.rest)
-        rows = one.model.weighted(derated(block, one.body, noise), one.body, noise)
+        rows = one.model.weighted(rows, derated(block, one.body, noise), noise)
         pair = [self.same, self.other]
         if self.blocks:
             keep, variances = one.model.moved(block.elapsed, block.angle, one.scales, one.weight)
             pair = [time_update(each, keep, variances[0]) for each in pair]
-        pair = [combine(each, rows) for each in pair]
+        pair = [combine(each, rows, overwrite=bool(self.blocks)) for each in pair]
         return replace(self, blocks=(*self.blocks, block), same=pair[0], other=pair[1])
 
     @property
@@ -174,7 +174,9 @@ class Scanner:
             self._open.append(_Scan.of(self._first))
         self._count += 1
         self._widened += 1
-        self._open = [scan.with_block(whole) for scan in self._open]
+        # While a load is tracked, all scans have the same linearisation point.
+        rows = belief.model.rows(whole, belief.body)
+        self._open = [scan.with_block(whole, rows) for scan in self._open]
         long_enough = [scan for scan in self._open if len(scan.blocks) >= FEWEST]
         if not long_enough:
             return None
