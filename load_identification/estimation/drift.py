@@ -10,6 +10,7 @@ that has warmed up no longer drifts, but it did.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -73,7 +74,7 @@ class Bank:
     path_parts: FloatArray
     first: FloatArray
 
-    @property
+    @cached_property
     def walks(self) -> FloatArray:
         """Random walks of the members, (k, 6) [N/√s, N m/√s]."""
         return self.times * self.expected

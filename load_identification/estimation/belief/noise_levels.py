@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -87,7 +88,7 @@ class NoiseLevels:
         unseen = np.full(2, np.nan), np.full(6, np.nan)
         return cls(expected, *(nothing,) * 6, *unseen)
 
-    @property
+    @cached_property
     def each(self) -> FloatArray:
         """Standard deviation of an effectively independent sample, (2, 2) [N, N m]."""
         known = self.samples >= FEWEST
@@ -111,8 +112,8 @@ class NoiseLevels:
         variance : (2, 2) array
             Variances by which the residuals are weighted.
         """
-        squares = max(float(np.sum(self.residual / variance)), 1.0)
-        correlation = float(np.sum(self.lagged / variance)) / squares
+        squares = max(float((self.residual / variance).sum()), 1.0)
+        correlation = float((self.lagged / variance).sum()) / squares
         correlation = min(max(correlation, 0.0), MOST_CORRELATED)
         return (1.0 + correlation) / (1.0 - correlation)
 
@@ -258,7 +259,7 @@ class NoiseLevels:
 
 def by_group(channels: FloatArray) -> FloatArray:
     """Return the sums over force and torque, (2,), of channels (6,); NaN is ignored."""
-    return np.asarray(np.nansum(channels.reshape(2, 3), axis=1))
+    return np.asarray(np.where(np.isnan(channels), 0.0, channels).reshape(2, 3).sum(axis=1))
 
 
 def scatter_of_any(blocks: Sequence[Block]) -> FloatArray:

@@ -118,7 +118,7 @@ def derated(block: Block, body: FloatArray, noise: FloatArray) -> Block:
     noise : (2,) array
         Known noise of a sample [N, N m].
     """
-    made = np.sum((block.blur @ body) ** 2, axis=0)
+    made = ((block.blur @ body) ** 2).sum(axis=0)
     known = np.repeat(noise, 3) ** 2
     share = np.minimum(1.0, known / np.maximum(made * block.weight, 1e-300))
     return replace(block, weight=share * block.weight)
