@@ -22,8 +22,9 @@ EQUAL = np.repeat([1.0, 0.06], 3)
 """Expected noise of each channel in units of that of force, used where rows of force and torque
 are whitened together [-], [m]."""
 
-BY_ACCELERATION = wrench_regressor(np.eye(6)[:, :3], np.zeros((6, 3)), np.eye(6)[:, 3:])
-"""A for linear and angular accelerations of 1 m/s² and 1 rad/s², one by one, (6, 6, 10)."""
+UNIT = np.eye(6)
+BY_ACCELERATION = wrench_regressor(UNIT[:, :3], np.zeros((6, 3)), UNIT[:, 3:]).reshape(6, -1)
+"""A for linear and angular accelerations of 1 m/s² and 1 rad/s², one by one, (6, 60)."""
 
 
 UNSEEN = 1.0
@@ -157,7 +158,8 @@ def make_block(
     live = total > 0.0
     safe = np.where(live, total, 1.0)
     mean = np.einsum('nc,ncp->cp', weight, matrix) / safe[:, None]
-    mean[~live] = matrix[:, ~live].mean(axis=0)
+    if not live.all():
+        mean[~live] = matrix[:, ~live].mean(axis=0)
     value = (weight * wrench).sum(axis=0) / safe
     # Samples without whitening come from a sensor.
     root, errors = None, batch.sensitivity.mean(axis=0)
@@ -193,7 +195,7 @@ def make_block(
         gravity_by_joint=batch.gravity_by_joint.mean(axis=0),
         sensitivity=errors,
         by_gain=batch.by_gain.mean(axis=0),
-        blur=np.tensordot(batch.acceleration_noise.mean(axis=0).T, BY_ACCELERATION, 1),
+        blur=(batch.acceleration_noise.mean(axis=0).T @ BY_ACCELERATION).reshape(-1, 6, 10),
         root=root,
     )
 
@@ -264,9 +266,10 @@ def _root(whole: FloatArray) -> FloatArray:
 def merged(first: Block, second: Block) -> Block:
     """Merge two consecutive blocks into one, where they need not be distinguished any more."""
     weight = first.weight + second.weight
-    safe = np.where(weight > 0.0, weight, 1.0)
-    a, b = (first.weight / safe)[:, None], (second.weight / safe)[:, None]
-    a, b = np.where(weight[:, None] > 0.0, a, 0.5), np.where(weight[:, None] > 0.0, b, 0.5)
+    a, b = (
+        np.divide(part, weight, out=np.full(6, 0.5), where=weight > 0.0)[:, None]
+        for part in (first.weight, second.weight)
+    )
     # What no single channel determines: by the samples of all of them.
     whole = float(weight.sum())
     p = float(first.weight.sum()) / whole if whole > 0.0 else 0.5
