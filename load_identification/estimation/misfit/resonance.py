@@ -104,10 +104,12 @@ def line(left: FloatArray, step: float) -> tuple[float, FloatArray] | None:
     frequency, every = np.fft.rfftfreq(size, step), power.sum(axis=1)
     best, standing = 0, ABOVE
     for k in np.flatnonzero((frequency >= BAND[0]) & (frequency <= BAND[1]))[:-1].tolist():
+        if every[k] < every[k - 1 : k + 2].max():
+            continue
         away = frequency - frequency[k]
         below = (frequency > frequency[k] / BESIDE) & (away < -WITHIN)
         above = (frequency < frequency[k] * BESIDE) & (away > WITHIN)
-        if every[k] < every[k - 1 : k + 2].max() or not (below.any() and above.any()):
+        if not (below.any() and above.any()):
             continue
         beside = max(float(np.median(every[below])), float(np.median(every[above])))
         if every[k] > standing * beside:
