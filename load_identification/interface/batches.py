@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -29,9 +29,10 @@ class Batch:
     """Samples as arrays of n rows each, with names of joints or of a frame."""
 
     @classmethod
-    def arrays(cls) -> list[str]:
+    @cache
+    def arrays(cls) -> tuple[str, ...]:
         """Return the names of the arrays."""
-        return [f.name for f in fields(cls) if f.name not in ('names', 'frame', 'robot')]
+        return tuple(f.name for f in fields(cls) if f.name not in ('names', 'frame', 'robot'))
 
     def select(self, index: slice | IntArray | BoolArray) -> Self:
         """Return selected samples, by a slice, k indices or (n,) whether each is selected."""

@@ -53,6 +53,9 @@ DOES_NOT_FIT = (
     'moving base, something that touches?'
 )
 
+HIDDEN = (*OF_AN_ARM, 'joint_friction.')
+"""Beginnings of the names of errors that are not shown; of friction, only the size is shown."""
+
 SHOWN = 0.5
 """Ratio of posterior to prior std below which an error counts as determined by motion [-]."""
 
@@ -280,5 +283,5 @@ def _errors_of_the_cell(belief: Belief) -> Iterator[Error]:
     found, errors = belief.knowledge, belief.model.systematic
     numbers = np.column_stack([found.errors, found.errors_std, errors.std]).tolist()
     for name, (value, std, prior) in zip(errors.names, numbers, strict=True):
-        if not name.startswith((*OF_AN_ARM, 'joint_friction.')):
+        if not name.startswith(HIDDEN):
             yield name, value, std, prior
