@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable
 
@@ -231,8 +232,8 @@ class StaleMonitor:
     def __init__(self) -> None:
         self._last = np.full((1, 6), np.nan)
         self._least = np.full((1, 6), np.inf)
-        # Newest samples: whether each repeats, ends repeats, changes, and changes little.
-        self._lately: BoolArray = np.zeros((LATELY, 4, 6), dtype=bool)
+        # Until each of the newest samples: number of repeats, their ends, changes, little changes.
+        self._lately: IntArray = np.zeros((LATELY, 4, 6), dtype=np.int64)
         # As if five samples had been seen, all repeats: at first many repeats are legitimate.
         self._samples, self._repeats = 5, np.full(6, 5)
         self._stale: BoolArray = np.zeros(6, dtype=bool)
@@ -251,12 +252,11 @@ class StaleMonitor:
         least = np.concatenate([self._least, np.where(change, step, np.inf)])
         least = np.minimum.accumulate(least)[1:]
         repeat: BoolArray = step == 0.0
-        before = np.concatenate([self._lately[-1:, 0], repeat[:-1]])
+        repeated = self._lately[-1:, 0] > self._lately[-2:-1, 0]
+        before = np.concatenate([repeated, repeat[:-1]])
         now = np.stack([repeat, before & change, change, change & (step <= NEAR * least)], axis=1)
-        all_of_them = np.concatenate([self._lately, now])
-        counts = np.cumsum(all_of_them, axis=0)
-        counts[LATELY:] -= counts[:-LATELY].copy()
-        repeats, runs, changes, near = np.moveaxis(counts[LATELY:], 1, 0)
+        counts = np.concatenate([self._lately, self._lately[-1] + np.cumsum(now, axis=0)])
+        repeats, runs, changes, near = (counts[LATELY:] - counts[:-LATELY]).swapaxes(0, 1)
         expected = (near + 1) / (2 * NEAR)
         # Log of an upper bound of the probability of so many runs.
         chance = runs * (1.0 + np.log(expected / np.maximum(runs, 1)))
@@ -266,7 +266,7 @@ class StaleMonitor:
         stale = (chance < np.log(FALSE_ALARM) / 2.0) & (4 * near <= changes)
         stale &= repeats * samples > MORE * LATELY * ever
         self._last, self._least, self._stale = wrench[-1:], least[-1:], stale[-1]
-        self._lately, self._repeats = all_of_them[-LATELY:], ever[-1]
+        self._lately, self._repeats = counts[-LATELY:], ever[-1]
         self._samples = int(samples[-1, 0])
         return np.asarray((stale & repeat).any(axis=1))
 
@@ -310,7 +310,8 @@ class FillMonitor:
         """
         rows = np.concatenate([self._newest, wrench])
         begins: BoolArray = wrench != rows[AGO - 1 : -1]
-        returns = begins & noisy & np.any([wrench == rows[k : k - AGO] for k in OLDER], axis=0)
+        older = (wrench == rows[k : k - AGO] for k in OLDER)
+        returns = begins & noisy & functools.reduce(np.logical_or, older)
         if returns.any():
             self._choose(wrench, rows[AGO - 1 : -1], returns)
         filled = wrench == self._fills[:, None]
@@ -321,7 +322,7 @@ class FillMonitor:
             row = np.arange(len(values))[:, None]
             given = np.maximum.accumulate(np.where(other, row, 0))
             values = np.take_along_axis(values, given, axis=0)
-        step = np.abs(np.diff(values, axis=0))
+        step = np.abs(values[1:] - values[:-1])
         least = np.minimum(self._least, np.where(step > 0.0, step, np.inf).min(axis=0))
         way = self._way + np.cumsum(step, axis=0)
         changes = self._changes + np.cumsum(step > 0.0, axis=0)
@@ -331,8 +332,8 @@ class FillMonitor:
         self._newest, self._last, self._least = rows[-AGO:], values[-1], least
         self._way, self._changes = way[-1], changes[-1]
         # A driver faster than its sensor repeats any value; that it returns is what counts.
-        counted = np.stack([np.ones_like(begins), begins])
-        change = np.sum(np.where(filled, FILLED * counted, -1), axis=1)
+        counted = filled & [np.ones_like(begins), begins]
+        change = FILLED * counted.sum(axis=1) - (~filled).sum(axis=1)
         self._sum = np.clip(self._sum + change, 0, (AT_ONCE + 2) * FILLED)
         return np.asarray(marked.any(axis=0))
 
@@ -340,6 +341,8 @@ class FillMonitor:
         """Choose the value to watch for: one from far, or any while the present one is seldom."""
         away = np.abs(np.where(returns, wrench, 0.0) - before)
         returns &= (wrench != 0.0) & (wrench != self._fills[1]) & (away > NEAR * self._least)
+        if not returns.any():
+            return
         far = returns & (away * self._changes > FAR * self._way)
         for which in (returns & (self._sum[1] == 0), far):
             for channel in np.flatnonzero(which.any(axis=0)):

@@ -201,17 +201,18 @@ class SensorHealth:
             self._learn(wrench[shown], np.where(change & ~stuck, before, np.nan))
         if any_change.any():
             self._all_start, self._turned = position[np.flatnonzero(any_change)[-1]], False
-        if not (self._turned or self._has_scattered):
+        scattered = self._has_scattered
+        if not (self._turned or scattered):
             start, now = down(np.array([self._all_start, position[-1]]))
             self._turned = bool(start @ now < np.cos(TURNED))
-        exact = not (self._turned or self._has_scattered)
+        exact = not (self._turned or scattered)
         unproven, excused = self._judge_repeats(change, exact)
         stuck = (stuck & ~(excused & np.isfinite(wrench))) | frozen[:, None] | unproven
         self._last, self._newest = wrench[-1], int(stamps[-1])
         self._frozen, self._stuck = bool(frozen[-1]), stuck[-1]
         self.states = self._judged(self._last)
         at_limit = self._range.update(np.where(filled, np.nan, wrench))
-        stuck |= at_limit & self._has_scattered
+        stuck |= at_limit & scattered
         self._count('wrench_channel_stuck', np.any(stuck[:, present], axis=1))
         return stuck, filled
 
@@ -238,6 +239,8 @@ class SensorHealth:
 
         With `exact`, for a sensor without noise, all are accepted except zeros from the start.
         """
+        if self._varied.all() and not exact:
+            return np.zeros_like(change), np.zeros_like(change)
         varied = np.logical_or.accumulate(change) | self._varied
         changes = self._changes + np.cumsum(np.any(change, axis=1))
         self._varied, self._changes = varied[-1], int(changes[-1])
