@@ -54,14 +54,15 @@ class FilledIn:
         """Return the next velocities (n, J), NaN where filled in."""
         if self._told.all() or not len(position):
             return velocity
-        first = position[np.isfinite(position).argmax(axis=0), range(position.shape[1])]
-        self._begin = np.where(np.isnan(self._begin), first, self._begin)
+        if np.isnan(self._begin).any():
+            first = position[np.isfinite(position).argmax(axis=0), range(position.shape[1])]
+            self._begin = np.where(np.isnan(self._begin), first, self._begin)
         moved = np.abs(position - self._begin) > MOVED
-        moved = np.logical_or.accumulate(np.vstack([self._moved, moved]))
-        told = np.nan_to_num(velocity) != 0.0
-        told = np.logical_or.accumulate(np.vstack([self._told, told]))
+        moved = np.logical_or.accumulate(moved) | self._moved
+        told = (velocity != 0.0) & ~np.isnan(velocity)
+        told = np.logical_or.accumulate(told) | self._told
         self._moved, self._told = moved[-1], told[-1]
-        return np.where(moved[1:] & ~told[1:], np.nan, velocity)
+        return np.where(moved & ~told, np.nan, velocity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +115,9 @@ class JointMotionNow:
         stamps = batch.stamps
         ahead = np.maximum.accumulate(stamps)
         good = np.append(True, stamps[1:] > ahead[:-1]) & np.isfinite(batch.position).all(axis=1)
-        batch = batch.select(good)
+        batch = batch if good.all() else batch.select(good)
         stamps = batch.stamps
-        gaps = np.flatnonzero(np.diff(stamps) > self._max_gap)
+        gaps = (stamps[1:] - stamps[:-1] > self._max_gap).nonzero()[0]
         first = int(gaps[-1]) + 1 if gaps.size else 0
         if stamps.size:
             in_window = int(np.searchsorted(stamps, stamps[-1] - self._window))

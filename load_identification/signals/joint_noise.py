@@ -141,7 +141,7 @@ def acceleration_noise(
     apart = np.maximum(spacing, 2.0 * half / (samples - 1))
     kinds = zip((apart / half).round(2).tolist(), (AVERAGED / apart).tolist(), strict=True)
     gains = np.array([averaged_gains(one, max(round(many), 1)) for one, many in kinds])
-    gains /= np.stack([samples * half**2, samples * half**4], axis=1)
+    gains /= samples[:, None] * half[:, None] ** (2, 4)
     parts = np.stack([1.0 - share, share], axis=1) * np.sqrt(gains[:, ::-1, None])
     scaled = parts[:, :, :, None] * np.nan_to_num(covariance) * parts[:, :, None]
     values, axes = np.linalg.eigh(scaled.sum(axis=1))

@@ -124,8 +124,8 @@ class JumpGate:
         if self._held is not None:
             return False
         position = np.concatenate([self._position[None], track])
-        times = np.concatenate([self._stamps[None], np.tile(stamps[:, None], track.shape[1])])
-        steps, seconds = np.abs(np.diff(position, axis=0)), np.diff(times, axis=0) * 1e-9
+        times = np.concatenate([self._stamps[None], np.broadcast_to(stamps[:, None], track.shape)])
+        steps, seconds = np.abs(position[1:] - position[:-1]), (times[1:] - times[:-1]) * 1e-9
         within = steps <= MARGIN * self.limits * seconds + SLACK
         # The first position of a joint may be anywhere.
         within[0] |= ~self.measured & np.isfinite(track[0])
@@ -242,12 +242,15 @@ class SpikeGate:
     def _far(self, wrench: FloatArray, noisy: BoolArray) -> tuple[BoolArray, FloatArray]:
         """Return which values (n, 6) are far from the ones before, and what would be far."""
         rows = np.concatenate([self._newest, wrench])
-        step = np.nan_to_num(np.abs(np.diff(rows, axis=0)))
-        way, changes = np.cumsum(step, axis=0), np.cumsum(step > 0.0, axis=0)
-        way = way[LATELY - 1 : -1] - np.pad(way, ((1, 0), (0, 0)))[: -LATELY - 1]
-        changes = changes[LATELY - 1 : -1] - np.pad(changes, ((1, 0), (0, 0)))[: -LATELY - 1]
+        step = np.zeros_like(rows)
+        step[1:] = np.nan_to_num(np.abs(rows[1:] - rows[:-1]))
+        # Sums of the `LATELY` steps before each sample.
+        way, changes = (
+            total[LATELY:-1] - total[: -LATELY - 1]
+            for total in (step.cumsum(axis=0), (step > 0.0).cumsum(axis=0))
+        )
         reach = np.maximum(SPIKE * way / np.maximum(changes, 1), NEAR * self._least)
-        return (step[LATELY:] > reach) & noisy, reach
+        return (step[LATELY + 1 :] > reach) & noisy, reach
 
     def _note(self, wrench: FloatArray) -> None:
         """Take in the changes of samples, whether accepted or dropped."""

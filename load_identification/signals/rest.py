@@ -81,14 +81,14 @@ class RestDetector:
         k = 0
         while k < len(stamps):
             if self._place is None:
-                k = int(np.searchsorted(stamps, self._next_place))
+                k = int(stamps.searchsorted(self._next_place))
                 if k == len(stamps):
                     break
                 self._place, self._since = position[k], int(stamps[k])
             away = (np.abs(position[k:] - self._place) > self._margin).any(axis=1)
             if not away.any():
                 break
-            k += int(np.argmax(away))
+            k += int(away.argmax())
             end = int(stamps[k - 1]) if k else self.newest or self._since
             if end > self._since:
                 self._ended.append((self._since, end))
