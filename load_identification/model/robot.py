@@ -276,9 +276,10 @@ def joint_axes(robot: Robot, position: FloatArray) -> tuple[RotationAxis, ...]:
     count = len(robot.joints)
     # Each joint alone at 1 rad/s: the twist of S is then (axis x arm, axis).
     motion = robot.motion(np.tile(position, (count, 1)), np.eye(count), np.zeros((count, count)))
+    arms = np.cross(motion.linear_velocity, motion.angular_velocity)
     axes = []
-    for k, (name, direction) in enumerate(zip(robot.joints, motion.angular_velocity, strict=True)):
-        arm = np.cross(motion.linear_velocity[k], direction)
+    each = zip(robot.joints, motion.angular_velocity, arms, strict=True)
+    for k, (name, direction, arm) in enumerate(each):
         if direction.any():
             speed, effort = (
                 float(limits[k]) or np.inf
