@@ -247,7 +247,7 @@ class StaleMonitor:
     def update(self, wrench: FloatArray) -> BoolArray:
         """Return which samples of a batch (n, 6) [N, N m], n at least 1, have an old value."""
         with np.errstate(invalid='ignore'):
-            step = np.abs(np.diff(np.concatenate([self._last, wrench]), axis=0))
+            step = np.abs(wrench - np.concatenate([self._last, wrench[:-1]]))
         change: BoolArray = step > 0.0
         least = np.concatenate([self._least, np.where(change, step, np.inf)])
         least = np.minimum.accumulate(least)[1:]

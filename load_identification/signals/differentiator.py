@@ -85,9 +85,9 @@ def polynomial_kernels(offsets: FloatArray, used: FloatArray) -> FloatArray:
     unit[:, 1, 1] = 1.0 / scale
     unit[:, 2, 2] = 2.0 / scale**2
     # The normal equations of this degree on [-1, 1] have a condition of 1e4 to 4e4 at best.
-    scales, axes = np.linalg.eigh(np.swapaxes(x, 1, 2) @ x)
+    scales, axes = np.linalg.eigh(x.swapaxes(1, 2) @ x)
     scales[scales[:, 0] * WORST_CONDITION < scales[:, -1]] = np.nan
-    return np.asarray(x @ (axes @ (np.swapaxes(axes, 1, 2) @ unit / scales[..., None])))
+    return np.asarray(x @ (axes @ (axes.swapaxes(1, 2) @ unit / scales[..., None])))
 
 
 def at_rest(position: FloatArray, used: BoolArray) -> BoolArray:
@@ -105,7 +105,7 @@ def at_rest(position: FloatArray, used: BoolArray) -> BoolArray:
     weight = used[:, :, None] / used.sum(axis=1)[:, None, None]
     offset = position - (weight * position).sum(axis=1, keepdims=True)
     variance = (weight * offset**2).sum(axis=1)
-    steps = np.diff(position, axis=1) ** 2 * (used[:, 1:] & used[:, :-1])[:, :, None]
+    steps = (position[:, 1:] - position[:, :-1]) ** 2 * (used[:, 1:] & used[:, :-1])[:, :, None]
     from_step_to_step = steps.sum(axis=1) / (2.0 * (used.sum(axis=1) - 1)[:, None])
     still = np.all(variance <= 4.0 * from_step_to_step, axis=1)
     return np.asarray(still & (used.sum(axis=1) >= FEWEST_AT_REST))
@@ -266,7 +266,7 @@ class Differentiator:
         if not determined.all():
             return self._fit(centres[determined], first[determined], last[determined])
         values = self._values[index]
-        fitted = np.swapaxes(kernels, 1, 2) @ values
+        fitted = kernels.swapaxes(1, 2) @ values
         joints = self._joints
         # At rest the velocity and acceleration caused by the encoders' noise would look like
         # excitation, the more the longer the arm is at rest.

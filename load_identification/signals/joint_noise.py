@@ -79,10 +79,10 @@ def _beyond(
     x = offsets / np.abs(offsets * used).max(axis=1)[:, None]
     there = np.arange(BEYOND.stop) < count[:, None]
     basis = chebvander(x, BEYOND.stop - 1) * (used[..., None] & there[:, None])
-    gram = np.swapaxes(basis, 1, 2) @ basis
+    gram = basis.swapaxes(1, 2) @ basis
     # Stamps in clusters determine fewer.
     gram[:, range(BEYOND.stop), range(BEYOND.stop)] += np.where(there, RIDGE * count[:, None], 1.0)
-    right = np.swapaxes(basis, 1, 2) @ (values - values[:, :1])
+    right = basis.swapaxes(1, 2) @ (values - values[:, :1])
     found = np.linalg.solve(np.linalg.cholesky(gram), right)[:, BEYOND]
     found = found.reshape(*found.shape[:2], 2, -1).swapaxes(1, 2)
     return found.swapaxes(2, 3) @ found, np.clip(count - BEYOND.start, 0, found.shape[2])
@@ -147,4 +147,4 @@ def acceleration_noise(
     values, axes = np.linalg.eigh(scaled.sum(axis=1))
     # The symmetric root changes little when the covariance does, and can be averaged.
     root = axes * np.sqrt(np.maximum(values, 0.0))[:, None]
-    return np.asarray(root @ np.swapaxes(axes, 1, 2))
+    return np.asarray(root @ axes.swapaxes(1, 2))

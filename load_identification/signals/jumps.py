@@ -257,7 +257,7 @@ class SpikeGate:
         if not len(wrench):
             return
         rows = np.concatenate([self._newest, wrench])
-        step = np.abs(np.diff(rows[LATELY:], axis=0))
+        step = np.abs(wrench - rows[LATELY:-1])
         least = np.where(step > 0.0, step, np.inf).min(axis=0)
         self._least, self._newest = np.minimum(self._least, least), rows[-LATELY - 1 :]
 

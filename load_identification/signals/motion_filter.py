@@ -246,11 +246,15 @@ class MotionFilter:
         for piece in self._jumps.update(batch.stamps, rows):
             if piece.fresh:
                 self._forget_motion()
-            position, velocity, wrench = np.split(piece.rows, [joints, 2 * joints], axis=1)
+            position = piece.rows[:, :joints]
             self._rest.update(piece.stamps, position)
             out = self._differentiator.update(
                 replace(
-                    batch, stamps=piece.stamps, position=position, velocity=velocity, wrench=wrench
+                    batch,
+                    stamps=piece.stamps,
+                    position=position,
+                    velocity=piece.rows[:, joints : 2 * joints],
+                    wrench=piece.rows[:, 2 * joints :],
                 )
             )
             if out is not None:

@@ -148,6 +148,8 @@ def at_rest_without_motion(batch: FilteredBatch) -> FilteredBatch:
     Topics do not carry rest, so zeros encode it there.
     """
     rest = batch.rest | standing(batch)
+    if not rest.any():
+        return batch
     moving = ~rest[:, None]
     return replace(
         batch,

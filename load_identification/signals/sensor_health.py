@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -164,7 +165,8 @@ class SensorHealth:
         """
         # Counted from the first sample: a batch no longer than a piece is evaluated once.
         ends = np.flatnonzero(np.diff((stamps - stamps[0]) // JUDGED_NS)) + 1
-        pieces = np.split(np.arange(len(stamps)), ends)
+        bounds = itertools.pairwise([0, *ends.tolist(), len(stamps)])
+        pieces = [slice(*each) for each in bounds]
         judged = [self._update(stamps[p], position[p], wrench[p], down) for p in pieces]
         stuck, filled = (np.concatenate(parts) for parts in zip(*judged, strict=True))
         old = self._stale.update(np.where(filled, np.nan, wrench))
