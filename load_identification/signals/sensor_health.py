@@ -163,8 +163,9 @@ class SensorHealth:
         (n,) bool array
             Samples that are not measurements of the sensor.
         """
-        # Counted from the first sample: a batch no longer than a piece is evaluated once.
+        # Counted from the first sample: a batch hardly longer than a piece is evaluated once.
         ends = np.flatnonzero(np.diff((stamps - stamps[0]) // JUDGED_NS)) + 1
+        ends = ends[stamps[-1] - stamps[ends] >= JUDGED_NS // 5]
         bounds = itertools.pairwise([0, *ends.tolist(), len(stamps)])
         pieces = [slice(*each) for each in bounds]
         judged = [self._update(stamps[p], position[p], wrench[p], down) for p in pieces]
