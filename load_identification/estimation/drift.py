@@ -93,7 +93,7 @@ class Bank:
 
         `scores` (k,) are the log likelihoods of the members.
         """
-        likely = scores + self.first
+        likely = (scores + self.first).round(6)
         enough = self.path_parts >= ALLOWED
         if self.path_parts[np.argmax(likely)] < ALLOWED and enough.any():
             likely = np.where(enough, likely, -np.inf)

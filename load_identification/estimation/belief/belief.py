@@ -123,8 +123,8 @@ class Belief:
 
     @cached_property
     def best(self) -> int:
-        """Index of the walk of largest weight."""
-        return int(np.argmax(self.scores + self.model.bank.first))
+        """Index of the walk of largest weight, of equal ones the first, whatever the rounding."""
+        return int(np.argmax((self.scores + self.model.bank.first).round(6)))
 
     @property
     def triangle(self) -> FloatArray:
