@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import yaml
 
@@ -17,14 +16,10 @@ from load_identification.errors import LoadIdentificationError
 from load_identification.interface.files import (
     DEEPEST,
     FileError,
-    _Document,
-    _plain,
-    line,
     read_yaml,
     write_whole,
 )
 from load_identification.interface.parameter_file import from_yaml
-from load_identification.interface.plain_yaml import read_plain
 from load_identification.nodes import store
 from load_identification.parallel.geometry import read_geometry
 from load_identification.weighing.catalogue import LIMIT, catalogue_from, load_catalogue
@@ -229,62 +224,3 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path) -> None:
         write_whole(path, 'new \ud800')
     assert path.read_text(encoding='utf-8') == 'old'
     assert list(tmp_path.iterdir()) == [path]
-
-
-# Plain lines, which a reader of their own takes
-
-
-def written(document: Any, rng: np.random.Generator) -> str:
-    """Write a document as people do, at times with what is no plain line."""
-    text, left = '', str(rng.choice(['', '  ', '    ']))
-    for key, value in document.items():
-        items = value if isinstance(value, list) else [value]
-        dash = '- ' if isinstance(value, list) else '  '
-        text += f'{key}:' if isinstance(items[0], dict) else f'{key}: {line(value)}'
-        for item in items if isinstance(items[0], dict) else ():
-            lines = [f'{k}: {line(v)}' for k, v in item.items()]
-            text += f'\n{left}{dash}' + f'\n{left}  '.join(lines)
-        text += '\n'
-    spoils = ('', '', '', ' ', '  ', '#', '# a: b\n', "'", '"', '-', '- ', ':', ': ', '[', ']',
-              '{', '&a ', '*a', '!', '\n', '\n\n', '\t', '|', '0x1', '1_0', 'yes', '~', ', ',
-              '---\n', '...\n', 'é', '\r', 'mass: 1\n', '  - name: x\n', '%')  # fmt: skip
-    for _ in range(rng.integers(3)):
-        place = int(rng.integers(len(text) + 1))
-        spoil = str(rng.choice(spoils))
-        text = text[:place] + spoil + text[place + int(rng.integers(2)) :]
-    return text
-
-
-def random_catalogue(rng: np.random.Generator) -> dict[str, Any]:
-    plain = ('cup', 'a b', 'x-1', 0, -3, 1.5, 1e-7, 12.0, True, None)
-    values = (plain * 3, ('on', '12', 'é', '', [], [1, 2.5]))
-    objects = [
-        {f'k{j}': rng.choice(np.array(sum(values, ()), object)) for j in range(rng.integers(1, 4))}
-        for _ in range(rng.integers(1, 4))
-    ]
-    frame = {'position': [0.0, 0, 1e-3], 'orientation': [1.0, -0.5, 2]}
-    parts: list[tuple[str, Any]] = [('objects', objects), ('grasp_frame', frame), ('version', 1)]
-    return dict(parts[k] for k in rng.permutation(3)[: rng.integers(1, 4)])
-
-
-@pytest.mark.parametrize('seed', range(4))
-def test_plain_lines_are_read_as_any_reader_of_yaml_does(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    taken = 0
-    for _ in range(1500):
-        text = written(random_catalogue(rng), rng)
-        plain = read_plain(text, _plain)
-        if plain is not None:
-            taken += 1
-            # Types too: 1 is not 1.0, nor True.
-            assert repr(plain) == repr(_Document(text, LIMIT).value()), text
-    assert taken > 300
-
-
-def test_the_example_catalogue_is_plain_and_so_are_100_000_objects() -> None:
-    example = Path(__file__).resolve().parents[1] / 'config' / 'catalogue.yaml'
-    assert read_plain(example.read_text(), _plain) is not None
-    item = '  - name: cup_{}\n    mass: 0.3\n    mass_tolerance: 0.01\n'
-    text = 'objects:\n' + ''.join(item.format(k) for k in range(100_000))
-    plain = read_plain(text, _plain)
-    assert len(plain['objects']) == 100_000

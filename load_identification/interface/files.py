@@ -68,12 +68,7 @@ def read_yaml(path: Path, limit: int = LIMIT) -> Any:
     OSError if the file cannot be opened or read.
     """
     try:
-        text = read_text(path, limit)
-        # Imported here because only programs that read files need it.
-        from load_identification.interface.plain_yaml import read_plain
-
-        plain = read_plain(text, _plain)
-        return _Document(text, limit).value() if plain is None else plain
+        return _Document(read_text(path, limit), limit).value()
     except yaml.YAMLError as error:
         raise FileError(f'is no YAML: {" ".join(str(error).split())}') from error
     except MemoryError as error:
