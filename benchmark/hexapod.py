@@ -29,6 +29,7 @@ from rich.table import Table
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.shapes import shape_of
 from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.geometry import FrictionSettings, Geometry
 from load_identification.parallel.leg_filter import HexapodFilter
@@ -122,11 +123,11 @@ Found = dict[tuple[str, str], tuple[FloatArray, FloatArray]]
 
 def quantities(load: BodyEstimate) -> tuple[FloatArray, FloatArray]:
     """Return the values of `QUANTITIES` and their standard deviations."""
-    moments, moments_std = load.principal_moments()
+    shape = shape_of(InertialParameters.from_vector(load.parameters), load.covariance)
     values, std = load.values, load.std
     return (
-        np.concatenate([values[:4], moments, values[4:]]),
-        np.concatenate([std[:4], moments_std, std[4:]]),
+        np.concatenate([values[:4], shape.moments, values[4:]]),
+        np.concatenate([std[:4], shape.moment_std, std[4:]]),
     )
 
 
@@ -143,7 +144,8 @@ def identify(geometry: Geometry, run: Run, seed: int) -> dict[str, BodyEstimate]
     by_one, by_two = one_step.estimate(), two_step.estimate()
     if by_one is None or by_two is None:
         raise RuntimeError(f'no estimate: {stage.dropped}')
-    return {'one-step': BodyEstimate.of(by_one), 'two-step': by_two}
+    found = BodyEstimate(by_one.parameters, by_one.covariance[:10, :10])
+    return {'one-step': found, 'two-step': by_two}
 
 
 def compare(

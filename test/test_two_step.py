@@ -16,7 +16,6 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.mechanism import Mechanism
 from load_identification.parallel.two_step import (
-    BodyEstimate,
     TwoStepEstimator,
     first_step,
     second_step,
@@ -187,18 +186,6 @@ def test_an_older_stamp_starts_the_two_steps_afresh() -> None:
     recursive.update(planned_samples(BODY))
     found = not_none(recursive.estimate())
     assert relative(found.parameters, BODY) < 1e-6
-
-
-def test_principal_moments_and_their_deviations_follow_a_turn_of_the_frame() -> None:
-    rng = np.random.default_rng(5)
-    root = rng.normal(0.0, 1e-3, (10, 10))
-    estimate = BodyEstimate(BODY.to_vector(), root @ root.T)
-    moments, std = estimate.principal_moments()
-    draws = rng.multivariate_normal(estimate.parameters, 1e-4 * estimate.covariance, 4000)
-    spread = np.std([InertialParameters.from_vector(d).principal().moments for d in draws], axis=0)
-    np.testing.assert_allclose(moments, BODY.principal().moments)
-    # A standard deviation from 4000 draws is good to 1.1 %, one sigma.
-    np.testing.assert_allclose(std, 100.0 * spread, rtol=0.05)
 
 
 def test_reversed_forces_give_no_estimate() -> None:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
-from load_identification.estimation.payload_estimate import PayloadEstimate, in_message_order
+from load_identification.estimation.payload_estimate import in_message_order
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.inertial_parameters import InertialParameters, message_jacobian
 from load_identification.numerics.scores import ScoreMemory
@@ -103,11 +103,6 @@ class BodyEstimate:
     parameters: FloatArray
     covariance: FloatArray
 
-    @classmethod
-    def of(cls, estimate: PayloadEstimate) -> BodyEstimate:
-        """Return the body found by the one-step estimator."""
-        return cls(estimate.parameters, estimate.covariance[:10, :10])
-
     def __sub__(self, platform: BodyEstimate) -> BodyEstimate:
         """Return the load: platform and load together minus the platform alone.
 
@@ -128,23 +123,6 @@ class BodyEstimate:
     def std(self) -> FloatArray:
         """Standard deviations of `values`, (10,)."""
         return in_message_order(self.parameters, self.covariance)[1]
-
-    def principal_moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return the principal moments, largest first, and their standard deviations (3,).
-
-        To first order, a moment changes with the inertia as aᵀ dI a, where a is its axis.
-
-        Raises
-        ------
-        ParameterError
-            If the mass is not positive.
-        """
-        principal = InertialParameters.from_vector(self.parameters).principal()
-        jacobian = message_jacobian(self.parameters)[4:]
-        covariance = jacobian @ self.covariance @ jacobian.T
-        x, y, z = principal.axes
-        along = np.column_stack([x * x, 2 * x * y, 2 * x * z, y * y, 2 * y * z, z * z])
-        return principal.moments, np.sqrt(np.einsum('ij,jk,ik->i', along, covariance, along))
 
 
 class TwoStepEstimator:
