@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from load_identification.interface.batches import (
-    CHANNELS,
     EffortBatch,
     FilteredBatch,
     SynchronizedBatch,
@@ -86,11 +85,6 @@ class HexapodFilter:
     def delay(self) -> float:
         """Delay of an output after the last sample used for it [s]."""
         return self._differentiator.delay
-
-    @property
-    def absent_channels(self) -> tuple[str, ...]:
-        """Wrench channels without a signal so far: all, while a leg's force has none."""
-        return CHANNELS if self._monitor.absent.any() else ()
 
     def reset(self) -> None:
         """Forget all samples and the friction level."""
