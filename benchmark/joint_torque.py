@@ -63,7 +63,7 @@ from load_identification.interface.node_table import BEHIND_JOINTS
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.numerics.whitening import counting
-from load_identification.pipeline.effort_front import EffortFront, behind_joints, effort_filter
+from load_identification.pipeline.effort_front import behind_joints, effort_filter, joint_samples
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Samples
 from load_identification.recordings.identification import identify
@@ -131,7 +131,7 @@ def estimate(
     parameters = Parameters(**BEHIND_JOINTS)
     stage = effort_filter(arm, parameters)
     stage.set_description(SEVEN_JOINTS.urdf, FRAME)
-    samples = EffortFront(stage).update(joints)
+    samples = joint_samples(stage, joints)
     assert samples.filtered is not None
     filtered = samples.filtered
     if not carry:

@@ -19,7 +19,7 @@ from load_identification.nodes.efforts import EffortNode
 from load_identification.nodes.estimator import EstimatorNode
 from load_identification.nodes.transport.description import DescriptionReader
 from load_identification.nodes.transport.publishers import JointStatePublisher
-from load_identification.pipeline.effort_front import EffortFront, behind_joints, effort_filter
+from load_identification.pipeline.effort_front import behind_joints, effort_filter, joint_samples
 from load_identification.pipeline.samples import Samples
 from load_identification.typing_aliases import FloatArray
 
@@ -43,7 +43,6 @@ class ArmNode(EffortNode):
             )
         arm = read_arm_model(Path(parameters.arm_model))
         self.stage = effort_filter(arm, parameters)
-        self._front = EffortFront(self.stage)
         self._description = DescriptionReader(self, self.stage, parameters)
         self._residual: FloatArray = np.empty((0, len(arm.joints)))
         self._predicted = JointStatePublisher(self, 'effort_predicted')
@@ -53,7 +52,7 @@ class ArmNode(EffortNode):
     def read(self) -> Iterator[Samples]:
         self._description.look_for_frame()
         for batch in self._input.read_efforts():
-            yield self._front.update(batch)
+            yield joint_samples(self.stage, batch)
             if self.stage.efforts is not None:
                 self._tell(self.stage.efforts)
 

@@ -72,18 +72,7 @@ def behind_joints(parameters: Parameters, arm: IdentifiedArm) -> Parameters:
     )
 
 
-class EffortFront:
-    """The front of an arm that weighs with its joints.
-
-    Parameters
-    ----------
-    effort_filter : EffortFilter
-    """
-
-    def __init__(self, effort_filter: EffortFilter) -> None:
-        self._filter = effort_filter
-
-    def update(self, batch: EffortBatch) -> Samples:
-        """Process joint states with efforts; return the samples completed."""
-        filtered = self._filter.update(batch)
-        return Samples(self._filter.raw(), filtered, self._filter.robot)
+def joint_samples(stage: EffortFilter, batch: EffortBatch) -> Samples:
+    """Process joint states of an arm that weighs with its joints; return the samples completed."""
+    filtered = stage.update(batch)
+    return Samples(stage.raw(), filtered, stage.robot)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from load_identification.arm.arm_file import read_arm_model
@@ -14,11 +15,11 @@ from load_identification.interface.parameters import Parameters
 from load_identification.model.frames import with_frame
 from load_identification.parallel.leg_filter import HexapodFilter
 from load_identification.pipeline.effort_front import (
-    EffortFront,
     behind_joints,
     behind_legs,
     effort_filter,
     hexapod_filter,
+    joint_samples,
 )
 from load_identification.pipeline.samples import Observer, Samples
 from load_identification.recordings.identification import Identifier
@@ -113,7 +114,7 @@ def joint_identifier(
         recording,
         behind_joints(parameters, arm),
         stage,
-        EffortFront(stage).update,
+        partial(joint_samples, stage),
         arm.joints,
         observer,
     )
