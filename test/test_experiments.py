@@ -29,7 +29,6 @@ from load_identification.arm.planning.plan_file import (
 )
 from load_identification.errors import ParameterError
 from load_identification.motion.clearance import Clearance
-from load_identification.motion.joint_path import JointPath
 from load_identification.motion.limits import Box, Limits
 from load_identification.simulation.excited_arm import (
     Case,
@@ -227,9 +226,7 @@ def test_choices_that_cannot_be_made_are_refused_with_numbers() -> None:
         optimal_design(blocks, 4, seed=0)
 
 
-def test_empty_paths_and_grids_are_refused(two_joints: Case) -> None:
-    with pytest.raises(ParameterError, match='a path has no pieces'):
-        JointPath(())
+def test_empty_grids_are_refused(two_joints: Case) -> None:
     with pytest.raises(ParameterError, match='levels of the grid are 0'):
         locked_postures(two_joints.limits, 0, seed=0)
 

@@ -20,8 +20,6 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.filtering import filtered
 from load_identification.arm.planning.plan_file import write_plan
 from load_identification.arm.recording import ArmRecording
-from load_identification.arm.settings import METHODS
-from load_identification.commands import identify_arm
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
 from load_identification.errors import DescriptionError
 from load_identification.interface.batches import EffortBatch
@@ -58,11 +56,6 @@ def bag(folder: Path) -> Path:
 @pytest.fixture(scope='module')
 def other(folder: Path) -> Path:
     return write(folder / 'second', [description(NOMINAL), *efforts(*moved(2, 10.0))])
-
-
-def test_the_methods_offered_are_those_there_are() -> None:
-    # Named twice, for help is not to wait for NumPy.
-    assert identify_arm.METHODS == METHODS
 
 
 def test_memory_hardly_grows_with_the_samples(tmp_path: Path, command: Command) -> None:

@@ -9,7 +9,7 @@ import pinocchio
 import pytest
 
 from load_identification.errors import ParameterError
-from load_identification.motion.joint_path import JointPath, Move, Piece, Sampled, Stretch, Sweep
+from load_identification.motion.joint_path import Move, Piece, Sampled, Stretch, Sweep
 from load_identification.motion.limits import Limits
 from load_identification.motion.sines import Oscillation, Sines, random_sines
 from load_identification.simulation.puma import (
@@ -159,5 +159,3 @@ def test_unusable_values_are_named() -> None:
         rich(start=PUMA_UPPER + 0.1)
     with pytest.raises(ParameterError, match='finite range'):
         random_sines(PAPER_GOAL, Limits(PUMA_LOWER, PUMA_UPPER + np.inf, VELOCITY_LIMIT), 10.0, 0)
-    with pytest.raises(ParameterError, match='a path has no pieces'):
-        JointPath(())

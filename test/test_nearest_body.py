@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from load_identification.errors import ParameterError
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.numerics.nearest_body import (
     GAP,
@@ -193,12 +192,3 @@ def test_ellipsoid_bounds_an_inertia_too_large_for_it() -> None:
     assert found.converged
     second = pseudo_inertia(found.parameters)
     assert np.trace(second[:3, :3]) == pytest.approx(0.01, rel=1e-2)
-
-
-@pytest.mark.parametrize(
-    ('center', 'semi_axes'),
-    [([0, 0], [1, 1, 1]), ([0, 0, np.nan], [1, 1, 1]), ([0, 0, 0], [1, 0, 1]), ([0, 0, 0], [1])],
-)
-def test_ellipsoid_refuses_what_is_none(center: list[float], semi_axes: list[float]) -> None:
-    with pytest.raises(ParameterError, match=r'bounding ellipsoid must be three finite numbers'):
-        BoundingEllipsoid(np.array(center), np.array(semi_axes))

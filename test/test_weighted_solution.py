@@ -125,8 +125,6 @@ def test_a_later_stage_tells_only_what_none_before_it_has_told(problem: Problem)
 def test_unusable_options_and_rows_are_named(problem: Problem) -> None:
     with pytest.raises(ParameterError, match='ridge is -1'):
         Solver(ridge=-1.0)
-    with pytest.raises(ParameterError, match='truncation is 0'):
-        Solver(truncation=0.0)
     few = WeightedRows(problem.matrix[:2], problem.exact[:2])
     with pytest.raises(ParameterError, match='8 rows cannot tell 9 unknowns'):
         solve([few], problem.start)

@@ -6,10 +6,7 @@ from dataclasses import dataclass, field
 
 from load_identification.arm.methods.acceleration_free import BANDWIDTHS
 from load_identification.arm.planning.plan_file import ExperimentPlan
-from load_identification.errors import ParameterError
 from load_identification.numerics.weighted_solution import Solver
-
-METHODS = ('least_squares', 'sequential', 'spectrum', 'acceleration_free')
 
 TRANSITION_VELOCITIES = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
 """Candidate velocities over which Coulomb friction changes its sign; data select one
@@ -23,7 +20,8 @@ class Settings:
     Attributes
     ----------
     method : str
-        One of `METHODS`. `spectrum` and `sequential` require joint efforts.
+        `least_squares`, `acceleration_free`, or, of joint efforts alone, `sequential` or
+        `spectrum`.
     cutoff : float
         Cutoff frequency of the low-pass of motion and measurement [Hz].
     cutoffs : tuple of float
@@ -51,9 +49,3 @@ class Settings:
     plan: ExperimentPlan | None = None
     transition_velocities: tuple[float, ...] = TRANSITION_VELOCITIES
     solver: Solver = field(default_factory=Solver)
-
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ParameterError(
-                f'method is {self.method!r}; it must be one of {", ".join(METHODS)}'
-            )

@@ -204,11 +204,6 @@ class JointPath:
 
     pieces: tuple[Piece, ...]
 
-    def __post_init__(self) -> None:
-        """Check that there is a piece."""
-        if not self.pieces:
-            raise ParameterError('a path has no pieces; it must have one at least')
-
     @cached_property
     def begins(self) -> FloatArray:
         """Beginning of each piece, and end of the last one [s]."""

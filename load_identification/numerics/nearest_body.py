@@ -73,23 +73,10 @@ class BoundingEllipsoid:
     ----------
     center, semi_axes : (3,) arrays
         In the frame of the body's parameters [m].
-
-    Raise ParameterError if a value is not finite or a semi-axis is not above zero.
     """
 
     center: FloatArray
     semi_axes: FloatArray
-
-    def __post_init__(self) -> None:
-        for name in ('center', 'semi_axes'):
-            value = np.array(getattr(self, name), dtype=np.float64)
-            least = 0.0 if name == 'semi_axes' else -np.inf
-            if value.shape != (3,) or not (np.isfinite(value) & (value > least)).all():
-                raise ParameterError(
-                    f'{name} of a bounding ellipsoid must be three finite numbers'
-                    f'{" above zero" if name == "semi_axes" else ""}, got {value.tolist()}'
-                )
-            object.__setattr__(self, name, value)
 
     def matrix(self) -> FloatArray:
         """Return Q (4, 4): ``[p; 1]^T Q [p; 1] >= 0`` where p lies within [1/m², 1/m, 1]."""

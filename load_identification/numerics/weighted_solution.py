@@ -58,8 +58,6 @@ class Solver:
     def __post_init__(self) -> None:
         if not 0.0 <= self.ridge < np.inf:
             raise ParameterError(f'ridge is {self.ridge}; it must be 0 or more')
-        if not 0.0 < self.truncation < 1.0:
-            raise ParameterError(f'truncation is {self.truncation}; it must be between 0 and 1')
 
 
 @dataclass(frozen=True, eq=False)
