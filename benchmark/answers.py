@@ -26,6 +26,7 @@ from itertools import count
 import load_identification  # noqa: F401  (before NumPy: one thread)
 
 # isort: split
+import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -77,8 +78,9 @@ class Bench:
             if until():
                 break
             self._stamp += round(1e9 / RATE)
-            i = k % len(self._sample.stamps)
-            self._inputs.publish(self._stamp, self._sample.position[i], self._sample.wrench[i])
+            stamps, i = np.array([self._stamp]), [k % len(self._sample.stamps)]
+            position = self._sample.position[i]
+            self._inputs.publish(stamps, self._sample.wrench[i], position=position)
             self._executor.spin_once(timeout_sec=0.0)
             self._monitor.update(0.0)
             time.sleep(max(0.0, begin + (k + 1) / RATE - time.monotonic()))

@@ -124,10 +124,11 @@ class Laboratory:
         while published < len(stamps) and not (answer is not None and answer.done()):
             elapsed = int((time.monotonic_ns() - begin) * self._speed)
             due = int(np.searchsorted(stamps, elapsed, side='right'))
-            for k in range(published, due):
-                stamp, velocity = self._stamp + int(stamps[k]), recording.velocity[k]
-                known = velocity if np.isfinite(velocity).all() else None
-                self._inputs.publish(stamp, recording.position[k], recording.wrench[k], known)
+            new = slice(published, due)
+            joints = {'position': recording.position[new]}
+            if np.isfinite(recording.velocity).all():
+                joints['velocity'] = recording.velocity[new]
+            self._inputs.publish(self._stamp + stamps[new], recording.wrench[new], **joints)
             published = max(published, due)
             if service and answer is None and published and elapsed >= after * 1e9:
                 answer = self._clients[service].call_async(Trigger.Request())

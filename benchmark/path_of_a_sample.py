@@ -64,9 +64,9 @@ def play(
     seconds = recording.stamps * 1e-9
     due, last = span
     while due < last:
-        for k in ((seconds >= due) & (seconds < due + BATCH)).nonzero()[0]:
-            stamp = int(recording.stamps[k]) + 1_000_000_000
-            inputs.publish(stamp, recording.position[k], recording.wrench[k])
+        new = (seconds >= due) & (seconds < due + BATCH)
+        stamps = recording.stamps[new] + 1_000_000_000
+        inputs.publish(stamps, recording.wrench[new], position=recording.position[new])
         due += BATCH
         # Estimates are due by the clock.
         time.sleep(BATCH)

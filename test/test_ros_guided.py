@@ -208,7 +208,7 @@ def test_silence_of_an_input_stops_the_arm(
     arm: WatchedArm, moving: Program, monkeypatch: pytest.MonkeyPatch, what: str, words: str
 ) -> None:
     # What is broken is the way from the sensor: nothing is published any more.
-    monkeypatch.setattr(getattr(arm, what), 'publish', lambda _: None)
+    monkeypatch.setattr(getattr(arm, what), 'publish', lambda *_, **__: None)
     stopped(moving, words)
     # Stopped, not left to the end of its segment.
     last = arm.trajectories[-1].points[-1].time_from_start

@@ -40,7 +40,7 @@ class UrArm(WatchedArm):
     def __init__(self, context: Context, service_type: Any) -> None:
         super().__init__(context, described('tool0'), TRAJECTORIES, [':='.join(WRENCH)])
         # The TCP set on the controller stands where the description has the sensor.
-        self._wrench.header.frame_id = 'tool0_controller'
+        self._frame = 'tool0_controller'
         self.held: list[FloatArray] = []
         """The bodies it was told of, (10,) about the origin of S."""
         self.events: list[str] = []

@@ -121,8 +121,9 @@ class ArmPublisher(InputPublisher):
         """Publish the samples that are due; return whether more follow."""
         stamps = self._recording.stamps
         due = int(np.searchsorted(stamps, time.monotonic_ns() - self._begin, side='right'))
-        for k in range(self.published, due):
-            stamp = self.base + int(stamps[k])
-            self.publish(stamp, self._recording.position[k], self._recording.wrench[k])
+        new, recording = slice(self.published, due), self._recording
+        self.publish(
+            self.base + stamps[new], recording.wrench[new], position=recording.position[new]
+        )
         self.published = due
         return due < len(stamps)

@@ -18,16 +18,15 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rich.console import Console
-from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from load_identification.commands.demo_pipeline import DemoError, NodeProcess, connected
 from load_identification.interface.batches import EffortBatch
-from load_identification.interface.messages import NS, set_stamp
+from load_identification.interface.messages import NS
 from load_identification.interface.names import INTERVAL, PARAMETER_KEYS, STAGES
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.nodes.client.monitor import Monitor
-from load_identification.nodes.transport.publishers import JOINT_STATES
+from load_identification.nodes.transport.publishers import JOINT_STATES, JointStatePublisher
 from load_identification.nodes.transport.subscriptions import STREAM_QOS, DrainedSubscription
 from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.geometry import read_geometry
@@ -68,14 +67,14 @@ class Machine:
         self.two_step: dict[str, float] = {}
         """Values and deviations of the recursive two steps, as reported by `hexapod_node`."""
         self._node, self._monitor, self._speed = node, monitor, speed
-        self._publisher = node.create_publisher(JointState, JOINT_STATES, STREAM_QOS)
+        self._publisher = JointStatePublisher(node, JOINT_STATES)
         self._diagnostics = DrainedSubscription(node, DiagnosticArray, '/diagnostics', STREAM_QOS)
         self._base = time.time_ns()
 
     @property
     def unheard(self) -> list[str]:
         """Topics without a subscriber."""
-        return [] if self._publisher.get_subscription_count() else [JOINT_STATES]
+        return [] if self._publisher.wanted else [JOINT_STATES]
 
     def play(
         self,
@@ -88,19 +87,15 @@ class Machine:
 
         `show` is called repeatedly with the time of the motion [s].
         """
-        message = JointState(name=list(legs.names))
         waiting = list(services)
         begin, done, future = time.monotonic(), 0, None
         still = int(legs.stamps[-1]) - round(REST * NS)
         while done < len(legs.stamps) or waiting or future is not None:
             clock = int((time.monotonic() - begin) * NS * self._speed)
             due = int(np.searchsorted(legs.stamps, clock, side='right'))
-            for k in range(done, due):
-                set_stamp(message.header, self._base + int(legs.stamps[k]))
-                message.position = legs.position[k].tolist()
-                message.velocity = legs.velocity[k].tolist()
-                message.effort = legs.effort[k].tolist()
-                self._publisher.publish(message)
+            new = legs.select(slice(done, due))
+            values = {name: getattr(new, name) for name in ('position', 'velocity', 'effort')}
+            self._publisher.publish(legs.names, self._base + new.stamps, **values)
             done = due
             check()
             self._listen(clock / NS)

@@ -81,8 +81,7 @@ class GuidedArm(InputPublisher):
         wrench = self.load(self.robot.motion(*motion))
         noise = np.repeat([self._sensors.force_noise, self._sensors.torque_noise], 3)
         wrench += self._sensors.offset + noise * self._rng.standard_normal(wrench.shape)
-        for stamp, position, raw in zip(stamps.tolist(), motion.position, wrench, strict=True):
-            self.publish(stamp, position, raw)
+        self.publish(stamps, wrench, position=motion.position)
 
     def load(self, motion: FrameMotion) -> FloatArray:
         """Return the wrench on the sensor for a motion of its frame, (n, 6) [N, N m]."""

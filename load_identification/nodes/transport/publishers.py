@@ -15,13 +15,7 @@ from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension, String
 from load_identification.interface import node_table
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.interface.cdr import Layout, joint_state_layout, wrench_layout
-from load_identification.interface.messages import (
-    NS,
-    kinematics_rows,
-    kinematics_sizes,
-    set_stamp,
-    set_wrench,
-)
+from load_identification.interface.messages import NS, kinematics_rows, kinematics_sizes
 from load_identification.nodes.transport.subscriptions import LATCHED_QOS, STREAM_QOS
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -171,36 +165,23 @@ class InputPublisher:
     """Publish the pipeline's input: description, states of joints, wrenches in a frame."""
 
     def __init__(self, node: Node, names: tuple[str, ...], frame: str) -> None:
-        self._joints = node.create_publisher(JointState, JOINT_STATES, STREAM_QOS)
-        self._wrenches = node.create_publisher(WrenchStamped, WRENCH, STREAM_QOS)
+        self._joints = JointStatePublisher(node, JOINT_STATES)
+        self._wrenches = SixNumberPublisher(node, WrenchStamped, WRENCH)
         self._description = node.create_publisher(String, ROBOT_DESCRIPTION, LATCHED_QOS)
-        # Reused, because creating messages costs more than publishing them.
-        self._joint_state = JointState(name=list(names))
-        self._wrench = WrenchStamped()
-        self._wrench.header.frame_id = frame
+        self._names, self._frame = names, frame
 
     @property
     def unheard(self) -> list[str]:
         """Topics without a subscriber."""
-        publishers = (self._joints, self._wrenches, self._description)
-        return [p.topic_name for p in publishers if not p.get_subscription_count()]
+        heard = self._joints.wanted, self._wrenches.wanted, wanted(self._description)
+        topics = zip((JOINT_STATES, WRENCH, ROBOT_DESCRIPTION), heard, strict=True)
+        return [topic for topic, known in topics if not known]
 
     def describe(self, description: str) -> None:
         """Publish the robot description."""
         self._description.publish(String(data=description))
 
-    def publish(
-        self,
-        stamp: int,
-        position: FloatArray,
-        wrench: FloatArray,
-        velocity: FloatArray | None = None,
-    ) -> None:
-        """Publish a sample at a stamp [ns]: positions, velocities if any (J,), wrench (6,)."""
-        set_stamp(self._joint_state.header, stamp)
-        self._joint_state.position = position.tolist()
-        self._joint_state.velocity = [] if velocity is None else velocity.tolist()
-        self._joints.publish(self._joint_state)
-        set_stamp(self._wrench.header, stamp)
-        set_wrench(self._wrench.wrench, wrench)
-        self._wrenches.publish(self._wrench)
+    def publish(self, stamps: IntArray, wrench: FloatArray, **joints: FloatArray) -> None:
+        """Publish samples: stamps (n,) [ns], wrenches (n, 6), arrays (n, J) by field's name."""
+        self._joints.publish(self._names, stamps, **joints)
+        self._wrenches.publish(self._frame, stamps, wrench)
