@@ -213,6 +213,7 @@ def test_a_duration_bounds_the_experiments(urdf: Path, capsys: pytest.CaptureFix
         ),
         (['--workspace', '1', '0', '0', '1', '0', '1'], 'first corner below the second'),
         (['--keep-out', *map(str, (-2, 2) * 3)], 'touches a keep-out box in all of 500'),
+        (['--floor', 'nan'], r'--floor is nan m; it must be a height, or none'),
         (['--floor', '3'], 'link_3 touches the floor in all of 500 postures'),
         (['--method', 'postures', '--experiments', '3'], r'no 3 of the \d+ experiments determine'),
         (['--yaml', 'nowhere/motion.yaml'], 'in a folder that exists; make nowhere'),

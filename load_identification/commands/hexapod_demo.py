@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from load_identification.interface.program import INTERRUPTED, make_parser, option, run
+from load_identification.interface.program import INTERRUPTED, make_parser, option, run, seed
 
 HOLDS, DOES_NOT_HOLD, CANNOT_RUN = 0, 1, 2
 """Exit statuses."""
@@ -31,7 +31,7 @@ def _parser() -> argparse.ArgumentParser:
         'geometry file (default: the example that is installed with this package)'
     )
     option(parser, '--duration', type=float, default=30.0)('of each motion, s')
-    option(parser, '--seed', type=int, default=1)("of the sensors' noise")
+    option(parser, '--seed', type=seed, default=1)("of the sensors' noise")
     option(parser, '--speed', type=float, default=1.0)('times faster than real time (default: 1)')
     return parser
 

@@ -21,6 +21,7 @@ from rich.console import Console
 from std_srvs.srv import Trigger
 
 from load_identification.commands.demo_pipeline import DemoError, NodeProcess, connected
+from load_identification.errors import ParameterError
 from load_identification.interface.batches import EffortBatch
 from load_identification.interface.messages import NS
 from load_identification.interface.names import INTERVAL, PARAMETER_KEYS, STAGES
@@ -176,6 +177,8 @@ def demonstrate(
 
     Raises LoadIdentificationError if it cannot run.
     """
+    if not 0.0 < speed < np.inf:
+        raise ParameterError(f'--speed is {speed}; it must be > 0')
     mechanism = Mechanism(replace(read_geometry(path), platform_body=None))
     motion = plan_sines(mechanism, AMPLITUDE, FREQUENCY, duration)
     degrees = ', '.join(f'{a:.1f}' for a in np.rad2deg(motion.amplitude))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from load_identification.errors import ParameterError
-from load_identification.interface.program import INTERRUPTED, make_parser, option, run
+from load_identification.interface.program import INTERRUPTED, make_parser, option, run, seed
 
 HOLDS, DOES_NOT_HOLD, CANNOT_RUN = 0, 1, 2
 """Exit statuses."""
@@ -28,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
         'and compare it with the truth.',
         EPILOG,
     )
-    option(parser, '--seed', type=_seed, default=0)("of the sensors' noise (default: %(default)s)")
+    option(parser, '--seed', type=seed, default=0)("of the sensors' noise (default: %(default)s)")
     option(parser, '--report', metavar='DIR', type=Path)(
         'write an HTML page with plots to this folder'
     )
@@ -39,13 +39,6 @@ def _parser() -> argparse.ArgumentParser:
         'feed and judge a pipeline that somebody else starts, as the launch file does'
     )
     return parser
-
-
-def _seed(text: str) -> int:
-    """Read a seed; argparse prints the ArgumentTypeError."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number >= 0')
-    return int(text)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from load_identification.errors import ParameterError
 from load_identification.interface.output import make_folder
-from load_identification.interface.program import BOX, TRAJECTORY, make_parser, option, run
+from load_identification.interface.program import BOX, TRAJECTORY, make_parser, option, run, seed
 
 if TYPE_CHECKING:
     from load_identification.arm.planning.plan_file import Planned
@@ -131,7 +131,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         'time for the controller to come to the start (default: 5 s)'
     )
     option(group, '--report', metavar='FILE.png', type=Path)('draw the motion')
-    group.add_argument('--seed', type=int, default=0)
+    group.add_argument('--seed', type=seed, default=0)
 
 
 def _request(options: argparse.Namespace) -> Request:

@@ -60,6 +60,13 @@ def option(
     return lambda words: parser.add_argument(name, help=words, **settings)
 
 
+def seed(text: str) -> int:
+    """Read the seed of an option; argparse prints the ArgumentTypeError."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number >= 0')
+    return int(text)
+
+
 def add_topics(parser: argparse._ActionsContainer) -> None:
     """Add --joint-states, --wrench and --robot-description for programs that read recordings."""
     for name in ('joint_states', 'wrench', 'robot_description'):

@@ -111,6 +111,8 @@ class Request:
                 )
         if self.duration is not None and not (np.isfinite(self.duration) and self.duration > 0.0):
             raise ParameterError(f'--duration is {self.duration} s; it must be > 0')
+        if self.floor is not None and not np.isfinite(self.floor):
+            raise ParameterError(f'--floor is {self.floor} m; it must be a height, or none')
         if self.experiments is not None and self.experiments < 1:
             raise ParameterError(f'--experiments is {self.experiments}; it must be >= 1')
         if self.periods < LEAST_PERIODS:
