@@ -6,6 +6,7 @@ import argparse
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,21 +138,9 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _request(options: argparse.Namespace) -> Request:
     from load_identification.arm.planning.planner import Request
 
-    return Request(
-        method=options.method,
-        scales=(options.position_scale, options.velocity_scale, options.acceleration_scale),
-        acceleration=options.acceleration,
-        duration=options.duration,
-        floor=options.floor,
-        keep_out=options.keep_out,
-        workspace=options.workspace,
-        frame=options.frame or options.tip,
-        levels=options.levels,
-        experiments=options.experiments,
-        criterion=options.criterion,
-        periods=options.periods,
-        seed=options.seed,
-    )
+    scales = options.position_scale, options.velocity_scale, options.acceleration_scale
+    given = {**vars(options), 'scales': scales, 'frame': options.frame or options.tip}
+    return Request(**{each.name: given[each.name] for each in fields(Request)})
 
 
 def _outputs(options: argparse.Namespace, experiments: bool) -> dict[str, Path]:
