@@ -186,10 +186,7 @@ def split(
 
 
 def identify(
-    model: Model,
-    recordings: Sequence[Recording],
-    settings: Settings,
-    loaded: Loaded | None = None,
+    model: Model, recordings: Sequence[Recording], settings: Settings, loaded: Loaded | None = None
 ) -> ArmEstimate:
     """Identify an arm as `identify_and_test` does, with one cutoff.
 
@@ -211,10 +208,7 @@ def identify(
 
 
 def _identified(
-    model: Model,
-    recordings: Sequence[Recording],
-    settings: Settings,
-    loaded: Loaded | None = None,
+    model: Model, recordings: Sequence[Recording], settings: Settings, loaded: Loaded | None = None
 ) -> ArmEstimate:
     """Identify an arm whose joints bear what the model says; residuals choose its transition."""
     models, base = _candidates(model, settings), arm_base_parameters(model)

@@ -9,11 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from load_identification.interface.batches import (
-    EffortBatch,
-    FilteredBatch,
-    SynchronizedBatch,
-)
+from load_identification.interface.batches import EffortBatch, FilteredBatch, SynchronizedBatch
 from load_identification.model.regressor import wrench_regressor
 from load_identification.numerics.whitening import whitening
 from load_identification.parallel.leg_friction import FrictionTracker, weighting

@@ -14,11 +14,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from load_identification.estimation import drift
-from load_identification.estimation.belief.error_budget import (
-    LEAST_BLUR,
-    PRIOR_FREEDOM,
-    sharpened,
-)
+from load_identification.estimation.belief.error_budget import LEAST_BLUR, PRIOR_FREEDOM, sharpened
 from load_identification.estimation.belief.model import FIELD
 from load_identification.estimation.belief.tool import OF_THE_SENSOR, Tool
 from load_identification.interface.names import INTERVAL

@@ -24,12 +24,7 @@ from load_identification.simulation.changes.draws import (
     small_change,
 )
 from load_identification.simulation.robots import PUMA
-from load_identification.simulation.sensors import (
-    WRIST_SENSOR,
-    Recording,
-    measure,
-    simulate,
-)
+from load_identification.simulation.sensors import WRIST_SENSOR, Recording, measure, simulate
 from load_identification.typing_aliases import FloatArray
 
 URDF, FRAME = PUMA.urdf, PUMA.sensor_frame
