@@ -73,12 +73,7 @@ def _add_details(parser: argparse.ArgumentParser) -> None:
         'joints that move; the others are assumed locked at zero (default: all recorded)'
     )
     option(
-        group,
-        '--gravity',
-        metavar=('X', 'Y', 'Z'),
-        nargs=3,
-        type=float,
-        default=(0.0, 0.0, -9.80665),
+        group, '--gravity', metavar=tuple('XYZ'), nargs=3, type=float, default=(0.0, 0.0, -9.80665)
     )('in the root frame [m/s²] (default: 0 0 -9.80665)')
     option(group, '--cutoff', metavar='HZ', type=float)(
         'of the low-pass (default: that of 5 to 20 which predicts pieces left out best)'

@@ -59,12 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         'plan the joints from the root to this link; default: all'
     )
     option(
-        parser,
-        '--gravity',
-        nargs=3,
-        type=float,
-        metavar=('X', 'Y', 'Z'),
-        default=(0.0, 0.0, -9.80665),
+        parser, '--gravity', metavar=tuple('XYZ'), nargs=3, type=float, default=(0, 0, -9.80665)
     )('in the root frame, m/s²')
     option(parser, '--duration', metavar='S', type=float)(
         'of the motion; with postures at most. Default: 20 s for fourier, else as it takes'
