@@ -455,6 +455,7 @@ def test_planned_experiments_are_identified_by_spectrum(
         ),
         (('--method', 'spectrum'), '--method spectrum and --plan go together'),
         (('--effort-scale', '1', '2'), '--effort-scale has 2 numbers; it takes one, or 3 for'),
+        (('--gravity', '0', '0', '0'), 'parameter gravity is'),
         (('--cutoff', '-3'), '--cutoff is -3.0 Hz; it must be above 0'),
         (('--output', '/nowhere/arm.urdf'), 'must be a file in a folder that exists'),
         (('--description', '/nowhere.urdf'), 'description /nowhere.urdf cannot be read'),

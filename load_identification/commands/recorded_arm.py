@@ -34,6 +34,7 @@ from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.interface.files import read_description
 from load_identification.interface.output import check_output, make_folder, write_output
+from load_identification.interface.parameters import check
 from load_identification.model.frames import with_frame
 from load_identification.numerics.weighted_solution import Solver
 from load_identification.recordings.arm import (
@@ -90,6 +91,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ParameterError(
             '--transmission is for joint efforts, and not with --method spectrum; leave it out'
         )
+    check('gravity', arguments.gravity)
     _check_load(arguments)
     check_output('--output', arguments.output)
     check_output('--model', arguments.model)
