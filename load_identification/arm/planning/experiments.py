@@ -5,6 +5,7 @@ Vandanjon, Gautier and Desbats 1995, section 3.2 and 3.3; equation numbers are t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -33,8 +34,8 @@ SAMPLES = 33
 CLEAR = 0.01
 """Least clearance at the postures checked, as a margin for those in between [m]."""
 
-MOST_POSTURES = 400
-"""Most postures of a grid; from a larger grid this number is drawn."""
+MOST_POSTURES, LARGEST_GRID = 400, 10**18
+"""Most postures of a grid; from a larger grid this number is drawn. Largest grid."""
 
 LOW_VELOCITY = 0.5
 """Peak velocity of a joint driven for its acceleration, as a share of its limit [-]."""
@@ -200,10 +201,13 @@ def locked_postures(limits: Limits, levels: int | Sequence[int], seed: int) -> F
     than `MOST_POSTURES`.
     """
     counts = np.broadcast_to(np.asarray(levels, dtype=np.int64), limits.lower.shape)
-    if not (counts >= 1).all():
-        raise ParameterError(f'levels of the grid are {levels}; they must be >= 1')
-    total = int(np.prod(counts))
-    chosen = np.arange(total)
+    total = math.prod(counts.tolist())
+    if not (counts >= 1).all() or total > LARGEST_GRID:
+        raise ParameterError(
+            f'levels of the grid are {levels}; they must be >= 1, and make {LARGEST_GRID:g} '
+            'postures at most'
+        )
+    chosen = np.arange(min(total, MOST_POSTURES))
     if total > MOST_POSTURES:
         rng = np.random.default_rng(seed)
         chosen = np.sort(rng.choice(total, MOST_POSTURES, replace=False))
