@@ -16,9 +16,9 @@ from load_identification.arm.dynamics.tree import PARAMETERS, Arm, parameter_nam
 from load_identification.errors import ParameterError
 from load_identification.interface.files import (
     LARGEST,
-    FileError,
     field,
     line,
+    named,
     number,
     numbers,
     read_yaml,
@@ -172,14 +172,8 @@ def read_arm_model(path: Path) -> IdentifiedArm:
     ParameterError
         If the file cannot be read, or a field is missing or invalid; it names file and field.
     """
-    try:
-        content = read_yaml(path)
-    except FileError as error:
-        raise ParameterError(f'arm model {path} {error}') from error
-    try:
-        return _identified_arm(content)
-    except ParameterError as error:
-        raise ParameterError(f'arm model {path}: {error}') from error
+    with named(f'arm model {path}'):
+        return _identified_arm(read_yaml(path))
 
 
 def _identified_arm(content: Any) -> IdentifiedArm:

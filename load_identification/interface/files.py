@@ -12,7 +12,7 @@ import reprlib
 import stat
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,17 @@ _PARSER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 class FileError(LoadIdentificationError):
     """A file cannot be read. The text says why; the caller adds the name."""
+
+
+@contextlib.contextmanager
+def named(file: str, kind: type[LoadIdentificationError] = ParameterError) -> Iterator[None]:
+    """Turn what is wrong with a file and its content to an error of a kind, with its name."""
+    try:
+        yield
+    except FileError as error:
+        raise kind(f'{file} {error}') from error
+    except LoadIdentificationError as error:
+        raise kind(f'{file}: {error}') from error
 
 
 def read_yaml(path: Path, limit: int = LIMIT) -> Any:
@@ -106,10 +117,8 @@ def read_description(path: Path) -> str:
     # Imported here because it loads Pinocchio, which most callers do not need.
     from load_identification.model.urdf import MOST_CHARACTERS
 
-    try:
+    with named(f'description {path}'):
         return read_text(path, MOST_CHARACTERS)
-    except FileError as error:
-        raise ParameterError(f'description {path} {error}') from error
 
 
 def _content(path: Path, limit: int) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from load_identification.errors import ParameterError
-from load_identification.interface.files import FileError, read_yaml
+from load_identification.interface.files import named, read_yaml
 from load_identification.interface.parameters import TABLE, Parameters, check
 
 ROS_PARAMETERS = ('use_sim_time', 'start_type_description_service')
@@ -43,11 +43,9 @@ def from_yaml(path: Path, defaults: Mapping[str, Any] | None = None) -> Paramete
     for name in ours:
         if name not in TABLE:
             raise ParameterError(f'parameter file {path}: no parameter {name}{suggestion(name)}')
-    try:
+    with named(f'parameter file {path}'):
         checked = {name: check(name, value) for name, value in ours.items()}
         return Parameters(**{**(defaults or {}), **checked})
-    except ParameterError as error:
-        raise ParameterError(f'parameter file {path}: {error}') from error
 
 
 def read_sections(path: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -58,11 +56,8 @@ def read_sections(path: Path) -> list[tuple[str, dict[str, Any]]]:
     ParameterError
         If the file cannot be read.
     """
-    try:
-        document = read_yaml(path)
-    except FileError as error:
-        raise ParameterError(f'parameter file {path} {error}') from error
-    return list(_sections(document, ''))
+    with named(f'parameter file {path}'):
+        return list(_sections(read_yaml(path), ''))
 
 
 def of_ros(name: str) -> bool:

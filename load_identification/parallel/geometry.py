@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from load_identification.errors import LoadIdentificationError
-from load_identification.interface.files import FileError, number, read_yaml, vector
+from load_identification.interface.files import named, number, read_yaml, vector
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.typing_aliases import FloatArray
 
@@ -104,12 +104,8 @@ def read_geometry(path: Path) -> Geometry:
         If the file cannot be read or has an unusable value; the text has name, value and what is
         allowed.
     """
-    try:
+    with named(f'geometry file {path}', GeometryError):
         return geometry_from(read_yaml(path))
-    except FileError as error:
-        raise GeometryError(f'geometry file {path} {error}') from error
-    except LoadIdentificationError as error:
-        raise GeometryError(f'geometry file {path}: {error}') from error
 
 
 def geometry_from(document: Any) -> Geometry:

@@ -11,7 +11,7 @@ import numpy as np
 
 from load_identification.errors import RecordingError
 from load_identification.interface.batches import CHANNELS
-from load_identification.interface.files import LARGEST, FileError, read_text
+from load_identification.interface.files import LARGEST, named, read_text
 from load_identification.typing_aliases import FloatArray, IntArray
 
 QUATERNION = ('qx', 'qy', 'qz', 'qw')
@@ -65,10 +65,8 @@ def read_poses(path: Path) -> Poses:
     RecordingError
         If the file is unusable; the text has the line, the column and the value.
     """
-    try:
+    with named(str(path), RecordingError):
         text = read_text(path)
-    except FileError as error:
-        raise RecordingError(f'{path} {error}') from error
     rows = csv.reader(text.splitlines(), skipinitialspace=True)
     try:
         table = [

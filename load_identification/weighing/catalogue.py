@@ -11,7 +11,7 @@ from typing import Any
 import pinocchio
 
 from load_identification.errors import LoadIdentificationError, ParameterError
-from load_identification.interface.files import LARGEST, FileError, number, read_yaml, vector
+from load_identification.interface.files import LARGEST, named, number, read_yaml, vector
 from load_identification.typing_aliases import FloatArray
 
 FIELDS = {
@@ -78,12 +78,8 @@ def load_catalogue(path: Path) -> tuple[KnownObject, ...]:
     CatalogueError
         If the file cannot be read, or an object's description is invalid.
     """
-    try:
+    with named(f'catalogue {path}', CatalogueError):
         return catalogue_from(read_yaml(path, LIMIT))
-    except FileError as error:
-        raise CatalogueError(f'catalogue {path} {error}') from error
-    except ParameterError as error:
-        raise CatalogueError(f'catalogue {path}: {error}') from error
 
 
 def catalogue_from(document: Any) -> tuple[KnownObject, ...]:

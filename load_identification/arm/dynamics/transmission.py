@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from load_identification.errors import ParameterError
-from load_identification.interface.files import FileError, field, read_yaml, vector
+from load_identification.interface.files import field, named, read_yaml, vector
 from load_identification.typing_aliases import FloatArray
 
 EFFORTS = ('motors', 'joints')
@@ -122,7 +122,5 @@ def read_transmission(path: Path) -> Transmission:
     ParameterError
         If the file cannot be read or is invalid.
     """
-    try:
+    with named(f'--transmission {path}'):
         return transmission_of(read_yaml(path))
-    except (FileError, ParameterError) as error:
-        raise ParameterError(f'--transmission {path}: {error}') from error

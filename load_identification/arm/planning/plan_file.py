@@ -18,7 +18,7 @@ from load_identification.arm.dynamics.tree import Arm
 from load_identification.arm.planning.criteria import Worth
 from load_identification.arm.planning.experiments import CLEAR, GRAVITY, KINDS, Experiment
 from load_identification.errors import ParameterError
-from load_identification.interface.files import FileError, read_yaml
+from load_identification.interface.files import named, read_yaml
 from load_identification.interface.output import write_output
 from load_identification.motion.clearance import Clearance
 from load_identification.motion.joint_path import JointMotion, JointPath, Move, Piece, Sweep
@@ -255,8 +255,9 @@ def read_plan(path: FilePath) -> ExperimentPlan:
     ParameterError
         If the file cannot be read or is no plan.
     """
-    try:
+    with named(f'plan {path}'):
         content = read_yaml(path)
+    try:
         joints = tuple(str(name) for name in content['joints'])
         experiments = [_experiment(fields, joints) for fields in content['experiments']]
         vias = [
@@ -264,8 +265,6 @@ def read_plan(path: FilePath) -> ExperimentPlan:
             for fields in content['experiments']
         ]
         begins = np.array([float(fields['begin']) for fields in content['experiments']])
-    except FileError as error:
-        raise ParameterError(f'plan {path} {error}') from error
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ParameterError(
             f'{path} is no plan of experiments as plan_excitation writes it: {error!r}'
