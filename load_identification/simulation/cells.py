@@ -14,6 +14,7 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointMotion
 from load_identification.pipeline import settings
+from load_identification.pipeline.wrist_front import WristFront
 from load_identification.simulation.motions import Motion
 from load_identification.simulation.robots import Arm
 from load_identification.simulation.sensor_errors import (
@@ -187,18 +188,17 @@ def published(
 
 
 class Stages:
-    """Synchronizer, filter and estimator in series."""
+    """Front and estimator in series."""
 
     def __init__(self, parameters: Parameters, description: str, sensor_frame: str) -> None:
-        self._synchronizer = settings.synchronizer(parameters)
         self.filter = settings.motion_filter(parameters)
         self.filter.set_description(description, sensor_frame)
+        self._front = WristFront(settings.synchronizer(parameters), self.filter)
         self.estimator = settings.payload_estimator(parameters)
 
     def filtered(self, joints: JointBatch, wrenches: WrenchBatch) -> FilteredBatch | None:
         """Return the filtered samples that these complete."""
-        samples = self._synchronizer.update([joints], [wrenches])
-        return None if samples is None else self.filter.update(samples)
+        return self._front.update([joints], [wrenches]).filtered
 
     def update(self, joints: JointBatch, wrenches: WrenchBatch) -> None:
         """Estimate from all that was published since the last call."""
