@@ -26,7 +26,7 @@ from load_identification.signals.differentiator import (
     Differentiator,
 )
 from load_identification.signals.jumps import JumpGate, SpikeGate
-from load_identification.signals.rest import RestDetector, at_rest_without_motion
+from load_identification.signals.rest import RestDetector, accelerates, at_rest_without_motion
 from load_identification.signals.sensor_health import ABSENT, SensorHealth
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -36,9 +36,6 @@ REPEATS = 'position of {} repeats while its velocity is not zero: encoder or dri
 
 MANY_WRONG = 20
 """Upper limit of the count of velocities that contradict the positions minus those that agree."""
-
-ACCELERATES = 10.0
-"""Acceleration of a joint that is not its noise, in standard deviations of its mean [-]."""
 
 
 class MotionFilter:
@@ -210,7 +207,8 @@ class MotionFilter:
             linear_acceleration=motion.linear_acceleration,
             angular_acceleration=motion.angular_acceleration,
             gravity=motion.gravity,
-            rest=self._rest.rested(out.stamps - half, out.stamps + half) & ~accelerates(out),
+            rest=self._rest.rested(out.stamps - half, out.stamps + half)
+            & ~accelerates(out.acceleration, out.acceleration_noise),
             gravity_by_joint=motion.gravity_by_joint,
             gravity_by_tilt=motion.gravity_by_tilt,
             joint_motion=np.stack([out.position, out.velocity, out.acceleration], axis=1),
@@ -260,16 +258,6 @@ class MotionFilter:
             if out is not None:
                 found.append(out)
         return joined(found) if found else None
-
-
-def accelerates(batch: DifferentiatedBatch) -> BoolArray:
-    """Return which samples have an acceleration of a joint that is not its noise, (n,).
-
-    A move begins and ends within the millimetres or milliradians that count as rest.
-    """
-    noise = np.linalg.norm(batch.acceleration_noise, axis=2)
-    beyond = (noise > 0.0) & (np.abs(batch.acceleration) > ACCELERATES * noise)
-    return np.asarray(beyond.any(axis=1))
 
 
 def _far_beyond_limits(robot: Robot, position: FloatArray) -> BoolArray:

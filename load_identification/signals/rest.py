@@ -32,6 +32,10 @@ SETTLING_NS = 10_000_000
 REMEMBERED_NS = 2_000_000_000
 """How far back windows may reach [ns]: no filter is slower than this."""
 
+ACCELERATES, HUNTS = 10.0, 0.05
+"""Acceleration of a joint that is not its noise, in standard deviations of its mean, and one that
+a servo may have at rest, which hunts about its place [-, rad/s² or m/s²]."""
+
 
 class RestDetector:
     """Detect when the arm is at rest: while no joint leaves its reference position.
@@ -133,6 +137,23 @@ class RestDetector:
             if last - first >= shortest:
                 still |= (first <= start) & (end <= last)
         return still
+
+
+def accelerates(acceleration: FloatArray, noise: FloatArray) -> BoolArray:
+    """Return which samples have an acceleration of a joint that is not its noise, (n,).
+
+    A move begins and ends within the milliradians that `RestDetector` allows.
+
+    Parameters
+    ----------
+    acceleration : (n, J) array
+        [rad/s² or m/s²].
+    noise : (n, J, J) array
+        As in `DifferentiatedBatch`.
+    """
+    std = np.linalg.norm(noise, axis=2)
+    beyond = np.abs(acceleration) > np.maximum(ACCELERATES * std, HUNTS)
+    return np.asarray((beyond & (std > 0.0)).any(axis=1))
 
 
 def standing(batch: FilteredBatch) -> BoolArray:
