@@ -64,7 +64,7 @@ def part_of(motion: JointMotion, samples: slice) -> JointMotion:
 def test_a_sensor_under_the_arm_tells_the_links_whatever_the_friction(
     tmp_path: Path, command: Command, method: str
 ) -> None:
-    motion = smooth_motion(np.random.default_rng(7), 3, 4000, 1.0 / RATE)
+    motion = smooth_motion(np.random.default_rng(7), 3, 2000, 1.0 / RATE)
     path = on_a_base_sensor(tmp_path / f'base_{method}', motion, RATE, 7, BASE_OFFSET)
     output = tmp_path / 'identified.urdf'
     options = ('--method', method)
@@ -85,7 +85,7 @@ def test_a_sensor_under_the_arm_tells_the_links_whatever_the_friction(
 def test_a_sensor_under_the_arm_of_the_opposite_sign_is_not_called_identified(
     tmp_path: Path, command: Command
 ) -> None:
-    motion = smooth_motion(np.random.default_rng(7), 3, 4000, 1.0 / RATE)
+    motion = smooth_motion(np.random.default_rng(7), 3, 2000, 1.0 / RATE)
     path = on_a_base_sensor(tmp_path / 'convention', motion, RATE, 7, BASE_OFFSET)
     _, out, _ = command(path, '--sensor', 'base')
     assert 'reversed' not in out
@@ -111,7 +111,7 @@ def test_a_replay_of_another_motion_says_what_is_wrong(
     change: Callable[[FloatArray], FloatArray],
     says: str,
 ) -> None:
-    motion = smooth_motion(np.random.default_rng(7), 3, 1600, 1.0 / RATE)
+    motion = smooth_motion(np.random.default_rng(7), 3, 800, 1.0 / RATE)
     path = on_a_base_sensor(tmp_path / 'moved', motion, RATE, 7, BASE_OFFSET)
     position = change(motion[0])
     rest = np.zeros_like(position)
@@ -124,8 +124,8 @@ def test_a_replay_of_another_motion_says_what_is_wrong(
 def test_of_several_recordings_on_a_base_sensor_the_last_third_is_not_fitted(
     tmp_path: Path, command: Command
 ) -> None:
-    motion = smooth_motion(np.random.default_rng(7), 3, 6000, 1.0 / RATE)
-    pieces = [slice(0, 3500), slice(3500, 5500), slice(5500, 6000)]
+    motion = smooth_motion(np.random.default_rng(7), 3, 3000, 1.0 / RATE)
+    pieces = [slice(0, 1750), slice(1750, 2750), slice(2750, 3000)]
     # Whoever fits the last third sees that the sensor reads otherwise there.
     paths = [
         on_a_base_sensor(tmp_path / f'piece_{k}', part_of(motion, piece), RATE, k, offset)
@@ -134,12 +134,12 @@ def test_of_several_recordings_on_a_base_sensor_the_last_third_is_not_fitted(
         )
     ]
     _, out, _ = command(*paths, '--sensor', 'base')
-    assert 'Fitted     4000 wrenches in 20.0 s' in out
+    assert 'Fitted     2000 wrenches in 20.0 s' in out
     assert 'not fitted: the last third of the data' in out
     (row,) = re.findall(r'^ ?fx .*', out[out.index('Prediction') :], re.M)
-    # 500 of the 2000 samples tested read 10 N more, less what the filters take to settle.
+    # 250 of the 1000 samples tested read 10 N more, less what the filters take to settle.
     assert float(row.split()[2]) == pytest.approx(5.0, abs=1.0)
     _, out, _ = command(*paths[:2], '--held-out', paths[2], '--sensor', 'base')
-    assert 'Fitted     5500 wrenches in 27.5 s' in out
+    assert 'Fitted     2750 wrenches in 27.5 s' in out
     (row,) = re.findall(r'^ ?fx .*', out[out.index('Prediction') :], re.M)
     assert float(row.split()[2]) == pytest.approx(10.0, abs=1.0)

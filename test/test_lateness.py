@@ -62,8 +62,8 @@ def identified(fit: ArmRecording, test: ArmRecording, cutoff: float = 10.0) -> S
         # A first step of 20 ms hardly helps here.
         (0.15, 0.0, 'the efforts are about 150 ms late'),
         (-0.2, 0.0, 'the efforts are about 200 ms early'),
-        # 1 / (2 pi 2 Hz), or 80 ms, where motion is slow.
-        (0.0, 2.0, 'the efforts are about 70 ms late'),
+        # 75 ms where motion is slow.
+        (0.0, 2.0, 'the efforts are about 60 ms late'),
     ],
 )
 def test_efforts_at_another_time_than_positions_are_named(
