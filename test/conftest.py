@@ -177,6 +177,18 @@ def command(
     return run
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the pictures of reports empty, for they take longer than all the rest of a page."""
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    def savefig(_: Figure, buffer: Any, **__: object) -> None:
+        Image.new('RGB', (1, 1)).save(buffer, 'PNG')
+
+    monkeypatch.setattr(Figure, 'savefig', savefig)
+
+
 # Recordings that several modules read
 
 

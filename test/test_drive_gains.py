@@ -44,7 +44,7 @@ KNOWN = InertialParameters.from_center_of_mass(
 
 
 def currents(seconds: float, seed: int, load: InertialParameters | None = None) -> EffortBatch:
-    joints = run(seconds, seed, load, share=1.0 + 0.05 * seed).measured(seed)
+    joints = run(seconds, seed, load, 125.0, 1.0 + 0.05 * seed).measured(seed)
     return replace(joints, effort=joints.effort / GAINS)
 
 
@@ -156,7 +156,7 @@ def test_data_that_were_not_fitted_make_gains_as_poor_as_they_show(
     bags: Recordings, command: Command, tmp_path: Path
 ) -> None:
     # Efforts in another unit: nothing that was fitted predicts them.
-    other = write(tmp_path / 'torques', states(run(8.0, 3).measured(3)))
+    other = write(tmp_path / 'torques', states(run(8.0, 3, rate=125.0).measured(3)))
     options = ('--loaded', bags.loaded, '--load-mass', 3.0, '--cutoff', 10)
     status, out, _ = command(bags.empty, *options, '--held-out', other)
     assert status == NOT_IDENTIFIED

@@ -39,6 +39,7 @@ def recording(tmp_path: Path, joints: EffortBatch) -> Path:
     return write(tmp_path / 'bag', [description(SEVEN_JOINTS.urdf), *states(joints)])
 
 
+@pytest.mark.usefixtures('undrawn')
 def test_a_recording_of_joint_efforts_gives_the_payload(
     recording: Path, arm_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,9 +69,11 @@ def test_an_arm_on_a_torso_is_identified_and_weighs(
     parts = ('lift', 'prismatic', 'world', 'column'), ('head', 'revolute', 'torso', 'eye')
     more = ''.join(joint(*part) for part in parts)
     urdf = urdf.replace('</robot>', f'{more}</robot>')
-    bare = write(tmp_path / 'bare', [description(urdf), *states(run(25.0, 0).measured(0))])
+    bare = write(
+        tmp_path / 'bare', [description(urdf), *states(run(25.0, 0, rate=125.0).measured(0))]
+    )
     arm, output = tmp_path / 'arm.yaml', tmp_path / 'estimate.yaml'
-    assert identify_arm([str(bare), '--model', str(arm)]) == IDENTIFIED
+    assert identify_arm([str(bare), '--cutoff', '10', '--model', str(arm)]) == IDENTIFIED
     assert 'locked at zero: lift, tilt, head, right_1' in capsys.readouterr().out
 
     def standing(lift: float, tilt: float) -> Path:

@@ -9,12 +9,10 @@ from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pytest
 from estimates import not_none
-from matplotlib.figure import Figure
 from PIL import Image
 
 from load_identification.commands.identify_load import main
@@ -471,16 +469,6 @@ def test_what_was_lost_for_long_counts_from_when_it_came_back() -> None:
     known = (seconds < 5.0) | (seconds >= 12.0)
     assert _since(seconds, known) == 12.0
     assert np.isnan(_since(seconds, seconds < 5.0))
-
-
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the pictures empty, for they take longer than all the rest of a page."""
-
-    def savefig(_: Figure, buffer: BinaryIO, **__: object) -> None:
-        Image.new('RGB', (1, 1)).save(buffer, 'PNG')
-
-    monkeypatch.setattr(Figure, 'savefig', savefig)
 
 
 @pytest.mark.usefixtures('undrawn')

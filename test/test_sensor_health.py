@@ -337,7 +337,7 @@ def test_a_driver_that_publishes_every_value_several_times_freezes_later() -> No
 
 
 def test_a_simulator_without_noise_repeats_itself_by_right() -> None:
-    position = np.vstack([rest(5.0), stop_and_go(30.0), rest(5.0)])
+    position = np.vstack([rest(3.0), stop_and_go(18.0), rest(3.0)])
     health, stuck = judged(position, signal(position))
     assert not stuck.any()
     assert health.words == ''
@@ -349,15 +349,15 @@ def test_a_simulator_without_noise_that_turns_about_the_vertical_is_believed(
 ) -> None:
     """At a steady speed, from the start or after any motion; frozen is what gravity turns in."""
     begin = round(before * RATE)
-    position = np.vstack([motion(before), np.repeat(motion(8.0)[:1], 8 * RATE, axis=0)])
-    position[begin:, 0] += np.arange(8 * RATE) / RATE
+    position = np.vstack([motion(before), np.repeat(motion(1.0)[:1], 5 * RATE, axis=0)])
+    position[begin:, 0] += np.arange(5 * RATE) / RATE
     wrench = signal(position)
     wrench[begin:] = signal(position[begin : begin + 1])
     health, stuck = judged(position, wrench, size)
     assert not stuck.any()
     assert health.states == (ALIVE,) * 6
     tilted = position.copy()
-    tilted[begin:, 1] += np.arange(8 * RATE) / RATE
+    tilted[begin:, 1] += np.arange(5 * RATE) / RATE
     health, stuck = judged(tilted, wrench, size)
     assert stuck[begin + 3 * RATE :].all()
     assert health.words.startswith('the wrench repeats bit for bit')
@@ -371,9 +371,7 @@ def test_a_channel_of_a_simulator_without_noise_may_stop_changing() -> None:
     assert judged(position, wrench + noise(len(wrench)) * (np.arange(6) == 0))[1][-1, 1]
 
 
-@pytest.mark.parametrize(
-    ('ratio', 'live'), [(0.1, 1), (0.1, 6), (0.25, 1), (0.25, 3), (0.5, 6), (1.0, 3)]
-)
+@pytest.mark.parametrize(('ratio', 'live'), [(0.1, 1), (0.1, 6), (0.25, 3), (1.0, 3)])
 def test_a_coarse_quantiser_repeats_itself_by_right(ratio: float, live: int) -> None:
     """Where the noise is below its step, at rest for as long as one likes."""
     position = np.vstack([stop_and_go(20.0), np.repeat(stop_and_go(20.0)[-1:], 20 * RATE, axis=0)])
@@ -386,7 +384,7 @@ def test_a_coarse_quantiser_repeats_itself_by_right(ratio: float, live: int) -> 
 @pytest.mark.parametrize(('how', 'size'), [(motion, 10), (rest, 300), (stop_and_go, 1)])
 def test_channels_that_are_constant_by_right_are_believed(how: Motion, size: int) -> None:
     """A simulator without noise moves an arm in a plane; a coarse quantiser sees only a part."""
-    position = how(12.0 if size == 1 else 30.0)
+    position = how(7.0 if size == 1 else 30.0)
     planar = signal(position)
     planar[:, [2, 3, 4]] = [5.0, 0.1, 0.2]
     health, stuck = judged(position, planar, size)
