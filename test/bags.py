@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from load_identification.commands.identify_load import main
@@ -128,6 +128,20 @@ def write(
             data = STORE.serialize_cdr(item.message, item.type)
             writer.write(connections[key], item.time, data)
     return path
+
+
+def every_nth(path: Path, target: Path, n: int) -> Path:
+    """Copy a recording, but of each topic with many messages every n-th alone."""
+    with Reader(path) as reader, Writer(target, version=9, storage_plugin=MCAP) as writer:
+        added = {
+            c.id: writer.add_connection(c.topic, c.msgtype, typestore=STORE)
+            for c in reader.connections
+        }
+        few = {c.id for c in reader.connections if c.msgcount < 100}
+        for k, (connection, time, data) in enumerate(reader.messages()):
+            if k % n == 0 or connection.id in few:
+                writer.write(added[connection.id], time, data)
+    return target
 
 
 def recorded(folder: Path, sim: Recording, *others: Recorded, urdf: str = URDF, **of: Any) -> Path:

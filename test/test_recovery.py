@@ -207,8 +207,13 @@ def test_old_values_under_fresh_stamps_are_named_and_left_out(parts: int) -> Non
     assert 0.8 * again < stage.dropped['wrench_repeated'] <= again
 
 
-@pytest.mark.parametrize(('parts', 'share'), [(1, 0.05), (1, 0.1), (1, 0.3), (6, 0.05), (6, 0.1)])
-@pytest.mark.parametrize('value', [0.0, -1.0, 2.5])
+@pytest.mark.parametrize(
+    ('value', 'parts', 'share'),
+    [
+        *((0.0, 1, 0.05), (0.0, 1, 0.3), (0.0, 6, 0.1), (-1.0, 1, 0.1), (-1.0, 6, 0.05)),
+        *((2.5, 1, 0.3), (2.5, 6, 0.1)),
+    ],
+)
 def test_values_filled_in_spoil_nothing_from_the_start_either(
     value: float, parts: int, share: float
 ) -> None:
