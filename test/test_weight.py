@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -62,6 +62,18 @@ class Weighed:
         return np.array([w.payload.mass for w in found]), np.array([w.repeated_std for w in found])
 
 
+ERRORS = Conditions(CellErrors(), tied=('smooth', 'path'))
+
+
+def stages(urdf: str) -> tuple[WristFront, PayloadStage]:
+    """Return the stages of the pipeline."""
+    parameters = Parameters()
+    front = WristFront(settings.synchronizer(parameters), settings.motion_filter(parameters))
+    front.motion_filter.set_description(urdf)
+    return front, PayloadStage(parameters)
+
+
+@cache
 def weigh_in_a_cell(
     seed: int, still: float = 0.0, more: float = 0.0
 ) -> tuple[list[Weight], PayloadStage]:
@@ -83,12 +95,8 @@ def weigh_in_a_cell(
         on = (times >= GRASP) + more * (times >= still + LAST)
         return load_wrench(aluminium_block(), frame) * on[:, None]
 
-    conditions = Conditions(CellErrors(), tied=('smooth', 'path'))
-    joints, wrenches = published(path, exerted, conditions, seed)
-    parameters = Parameters()
-    front = WristFront(settings.synchronizer(parameters), settings.motion_filter(parameters))
-    front.motion_filter.set_description(mount.urdf)
-    stage = PayloadStage(parameters)
+    joints, wrenches = published(path, exerted, ERRORS, seed)
+    front, stage = stages(mount.urdf)
     found: list[Weight] = []
     for begin in range(0, len(path.stamps), 25):
         some = slice(begin, begin + 25)
@@ -181,64 +189,50 @@ def test_a_mass_weighed_by_this_sensor_before_is_repeated(cells: Weighed) -> Non
         assert errors.max() < 4.0
 
 
-def identified(mass: float, rest: float) -> Iterator[tuple[float, PayloadStage]]:
-    """Move a load about for 12 s, then rest; yield the time at rest, every 50 ms."""
+def test_weighings_in_one_rest_agree_with_what_was_published_then() -> None:
+    """The misfit of a pose widened them also within chance: by 60 % now and then.
+
+    And errors of cell and offset were counted as if they were not in both: 5 kg ± 45 g.
+    """
     mount = MOUNTS['puma']
     moved = MOTIONS['rich'](mount, 12.0, np.random.default_rng([6, 0])).trajectory
     end = moved.sample(np.array([moved.duration]))[0][0]
-    track = JointPath((*moved.pieces, Move(end, end, rest)))
-    path = sample(mount, Motion(track), moved.duration + rest, 125.0)
-    load = drawn_load(np.random.default_rng([6, 1]), mass)
-    conditions = Conditions(CellErrors(), tied=('smooth', 'path'))
-    joints, wrenches = record(path, load, conditions, 6)
-    parameters = Parameters()
-    front = WristFront(settings.synchronizer(parameters), settings.motion_filter(parameters))
-    front.motion_filter.set_description(mount.urdf)
-    stage = PayloadStage(parameters)
+    path = sample(mount, Motion(JointPath((*moved.pieces, Move(end, end, 12.0)))), 24.0, 125.0)
+    load = drawn_load(np.random.default_rng([6, 1]), 5.0)
+    joints, wrenches = record(path, load, ERRORS, 6)
+    front, stage = stages(mount.urdf)
+    std, own, due = [], 0.0, 1.0
     for begin in range(0, len(path.stamps), 6):
-        some = slice(begin, begin + 6)
+        some, weigher = slice(begin, begin + 6), stage.weigher
         stage.update(front.update([joints.select(some)], [wrenches.select(some)]))
-        yield 1e-9 * float(path.stamps[begin]) - moved.duration, stage
-
-
-def test_the_std_of_weighings_in_one_rest_does_not_jump() -> None:
-    """The misfit of a pose widened it also within chance: by 60 % now and then."""
-    found, due = [], 1.0
-    for time, stage in identified(5.0, 12.0):
-        if time > due:
-            due += 1.0
-            weight = stage.weigher.weigh((stage.weigher.monitor.newest or 0) - 500_000_000)
-            found.append(weight.payload.mass_std)
-    assert max(found) < 1.2 * min(found)
-
-
-def test_what_was_published_is_compared_with_what_was_known_in_the_same_rest() -> None:
-    """Errors of cell and offset were counted as if they were not in both: 5 kg ± 45 g."""
-    own, due = 0.0, 3.0
-    for time, stage in identified(5.0, 6.0):
-        estimate, weigher = stage.estimator.estimate(), stage.weigher
+        time = 1e-9 * float(path.stamps[begin]) - moved.duration
+        estimate = stage.estimator.estimate()
         weigher.remember(estimate)
         if time > 1.5 and not own:
             own = float(f'{estimate.values[0]:.9g}')
-        if time > due:
-            due += 1.0
-            weight = weigher.weigh((weigher.monitor.newest or 0) - 500_000_000)
+        if time < due:
+            continue
+        due += 1.0
+        weight = weigher.weigh((weigher.monitor.newest or 0) - 500_000_000)
+        std.append(weight.payload.mass_std)
+        if time > 3.0:
             expected = Expectation(own, 0.05, np.zeros(3), 0.0, True, weigher.measured_as(own))
             check = check_mass(weight, expected)
             assert check.verdict.verdict == MATCH
             assert check.difference is not None
-            more, std = check.difference
-            assert abs(more) < 3.0 * std
-            assert std < 0.01
+            more, std_of_more = check.difference
+            assert abs(more) < 3.0 * std_of_more
+            assert std_of_more < 0.01
             # 5 % off, as with another body.
             other = replace(expected, mass=1.05 * own, reference=None)
             assert check_mass(weight, other).verdict.verdict == MISMATCH
+    assert len(std) > 10
+    assert max(std) < 1.2 * min(std)
 
 
-@pytest.mark.parametrize('seed', [1, 2])
-def test_a_load_put_on_at_rest_stays_a_load_however_long_nothing_moves(seed: int) -> None:
+def test_a_load_put_on_at_rest_stays_a_load_however_long_nothing_moves() -> None:
     """In an ordinary cell it was an offset after 6 s: gains did not act on a load yet at rest."""
-    weights, stage = weigh_in_a_cell(seed, still=12.0)
+    weights, stage = weigh_in_a_cell(1, still=12.0)
     assert {event.kind for event in stage.estimator.events.since(0)} <= {
         EventKind.CHANGE_DETECTED,
         EventKind.LOAD_CHANGED,
@@ -249,7 +243,7 @@ def test_a_load_put_on_at_rest_stays_a_load_however_long_nothing_moves(seed: int
 
 def test_poses_of_another_load_do_not_count() -> None:
     """25 g more in the last pose: half of them were lost among the errors of the cell."""
-    for seed in range(4):
+    for seed in range(2):
         weights, _ = weigh_in_a_cell(seed, more=0.025)
         error = weights[-1].payload.mass - 1.025 * MASS
         assert abs(error) < 3.0 * weights[-1].payload.mass_std

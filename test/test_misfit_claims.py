@@ -1,0 +1,215 @@
+"""Nothing is claimed in a wrong set-up, and in a sound one nothing is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from estimates import estimated
+from set_ups import ORDINARY, worked
+
+from load_identification.estimation.misfit.trials import Kind
+from load_identification.estimation.payload_estimate import Withheld
+from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.interface.batches import FilteredBatch
+from load_identification.interface.parameters import Parameters
+from load_identification.model.inertial_parameters import (
+    InertialParameters,
+    to_message_order,
+)
+from load_identification.nodes.status import StatusMessage
+from load_identification.pipeline import settings
+from load_identification.pipeline.compensation import LoadTakenOff
+from load_identification.simulation.cells import Conditions, filtered
+from load_identification.simulation.changes.draws import drawn_load
+from load_identification.simulation.changes.runs import pieces
+from load_identification.simulation.misfits import (
+    FAULTS,
+    SOUND,
+    Fault,
+    joint_reversed,
+    joints_exchanged,
+    recorded,
+    rotated,
+)
+from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.robots import Arm, joint, robot
+from load_identification.simulation.sensor_errors import CellErrors
+from load_identification.simulation.sensors import WRIST_SENSOR
+
+TWICE = Conditions(CellErrors().times(2.0), tied=('smooth', 'path'))
+
+
+@pytest.mark.parametrize(
+    ('fault', 'motion', 'conditions'),
+    [
+        (Fault(None), 'rich', TWICE),
+        (Fault(None), 'pauses', replace(ORDINARY, drift=2.0)),
+        (SOUND['pushes of 0.5 s'], 'pauses', ORDINARY),
+        (SOUND['pushes of 5 s'], 'poses', ORDINARY),
+        (SOUND['another load every 3 s'], 'rich', ORDINARY),
+    ],
+)
+def test_in_sound_work_nothing_is_named(fault: Fault, motion: str, conditions: Conditions) -> None:
+    estimator, batches = worked(fault, 'puma', motion, 12.0, conditions)
+    for batch in batches:
+        estimator.misfit.update(batch)
+        assert estimator.misfit.named.kind is None
+        assert not estimator.misfit.doubt
+
+
+RUBBING = Conditions(CellErrors(), tied=('friction',))
+
+
+def test_what_is_learned_as_friction_hides_no_wrong_set_up() -> None:
+    """It was named after 20 s or not at all: tenths of a N m had been subtracted as friction."""
+    estimator, batches = worked(FAULTS['world, tilted 30°'], 'scara', 'pauses', 10.0)
+    estimated(estimator, batches)
+    assert estimator.misfit.named.kind is Kind.WORLD
+
+
+@pytest.mark.parametrize('robot', ['puma', 'scara', 'seven_joints'])
+def test_friction_of_the_last_joint_is_no_wrong_set_up(robot: str) -> None:
+    estimator, batches = worked(Fault(None), robot, 'pauses', 8.0, RUBBING)
+    for batch in batches:
+        estimator.update(batch)
+        assert estimator.misfit.named.kind is None
+    assert estimator.misfit.named.misfit < 0.5
+
+
+def test_a_fault_is_named_with_friction_too() -> None:
+    estimator, batches = worked(FAULTS['rotated 45°'], 'puma', 'pauses', 8.0, RUBBING)
+    estimated(estimator, batches)
+    assert estimator.misfit.named.kind is Kind.ROTATED
+
+
+def test_nothing_is_claimed_while_the_set_up_is_wrong() -> None:
+    """And a reset tries again."""
+    estimator, batches = worked(FAULTS['rotated 45°'], 'puma', 'rich', 6.0)
+    estimate = estimated(estimator, batches)
+    assert estimate.withheld is Withheld.SET_UP_WRONG
+    assert not estimate.identified.any()
+    assert estimate.reasons == (estimator.misfit.cause,)
+    assert estimator.advice() == ''
+    status = StatusMessage('estimator_node')
+    status.update(estimate, 1.0, '', 'none', 1, estimator.dropped, {'fx': 'alive'})
+    assert status.state == 'fault'
+    assert status.message.message.startswith('the sensor is turned by 4')
+    taken_off = LoadTakenOff()
+    taken_off.state, taken_off.body = 'payload', np.ones(10)
+    taken_off.update(estimate, np.zeros(10))
+    assert taken_off.state == 'last_payload'
+    np.testing.assert_array_equal(taken_off.body, np.ones(10))
+    estimator.reset()
+    assert estimator.misfit.named.kind is None
+
+
+def beyond(estimator: PayloadEstimator, batches: list[FilteredBatch]) -> int:
+    """Return in how many blocks something is claimed that is 4 standard deviations off."""
+    truth = to_message_order(drawn_load(np.random.default_rng([1, 1]), 1.5).to_vector())
+    count = 0
+    for batch in batches:
+        estimator.update(batch)
+        estimate = estimator.estimate()
+        if estimate is not None:
+            away = np.abs(estimate.values - truth) > 4.0 * estimate.std
+            count += bool((away & estimate.identified).any())
+    return count
+
+
+@pytest.mark.parametrize(
+    ('name', 'robot', 'motion'),
+    [
+        ('gravity 10°', 'puma', 'pauses'),
+        ('rotated 45°', 'seven_joints', 'rich'),
+        ('ty reversed', 'puma', 'rich'),
+        ('all in mN', 'seven_joints', 'rich'),
+        ('force in mN', 'puma', 'poses'),
+    ],
+)
+def test_nothing_wrong_is_claimed_before_it_is_named(name: str, robot: str, motion: str) -> None:
+    estimator, batches = worked(FAULTS[name], robot, motion, 5.0)
+    assert not beyond(estimator, batches)
+
+
+@pytest.mark.parametrize(
+    ('robot', 'mass'),
+    [
+        *(('puma', 0.005), ('puma', 20.0), ('scara', 60.0), ('seven_joints', 300.0)),
+    ],
+)
+def test_units_of_light_and_heavy_loads_are_not_doubted(robot: str, mass: float) -> None:
+    estimator, batches = worked(Fault(None), robot, 'rich', 5.0, ORDINARY, mass)
+    for batch in batches:
+        estimator.misfit.update(batch)
+        assert estimator.misfit.named.kind is None
+    assert not estimator.misfit.suspicion
+
+
+def test_a_set_up_that_may_be_wrong_is_said() -> None:
+    estimator, batches = worked(FAULTS['rotated 10°'], 'puma', 'rich', 2.0)
+    estimate = estimated(estimator, batches[:15])
+    assert estimate.withheld is Withheld.SUSPECTED
+    assert not estimate.identified.any()
+    assert estimator.misfit.named.kind is None
+    status = StatusMessage('estimator_node')
+    status.update(estimate, 1.0, '', 'none', 1, estimator.dropped, {'fx': 'alive'})
+    assert status.state == 'estimating'
+    assert status.message.message.startswith('the set-up may be wrong (')
+
+
+def test_what_no_single_cause_explains_claims_nothing_and_is_asked_for() -> None:
+    """Two joints wrong at once, as by the description of another robot."""
+    one, other = joint_reversed(1), joints_exchanged(2, 4)
+    fault = replace(one, joints=lambda joints: other.joints(one.joints(joints)))
+    estimator, batches = worked(fault, 'puma', 'rich', 14.0)
+    assert not beyond(estimator, batches)
+    estimate = estimated(estimator)
+    assert 'check names, order and signs of the joints' in '; '.join(estimate.reasons)
+
+
+WRIST = Arm(
+    robot('base', joint('wrist', 'continuous', 'base', 'ft_sensor', axis='0 1 0')),
+    'ft_sensor',
+    ('wrist',),
+    (-0.2,),
+    (3.0,),
+    (0.9,),
+)
+"""A description with the orientation of the sensor and not its way: poses recorded elsewhere."""
+
+SHAKEN = Conditions(sensors=replace(WRIST_SENSOR, force_noise=1.2, torque_noise=0.07))
+"""A sensor on an arm whose drives shake it, as real ones do."""
+
+
+@pytest.mark.parametrize('seed', [0, 3])
+def test_a_pivot_that_is_not_described_is_no_wrong_unit(seed: int) -> None:
+    """A real recording of a wrist that turns about a pivot half a metre away.
+
+    What forces show of the centre of mass is the pivot's; "torques in kgf·m" was named. And what
+    torques show of the inertia is that of the way: it was claimed, ten times too large.
+    """
+    fault = Fault(None, lever=(0.0, 0.0, 0.53))
+    load = InertialParameters.from_center_of_mass(0.93, [0.0, 0.0, 0.044], 0.002 * np.eye(3))
+    motion = MOTIONS['pauses'](WRIST, 8.0, np.random.default_rng(seed))
+    streams = recorded(WRIST, motion, 8.0, load, fault, SHAKEN, seed)
+    estimator = settings.payload_estimator(Parameters())
+    for batch in pieces(filtered(WRIST, *streams, Parameters())[0]):
+        estimator.update(batch)
+        estimate = estimator.estimate()
+        assert estimator.misfit.named.kind is None
+        if estimate is not None:
+            away = np.abs(estimate.values - to_message_order(load.to_vector()))
+            assert not (estimate.identified & (away > 4.0 * estimate.std)).any()
+    assert estimate is not None
+    assert estimate.identified[0]
+    assert not estimate.identified[4:].any()
+
+
+@pytest.mark.parametrize('robot', ['puma', 'seven_joints'])
+def test_small_turns_are_learned_and_cost_no_claim(robot: str) -> None:
+    estimator, batches = worked(rotated(2.0), robot, 'rich', 4.0)
+    assert not beyond(estimator, batches)
+    estimate = estimated(estimator)
+    assert estimate.identified[:4].all()
