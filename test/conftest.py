@@ -34,7 +34,7 @@ os.environ.setdefault('AMENT_PREFIX_PATH', sys.prefix)
 
 
 NEEDED = {
-    'rosbags': r'^(from|import) (rosbags|bags)\b',
+    'rosbags': r'^(from|import) (rosbags|bags|arm_bags)\b',
     'mujoco': r'^(from|import) (mujoco|load_identification\.simulation\.in_mujoco)\b',
 }
 """Packages that no ROS distribution has, and how they are imported: without them, such modules are

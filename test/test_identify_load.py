@@ -1,11 +1,10 @@
-"""The command identify_load: recordings in, estimate, report, file and exit status out."""
+"""The command `identify_load`: what it finds in a recording, and what a person reads of it."""
 
 from __future__ import annotations
 
 import os
 import pty
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,10 +17,7 @@ import pytest
 import yaml
 from bags import (
     CODE,
-    MCAP,
-    SQLITE3,
     URDF,
-    Recorded,
     description,
     error_of,
     in_a_shell,
@@ -30,14 +26,9 @@ from bags import (
     wrenches,
     write,
 )
-from rosbags.rosbag2 import StoragePlugin
 
 from load_identification.commands.identify_load import main
 from load_identification.model.inertial_parameters import to_message_order
-from load_identification.recordings.reader import (
-    JOINT_STATE,
-    WRENCH,
-)
 from load_identification.report.tables import PARAMETERS, interval_table
 from load_identification.simulation.sensors import (
     Recording,
@@ -61,7 +52,20 @@ def test_real_recording_without_wrench_says_so(
     assert f'no topic /wrench in recording {recording}' in error_of(capsys, recording)
 
 
-# What comes out
+Identify = Callable[..., tuple[int, str, dict[str, Any]]]
+
+
+@pytest.fixture
+def identify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Identify:
+    """Return the command, from a simulated recording to status, what is said and estimate."""
+    output = tmp_path / 'estimate.yaml'
+
+    def run(sim: Recording, **replaced: Any) -> tuple[int, str, dict[str, Any]]:
+        path = recorded(tmp_path, sim, **replaced)
+        status = main([str(path), '--output', str(output)])
+        return status, capsys.readouterr().out, yaml.safe_load(output.read_text())
+
+    return run
 
 
 def test_simulated_payload_and_offset_are_found(bag: Path, tmp_path: Path) -> None:
@@ -120,9 +124,6 @@ def test_parameters_under_a_name_that_no_node_has_are_warned_of(
     assert capsys.readouterr().err == ''
 
 
-# What a person reads
-
-
 def test_a_terminal_shows_a_progress_bar_and_what_is_piped_is_plain(bag: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -158,27 +159,24 @@ def _read(descriptor: int) -> bytes:
 
 
 def test_load_that_was_never_turned_is_not_identified_and_says_what_to_do(
-    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    short: Recording, identify: Identify
 ) -> None:
-    path = recorded(tmp_path, short)
-    output = tmp_path / 'estimate.yaml'
-    assert main([str(path), '--output', str(output)]) == 1
-    out = capsys.readouterr().out
+    status, out, read = identify(short)
+    assert status == 1
     assert 'turn the sensor' in out
     assert re.search(r'^ mass +not identified', out, re.MULTILINE)
-    read = yaml.safe_load(output.read_text())
     assert read['mass']['value'] is None
     assert read['mass']['identified'] is False
     assert read['center_of_mass']['value'] == [None] * 3
 
 
 def test_event_is_listed_at_its_time_after_the_first_sample(
-    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    sim: Recording, identify: Identify
 ) -> None:
     zeroed = 7.0
     wrench = sim.wrench + (sim.stamps > zeroed * 1e9)[:, None] * [5.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    assert main([str(recorded(tmp_path, sim, wrench=wrench))]) == 0
-    out = capsys.readouterr().out
+    status, out, _ = identify(sim, wrench=wrench)
+    assert status == 0
     listed = re.search(
         r'seconds after the first sample, 1700000000\.\d+\s+- (\S+) s  (.*changed; .*\S)', out
     )
@@ -187,29 +185,22 @@ def test_event_is_listed_at_its_time_after_the_first_sample(
     assert zeroed < float(listed[1]) < zeroed + 0.4
 
 
-def test_reversed_sign_is_said_loudly(
-    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = recorded(tmp_path, sim, wrench=-sim.wrench)
-    output = tmp_path / 'estimate.yaml'
-    assert main([str(path), '--output', str(output)]) == 1
-    out = capsys.readouterr().out
+def test_reversed_sign_is_said_loudly(sim: Recording, identify: Identify) -> None:
+    status, out, estimate = identify(sim, wrench=-sim.wrench)
+    assert status == 1
     assert out.index('WRENCH SIGN REVERSED?') < out.index('Payload')
     assert 'wrench_convention is on_sensor; on_load would make the mass positive' in out
-    assert yaml.safe_load(output.read_text())['mass']['value'] is None
+    assert estimate['mass']['value'] is None
 
 
-def test_millinewtons_are_named_and_nothing_is_claimed(
-    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_millinewtons_are_named_and_nothing_is_claimed(sim: Recording, identify: Identify) -> None:
     """They were 1500 kg, all identified, without a note."""
-    path = recorded(tmp_path, sim, wrench=1e3 * sim.wrench)
-    output = tmp_path / 'estimate.yaml'
-    assert main([str(path), '--output', str(output)]) == 1
-    out = ' '.join(capsys.readouterr().out.split())
+    status, out, estimate = identify(sim, wrench=1e3 * sim.wrench)
+    assert status == 1
+    out = ' '.join(out.split())
     assert 'densest matter: forces in mN and torques in mN·m? The mass is ' in out
     assert 'newtons or millinewtons?' in out
-    assert yaml.safe_load(output.read_text())['mass']['value'] is None
+    assert estimate['mass']['value'] is None
 
 
 def test_joints_in_degrees_are_refused(
@@ -222,24 +213,19 @@ def test_joints_in_degrees_are_refused(
     assert re.search(r'joint\d at \S+ rad, its limits are \S+ and \S+: degrees\?', said)
 
 
-def test_channel_that_freezes_is_named(
-    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_channel_that_freezes_is_named(sim: Recording, identify: Identify) -> None:
     wrench = sim.wrench.copy()
     late = len(wrench) * 2 // 3
     wrench[late:, 4] = wrench[late, 4]
-    main([str(recorded(tmp_path, sim, wrench=wrench))])
-    out = ' '.join(capsys.readouterr().out.split())
+    out = ' '.join(identify(sim, wrench=wrench)[1].split())
     assert re.search(r'- ty repeats \S+ N·m since \S+ s: sensor or cable\?', out)
 
 
-def test_channel_that_the_sensor_lacks_is_named(
-    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_channel_that_the_sensor_lacks_is_named(sim: Recording, identify: Identify) -> None:
     wrench = sim.wrench.copy()
     wrench[:, 5] = 0.0
-    assert main([str(recorded(tmp_path, sim, wrench=wrench))]) == 0
-    out = capsys.readouterr().out
+    status, out, _ = identify(sim, wrench=wrench)
+    assert status == 0
     assert 'No signal  tz' in out
     assert re.search(r'^ torque z +not known', out, re.MULTILINE)
 
@@ -269,147 +255,3 @@ def test_nothing_of_ros_is_imported_and_a_locale_without_the_signs_is_no_reason_
     # Only a report needs them, and they take a quarter of the start.
     assert done.stdout.endswith('[]\n')
     assert not re.search(r"'(rclpy|rosidl\w*|builtin_interfaces|\w+_msgs)'", done.stderr)
-
-
-# What cannot be used: one line and status 2
-
-
-def test_missing_topics_are_named_with_those_of_their_type(
-    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    messages = [
-        description(topic='/right/robot_description'),
-        *joint_states(short, '/right/joint_states'),
-        *wrenches(short, '/right/b'),
-        *wrenches(short, '/right/a'),
-    ]
-    path = write(tmp_path / 'bag', messages)
-    error = error_of(capsys, path)
-    assert 'no topic /joint_states' in error
-    assert '/right/joint_states (choose by --joint-states)' in error
-    error = error_of(capsys, path, '--joint-states', '/right/joint_states')
-    assert 'no topic /wrench' in error
-    assert '/right/a, /right/b (choose by --wrench)' in error
-    both = ['--joint-states', '/right/joint_states', '--wrench', '/right/a']
-    error = error_of(capsys, path, *both)
-    assert 'no topic /robot_description' in error
-    assert '/right/robot_description (choose by --robot-description)' in error
-    assert 'or set the parameter robot_description' in error
-
-
-@pytest.mark.parametrize('storage', [MCAP, SQLITE3])
-def test_topic_without_messages_is_named(
-    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str], storage: StoragePlugin
-) -> None:
-    messages = [description(), *joint_states(short)]
-    path = write(tmp_path / 'bag', messages, storage, empty=[('/wrench', WRENCH)])
-    assert 'topic /wrench of the recording has no messages' in error_of(capsys, path)
-
-
-def whole(sim: Recording, urdf: str = URDF, **of_wrench: str) -> list[Recorded]:
-    return [description(urdf), *joint_states(sim), *wrenches(sim, **of_wrench)]
-
-
-NAMES = ['joint_1', 'a', 'joint_3', 'b', 'joint_5', 'joint_6']
-FIELDS = ('stamps', 'position', 'velocity', 'wrench')
-
-
-@pytest.mark.parametrize(
-    ('messages', 'words'),
-    [
-        (
-            lambda sim: whole(sim)[: 1 + len(sim.stamps)],
-            f'of type {WRENCH} it has: none; identify_arm',
-        ),
-        (
-            lambda sim: [*whole(sim, topic='/ft'), *joint_states(sim, '/wrench')],
-            f'topic /wrench is of type {JOINT_STATE}.*of type {WRENCH} it has: /ft',
-        ),
-        (
-            lambda sim: [*whole(sim), description(URDF + '\n')],
-            '/robot_description has 2 different descriptions',
-        ),
-        (lambda sim: whole(sim, frame='ft_sensr'), "'ft_sensr' is not a link"),
-        (lambda sim: whole(sim, frame=''), 'set the parameter sensor_frame'),
-        (lambda sim: whole(sim, '<robot'), 'no valid URDF'),
-        (lambda sim: whole(sim, ''), 'no valid URDF'),
-        (
-            lambda sim: [description(), *joint_states(sim, names=NAMES), *wrenches(sim)],
-            'the joint states lack joint_2, joint_4; they have a, b, joint_1',
-        ),
-        (
-            lambda sim: [
-                *whole(replace(sim, stamps=sim.stamps + 60_000_000_000))[: 1 + len(sim.stamps)],
-                *wrenches(sim),
-            ],
-            r'no sample could be used: dropped joint_state_\w+ \d+',
-        ),
-        (
-            lambda sim: whole(replace(sim, **{name: getattr(sim, name)[:10] for name in FIELDS})),
-            'as long as the filter',
-        ),
-    ],
-    ids=lambda case: case if isinstance(case, str) else '',
-)
-def test_a_recording_that_cannot_be_used_is_named(
-    short: Recording,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    messages: Callable[[Recording], list[Recorded]],
-    words: str,
-) -> None:
-    path = write(tmp_path / 'bag', messages(short))
-    assert re.search(words, error_of(capsys, path))
-
-
-def test_paths_that_are_no_recording_are_named(
-    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert 'does not exist' in error_of(capsys, tmp_path / 'nowhere')
-    assert 'no metadata.yaml' in error_of(capsys, tmp_path)
-    text = tmp_path / 'notes.txt'
-    text.write_text('no recording')
-    assert 'is no recording' in error_of(capsys, text)
-    # Whoever opened it would wait for ever for somebody to write into it.
-    pipe = tmp_path / 'pipe.mcap'
-    os.mkfifo(pipe)
-    assert 'is no recording' in error_of(capsys, pipe)
-    copy = shutil.copytree(bag, tmp_path / 'copy')
-    (copy / 'metadata.yaml').unlink()
-    error = error_of(capsys, copy)
-    assert 'no metadata.yaml' in error
-    assert str(copy / 'whole.mcap') in error
-    assert f'ros2 bag reindex {copy}' in error
-    shutil.copy(bag / 'metadata.yaml', copy)
-    (copy / 'whole.mcap').unlink()
-    assert 'missing' in error_of(capsys, copy)
-
-
-def test_unusable_parameters_are_named(
-    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / 'parameters.yaml'
-    assert 'No such file' in error_of(capsys, bag, '--params', path)
-    path.write_text('/**: {ros__parameters: {cutoff_freqency: 3.0}}')
-    assert 'did you mean cutoff_frequency?' in error_of(capsys, bag, '--params', path)
-
-
-def test_output_that_cannot_be_written_is_refused_before_the_work(
-    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for path in (tmp_path, tmp_path / 'nowhere' / 'estimate.yaml'):
-        assert f'--output {path} must be a file' in error_of(capsys, bag, '--output', path)
-
-
-def test_error_from_the_command_line_is_status_2_and_plain(tmp_path: Path) -> None:
-    done = in_a_shell('identify_load', tmp_path / 'nowhere')
-    assert (done.returncode, done.stdout) == (2, '')
-    assert done.stderr == f'identify_load: error: recording {tmp_path}/nowhere does not exist\n'
-
-
-def test_help_tells_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match='0'):
-        main(['--help'])
-    out = capsys.readouterr().out
-    for status in ('0    the mass is identified', '1    it is not', '2    nothing could be'):
-        assert status in out

@@ -1,4 +1,4 @@
-"""identify_load --static: a file of poses that cannot be used, and options that do not go together."""
+"""identify_load --static: files of poses and options that cannot be used, in one line."""
 
 from __future__ import annotations
 

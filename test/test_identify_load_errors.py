@@ -1,0 +1,176 @@
+"""The command `identify_load`: what cannot be used is named in one line, with status 2."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bags import (
+    MCAP,
+    SQLITE3,
+    URDF,
+    Recorded,
+    description,
+    error_of,
+    in_a_shell,
+    joint_states,
+    wrenches,
+    write,
+)
+from rosbags.rosbag2 import StoragePlugin
+
+from load_identification.commands.identify_load import main
+from load_identification.recordings.reader import (
+    JOINT_STATE,
+    WRENCH,
+)
+from load_identification.simulation.sensors import (
+    Recording,
+)
+
+
+def test_missing_topics_are_named_with_those_of_their_type(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    messages = [
+        description(topic='/right/robot_description'),
+        *joint_states(short, '/right/joint_states'),
+        *wrenches(short, '/right/b'),
+        *wrenches(short, '/right/a'),
+    ]
+    path = write(tmp_path / 'bag', messages)
+    error = error_of(capsys, path)
+    assert 'no topic /joint_states' in error
+    assert '/right/joint_states (choose by --joint-states)' in error
+    error = error_of(capsys, path, '--joint-states', '/right/joint_states')
+    assert 'no topic /wrench' in error
+    assert '/right/a, /right/b (choose by --wrench)' in error
+    both = ['--joint-states', '/right/joint_states', '--wrench', '/right/a']
+    error = error_of(capsys, path, *both)
+    assert 'no topic /robot_description' in error
+    assert '/right/robot_description (choose by --robot-description)' in error
+    assert 'or set the parameter robot_description' in error
+
+
+@pytest.mark.parametrize('storage', [MCAP, SQLITE3])
+def test_topic_without_messages_is_named(
+    short: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str], storage: StoragePlugin
+) -> None:
+    messages = [description(), *joint_states(short)]
+    path = write(tmp_path / 'bag', messages, storage, empty=[('/wrench', WRENCH)])
+    assert 'topic /wrench of the recording has no messages' in error_of(capsys, path)
+
+
+def whole(sim: Recording, urdf: str = URDF, **of_wrench: str) -> list[Recorded]:
+    return [description(urdf), *joint_states(sim), *wrenches(sim, **of_wrench)]
+
+
+NAMES = ['joint_1', 'a', 'joint_3', 'b', 'joint_5', 'joint_6']
+
+FIELDS = ('stamps', 'position', 'velocity', 'wrench')
+
+
+@pytest.mark.parametrize(
+    ('messages', 'words'),
+    [
+        (
+            lambda sim: whole(sim)[: 1 + len(sim.stamps)],
+            f'of type {WRENCH} it has: none; identify_arm',
+        ),
+        (
+            lambda sim: [*whole(sim, topic='/ft'), *joint_states(sim, '/wrench')],
+            f'topic /wrench is of type {JOINT_STATE}.*of type {WRENCH} it has: /ft',
+        ),
+        (
+            lambda sim: [*whole(sim), description(URDF + '\n')],
+            '/robot_description has 2 different descriptions',
+        ),
+        (lambda sim: whole(sim, frame='ft_sensr'), "'ft_sensr' is not a link"),
+        (lambda sim: whole(sim, frame=''), 'set the parameter sensor_frame'),
+        (lambda sim: whole(sim, '<robot'), 'no valid URDF'),
+        (lambda sim: whole(sim, ''), 'no valid URDF'),
+        (
+            lambda sim: [description(), *joint_states(sim, names=NAMES), *wrenches(sim)],
+            'the joint states lack joint_2, joint_4; they have a, b, joint_1',
+        ),
+        (
+            lambda sim: [
+                *whole(replace(sim, stamps=sim.stamps + 60_000_000_000))[: 1 + len(sim.stamps)],
+                *wrenches(sim),
+            ],
+            r'no sample could be used: dropped joint_state_\w+ \d+',
+        ),
+        (
+            lambda sim: whole(replace(sim, **{name: getattr(sim, name)[:10] for name in FIELDS})),
+            'as long as the filter',
+        ),
+    ],
+    ids=lambda case: case if isinstance(case, str) else '',
+)
+def test_a_recording_that_cannot_be_used_is_named(
+    short: Recording,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    messages: Callable[[Recording], list[Recorded]],
+    words: str,
+) -> None:
+    path = write(tmp_path / 'bag', messages(short))
+    assert re.search(words, error_of(capsys, path))
+
+
+def test_paths_that_are_no_recording_are_named(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 'does not exist' in error_of(capsys, tmp_path / 'nowhere')
+    assert 'no metadata.yaml' in error_of(capsys, tmp_path)
+    text = tmp_path / 'notes.txt'
+    text.write_text('no recording')
+    assert 'is no recording' in error_of(capsys, text)
+    # Whoever opened it would wait for ever for somebody to write into it.
+    pipe = tmp_path / 'pipe.mcap'
+    os.mkfifo(pipe)
+    assert 'is no recording' in error_of(capsys, pipe)
+    copy = shutil.copytree(bag, tmp_path / 'copy')
+    (copy / 'metadata.yaml').unlink()
+    error = error_of(capsys, copy)
+    assert 'no metadata.yaml' in error
+    assert str(copy / 'whole.mcap') in error
+    assert f'ros2 bag reindex {copy}' in error
+    shutil.copy(bag / 'metadata.yaml', copy)
+    (copy / 'whole.mcap').unlink()
+    assert 'missing' in error_of(capsys, copy)
+
+
+def test_unusable_parameters_are_named(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / 'parameters.yaml'
+    assert 'No such file' in error_of(capsys, bag, '--params', path)
+    path.write_text('/**: {ros__parameters: {cutoff_freqency: 3.0}}')
+    assert 'did you mean cutoff_frequency?' in error_of(capsys, bag, '--params', path)
+
+
+def test_output_that_cannot_be_written_is_refused_before_the_work(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (tmp_path, tmp_path / 'nowhere' / 'estimate.yaml'):
+        assert f'--output {path} must be a file' in error_of(capsys, bag, '--output', path)
+
+
+def test_error_from_the_command_line_is_status_2_and_plain(tmp_path: Path) -> None:
+    done = in_a_shell('identify_load', tmp_path / 'nowhere')
+    assert (done.returncode, done.stdout) == (2, '')
+    assert done.stderr == f'identify_load: error: recording {tmp_path}/nowhere does not exist\n'
+
+
+def test_help_tells_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match='0'):
+        main(['--help'])
+    out = capsys.readouterr().out
+    for status in ('0    the mass is identified', '1    it is not', '2    nothing could be'):
+        assert status in out
