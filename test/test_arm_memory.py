@@ -60,7 +60,7 @@ def test_memory_hardly_grows_with_the_samples() -> None:
     model = ArmModel(Arm(NOMINAL), DriveModel('symmetric', 'symmetric', offset=True))
     peaks = []
     for rate in (250.0, 1000.0):
-        times, *values = moved(1, 30.0, rate=rate)
+        times, *values = moved(1, 60.0, rate=rate)
         whole = SynchronizedBatch(JOINTS, '', stamps_of(times), *values)
         parts = [slice(k, k + 500) for k in range(0, len(times), 500)]
         log = StreamedRecording(
@@ -69,8 +69,8 @@ def test_memory_hardly_grows_with_the_samples() -> None:
         )  # fmt: skip
         settings = Settings(cutoff=10.0, cutoffs=())
         peaks.append(traced(lambda x=log, s=settings: identify_and_test(model, [x], None, s))[1])
-    # Four times as many samples in each window of the filter; 1.34 where their numbers are kept.
-    assert peaks[1] < 1.29 * peaks[0]
+    # Four times as many samples: 1.02; 1.11 where their numbers are kept.
+    assert peaks[1] < 1.05 * peaks[0]
 
 
 def test_the_filter_takes_no_more_memory_for_a_longer_recording() -> None:
