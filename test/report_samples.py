@@ -10,11 +10,8 @@ from load_identification.simulation.sensors import SensorModel, aluminium_block
 from load_identification.typing_aliases import FloatArray, IntArray
 
 PAYLOAD = aluminium_block()
-
 OFFSET = np.array(SensorModel().offset)
-
 TRUTH = np.concatenate([to_message_order(PAYLOAD.to_vector()), OFFSET])
-
 START = 1_700_000_000_000_000_000
 
 

@@ -13,10 +13,7 @@ from load_identification.pipeline import settings
 from load_identification.simulation.cells import Conditions, filtered
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
-from load_identification.simulation.misfits import (
-    Fault,
-    recorded,
-)
+from load_identification.simulation.misfits import Fault, recorded
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensor_errors import CellErrors

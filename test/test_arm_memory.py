@@ -8,13 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_bags import (
-    JOINTS,
-    NOMINAL,
-    efforts,
-    moved,
-    stamps_of,
-)
+from arm_bags import JOINTS, NOMINAL, efforts, moved, stamps_of
 from bags import description, write
 
 from load_identification.arm.dynamics.friction import DriveModel

@@ -27,12 +27,7 @@ from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.recordings.arm import read_efforts
 from load_identification.recordings.reader import Topics, open_recording
 from load_identification.simulation.robots import SEVEN_JOINTS
-from load_identification.simulation.weighing_arm import (
-    FRAME,
-    JOINTS,
-    PAYLOAD,
-    run,
-)
+from load_identification.simulation.weighing_arm import FRAME, JOINTS, PAYLOAD, run
 from load_identification.typing_aliases import FloatArray
 
 GAINS = np.array([11.0, 9.0, -8.0, 7.0, 4.0, 3.0, 2.5])

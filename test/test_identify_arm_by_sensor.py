@@ -106,10 +106,7 @@ def test_a_sensor_under_the_arm_of_the_opposite_sign_is_not_called_identified(
     ],
 )
 def test_a_replay_of_another_motion_says_what_is_wrong(
-    tmp_path: Path,
-    command: Command,
-    change: Callable[[FloatArray], FloatArray],
-    says: str,
+    tmp_path: Path, command: Command, change: Callable[[FloatArray], FloatArray], says: str
 ) -> None:
     motion = smooth_motion(np.random.default_rng(7), 3, 800, 1.0 / RATE)
     path = on_a_base_sensor(tmp_path / 'moved', motion, RATE, 7, BASE_OFFSET)

@@ -6,13 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_bags import (
-    GRAVITY,
-    TRUTH,
-    arm_bag,
-    moved,
-    relative_errors,
-)
+from arm_bags import GRAVITY, TRUTH, arm_bag, moved, relative_errors
 from bags import Command
 
 from load_identification.arm.arm_file import read_arm_model

@@ -30,11 +30,7 @@ from bags import (
 from load_identification.commands.identify_load import main
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.report.tables import PARAMETERS, interval_table
-from load_identification.simulation.sensors import (
-    Recording,
-    SensorModel,
-    aluminium_block,
-)
+from load_identification.simulation.sensors import Recording, SensorModel, aluminium_block
 
 
 def parameter_file(folder: Path, **values: Any) -> Path:

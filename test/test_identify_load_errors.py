@@ -25,13 +25,8 @@ from bags import (
 from rosbags.rosbag2 import StoragePlugin
 
 from load_identification.commands.identify_load import main
-from load_identification.recordings.reader import (
-    JOINT_STATE,
-    WRENCH,
-)
-from load_identification.simulation.sensors import (
-    Recording,
-)
+from load_identification.recordings.reader import JOINT_STATE, WRENCH
+from load_identification.simulation.sensors import Recording
 
 
 def test_missing_topics_are_named_with_those_of_their_type(
@@ -71,7 +66,6 @@ def whole(sim: Recording, urdf: str = URDF, **of_wrench: str) -> list[Recorded]:
 
 
 NAMES = ['joint_1', 'a', 'joint_3', 'b', 'joint_5', 'joint_6']
-
 FIELDS = ('stamps', 'position', 'velocity', 'wrench')
 
 

@@ -19,19 +19,13 @@ from load_identification.estimation.misfit.trials import Kind
 from load_identification.estimation.misfit.verdict import Verdict
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
-from load_identification.model.inertial_parameters import (
-    InertialParameters,
-)
+from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import Robot
 from load_identification.pipeline import settings
 from load_identification.simulation.cells import filtered
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
-from load_identification.simulation.misfits import (
-    FAULTS,
-    Fault,
-    recorded,
-)
+from load_identification.simulation.misfits import FAULTS, Fault, recorded
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
 

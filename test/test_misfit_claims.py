@@ -14,10 +14,7 @@ from load_identification.estimation.payload_estimate import Withheld
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
-from load_identification.model.inertial_parameters import (
-    InertialParameters,
-    to_message_order,
-)
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.nodes.status import StatusMessage
 from load_identification.pipeline import settings
 from load_identification.pipeline.compensation import LoadTakenOff
@@ -135,9 +132,7 @@ def test_nothing_wrong_is_claimed_before_it_is_named(name: str, robot: str, moti
 
 @pytest.mark.parametrize(
     ('robot', 'mass'),
-    [
-        *(('puma', 0.005), ('puma', 20.0), ('scara', 60.0), ('seven_joints', 300.0)),
-    ],
+    [*(('puma', 0.005), ('puma', 20.0), ('scara', 60.0), ('seven_joints', 300.0))],
 )
 def test_units_of_light_and_heavy_loads_are_not_doubted(robot: str, mass: float) -> None:
     estimator, batches = worked(Fault(None), robot, 'rich', 5.0, ORDINARY, mass)

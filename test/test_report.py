@@ -33,11 +33,7 @@ from load_identification.report.payload_figure import budget_figure
 from load_identification.report.recorder import LEVELS, Recorder
 from load_identification.report.report import write_report
 from load_identification.report.series_figures import predict
-from load_identification.report.snapshot import (
-    Outcome,
-    Snapshot,
-    snapshot_of,
-)
+from load_identification.report.snapshot import Outcome, Snapshot, snapshot_of
 from load_identification.simulation.cells import Conditions, filtered, record, sample
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.motions import MOTIONS
@@ -63,10 +59,7 @@ def recorded(seconds: float, slow: float = 1.0, seed: int = 0) -> tuple[Recorder
     )
     sim = simulate(robot, motion, PAYLOAD, SensorModel(), RATE, seed)
     parameters = Parameters()
-    stage, estimator = (
-        settings.motion_filter(parameters),
-        settings.payload_estimator(parameters),
-    )
+    stage, estimator = (settings.motion_filter(parameters), settings.payload_estimator(parameters))
     stage.set_description(SIX_JOINTS.urdf, sim.frame)
     recorder = Recorder()
     for first in range(0, len(sim.stamps), 250):

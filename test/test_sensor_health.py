@@ -20,13 +20,7 @@ from wrench_channels import (
     stop_and_go,
 )
 
-from load_identification.signals.sensor_health import (
-    ABSENT,
-    ALIVE,
-    SATURATED,
-    STUCK,
-    SensorHealth,
-)
+from load_identification.signals.sensor_health import ABSENT, ALIVE, SATURATED, STUCK, SensorHealth
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 

@@ -10,7 +10,6 @@ from static_arm import options
 from load_identification.commands.identify_load import main
 
 HEADER = 'qx,qy,qz,qw,fx,fy,fz,tx,ty,tz'
-
 POSE = '0,0,0,1,1,2,3,0.1,0.2,0.3'
 
 

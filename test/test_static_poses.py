@@ -21,20 +21,13 @@ from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.robot import Robot
 from load_identification.recordings.reader import JOINT_STATE, WRENCH, Topics, open_recording
-from load_identification.simulation.sensor_errors import (
-    CellErrors,
-    draw_cell,
-    smooth_field,
-)
+from load_identification.simulation.sensor_errors import CellErrors, draw_cell, smooth_field
 from load_identification.simulation.sensors import aluminium_block, load_wrench
 from load_identification.typing_aliases import FloatArray
 
 GRAVITY = np.array(ARM.gravity)
-
 TILTED = Rotation.from_rotvec(np.deg2rad(5.0) * np.array([0.6, 0.8, 0.0])).apply(GRAVITY)
-
 STD = np.repeat([0.02, 0.0012], 3)
-
 TRUTH = to_message_order(aluminium_block().to_vector())
 
 
@@ -254,9 +247,7 @@ def test_poses_all_round_that_no_payload_explains_are_said_to_be_so(identify: Id
     assert 'turn the sensor' not in words
 
 
-def test_sensor_without_torques_shows_the_mass_no_better_than_its_gain(
-    identify: Identify,
-) -> None:
+def test_sensor_without_torques_shows_the_mass_no_better_than_its_gain(identify: Identify) -> None:
     position, wrench = poses(GRAVITY, 3)
     status, words, estimate = identify(position, wrench[:, :3])
     assert status == 0

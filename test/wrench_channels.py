@@ -11,7 +11,6 @@ from load_identification.typing_aliases import FloatArray
 Motion = Callable[[float], FloatArray]
 
 RATE = 500
-
 NOISE = np.array([0.1, 0.1, 0.1, 0.005, 0.005, 0.005])
 """Of the wrist sensor in these tests, standard deviation [N, N m]."""
 
