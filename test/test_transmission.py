@@ -97,12 +97,12 @@ def test_it_weighs_by_the_torques_of_its_motors(fitted: Run, tmp_path: Path) -> 
 def moved(seed: int, matrix: FloatArray, efforts_of: str) -> tuple[FloatArray, ...]:
     """Return a motion of the three-joint arm, friction at its motors."""
     rng = np.random.default_rng(seed)
-    motion = smooth_motion(rng, 3, 2000, 0.01)
+    motion = smooth_motion(rng, 3, 1500, 0.01)
     q, qd, _ = motion
     links = PinocchioArm(TRUTH, GRAVITY).torque(motion)
     motors = links @ np.linalg.inv(matrix) + friction(qd @ matrix.T)
     effort = motors if efforts_of == 'motors' else motors @ matrix
-    return np.arange(2000) / 100.0, q, qd, effort + rng.normal(0.0, 0.02, q.shape)
+    return np.arange(1500) / 100.0, q, qd, effort + rng.normal(0.0, 0.02, q.shape)
 
 
 @pytest.mark.parametrize('of', ['motors', 'joints'])
