@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,7 @@ def traced(work: Callable[[], object]) -> tuple[int, int]:
     tracemalloc.start()
     try:
         kept = work()
+        gc.collect()
         return tracemalloc.get_traced_memory()
     finally:
         del kept
@@ -47,7 +49,7 @@ def test_no_numbers_of_a_recording_are_kept_while_it_is_read(tmp_path: Path) -> 
         path = write(tmp_path / f'{seconds:g}', [description(NOMINAL), *motion])
         held.append(traced(lambda path=path: read(path))[0])
     # Of 7500 samples more the stamps alone; nine numbers of each would be 0.54 MB.
-    assert held[1] < held[0] + 2e5
+    assert held[1] < held[0] + 3.5e5
 
 
 def test_memory_hardly_grows_with_the_samples() -> None:
