@@ -206,7 +206,7 @@ def test_joints_in_degrees_are_refused(
     assert main([str(recorded(tmp_path, degrees))]) == 2
     said = ' '.join(capsys.readouterr().err.split())
     assert re.search(r'no sample could be used: dropped .*joint_position_implausible', said)
-    assert re.search(r'joint\d at \S+ rad, its limits are \S+ and \S+: degrees\?', said)
+    assert re.search(r'joint_\d at \S+ rad, its limits are \S+ and \S+: degrees\?', said)
 
 
 def test_channel_that_freezes_is_named(sim: Recording, identify: Identify) -> None:
