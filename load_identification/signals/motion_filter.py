@@ -26,7 +26,7 @@ from load_identification.signals.differentiator import (
     Differentiator,
 )
 from load_identification.signals.jumps import JumpGate, SpikeGate
-from load_identification.signals.rest import RestDetector, accelerates, at_rest_without_motion
+from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.sensor_health import ABSENT, SensorHealth
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -207,8 +207,11 @@ class MotionFilter:
             linear_acceleration=motion.linear_acceleration,
             angular_acceleration=motion.angular_acceleration,
             gravity=motion.gravity,
-            rest=self._rest.rested(out.stamps - half, out.stamps + half)
-            & ~accelerates(out.acceleration, out.acceleration_noise),
+            rest=self._rest.without_begins(
+                self._rest.rested(out.stamps - half, out.stamps + half),
+                out.acceleration,
+                out.acceleration_noise,
+            ),
             gravity_by_joint=motion.gravity_by_joint,
             gravity_by_tilt=motion.gravity_by_tilt,
             joint_motion=np.stack([out.position, out.velocity, out.acceleration], axis=1),

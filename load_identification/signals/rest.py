@@ -32,9 +32,16 @@ SETTLING_NS = 10_000_000
 REMEMBERED_NS = 2_000_000_000
 """How far back windows may reach [ns]: no filter is slower than this."""
 
-ACCELERATES, HUNTS = 10.0, 0.05
-"""Acceleration of a joint that is not its noise, in standard deviations of its mean, and one that
-a servo may have at rest, which hunts about its place [-, rad/s² or m/s²]."""
+LEAST_ACCELERATION = 0.02
+"""Smallest acceleration of a joint that ends a rest [rad/s² or m/s²]."""
+
+UNUSUAL, BEYOND_NOISE = 5.0, 10.0
+"""Acceleration of a joint that is no rest, in rms of those at rest before, and in standard
+deviations of the noise of its mean [-]."""
+
+LEARNED, MOST_LEARNED = 0.02, 16.0
+"""Weight of a sample in the mean square of accelerations at rest, and its largest ratio to that
+mean: servos that begin to hunt are at rest again after half a second [-]."""
 
 
 class RestDetector:
@@ -58,6 +65,7 @@ class RestDetector:
         self._count = 0
         self._tail: FloatArray | None = None
         self._margin: FloatArray | float = MOVED
+        self._usual: FloatArray | None = None
 
     def update(self, stamps: IntArray, position: FloatArray) -> None:
         """Process joint positions.
@@ -138,22 +146,32 @@ class RestDetector:
                 still |= (first <= start) & (end <= last)
         return still
 
+    def without_begins(
+        self, rested: BoolArray, acceleration: FloatArray, noise: FloatArray
+    ) -> BoolArray:
+        """Return which of n samples called at rest are no begin or end of a move, (n,).
 
-def accelerates(acceleration: FloatArray, noise: FloatArray) -> BoolArray:
-    """Return which samples have an acceleration of a joint that is not its noise, (n,).
+        A move begins and ends within the milliradians that are allowed. Its acceleration is more
+        than that of joints at rest, which encoders and servos hunting about their place cause.
 
-    A move begins and ends within the milliradians that `RestDetector` allows.
-
-    Parameters
-    ----------
-    acceleration : (n, J) array
-        [rad/s² or m/s²].
-    noise : (n, J, J) array
-        As in `DifferentiatedBatch`.
-    """
-    std = np.linalg.norm(noise, axis=2)
-    beyond = np.abs(acceleration) > np.maximum(ACCELERATES * std, HUNTS)
-    return np.asarray((beyond & (std > 0.0)).any(axis=1))
+        Parameters
+        ----------
+        rested : (n,) array
+            Of samples in the order of time.
+        acceleration : (n, J) array
+            [rad/s² or m/s²].
+        noise : (n, J, J) array
+            As in `DifferentiatedBatch`.
+        """
+        still = rested.copy()
+        least = np.maximum(BEYOND_NOISE * np.linalg.norm(noise, axis=2), LEAST_ACCELERATION)
+        for k in np.flatnonzero(rested).tolist():
+            square = acceleration[k] ** 2
+            usual = square if self._usual is None else self._usual
+            still[k] = not (square > np.maximum(UNUSUAL**2 * usual, least[k] ** 2)).any()
+            most = MOST_LEARNED * np.maximum(usual, 1e-3 * LEAST_ACCELERATION**2)
+            self._usual = usual + LEARNED * (np.minimum(square, most) - usual)
+        return still
 
 
 def standing(batch: FilteredBatch) -> BoolArray:

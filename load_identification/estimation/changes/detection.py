@@ -184,6 +184,8 @@ class ChangeDetection:
     def _look_into(self, before: Belief, block: Block) -> Belief:
         """Update the hypotheses by a block; return the belief before, or that of the cause."""
         self.before = before.after(block)
+        # For all hypotheses alike: with its own noise any load would fit that is large enough.
+        block = derated(block, before.body, before.noise.at(block.rest))
         self._pending += block.elapsed
         self._steady += block.elapsed
         if len(self._near) < NEAR:
