@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from load_identification.motion.joint_path import JointPath
 from load_identification.motion.sines import Sines
 from load_identification.signals.differentiator import Differentiator
 from load_identification.signals.gravity import MotionOfUnknownRobot
+from load_identification.signals.jumps import LimitGate
 from load_identification.signals.motion_filter import MotionFilter
 from load_identification.signals.rest import standing
 from load_identification.simulation.robots import SCARA, puma_description
@@ -274,6 +276,31 @@ def test_a_joint_far_beyond_its_limits_is_named(kind: str, position: float, word
         )
         assert stage.implausible == said
     assert stage.dropped['joint_position_implausible'] == bool(words)
+
+
+def test_degrees_near_zero_are_refused_with_those_that_no_joint_has() -> None:
+    dropped: Counter[str] = Counter()
+    gate, robot = LimitGate(dropped), Robot(URDF, FRAME, GRAVITY)
+    stamps = START + np.arange(4000) * 10_000_000
+    radians = np.deg2rad(30.0) * np.sin(0.005 * np.arange(4000.0))[:, None] * np.ones(6)
+    degrees = np.rad2deg(radians)
+    first = int(np.argmax(np.abs(degrees[:, 0]) > 12.0))
+    parts = [slice(first, 1500), slice(1500, 1500), slice(1500, 2200)]
+    assert not np.concatenate([gate.update(robot, stamps[p], degrees[p]) for p in parts]).any()
+    assert gate.words.endswith('degrees?')
+    # The driver is put right: positions jump.
+    assert gate.update(robot, stamps[2200:2300], radians[2200:2300]).all()
+    assert gate.words == ''
+    assert dropped == {'joint_position_implausible': 2200 - first}
+    # A glitch takes nothing else with it, and what stays within limits for 10 s counts again.
+    glitch = radians[2300:2400].copy()
+    glitch[50, 2] = 1000.0
+    assert (~gate.update(robot, stamps[2300:2400], glitch)).sum() == 1
+    slow = np.linspace(30.0, 0.0, 4000)[:, None] * np.ones(6)
+    accepted = gate.update(robot, stamps, slow)
+    last = int(np.argmin(slow[:, 0] > 5.2))
+    assert not accepted[:last].any()
+    assert accepted[last + 1000 :].all()
 
 
 def test_samples_without_a_position_are_dropped_and_counted(recording: Recording) -> None:

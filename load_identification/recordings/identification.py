@@ -237,12 +237,28 @@ class WristIdentifier(Identifier):
     @property
     def warning(self) -> str:
         """Problems that do not stop the front, in words; empty: none."""
-        return self._front.motion_filter.words
+        stage = self._front.motion_filter
+        return (
+            stage.words
+            if stage.implausible
+            else '; '.join(filter(None, (stage.words, stage.was_implausible)))
+        )
+
+    def result(self) -> Identification:
+        """Return the result; raise RecordingError if most positions are beyond all limits too."""
+        stage = self._front.motion_filter
+        refused = stage.dropped['joint_position_implausible']
+        if refused > stage.taken / 2:
+            raise RecordingError(
+                f'{refused} of {stage.taken} samples are no joint positions: '
+                f'{stage.was_implausible}'
+            )
+        return super().result()
 
     def lacking(self, dropped: Counter[str]) -> str:
         """Return why no sample was usable although all joints are present."""
         if dropped:
-            why = self._front.motion_filter.implausible or 'see docs/interface.md'
+            why = self._front.motion_filter.was_implausible or 'see docs/interface.md'
             return f'dropped {in_words(dropped)}; {why}'
         window = 2 * self._front.motion_filter.delay
         return f'no piece without a gap is as long as the filter, {window:.3f} s'

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from load_identification.interface.batches import SynchronizedBatch, joined
+from load_identification.model.robot import Robot
 from load_identification.signals.channel_monitor import AGO, LATELY, NEAR
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
@@ -21,6 +22,9 @@ UNKNOWN_LIMIT = 30.0
 """Velocity limit of a joint that has none, or whose description is unknown [rad/s, m/s]."""
 
 TURN = 2.0 * np.pi
+
+DOUBTED_NS = 10_000_000_000
+"""Time for which positions within limits are refused after others far beyond them [ns]."""
 
 SPIKE = 10.0
 """Size of a spike relative to the usual change of its channel in the newest samples [-]."""
@@ -179,6 +183,66 @@ class JumpGate:
         self._stamps = np.where(known, stamp, self._stamps)
         self._position = np.where(known, position, self._position)
         return stamp, row, fresh
+
+
+class LimitGate:
+    """Refuse positions far beyond the limits of their joint: degrees, or millimetres.
+
+    Far is more than the range within the limits, and more than half a turn for revolute joints:
+    zeros may be off. What follows in the same unit may be within them. It is refused too, until
+    positions jump back by as much, or none has been far for `DOUBTED_NS`.
+    """
+
+    def __init__(self, dropped: Counter[str]) -> None:
+        self._dropped = dropped
+        self.last = ''
+        """The last warning; empty: there was none."""
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every sample."""
+        self.words = ''
+        """Warning while positions are refused; empty: none."""
+        self._doubted, self._far = False, 0
+        self._newest: FloatArray | None = None
+
+    def update(self, robot: Robot, stamps: IntArray, position: FloatArray) -> BoolArray:
+        """Return which samples are accepted, (n,): stamps (n,) [ns], finite positions (n, J)."""
+        lower, upper = robot.position_limits
+        margin = np.maximum(upper - lower, np.where(robot.prismatic, 0.0, np.pi))
+        far = (position < lower - margin) | (position > upper + margin)
+        beyond: BoolArray = np.asarray(far.any(axis=1))
+        if not beyond.size:
+            return beyond
+        before = position[:1] if self._newest is None else self._newest[None]
+        self._newest = position[-1]
+        if not (self._doubted or beyond.any()):
+            return ~beyond
+        steps = np.abs(position - np.concatenate([before, position[:-1]]))
+        back = (steps > margin).any(axis=1) & ~beyond
+        order = np.arange(1, len(stamps) + 1)
+        latest = np.maximum.accumulate(np.where(beyond, order, 0))
+        since = np.abs(stamps - np.append(self._far, stamps)[latest])
+        ended = np.maximum.accumulate(np.where(back, order, 0))
+        doubted = (latest > 0) | self._doubted
+        refused = doubted & (latest >= ended) & (since <= DOUBTED_NS)
+        self._dropped['joint_position_implausible'] += int(refused.sum())
+        if beyond.any():
+            row = int(latest[-1]) - 1
+            self._far = int(stamps[row])
+            self.last = _beyond_words(robot, position[row], int(far[row].argmax()))
+        self._doubted = bool(refused[-1])
+        self.words = self.last if self._doubted else ''
+        return np.asarray(~refused)
+
+
+def _beyond_words(robot: Robot, position: FloatArray, joint: int) -> str:
+    lower, upper = robot.position_limits[:, joint]
+    unit, other = ('m', 'millimetres') if robot.prismatic[joint] else ('rad', 'degrees')
+    return (
+        f'{robot.joints[joint]} at {position[joint]:.4g} {unit}, its limits are '
+        f'{lower:.4g} and {upper:.4g}: {other}?'
+    )
 
 
 class SpikeGate:

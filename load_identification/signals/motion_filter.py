@@ -25,10 +25,10 @@ from load_identification.signals.differentiator import (
     DifferentiatedBatch,
     Differentiator,
 )
-from load_identification.signals.jumps import JumpGate, SpikeGate
+from load_identification.signals.jumps import JumpGate, LimitGate, SpikeGate
 from load_identification.signals.rest import RestDetector, at_rest_without_motion
 from load_identification.signals.sensor_health import ABSENT, SensorHealth
-from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
+from load_identification.typing_aliases import IntArray
 
 LEFT_OUT = 'velocity of {} left out: it is none of the positions: zeros or degrees?'
 REPEATS = 'position of {} repeats while its velocity is not zero: encoder or driver?'
@@ -56,14 +56,14 @@ class MotionFilter:
         self.dropped: Counter[str] = Counter()
         self.taken = self.given = 0
         """Number of samples received, and number returned."""
-        self.implausible = self._wrong_velocity = ''
-        """Warning of an implausible frame or joint position; empty: none."""
+        self._wrong_velocity = ''
         self._differentiator = differentiator
         self.health = SensorHealth(self.dropped)
         """Health of the channels of the wrench."""
         self._sign = CONVENTIONS[wrench_convention]
         self._described = DescribedRobot(gravity)
         self._missing = ''
+        self._limits = LimitGate(self.dropped)
         self.reset()
 
     @property
@@ -93,6 +93,19 @@ class MotionFilter:
         return tuple(channel for channel, state in states if state == ABSENT)
 
     @property
+    def implausible(self) -> str:
+        """Warning of an implausible frame or joint position; empty: none."""
+        robot = self.robot
+        if robot is not None and not robot.joints:
+            return f'no joint moves {robot.sensor_frame!r}: is it the frame of the wrench?'
+        return self._limits.words
+
+    @property
+    def was_implausible(self) -> str:
+        """The last warning of an implausible joint position; empty: there was none."""
+        return self._limits.last
+
+    @property
     def words(self) -> str:
         """Problems that do not stop the samples, in words; empty: none."""
         parts = self.health.words, self.implausible, self._wrong_velocity
@@ -113,6 +126,7 @@ class MotionFilter:
     def reset(self) -> None:
         """Forget every sample."""
         self._forget_motion()
+        self._limits.reset()
         self.health.reset()
         self._spikes = SpikeGate(self.dropped)
         self._jumps = JumpGate(0, self._differentiator.max_gap, self.dropped)
@@ -156,25 +170,19 @@ class MotionFilter:
             self._missing = f'joint {", ".join(missing)} in the joint states'
             self.dropped['joint_missing'] += len(batch.stamps)
             return None
+        self._missing = ''
         columns = [batch.names.index(name) for name in robot.joints]
         position = batch.position[:, columns]
         used = np.all(np.isfinite(position), axis=1)
         if not used.all():
             self.dropped['joint_missing'] += int((~used).sum())
-        far = _far_beyond_limits(robot, position)
-        if used.any():
-            newest = np.flatnonzero(used)[-1]
-            self.implausible = _implausible(robot, position[newest], far[newest])
-        if far.any():
-            self.dropped['joint_position_implausible'] += int(far.any(axis=1).sum())
-            used &= ~far.any(axis=1)
+        used[used] = self._limits.update(robot, batch.stamps[used], position[used])
         back = np.flatnonzero(batch.stamps[1:] <= batch.stamps[:-1])
         if back.size:
             self.dropped['stamp_not_increasing'] += int(used[: back[-1] + 1].sum())
             used[: back[-1] + 1] = False
         if not used.any():
             return None
-        self._missing = ''
         return SynchronizedBatch(
             names=robot.joints,
             frame=batch.frame,
@@ -261,29 +269,3 @@ class MotionFilter:
             if out is not None:
                 found.append(out)
         return joined(found) if found else None
-
-
-def _far_beyond_limits(robot: Robot, position: FloatArray) -> BoolArray:
-    """Return which positions (n, J) are in another unit: far beyond the limits of their joint.
-
-    Far is more than the range within the limits, and more than half a turn for revolute joints:
-    zeros may be off, and drivers count turns.
-    """
-    lower, upper = robot.position_limits
-    margin = np.maximum(upper - lower, np.where(robot.prismatic, 0.0, np.pi))
-    return np.asarray((position < lower - margin) | (position > upper + margin))
-
-
-def _implausible(robot: Robot, position: FloatArray, far: BoolArray) -> str:
-    """Return a warning if no joint moves the sensor, or a position (J,) is `far` beyond limits."""
-    if not robot.joints:
-        return f'no joint moves {robot.sensor_frame!r}: is it the frame of the wrench?'
-    if not far.any():
-        return ''
-    joint = np.flatnonzero(far)[0]
-    lower, upper = robot.position_limits[:, joint]
-    unit, other = ('m', 'millimetres') if robot.prismatic[joint] else ('rad', 'degrees')
-    return (
-        f'{robot.joints[joint]} at {position[joint]:.4g} {unit}, its limits are '
-        f'{lower:.4g} and {upper:.4g}: {other}?'
-    )
