@@ -107,8 +107,6 @@ def derated(block: Block, body: FloatArray, noise: FloatArray) -> Block:
     """Return a block that weighs no more than the noise of its accelerations allows.
 
     Usually that is part of the noise known from residuals; in single blocks it may be far more.
-    Hypotheses on a change are compared without: the noise depends on the body, and would let any
-    load fit that is large enough.
 
     Parameters
     ----------
