@@ -188,9 +188,7 @@ def test_gains_and_friction_changed_with_the_load_are_distinguished(loaded: Load
     np.testing.assert_allclose(found.gains, same.gains, rtol=1e-4)
 
 
-def test_unusable_options_and_arrays_are_named(simulated: Simulated) -> None:
-    with pytest.raises(ParameterError, match="'guess'; it must be one of least_squares, seq"):
-        Settings('guess')
+def test_too_few_rows_are_named(simulated: Simulated) -> None:
     q, qd, qdd = (array[:2] for array in simulated.motion)
     with pytest.raises(ParameterError, match='14 rows cannot tell'):
         identify_motion(simulated.model, log_of((q, qd, qdd), simulated.torque[:2]), PLAIN)

@@ -51,7 +51,7 @@ def test_other_joints_than_those_of_the_arm_are_refused(
     file = tmp_path / 'poses.csv'
     file.write_text('joint_1,fx,fy,fz\n0.9,1,2,3')
     assert main(['--static', str(file), *options(tmp_path)]) == 2
-    assert 'joints between root and ft_sensor are shoulder_pan' in capsys.readouterr().err
+    assert '; shoulder_pan, shoulder_lift, elbow, ' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
