@@ -238,11 +238,8 @@ class WristIdentifier(Identifier):
     def warning(self) -> str:
         """Problems that do not stop the front, in words; empty: none."""
         stage = self._front.motion_filter
-        return (
-            stage.words
-            if stage.implausible
-            else '; '.join(filter(None, (stage.words, stage.was_implausible)))
-        )
+        earlier = '' if stage.implausible else stage.was_implausible
+        return '; '.join(filter(None, (stage.words, earlier)))
 
     def result(self) -> Identification:
         """Return the result; raise RecordingError if most positions are beyond all limits too."""

@@ -201,10 +201,13 @@ class LimitGate:
 
     def reset(self) -> None:
         """Forget every sample."""
-        self.words = ''
-        """Warning while positions are refused; empty: none."""
         self._doubted, self._far = False, 0
         self._newest: FloatArray | None = None
+
+    @property
+    def words(self) -> str:
+        """Warning while positions are refused; empty: none."""
+        return self.last if self._doubted else ''
 
     def update(self, robot: Robot, stamps: IntArray, position: FloatArray) -> BoolArray:
         """Return which samples are accepted, (n,): stamps (n,) [ns], finite positions (n, J)."""
@@ -232,7 +235,6 @@ class LimitGate:
             self._far = int(stamps[row])
             self.last = _beyond_words(robot, position[row], int(far[row].argmax()))
         self._doubted = bool(refused[-1])
-        self.words = self.last if self._doubted else ''
         return np.asarray(~refused)
 
 

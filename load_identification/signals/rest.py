@@ -163,6 +163,8 @@ class RestDetector:
         noise : (n, J, J) array
             As in `DifferentiatedBatch`.
         """
+        if not rested.any():
+            return rested
         still = rested.copy()
         least = np.maximum(BEYOND_NOISE * np.linalg.norm(noise, axis=2), LEAST_ACCELERATION)
         for k in np.flatnonzero(rested).tolist():

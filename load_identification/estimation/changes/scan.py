@@ -91,6 +91,7 @@ class _Scan:
         if self.blocks:
             keep, variances = one.model.moved(block.elapsed, block.angle, one.scales, one.weight)
             pair = [time_update(each, keep, variances[0]) for each in pair]
+        # After a time update they are copies.
         pair = [combine(each, rows, overwrite=bool(self.blocks)) for each in pair]
         return replace(self, blocks=(*self.blocks, block), same=pair[0], other=pair[1])
 
