@@ -40,7 +40,8 @@ def test_positions_in_degrees_are_refused_by_the_limits(tmp_path: Path, command:
     times, q, qd, effort = moved(8, 5.0)
     status, _, err = command(arm_bag(tmp_path / 'degrees', times, np.degrees(q), qd, effort))
     assert status == UNUSABLE
-    assert 'is it in degrees or millimetres?' in err
+    assert 'in degrees joint_' in err
+    assert err.rstrip().endswith(': degrees?')
 
 
 def test_what_the_motion_does_not_tell_is_said(tmp_path: Path, command: Command) -> None:

@@ -199,6 +199,7 @@ def test_a_duration_bounds_the_experiments(urdf: Path, capsys: pytest.CaptureFix
         (['--position-scale', '1.5'], r'--position-scale is 1\.5; it must be > 0 and at most 1'),
         (['--duration', '-3'], r'--duration is -3\.0 s'),
         (['--periods', '2'], 'periods are 2; it must be at least 3'),
+        (['--method', 'postures', '--levels', '9' * 20], 'too much for this machine: '),
         (['--acceleration', '1', '2'], r'acceleration limits are \[1\.0, 2\.0\]'),
         (['--tip', 'hand'], "--tip is 'hand'; it must be a link that a joint moves: link_1, "),
         (['--tip', 'base'], "--tip is 'base'; it must be a link that a joint moves"),

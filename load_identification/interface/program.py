@@ -179,6 +179,9 @@ def run(
     except ModuleNotFoundError as error:
         say_without_ros(parser.prog, error)
         return unusable
+    except (MemoryError, OverflowError) as error:
+        print(f'{parser.prog}: error: too much for this machine: {error}', file=sys.stderr)
+        return unusable
     except KeyboardInterrupt:
         print(f'{parser.prog}: interrupted', file=sys.stderr)
         return INTERRUPTED

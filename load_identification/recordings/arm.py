@@ -28,7 +28,7 @@ from load_identification.recordings.reader import (
     Topics,
     open_recording,
 )
-from load_identification.signals.jumps import without_spikes
+from load_identification.signals.jumps import beyond_words, limit_margin, without_spikes
 from load_identification.signals.synchronizer import Synchronizer
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -254,15 +254,14 @@ def read_efforts(recording: RecordingReader, known: Sequence[str]) -> StreamedRe
 
 def check_places(arm: Arm, logs: Sequence[StreamedRecording]) -> None:
     """Refuse positions that are in another unit, by the limits of the joints."""
-    lower, upper = arm.position_limits
+    limits, prismatic = arm.position_limits, arm.prismatic
+    farthest = np.abs(limits).max(axis=0) + limit_margin(limits, np.array(prismatic))
     for log in logs:
-        for joint, low, high in zip(arm.joints, lower, upper, strict=True):
-            far, most = log.farthest.get(joint, 0.0), max(-low, high)
-            if far > most + max(high - low, np.pi):
-                raise RecordingError(
-                    f'{joint} is at {far:.4g} in {log.source}, its limits are {low:.4g} and '
-                    f'{high:.4g} rad or m: is it in degrees or millimetres?'
-                )
+        for j, joint in enumerate(arm.joints):
+            far = log.farthest.get(joint, 0.0)
+            if far > farthest[j]:
+                words = beyond_words(joint, far, limits[:, j], prismatic[j])
+                raise RecordingError(f'in {log.source} {words}')
 
 
 def read_base_wrenches(

@@ -185,11 +185,15 @@ class JumpGate:
         return stamp, row, fresh
 
 
+def limit_margin(limits: FloatArray, prismatic: BoolArray) -> FloatArray:
+    """Return how far beyond limits (2, J) another unit is likely, (J,): their range, or π."""
+    return np.asarray(np.maximum(limits[1] - limits[0], np.where(prismatic, 0.0, np.pi)))
+
+
 class LimitGate:
     """Refuse positions far beyond the limits of their joint: degrees, or millimetres.
 
-    Far is more than the range within the limits, and more than half a turn for revolute joints:
-    zeros may be off. What follows in the same unit may be within them. It is refused too, until
+    What follows in the same unit may be within them. It is refused too, until
     positions jump back by as much, or none has been far for `DOUBTED_NS`.
     """
 
@@ -211,9 +215,9 @@ class LimitGate:
 
     def update(self, robot: Robot, stamps: IntArray, position: FloatArray) -> BoolArray:
         """Return which samples are accepted, (n,): stamps (n,) [ns], finite positions (n, J)."""
-        lower, upper = robot.position_limits
-        margin = np.maximum(upper - lower, np.where(robot.prismatic, 0.0, np.pi))
-        far = (position < lower - margin) | (position > upper + margin)
+        margin = limit_margin(robot.position_limits, robot.prismatic)
+        lower, upper = robot.position_limits + np.array([-margin, margin])
+        far = (position < lower) | (position > upper)
         beyond: BoolArray = np.asarray(far.any(axis=1))
         if not beyond.size:
             return beyond
@@ -233,17 +237,19 @@ class LimitGate:
         if beyond.any():
             row = int(latest[-1]) - 1
             self._far = int(stamps[row])
-            self.last = _beyond_words(robot, position[row], int(far[row].argmax()))
+            j = int(far[row].argmax())
+            limits, slides = robot.position_limits[:, j], bool(robot.prismatic[j])
+            self.last = beyond_words(robot.joints[j], position[row, j], limits, slides)
         self._doubted = bool(refused[-1])
         return np.asarray(~refused)
 
 
-def _beyond_words(robot: Robot, position: FloatArray, joint: int) -> str:
-    lower, upper = robot.position_limits[:, joint]
-    unit, other = ('m', 'millimetres') if robot.prismatic[joint] else ('rad', 'degrees')
+def beyond_words(joint: str, position: float, limits: FloatArray, prismatic: bool) -> str:
+    """Say that a position is far beyond its limits (2,) [rad, m]."""
+    unit, other = ('m', 'millimetres') if prismatic else ('rad', 'degrees')
     return (
-        f'{robot.joints[joint]} at {position[joint]:.4g} {unit}, its limits are '
-        f'{lower:.4g} and {upper:.4g}: {other}?'
+        f'{joint} at {position:.4g} {unit}, its limits are {limits[0]:.4g} and {limits[1]:.4g}: '
+        f'{other}?'
     )
 
 
