@@ -34,8 +34,8 @@ class Fault:
         Returns the true gravity in the root frame [m/s²].
     published : function of a path, a true wrench (n, 6) and a generator
         Returns the wrench that the driver publishes.
-    weight : bool
-        Whether the wrench includes the load's weight.
+    weight : float
+        Share of the load's weight that the wrench includes [-].
     external : function of a path, the true motion of S and a generator
         Returns the wrench on the sensor besides the load's, (n, 6) [N, N m].
     steady : bool
@@ -51,7 +51,7 @@ class Fault:
     kind: Kind | None
     gravity: Callable[[FloatArray, np.random.Generator], FloatArray] = lambda g, rng: g
     published: Callable[[Path, FloatArray, np.random.Generator], FloatArray] = lambda p, w, rng: w
-    weight: bool = True
+    weight: float = 1.0
     external: Callable[[Path, FrameMotion, np.random.Generator], FloatArray] | None = None
     steady: bool = True
     joints: Callable[[JointBatch], JointBatch] = lambda joints: joints
@@ -151,6 +151,16 @@ def moved(frame: FrameMotion, lever: FloatArray) -> FrameMotion:
     return replace(frame, linear_acceleration=frame.linear_acceleration + turning)
 
 
+def carried(newtons: float) -> Fault:
+    """Have a balancer carry a part of the weight."""
+
+    def lift(path: Path, frame: FrameMotion, rng: np.random.Generator) -> FloatArray:
+        up = -newtons * frame.gravity / np.linalg.norm(frame.gravity, axis=1, keepdims=True)
+        return np.hstack([up, np.cross(rng.uniform(-0.05, 0.05, 3), up)])
+
+    return Fault(Kind.WEIGHTLESS, external=lift)
+
+
 SAME = (0, 1, 2, 3, 4, 5)
 
 FAULTS: dict[str, Fault] = {
@@ -184,7 +194,10 @@ FAULTS: dict[str, Fault] = {
     'sensor 0.1 m off': elsewhere(0.06, -0.05, 0.06),
     'sensor 0.3 m off': elsewhere(-0.1, 0.2, 0.2),
     'sensor 0.6 m off': elsewhere(0.3, 0.3, -0.4),
-    'no weight': Fault(Kind.WEIGHTLESS, weight=False),
+    'no weight': Fault(Kind.WEIGHTLESS, weight=0.0),
+    'a third of the weight': Fault(Kind.WEIGHTLESS, weight=0.3),
+    'half the weight': Fault(Kind.WEIGHTLESS, weight=0.5),
+    'weight 5 N too small': carried(5.0),
     'joint 2 reversed': joint_reversed(1),
     'joint 5 reversed': joint_reversed(4),
     'joints 2, 3 exchanged': joints_exchanged(1, 2),
@@ -247,8 +260,8 @@ def recorded(
 
     def exerted(frame: FrameMotion) -> FloatArray:
         frame = moved(frame, np.array(fault.lever))
-        if not fault.weight:
-            frame = replace(frame, linear_acceleration=frame.linear_acceleration + frame.gravity)
+        lost = (1.0 - fault.weight) * frame.gravity
+        frame = replace(frame, linear_acceleration=frame.linear_acceleration + lost)
         wrench = load_wrench(load, frame)
         return wrench if fault.external is None else wrench + fault.external(path, frame, rng)
 

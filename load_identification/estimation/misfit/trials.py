@@ -113,20 +113,45 @@ def trials(task: Problem, evidence: Evidence, gravity: FloatArray) -> list[Trial
 
 
 def _about_gravity(task: Problem, gravity: FloatArray) -> list[Trial]:
-    """Test gravity along any direction, and no gravity, as if the load had no weight."""
+    """Test gravity along any direction, and weight that is taken off."""
     upright = gravity / np.linalg.norm(gravity)
     direction, information = best_direction(task, upright)
     added = np.array([upright - direction, upright, upright + direction])
     left = (task.with_acceleration(added)[0] / task.count).tolist()
-    rows = [(task.matrix + task.by_acceleration @ each, task.wrench) for each in added[:2]]
+    matrix = task.matrix + task.by_acceleration @ added[0]
     # At rest the opposite direction with a wrench of the other sign explains as much.
     either = left[2] < 1.1 * left[0] + AS_WELL
     say = partial(words.gravity, gravity, direction, either)
     small = bool(upright @ direction > np.cos(SMALL))
     return [
-        Trial(Kind.GRAVITY, left[0], information, say, rows[0], small),
-        Trial(Kind.WEIGHTLESS, left[1], NOTHING, lambda _: words.WEIGHTLESS, rows[1]),
+        Trial(Kind.GRAVITY, left[0], information, say, (matrix, task.wrench), small),
+        _weightless(task, upright, left[1]),
     ]
+
+
+def _weightless(task: Problem, upright: FloatArray, none: float) -> Trial:
+    """Test a weight that is taken off, without its inertia: all of the load's, or another.
+
+    `upright` (3,) is the direction of gravity in the root, `none` the mean square residual of a
+    load without weight [-]. Free are the mass and first moment that are taken off.
+    """
+    weight = (task.by_acceleration @ upright)[..., :4]
+    rows = np.concatenate([task.matrix, weight], axis=2).reshape(task.count, -1)
+    prior = np.pad(WIDE, (0, 4))
+    prior[PARAMETERS:, PARAMETERS:] = WIDE[:4, :4]
+    covariance = np.linalg.inv(rows.T @ rows + prior)
+    found = covariance @ (rows.T @ task.wrench.ravel())
+    taken = found[PARAMETERS:]
+    left = float(np.mean((task.wrench.ravel() - rows @ found) ** 2))
+    if none < 1.1 * left + AS_WELL:
+        bare = task.matrix + weight @ np.eye(4, PARAMETERS), task.wrench
+        return Trial(Kind.WEIGHTLESS, none, NOTHING, lambda _: words.WEIGHTLESS, bare)
+    if min(found[0], taken[0]) <= 0.0:
+        left = np.inf
+    information = 1.0 / covariance[PARAMETERS : PARAMETERS + 1, PARAMETERS : PARAMETERS + 1]
+    say = partial(words.taken_off, float(taken[0]), taken[1:] / taken[0])
+    whole = task.matrix, task.wrench - weight @ taken
+    return Trial(Kind.WEIGHTLESS, left, information, say, whole)
 
 
 def _in_the_world(task: Problem, evidence: Evidence) -> list[Trial]:
