@@ -54,6 +54,8 @@ def judged(fault: Fault, robot: str, motion: str, seconds: float, mass: float = 
         ('sensor 0.1 m off', 'puma', 'rich', 'the sensor moves as if it were at [0.0'),
         ('sensor 0.3 m off', 'scara', 'pauses', 'the sensor moves as if it were at [-0.'),
         ('no weight', 'seven_joints', 'rich', 'switch its payload compensation off'),
+        ('half the weight', 'puma', 'pauses', 'raise driver_payload_mass by 0.7'),
+        ('weight 5 N too small', 'scara', 'rich', 'a hose or balancer helps to carry'),
         ('joint 5 reversed', 'scara', 'poses', 'tilt turns the other way than its positions say'),
         ('joints 2, 3 exchanged', 'puma', 'rich', 'joint_2 and joint_3 are exchanged'),
         ('all in mN', 'puma', 'rich', 'forces in mN and torques in mN·m? The mass is 1.'),

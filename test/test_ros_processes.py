@@ -260,11 +260,13 @@ def test_a_gravity_that_points_elsewhere_is_named_in_three_processes() -> None:
     gravity = {'gravity': [4.9, 0.0, -8.5]}
     with Group() as group:
         group.publish_inputs()
-        for node in NODES:
-            group.start(node, parameters=gravity if node != 'fusion' else None)
+        *_, estimator = [
+            group.start(node, parameters=gravity if node != 'fusion' else None) for node in NODES
+        ]
         pipeline = Pipeline(group)
         pipeline.connect()
         group.play(feed(recording(duration=14.0), group.next_base()))
         group.wait_for(lambda: 'set gravity to' in pipeline.words, 'the cause')
         assert pipeline.state == 'fault'
+        assert estimator.output.count('set gravity to') == 1
         assert pipeline.status['mass.identified'] == 'false'

@@ -9,6 +9,9 @@ from load_identification.interface.batches import CHANNELS
 INTERVAL = 1.96
 """Half width of a 95 % interval, in standard deviations; the meaning of ± in every output."""
 
+FAULT = 'fault'
+"""State in which a wrong set-up is named."""
+
 PARAMETER_KEYS = (
     'mass', 'com.x', 'com.y', 'com.z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz',
 )  # fmt: skip

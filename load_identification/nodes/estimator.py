@@ -14,8 +14,9 @@ from load_identification.estimation.changes.hypotheses import Hypothesis
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.messages import NS
+from load_identification.interface.names import FAULT
 from load_identification.interface.parameters import ESTIMATOR, Parameters
-from load_identification.nodes.diagnostics import PipelineNode, Report, Starvation
+from load_identification.nodes.diagnostics import NUMBER, PipelineNode, Report, Starvation
 from load_identification.nodes.outputs import LoadParameters, Outputs
 from load_identification.nodes.rviz import RvizOutput
 from load_identification.nodes.services import Services
@@ -76,7 +77,7 @@ class EstimatorNode(PipelineNode):
         self.load = LoadTakenOff()
         """What `wrench_compensated` is less, by the newest estimate."""
         self._due = self._advice_due = 0.0
-        self._advice = ''
+        self._advice = self._fault = ''
         self._report = Report()
         self._heard: FloatArray = np.full(6, -np.inf)
         self._arrived = False
@@ -177,6 +178,7 @@ class EstimatorNode(PipelineNode):
             warning='; '.join(filter(None, warnings)),
             note='; '.join(filter(None, notes)),
         )
+        self._log_fault(estimate)
         self._status_publisher.publish(self._status.message)
         self._rviz.publish(estimate if streaming else None, self._status.state, estimator)
 
@@ -211,6 +213,15 @@ class EstimatorNode(PipelineNode):
         for event in events.since(self._logged):
             self.get_logger().info(f'{event.words}, at {event.stamp / NS:.3f} s')
         self._logged = events.newest.number
+
+    def _log_fault(self, estimate: PayloadEstimate | None) -> None:
+        """Log a fault of the set-up when it is named, and when another is."""
+        fault = self._status.state == FAULT
+        words = '; '.join(estimate.reasons) if estimate is not None and fault else ''
+        kind = NUMBER.sub('', words)
+        if kind and kind != self._fault:
+            self.get_logger().warning(words)
+        self._fault = kind
 
     def destroy_node(self) -> None:
         """Finish what is being stored, then end."""

@@ -22,7 +22,7 @@ from load_identification.estimation.payload_estimate import UNKNOWN_STD, Payload
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.messages import set_rotation, set_stamp, set_vector
-from load_identification.interface.names import INTERVAL
+from load_identification.interface.names import FAULT, INTERVAL
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.shapes import Shape, shape_of
 from load_identification.nodes.transport.description import INSTALLED, PayloadFrame
@@ -302,7 +302,7 @@ class RvizOutput:
             if estimate is not None and self._up is not None and self._newest is not None:
                 explained = stage.explain(self._newest.select(slice(-1, None)))
                 force = None if explained is None else explained[1][0, :3]
-                scene = Scene(estimate, state == 'fault', shape, self._up, force)
+                scene = Scene(estimate, state == FAULT, shape, self._up, force)
             message = self._markers.update(scene)
             if message is not None:
                 self._publisher.publish(message)

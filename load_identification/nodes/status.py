@@ -14,6 +14,7 @@ from load_identification.estimation.payload_estimate import UNKNOWN_STD, Payload
 from load_identification.interface.batches import CHANNELS
 from load_identification.interface.names import (
     DROPPED,
+    FAULT,
     HEALTH,
     INTERVAL,
     OFFSET_KEYS,
@@ -29,7 +30,7 @@ LEVELS = {
     'waiting': DiagnosticStatus.WARN,
     'estimating': DiagnosticStatus.OK,
     'identified': DiagnosticStatus.OK,
-    'fault': DiagnosticStatus.ERROR,
+    FAULT: DiagnosticStatus.ERROR,
 }
 
 
@@ -151,7 +152,7 @@ def _state(estimate: PayloadEstimate | None, waiting: str) -> str:
     if waiting or estimate is None:
         return 'waiting'
     if estimate.reversed_sign or estimate.withheld is Withheld.SET_UP_WRONG:
-        return 'fault'
+        return FAULT
     return 'identified' if estimate.identified[0] else 'estimating'
 
 

@@ -20,7 +20,7 @@ from std_srvs.srv import Trigger
 from load_identification.errors import LoadIdentificationError
 from load_identification.estimation.belief.error_budget import SOURCES, budget_words
 from load_identification.estimation.events import Event, EventKind
-from load_identification.interface.names import INTERVAL, PARAMETER_KEYS
+from load_identification.interface.names import FAULT, INTERVAL, PARAMETER_KEYS
 from load_identification.model.robot import Robot
 from load_identification.motion.guided import GuidedMotion, GuidedRequest, plan_guided
 from load_identification.nodes.client.answers import STAGES, Answer, Body
@@ -310,7 +310,7 @@ class Session:
             return 'contact, or what is carried has moved: the wrench has changed of itself'
         if values.get('state') == 'waiting':
             return f'no estimates, and no contact would be noticed: {words}'
-        return f'fault: {words}' if values.get('state') == 'fault' else ''
+        return f'fault: {words}' if values.get('state') == FAULT else ''
 
 
 @contextlib.contextmanager

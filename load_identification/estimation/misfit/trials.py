@@ -125,28 +125,28 @@ def _about_gravity(task: Problem, gravity: FloatArray) -> list[Trial]:
     small = bool(upright @ direction > np.cos(SMALL))
     return [
         Trial(Kind.GRAVITY, left[0], information, say, (matrix, task.wrench), small),
-        _weightless(task, upright, left[1]),
+        _weightless(task, upright, *left[:2]),
     ]
 
 
-def _weightless(task: Problem, upright: FloatArray, none: float) -> Trial:
+def _weightless(task: Problem, upright: FloatArray, turned: float, none: float) -> Trial:
     """Test a weight that is taken off, without its inertia: all of the load's, or another.
 
-    `upright` (3,) is the direction of gravity in the root, `none` the mean square residual of a
-    load without weight [-]. Free are the mass and first moment that are taken off.
+    `upright` (3,) is the direction of gravity in the root, `turned` and `none` the mean square
+    residuals with any other and without [-]. Free are the mass and first moment taken off.
     """
     weight = (task.by_acceleration @ upright)[..., :4]
     rows = np.concatenate([task.matrix, weight], axis=2).reshape(task.count, -1)
-    prior = np.pad(WIDE, (0, 4))
-    prior[PARAMETERS:, PARAMETERS:] = WIDE[:4, :4]
+    prior = np.diag(np.concatenate([np.diag(WIDE), np.diag(WIDE)[:4]]))
     covariance = np.linalg.inv(rows.T @ rows + prior)
     found = covariance @ (rows.T @ task.wrench.ravel())
     taken = found[PARAMETERS:]
     left = float(np.mean((task.wrench.ravel() - rows @ found) ** 2))
-    if none < 1.1 * left + AS_WELL:
+    as_well = 1.1 * left + AS_WELL
+    if none < as_well:
         bare = task.matrix + weight @ np.eye(4, PARAMETERS), task.wrench
         return Trial(Kind.WEIGHTLESS, none, NOTHING, lambda _: words.WEIGHTLESS, bare)
-    if min(found[0], taken[0]) <= 0.0:
+    if min(found[0], taken[0]) <= 0.0 or turned < as_well:
         left = np.inf
     information = 1.0 / covariance[PARAMETERS : PARAMETERS + 1, PARAMETERS : PARAMETERS + 1]
     say = partial(words.taken_off, float(taken[0]), taken[1:] / taken[0])

@@ -101,10 +101,10 @@ def taken_off(mass: float, centre: FloatArray, std: float) -> str:
     """Report a weight without inertia that is missing: its mass, its std [kg], its centre [m]."""
     at = ', '.join(f'{x + 0.0:.3f}' for x in centre)
     return (
-        f'the wrench lacks the weight of {mass:.3g} ± {INTERVAL * std:.2g} kg, whose inertia is '
-        'there: if the driver takes off the weight of a payload that is set in it, set '
-        f'driver_payload_mass to {mass:.3g} and driver_payload_center_of_mass to [{at}], or '
-        'switch that off; if a hose or balancer carries the load, no mass can be identified'
+        f'the wrench lacks the weight of {mass:.3g} ± {INTERVAL * std:.2g} kg at [{at}] m, whose '
+        'inertia is there: if the driver takes off the weight of a payload that is set in it, '
+        f'switch that off, or raise driver_payload_mass by {mass:.3g} and set its centre of mass; '
+        'a load that a hose or balancer helps to carry cannot be identified'
     )
 
 

@@ -13,6 +13,7 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from load_identification.errors import ParameterError
+from load_identification.interface.names import FAULT
 from load_identification.interface.program import NAMESPACE
 from load_identification.nodes.client.answers import (
     STAGES,
@@ -195,7 +196,7 @@ class LoadIdentification:
 
         def enough(values: dict[str, str]) -> bool:
             known = wanted <= set(Body.of_status(values, '').identified)
-            return known or values.get('state') == 'fault'
+            return known or values.get('state') == FAULT
 
         body = Body.of_status(*self._link.status_when(enough, timeout))
         if not wanted <= set(body.identified):
