@@ -39,6 +39,10 @@ AS_WELL = 0.05
 """Excess of mean square residual up to which a hypothesis explains as much [-]."""
 
 
+LEAST_LEFT = 0.05
+"""Least residual in whose units a better fit counts [-]: that of a sound cell."""
+
+
 class Kind(Enum):
     """Hypotheses of the cause; the value is its name in messages."""
 
@@ -75,7 +79,8 @@ class Trial:
     small : bool
         Whether the cause is a turn of at most `SMALL`.
     size : float
-        Value of the one free parameter, 0 in a sound set-up: the logarithm of a factor [-].
+        Value of the one free parameter, 0 in a sound set-up: the logarithm of a factor [-], or a
+        mass [kg].
     lever : (3,) array
         Position of the sensor in the frame that is described [m].
     """
@@ -96,6 +101,16 @@ class Trial:
         least = max(float(np.linalg.eigvalsh(self.information)[0]), 1e-9)
         return float(np.sqrt(crowd * max(self.left, 1.0) / least))
 
+    def sureness(self, crowd: float, better: float) -> float:
+        """Return by how many standard deviations the one free parameter is not 0 [-].
+
+        `better`: the chi-square by which the data fit better with it, in units of an ordinary cell
+        [-]. A value that is hardly known may be many of its std from 0, and 0 fit as well.
+        """
+        by_fit = max(better, 0.0) / max(self.left, LEAST_LEFT)
+        by_size = abs(self.size) / max(self.std(crowd), 1e-9)
+        return min(by_size, float(np.sqrt(by_fit)))
+
 
 NOTHING = np.empty((0, 0))
 
@@ -104,54 +119,28 @@ FOR_CHOICE = 60
 
 
 def trials(task: Problem, evidence: Evidence, gravity: FloatArray) -> list[Trial]:
-    """Return the fit of each hypothesis but `units`; `gravity` (3,) as configured, in the root."""
+    """Return the fit of the hypotheses that are never certain with a small misfit.
+
+    `gravity` (3,) is that configured, in the root.
+    """
     found = [*_turned(task, evidence), _channels(task, evidence), _dead(task)]
     found += [_changed(task), _drifting(task, evidence.time)]
     if evidence.carried.shape[3]:
-        found += [*_about_gravity(task, gravity), *_in_the_world(task, evidence)]
+        found += [_about_gravity(task, gravity), *_in_the_world(task, evidence)]
     return found
 
 
-def _about_gravity(task: Problem, gravity: FloatArray) -> list[Trial]:
-    """Test gravity along any direction, and weight that is taken off."""
+def _about_gravity(task: Problem, gravity: FloatArray) -> Trial:
+    """Test gravity along any direction."""
     upright = gravity / np.linalg.norm(gravity)
     direction, information = best_direction(task, upright)
-    added = np.array([upright - direction, upright, upright + direction])
-    left = (task.with_acceleration(added)[0] / task.count).tolist()
-    matrix = task.matrix + task.by_acceleration @ added[0]
+    added = np.array([upright - direction, upright + direction])
+    left, opposite = (task.with_acceleration(added)[0] / task.count).tolist()
     # At rest the opposite direction with a wrench of the other sign explains as much.
-    either = left[2] < 1.1 * left[0] + AS_WELL
-    say = partial(words.gravity, gravity, direction, either)
+    say = partial(words.gravity, gravity, direction, opposite < 1.1 * left + AS_WELL)
+    rows = task.matrix + task.by_acceleration @ added[0], task.wrench
     small = bool(upright @ direction > np.cos(SMALL))
-    return [
-        Trial(Kind.GRAVITY, left[0], information, say, (matrix, task.wrench), small),
-        _weightless(task, upright, *left[:2]),
-    ]
-
-
-def _weightless(task: Problem, upright: FloatArray, turned: float, none: float) -> Trial:
-    """Test a weight that is taken off, without its inertia: all of the load's, or another.
-
-    `upright` (3,) is the direction of gravity in the root, `turned` and `none` the mean square
-    residuals with any other and without [-]. Free are the mass and first moment taken off.
-    """
-    weight = (task.by_acceleration @ upright)[..., :4]
-    rows = np.concatenate([task.matrix, weight], axis=2).reshape(task.count, -1)
-    prior = np.diag(np.concatenate([np.diag(WIDE), np.diag(WIDE)[:4]]))
-    covariance = np.linalg.inv(rows.T @ rows + prior)
-    found = covariance @ (rows.T @ task.wrench.ravel())
-    taken = found[PARAMETERS:]
-    left = float(np.mean((task.wrench.ravel() - rows @ found) ** 2))
-    as_well = 1.1 * left + AS_WELL
-    if none < as_well:
-        bare = task.matrix + weight @ np.eye(4, PARAMETERS), task.wrench
-        return Trial(Kind.WEIGHTLESS, none, NOTHING, lambda _: words.WEIGHTLESS, bare)
-    if min(found[0], taken[0]) <= 0.0 or turned < as_well:
-        left = np.inf
-    information = 1.0 / covariance[PARAMETERS : PARAMETERS + 1, PARAMETERS : PARAMETERS + 1]
-    say = partial(words.taken_off, float(taken[0]), taken[1:] / taken[0])
-    whole = task.matrix, task.wrench - weight @ taken
-    return Trial(Kind.WEIGHTLESS, left, information, say, whole)
+    return Trial(Kind.GRAVITY, left, information, say, rows, small)
 
 
 def _in_the_world(task: Problem, evidence: Evidence) -> list[Trial]:

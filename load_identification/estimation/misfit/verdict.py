@@ -15,11 +15,11 @@ from load_identification.estimation.misfit.resonance import LOW, Resonance
 from load_identification.estimation.misfit.trials import (
     LIGHTEST,
     Kind,
-    Trial,
     joint_trial,
     trials,
     units,
 )
+from load_identification.estimation.misfit.weight import weightless
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray
@@ -76,11 +76,9 @@ KNOWN = {kind: 0.1 for kind in Kind} | {Kind.UNITS: KNOWN_FACTOR}
 """Largest standard deviation of what is reported with a cause: an angle [rad], a lever [m]."""
 
 SUSPECTED, SURE, NEAR = 3.0, 5.0, float(np.log(2.0))
-"""Standard deviations from which a factor between torque and force is suspected, and named,
-whatever misfit it leaves; and the logarithm up to which it counts as none [-]."""
-
-LEAST_LEFT = 0.05
-"""Least residual in whose units a better fit counts [-]: that of a sound cell."""
+"""Standard deviations from which a factor between torque and force, or weight that is missing, is
+suspected, and named, whatever misfit it leaves; and the logarithm up to which a factor counts as
+none [-]."""
 
 FARTHEST = 2.0
 """Largest distance of a centre of mass from the sensor [m]."""
@@ -174,20 +172,25 @@ def judged(
     scaled = units(task)
     place = displaced(task, evidence)
     independent = task.count / crowd
-    sure = sureness(scaled, crowd, independent * (now - scaled.left))
+    lifted = [weightless(task, gravity)] if evidence.carried.shape[3] else []
+    sure = {
+        trial.kind: trial.sureness(crowd, independent * (now - trial.left))
+        for trial in (scaled, *lifted)
+    }
     odds = odds_of_units(scaled, place, task.count, crowd)
-    if odds < -LIKELIER:
-        sure = 0.0
+    if odds < -LIKELIER or abs(scaled.size) < NEAR:
+        sure[Kind.UNITS] = 0.0
     apart = float(np.linalg.norm(place.lever))
     better = independent * (now - place.left) / max(place.left, 1.0)
     if apart < APART or better < DISAGREE or place.left > LITTLE_ELSE:
         apart = 0.0
     levers = [scaled] * (odds > -LIKELIER) + [place] * (odds < LIKELIER)
     off = no_body(task, scaled, now, crowd) if scaled.size > NEAR else 0.0
-    doubted, sure = sure > SUSPECTED or off > 0.0, max(sure, off)
+    doubted = {kind for kind in sure if sure[kind] > SUSPECTED or (off and kind is Kind.UNITS)}
+    sure[Kind.UNITS] = max(sure[Kind.UNITS], off)
     if now < WORTH and not doubted and not what.suspected:
         return Verdict(shown, apart=apart)
-    found = [*trials(task, evidence, gravity), *levers]
+    found = [*trials(task, evidence, gravity), *levers, *lifted]
     if robot is not None and enough and min(trial.left for trial in found) > EXPLAINED:
         # Joints are seldom wrong, and testing them takes a tenth of a second.
         found.append(joint_trial(task, evidence, robot))
@@ -199,10 +202,10 @@ def judged(
         if enough and what.sure > SURE:
             return Verdict(now, Kind.UNITS, what.words, Kind.UNITS)
         return Verdict(shown, suspected=Kind.UNITS)
-    scales = likeliest.kind is Kind.UNITS and likeliest.left < EXPLAINED
-    sure *= scales
+    explains = likeliest.left < EXPLAINED
     suspected = likeliest.left < min(EXPLAINED, now / SUSPICIOUS) and not likeliest.small
-    suspected |= doubted and scales
+    suspected |= explains and likeliest.kind in doubted
+    certain = explains and sure.get(likeliest.kind, 0.0) > SURE
     ample = enough and count >= AMPLE and now > LARGE
     motion = _accelerates(task, evidence, best.left) if ample else ''
     nothing = Verdict(
@@ -212,7 +215,7 @@ def judged(
         accelerates=motion,
         apart=apart,
     )
-    best = likeliest if sure > SURE else best
+    best = likeliest if certain else best
     std = best.std(crowd)
     worth = WORTH_DRIFT if best.kind is Kind.DRIFT else WORTH
     clear = (
@@ -221,7 +224,7 @@ def judged(
         and best.left <= min(EXPLAINED, now / BETTER, second.left / CLEARER)
         and std <= KNOWN[best.kind]
     )
-    if not (enough and (clear or sure > SURE)):
+    if not (enough and (clear or certain)):
         return nothing
     said = best.words(std)
     if best.kind is Kind.UNITS and std > KNOWN_FACTOR:
@@ -250,19 +253,6 @@ def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatA
     change = np.mean(np.sum(away.reshape(-1, 2, 3) ** 2, axis=2), axis=0)
     share = SHARE**2 * change + np.array([0.0, LEVER**2 * change[0]])
     return np.asarray(np.repeat(np.sqrt(noise**2 + field**2 + share), 3))
-
-
-def sureness(units: Trial, crowd: float, better: float) -> float:
-    """Return by how many std a factor between torque and force is not 1; 0 if it is `NEAR` it.
-
-    `better`: the chi-square by which the data fit better with it, in units of an ordinary cell
-    [-]. A factor that is hardly known may be many of its std from 1, and 1 fit as well.
-    """
-    away = abs(units.size)
-    if away < NEAR:
-        return 0.0
-    by_fit = max(better, 0.0) / max(units.left, LEAST_LEFT)
-    return min(away / units.std(crowd), float(np.sqrt(by_fit)))
 
 
 class MisfitMonitor:
