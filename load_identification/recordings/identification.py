@@ -156,7 +156,7 @@ class Identifier(ABC):
             raise RecordingError(f'no sample could be used: {self._reason(dropped)}')
         if self._observer is not None:
             self._observer.add_estimate(estimate)
-        words = self.warning, self._payload.units.words, estimator.delay_words
+        words = self.warning, self._payload.units.words(estimate), estimator.delay_words
         remarks = *words, estimator.advice()
         return Identification(
             estimate=estimate,
