@@ -31,7 +31,13 @@ from load_identification.recordings.static_identification import identify_poses
 from load_identification.report.page import check_folder
 from load_identification.report.recorder import Recorder
 from load_identification.report.snapshot import Outcome
-from load_identification.report.tables import OFFSETS, PARAMETERS, by_time, interval_table
+from load_identification.report.tables import (
+    OFFSETS,
+    PARAMETERS,
+    by_time,
+    interval_table,
+    offset_title,
+)
 
 UNITS = {
     'delay': (1e3, 'ms'),
@@ -74,7 +80,7 @@ def print_report(
         f'Events, when noticed: seconds after the first sample, {result.start / NS:.3f}',
         [f'{seconds:.2f} s  {words}' for seconds, words in happened],
     )
-    console.print('Offset of the raw wrench: corrected = raw − offset', style='bold')
+    console.print(offset_title(result.by_efforts), style='bold')
     console.print(
         interval_table(OFFSETS, result.offset, result.offset_std, result.offset_known, 'not known')
     )
@@ -199,6 +205,7 @@ def _read(
         description=description,
         cutoff=result.parameters.cutoff_frequency,
         notes=(*result.estimate.warnings, *result.remarks),
+        by_efforts=result.by_efforts,
     )
     return result, outcome
 

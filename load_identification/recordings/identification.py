@@ -50,6 +50,8 @@ class Identification:
         helped.
     parameters : Parameters
         Parameters valid for the kind of sensing used.
+    by_efforts : bool
+        Whether the wrench is computed from efforts of joints or legs.
     """
 
     estimate: PayloadEstimate
@@ -61,6 +63,7 @@ class Identification:
     events: tuple[Event, ...] = ()
     remarks: tuple[str, ...] = ()
     parameters: Parameters = field(default_factory=Parameters)
+    by_efforts: bool = False
 
     @property
     def offset(self) -> FloatArray:
@@ -102,6 +105,8 @@ class Identifier(ABC):
     observer : Observer, optional
         Receives everything that passes.
     """
+
+    by_efforts = False
 
     def __init__(self, parameters: Parameters, observer: Observer | None = None) -> None:
         self._parameters = parameters
@@ -168,6 +173,7 @@ class Identifier(ABC):
             events=estimator.events.since(0),
             remarks=tuple(filter(None, remarks)),
             parameters=self._parameters,
+            by_efforts=self.by_efforts,
         )
 
     def _reason(self, dropped: Counter[str]) -> str:
