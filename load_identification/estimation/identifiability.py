@@ -46,6 +46,12 @@ CLEARLY_HELD = 3.0
 HEAVIEST, LONGEST_ARM = 100.0, 0.5
 """Standard deviations of mass and centre from which they are called unknown [kg, m]."""
 
+REVERSED = (
+    'wrench sign reversed? See parameter wrench_convention; or gravity: swift motion all round '
+    'names that'
+)
+"""What may be wrong where the mass is negative."""
+
 TURN = 'turn the sensor against gravity'
 """The motion that determines the mass."""
 
@@ -112,11 +118,7 @@ def judge(
         std[0] <= 5 * allowed[0] and values[0] < -max(CLEARLY * std[0], 2 * required.mass)
     )
     if reversed_sign:
-        reason = (
-            f'mass {values[0]:.3f} ± {INTERVAL * std[0]:.3f} kg is negative: '
-            'wrench sign reversed? See parameter wrench_convention; or gravity: swift motion '
-            'all round names that'
-        )
+        reason = f'mass {values[0]:.3f} ± {INTERVAL * std[0]:.3f} kg is negative: {REVERSED}'
         return Identifiability(identified, (reason,), True, '', allowed)
     if not std[0] <= allowed[0]:
         known = 'mass std {} kg, {} required'.format(*told_apart(std[0], allowed[0]))
