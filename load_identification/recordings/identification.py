@@ -222,7 +222,7 @@ class WristIdentifier(Identifier):
 
     def _use_frame(self, frame: str) -> None:
         if not frame:
-            raise FrameError('the wrenches name no frame; set the parameter sensor_frame')
+            raise FrameError('the wrenches name no frame; give --sensor-frame LINK')
         description = with_frame(self._description, frame, self._transforms)
         motion_filter = self._front.motion_filter
         motion_filter.set_description(description, frame)
@@ -261,8 +261,11 @@ class WristIdentifier(Identifier):
     def lacking(self, dropped: Counter[str]) -> str:
         """Return why no sample was usable although all joints are present."""
         if dropped:
-            why = self._front.motion_filter.was_implausible or 'see docs/interface.md'
-            return f'dropped {in_words(dropped)}; {why}'
+            synchronizer = self._front.synchronizer
+            why = self._front.motion_filter.was_implausible
+            # Where some samples were complete, nothing has stopped all.
+            why = why or ('' if synchronizer.given else synchronizer.why_nothing(dropped))
+            return f'dropped {in_words(dropped)}; {why or "see docs/interface.md"}'
         window = 2 * self._front.motion_filter.delay
         return f'no piece without a gap is as long as the filter, {window:.3f} s'
 
