@@ -153,6 +153,8 @@ class Guard:
         """Number of exceptions caught."""
         self.words = ''
         """The last exception, in words."""
+        self.program = 'load_identification'
+        """Name of this program."""
         self._quiet_until = 0.0
 
     def __enter__(self) -> None:
@@ -170,7 +172,7 @@ class Guard:
         if time.monotonic() >= self._quiet_until:
             self._quiet_until = time.monotonic() + QUIET
             said = f'internal error {self.count}, the node goes on: {self.words}'
-            print(f'load_identification: {said}', file=sys.stderr, flush=True)
+            print(f'{self.program}: {said}', file=sys.stderr, flush=True)
         return True
 
 
@@ -206,11 +208,12 @@ class Program(Protocol):
         """Drain the queues and process their content."""
 
 
-def run(make: Callable[[], Program]) -> int:
-    """Run the program that `make` makes until Ctrl-C or SIGTERM; return the exit status.
+def run(called: str, make: Callable[[], Program]) -> int:
+    """Run the program so called that `make` makes until Ctrl-C or SIGTERM; return the exit status.
 
     A LoadIdentificationError that it raises leads to exit status 2.
     """
+    guard.program = called
     ended = _end_requested()
     program: Program | None = None
     try:
@@ -223,7 +226,7 @@ def run(make: Callable[[], Program]) -> int:
             _warn_of_misplaced(program.nodes, sys.argv[1:])
             _loop(program, ended)
     except (LoadIdentificationError, ParameterException) as error:
-        print(f'load_identification: {error}', file=sys.stderr)
+        print(f'{called}: {error}', file=sys.stderr)
         return 2
     finally:
         # A C thread, because a hanging middleware holds the interpreter lock.
