@@ -127,7 +127,7 @@ def judge(
     identified[0] = True
     if values[0] <= CLEARLY_HELD * std[0]:
         mass = f'mass {values[0]:.4f} ± {INTERVAL * std[0]:.4f} kg'
-        reason = f'no centre of mass and no inertia: nothing is held, {mass}'
+        reason = f'no centre of mass and no inertia: {mass}, nothing is held'
         return Identifiability(identified, (reason,), False, '', allowed)
     identified[1:4] = std[1:4] <= required.center_of_mass
     reasons = _center_words(std[1:4], required.center_of_mass)
