@@ -152,14 +152,15 @@ def print_tables(
         The reference first.
     """
     console.print(mass_table(masses), '')
-    static_mass, static_center, mass, center = 1e3 * np.max([r.errors for r in masses], axis=0)
+    errors = 1e3 * np.transpose([row.errors for row in masses])
+    static_mass, static_center, mass, center = map(_largest, errors, 2 * ('g', 'mm'))
     poses = [row.poses for row in masses]
     picked = [1e3 * abs(row.dynamic.picked[0] - row.payload.mass) for row in masses]
     averaged = [1e3 * abs(row.dynamic.averaged[0] - row.payload.mass) for row in masses]
     console.print(
-        f'Largest errors now, any axis of the centre of mass: at rest {static_mass:.2f} g and '
-        f'{static_center:.3f} mm (3 g and 0.3 mm allowed; 1985: 10 g, 1 mm), by {min(poses)} to '
-        f'{max(poses)} of six poses; moving {mass:.2f} g and {center:.3f} mm (10 g and 0.5 mm '
+        f'Largest errors now, any axis of the centre of mass: at rest {static_mass} and '
+        f'{static_center} (3 g and 0.3 mm allowed; 1985: 10 g, 1 mm), by {min(poses)} to '
+        f'{max(poses)} of six poses; moving {mass} and {center} (10 g and 0.5 mm '
         f'allowed; 1985: 40 g, 2 mm). Plain least squares now: {max(picked):.0f} and '
         f'{max(averaged):.0f} g.\n'
     )
@@ -267,6 +268,14 @@ def inertia_table(row: InertiaRow) -> Table:
 def _number(value: float, digits: int) -> str:
     """Return a number; '-' for what is not known."""
     return f'{value:.{digits}f}' if np.isfinite(value) else '-'
+
+
+def _largest(errors: FloatArray, unit: str) -> str:
+    """Return the largest error, and in how many rows nothing was identified."""
+    known = errors[np.isfinite(errors)]
+    largest = f'{_number(known.max(initial=-np.inf), 2 if unit == "g" else 3)} {unit}'
+    lacking = len(errors) - len(known)
+    return largest + f', not identified in {lacking} of {len(errors)} rows' * bool(lacking)
 
 
 def _either(errors: FloatArray) -> str:

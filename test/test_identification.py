@@ -79,6 +79,8 @@ def test_each_coordinate_of_the_centre_of_mass_is_judged_by_itself() -> None:
     judgement = judged(std=changed(STD, {2: 0.003}))
     assert judgement.identified.tolist() == [True, True, False, *[True] * 7]
     assert judgement.reasons == ('centre of mass y std 3 mm, 2 required',)
+    judgement = judged(std=changed(STD, {2: 0.002004}))
+    assert judgement.reasons == ('centre of mass y std 2.004 mm, 2 required',)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_each_entry_of_the_inertia_is_judged_by_itself() -> None:
 
 def test_moments_none_of_which_is_known_require_no_standard_deviation_of_zero() -> None:
     (reason,) = judged(std=changed(STD, dict.fromkeys(range(4, 10), 0.05))).reasons
-    assert ' std up to 0.05 kg·m², no moment is twice its own: rotate faster' in reason
+    assert ' 0.05 kg·m², no moment of inertia exceeds twice its standard deviation yet: ' in reason
 
 
 def test_a_moment_that_is_not_known_is_no_measure_for_the_others() -> None:

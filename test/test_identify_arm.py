@@ -111,6 +111,11 @@ def test_links_and_friction_of_a_simulated_arm_are_found(
         np.testing.assert_allclose(terms['viscous-'], [3.0, 3.5, 1.2], atol=0.1)
 
 
+def test_a_base_sensor_without_a_wrench_is_told_so(bag: Path, command: Command) -> None:
+    status, _, error = command(bag, '--sensor', 'base')
+    assert (status, '--sensor base needs a wrench; leave it out' in error) == (UNUSABLE, True)
+
+
 def test_a_ridge_by_option_draws_all_to_the_description(bag: Path, command: Command) -> None:
     _, out, _ = command(bag, '--cutoff', '10', '--ridge', '1e9')
     estimate, _, nominal = relative_errors(out)

@@ -121,6 +121,10 @@ def test_what_cannot_be_used_is_said_in_a_line(
 ) -> None:
     model = ('--arm-model', arm_model)
     assert 'cannot be read' in error_of(capsys, recording, '--arm-model', tmp_path / 'no.yaml')
+    other = tmp_path / 'other.yaml'
+    other.write_text('legs: {}')
+    error = error_of(capsys, recording, '--arm-model', other)
+    assert 'is this a file of identify_arm --model?' in error
     assert 'leave out --gravity' in error_of(capsys, recording, *model, '--gravity', 0, 0, -9.8)
     assert 'one at a time' in error_of(capsys, recording, *model, '--mechanism', arm_model)
     mute = replace(joints, effort=np.full_like(joints.effort, np.nan)).select(slice(0, 500))

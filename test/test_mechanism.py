@@ -213,6 +213,7 @@ BAD = {
     'nothing is called friction.colomb': lambda d: d['friction'].update(colomb=3.0),
     'friction.coulomb is True': lambda d: d['friction'].update(coulomb=True),
     "friction.measure is 'median'": lambda d: d['friction'].update(measure='median'),
+    'legs is missing: a geometry file is needed': lambda d: d.pop('legs'),
     'home is missing': lambda d: d.pop('home'),
     'platform_body.mass is missing': lambda d: d.update(platform_body={}),
     'stroke is 3; it must be a mapping': lambda d: d.update(stroke=3),

@@ -211,6 +211,10 @@ def test_a_number_is_read_as_ros_reads_it(tmp_path: Path, number: str) -> None:
         ('/**:\n  ros__parameters:\n    max_gab: 0.1\n', 'no parameter max_gab; did you mean'),
         ('/**:\n  ros__parameters:\n    max_gap: fast\n', "max_gap is 'fast'; it must be"),
         ('/**:\n  ros__parameters:\n    max_gap: {a: 1}\n', 'max_gap is'),
+        (
+            '/**:\n  ros__parameters:\n    gravity: [0, 0, -9.81]\n',
+            'gravity is [0, 0, -9.81]; ROS wants floats: [0.0, 0.0, -9.81]',
+        ),
         ('/**:\n  ros__parameters:\n    1: 2\n', 'no parameter 1'),
         ('/**: [', 'parameters.yaml'),
         ('\x00', 'parameters.yaml'),

@@ -6,19 +6,22 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import yaml
 
-from load_identification.arm.planning.plan_file import plan_fields, read_plan
+from load_identification.arm.planning.criteria import Worth
+from load_identification.arm.planning.plan_file import Planned, plan_fields, read_plan
 from load_identification.arm.planning.planner import Request, load_arm, plan_motion
 from load_identification.commands.plan_excitation import PLANNED, UNUSABLE, main
 from load_identification.errors import ParameterError
 from load_identification.interface.program import TRAJECTORY
 from load_identification.motion.joint_path import JointMotion, Sampled
 from load_identification.recordings.joint_trajectory import MESSAGE
+from load_identification.report.excitation_tables import summary
 from load_identification.simulation.excited_arm import description
 from load_identification.typing_aliases import FloatArray
 
@@ -134,6 +137,21 @@ def test_plan_is_read_back_as_it_was_written(postures: Path) -> None:
     for experiment, begin in zip(plan.experiments, plan.begins, strict=True):
         at_begin = plan.path.sample(np.array([begin])).position[0]
         np.testing.assert_allclose(at_begin, experiment.start, atol=1e-9)
+
+
+def test_where_no_motion_drawn_keeps_clear_no_infinity_is_printed() -> None:
+    motion = SimpleNamespace(
+        plan=None,
+        path=SimpleNamespace(duration=10.0),
+        parameters=3,
+        worth=Worth(8.0, 2.0),
+        compared=Worth(np.inf, -np.inf),
+        clearance=0.05,
+        nearest='link_1 and link_3',
+    )
+    words = summary(cast(Planned, motion))
+    assert words.count('none of those drawn keeps clear') == 2
+    assert 'inf)' not in words
 
 
 def test_picture_is_drawn(postures: Path) -> None:

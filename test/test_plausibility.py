@@ -30,7 +30,7 @@ def test_newtons_after_millinewtons_are_believed_within_a_second() -> None:
             gravity=motion.gravity[rows],
         )
         units.update(batch, lambda k=k: joint_axes(ROBOT, TRACK.position[k]))
-        words.append(units.words)
+        words.append(units.words(None))
     half = len(words) // 2
     assert any('millinewtons' in said for said in words[:half])
     assert not any(words[half + round(1.1 * rate / 10) :])

@@ -80,7 +80,9 @@ def test_the_command_says_that_nothing_is_held(
     options = ['--arm-model', str(kuka.model), '--output', str(output)]
     assert identify_load([str(kuka.runs[1]), *options]) == IDENTIFIED
     said = capsys.readouterr().out
+    assert 'no centre of mass and no inertia: mass 0.0' in said
     assert 'nothing is held' in said
+    assert 'raw wrench' not in said
     assert 'Events' not in said
     mass = yaml.safe_load(output.read_text(encoding='utf-8'))['mass']
     assert abs(mass['value']) < 1.96 * mass['std'] < 0.2

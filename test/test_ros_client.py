@@ -150,6 +150,10 @@ def test_payload_for_no_driver_is_refused(arm: Arm, hand: LoadIdentification) ->
 def test_unusable_expectation_is_an_exception(hand: LoadIdentification) -> None:
     with pytest.raises(ParameterError, match='mass_tolerance'):
         hand.check_mass(expected=0.5, tolerance=-1.0)
+    with pytest.raises(ParameterError, match=r'1106.0; it must be a number from -1 to 1000 kg'):
+        hand.check_mass(1106.0)
+    with pytest.raises(ParameterError, match="mass_tolerance is 'a'"):
+        hand.check_mass(0.5, 'a')  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match=r"need is .*'weight'"):
         hand.wait_identified(('weight',))
 

@@ -366,6 +366,7 @@ def test_the_demo_finds_its_load_over_topics(whole_demo: Program) -> None:
     # No terminal, so a line every few seconds.
     assert 'platform alone: 0 of 27 s' in output
     assert re.search(r'with the load: \d+ of 27 s, mass 22\.\d+ ± 0\.\d+ kg', output)
+    assert 'Of ten sound 95 % intervals' in output
     assert 'The estimate holds' in output
     assert '22.26' in output
     assert 'two steps (the paper)' in output

@@ -146,10 +146,11 @@ def test_every_unusable_value_is_named_in_one_line_with_what_is_allowed() -> Non
             group.start_raw(module, [a for value in values for a in ('-p', value)])
             for module, values, _ in UNUSABLE.values()
         ]
-        for process, (_, _, words) in zip(processes, UNUSABLE.values(), strict=True):
+        for process, (name, _, words) in zip(processes, UNUSABLE.values(), strict=True):
             assert process.wait() not in (0, 1)
             lines = process.output.splitlines()
-            (ours,) = [line for line in lines if line.startswith('load_identification: ')]
+            program = name if name == PIPELINE else f'{name}_node'
+            (ours,) = [line for line in lines if line.startswith(f'{program}: ')]
             # The ROS client library logs by itself what it cannot parse.
             assert len(lines) <= 2, process.output
             for word in words:

@@ -266,6 +266,7 @@ def test_a_load_held_off_its_place_is_a_mismatch_in_millimetres(arm: Arm) -> Non
 def test_parameters_at_run_time_are_checked(arm: Arm) -> None:
     (result,) = arm.set(mass_tolerance=-1.0)
     assert not result.successful
+    assert 'it must be a number from 1e-06 to 1000 kg' in result.reason
     (result,) = arm.set(expected_center_of_mass=[0.0, 1.0])
     assert not result.successful
     assert 'expected_center_of_mass' in result.reason

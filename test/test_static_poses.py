@@ -211,7 +211,9 @@ def test_sensor_turned_on_its_mount_is_not_taken_for_gravity(identify: Identify)
     assert 'set gravity' not in identify(position, turned)[1]
 
 
-def test_rotations_base_axes_and_standard_errors_say_the_same(tmp_path: Path) -> None:
+def test_rotations_base_axes_and_standard_errors_say_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     position, wrench = poses(TILTED, 0)
     turn = rotations(position)
     quaternions = np.array([pinocchio.Quaternion(each).coeffs() for each in turn])
@@ -230,6 +232,11 @@ def test_rotations_base_axes_and_standard_errors_say_the_same(tmp_path: Path) ->
         arguments = ['--static', str(file), '--wrench-frame', name, '--output', str(output)]
         assert main([*arguments, *gravity_option(TILTED)]) == 0
         assert within(yaml.safe_load(output.read_text()))
+    rolled = dict(zip(('qx', 'qy', 'qz', 'qw'), np.roll(quaternions, 1, axis=1).T, strict=True))
+    file = write(tmp_path / 'w_first.csv', **rolled, **dict(zip(CHANNELS, wrench.T, strict=True)))
+    assert main(['--static', str(file), *gravity_option(TILTED)]) == 1
+    said = ' '.join(capsys.readouterr().out.split())
+    assert 'was it touched, or are qx,qy,qz,qw in another order, or from base to sensor?' in said
 
 
 def test_pose_unlike_the_others_is_named_by_its_line(identify: Identify) -> None:

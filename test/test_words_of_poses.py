@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from load_identification.estimation.identifiability import REVERSED
 from load_identification.estimation.misfit import words
 from load_identification.estimation.payload_estimate import DOUBT
 from load_identification.recordings.static_identification import ADVICE, in_poses
@@ -27,6 +28,7 @@ SAID = (
     words.gravity(np.array([0.0, 0.0, -9.81]), np.array([0.0, 0.6, -0.8]), False, 0.01),
     words.rotated(TURN, 0.01),
     DOUBT,
+    REVERSED,
 )
 """Everything that names a cause or a doubt."""
 

@@ -178,7 +178,9 @@ def read_arm_model(path: Path) -> IdentifiedArm:
 
 def _identified_arm(content: Any) -> IdentifiedArm:
     """Return the arm described by the content of a file."""
-    version = field(content, 'version')
+    if not isinstance(content, Mapping) or 'version' not in content:
+        raise ParameterError('field version is missing: is this a file of identify_arm --model?')
+    version = content['version']
     if version != VERSION:
         raise ParameterError(
             f'version is {version!r}; this program reads {VERSION}: identify the arm again'

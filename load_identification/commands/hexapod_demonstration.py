@@ -32,7 +32,7 @@ from load_identification.nodes.transport.subscriptions import STREAM_QOS, Draine
 from load_identification.parallel.excitation import plan_sines
 from load_identification.parallel.geometry import read_geometry
 from load_identification.parallel.mechanism import Mechanism
-from load_identification.report.tables import PARAMETERS, interval_table
+from load_identification.report.tables import PARAMETERS, interval_table, verdict_of
 from load_identification.simulation.hexapod import (
     AMPLITUDE,
     FREQUENCY,
@@ -232,6 +232,15 @@ def print_verdict(
         soft_wrap=True,
     )
     good &= abs(load.mass / LOAD.mass - 1.0) <= MASS_GOAL
+    console.print(
+        verdict_of(
+            'ten',
+            '40 %',
+            f'whether each error is within {SURE:g} standard deviations, and that of either '
+            f'mass within {100.0 * MASS_GOAL:g} %',
+        ),
+        soft_wrap=True,
+    )
     console.print('The estimate ' + ('holds' if good else 'DOES NOT HOLD'), style='bold')
     return good
 

@@ -18,7 +18,13 @@ from load_identification.interface.names import INTERVAL, STAGES
 from load_identification.model.inertial_parameters import to_message_order
 from load_identification.nodes.client.monitor import Estimate, Milestone, Monitor, Rate
 from load_identification.report.snapshot import believed_parameters
-from load_identification.report.tables import OFFSETS, PARAMETERS, decimals, interval_table
+from load_identification.report.tables import (
+    OFFSETS,
+    PARAMETERS,
+    decimals,
+    interval_table,
+    verdict_of,
+)
 from load_identification.typing_aliases import FloatArray
 
 REFRESH, LINES = 0.25, 1.0
@@ -218,8 +224,11 @@ def print_result(
     """Print results, times, sample counts, and whether the estimate holds."""
     console.print(result_table(simulation.truth, monitor.estimate))
     console.print(
-        'Of sixteen sound 95 % intervals one or more miss in about half of all runs: the verdict\n'
-        'is that of all sixteen errors together, measured by the published covariance.',
+        verdict_of(
+            'sixteen',
+            'half',
+            'that of all sixteen errors together, measured by the published covariance',
+        ),
         soft_wrap=True,
     )
     console.print(milestone_table(simulation, monitor.milestones))

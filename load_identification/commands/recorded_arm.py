@@ -172,7 +172,8 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
 
 def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Session]:
     """Identify from the wrenches of a sensor under the arm; return the description too."""
-    topics = Topics(arguments.joint_states, arguments.wrench, arguments.robot_description)
+    names = arguments.joint_states, arguments.wrench, arguments.robot_description
+    topics = Topics(*names, '--sensor base needs a wrench; leave it out to use efforts')
     transforms, frames = [], []
 
     def read(recording: RecordingReader, urdf: str) -> StreamedRecording:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from load_identification.errors import ParameterError
+from load_identification.errors import FrameError, ParameterError
 from load_identification.estimation.belief.error_budget import budget_words
 from load_identification.estimation.payload_estimate import UNKNOWN_STD, CalibrationValue
 from load_identification.interface.files import read_description
@@ -31,7 +32,13 @@ from load_identification.recordings.static_identification import identify_poses
 from load_identification.report.page import check_folder
 from load_identification.report.recorder import Recorder
 from load_identification.report.snapshot import Outcome
-from load_identification.report.tables import OFFSETS, PARAMETERS, by_time, interval_table
+from load_identification.report.tables import (
+    OFFSETS,
+    PARAMETERS,
+    by_time,
+    interval_table,
+    offset_title,
+)
 
 UNITS = {
     'delay': (1e3, 'ms'),
@@ -74,7 +81,7 @@ def print_report(
         f'Events, when noticed: seconds after the first sample, {result.start / NS:.3f}',
         [f'{seconds:.2f} s  {words}' for seconds, words in happened],
     )
-    console.print('Offset of the raw wrench: corrected = raw − offset', style='bold')
+    console.print(offset_title(result.by_efforts), style='bold')
     console.print(
         interval_table(OFFSETS, result.offset, result.offset_std, result.offset_known, 'not known')
     )
@@ -199,8 +206,21 @@ def _read(
         description=description,
         cutoff=result.parameters.cutoff_frequency,
         notes=(*result.estimate.warnings, *result.remarks),
+        by_efforts=result.by_efforts,
     )
     return result, outcome
+
+
+@contextlib.contextmanager
+def _frame_by_option(given: str | None) -> Iterator[None]:
+    """Name the option for the sensor's frame in place of the parameter."""
+    try:
+        yield
+    except FrameError as error:
+        whole = f'wrench frame {given!r} is not a link: set sensor_frame to the link it is'
+        option = f'--sensor-frame is {given!r}; it must be one of the links'
+        words = str(error).replace(whole, option)
+        raise FrameError(words.replace('set sensor_frame to', 'give --sensor-frame,')) from error
 
 
 def run(arguments: argparse.Namespace) -> bool:
@@ -212,12 +232,13 @@ def run(arguments: argparse.Namespace) -> bool:
         check_folder(arguments.report)
     parameters = _parameters(arguments)
     console = Console(highlight=False, markup=False)
-    if arguments.static is not None:
-        result = identify_poses(arguments.static, parameters, arguments.wrench_frame == 'base')
-        console.print(f'{arguments.static}: {result.used} poses\n')
-        print_report(console, result, parameters, f'{result.used} poses')
-    else:
-        result, outcome = _read(console, arguments, parameters, recorder)
+    with _frame_by_option(arguments.sensor_frame):
+        if arguments.static is not None:
+            result = identify_poses(arguments.static, parameters, arguments.wrench_frame == 'base')
+            console.print(f'{arguments.static}: {result.used} poses\n')
+            print_report(console, result, parameters, f'{result.used} poses')
+        else:
+            result, outcome = _read(console, arguments, parameters, recorder)
     if arguments.output is not None:
         write_output('--output', arguments.output, result.estimate_file())
         console.print(f'Written    {arguments.output}')

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from load_identification.interface.names import INTERVAL
+from load_identification.interface.names import INTERVAL, told_apart
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 
@@ -45,6 +45,12 @@ CLEARLY_HELD = 3.0
 
 HEAVIEST, LONGEST_ARM = 100.0, 0.5
 """Standard deviations of mass and centre from which they are called unknown [kg, m]."""
+
+REVERSED = (
+    'wrench sign reversed? See parameter wrench_convention; or gravity: swift motion all round '
+    'names that'
+)
+"""What may be wrong where the mass is negative."""
 
 TURN = 'turn the sensor against gravity'
 """The motion that determines the mass."""
@@ -112,19 +118,16 @@ def judge(
         std[0] <= 5 * allowed[0] and values[0] < -max(CLEARLY * std[0], 2 * required.mass)
     )
     if reversed_sign:
-        reason = (
-            f'mass {values[0]:.3f} ± {INTERVAL * std[0]:.3f} kg is negative: '
-            'wrench sign reversed? See parameter wrench_convention; or gravity: swift motion '
-            'all round names that'
-        )
+        reason = f'mass {values[0]:.3f} ± {INTERVAL * std[0]:.3f} kg is negative: {REVERSED}'
         return Identifiability(identified, (reason,), True, '', allowed)
     if not std[0] <= allowed[0]:
-        known = f'mass std {std[0]:.2g} kg, {allowed[0]:.2g} required'
+        known = 'mass std {} kg, {} required'.format(*told_apart(std[0], allowed[0]))
         reason = f'{known if std[0] < HEAVIEST else "mass unknown"}: {TURN}'
         return Identifiability(identified, (reason,), False, MASS, allowed)
     identified[0] = True
     if values[0] <= CLEARLY_HELD * std[0]:
-        reason = f'mass {values[0]:.4f} ± {INTERVAL * std[0]:.4f} kg: nothing is held'
+        mass = f'mass {values[0]:.4f} ± {INTERVAL * std[0]:.4f} kg'
+        reason = f'no centre of mass and no inertia: {mass}, nothing is held'
         return Identifiability(identified, (reason,), False, '', allowed)
     identified[1:4] = std[1:4] <= required.center_of_mass
     reasons = _center_words(std[1:4], required.center_of_mass)
@@ -146,7 +149,9 @@ def _center_words(std: FloatArray, allowed: float) -> list[str]:
     """Format the standard deviations of a centre of mass (3,) beyond the limit [m]."""
     unknown = ', '.join(axis for axis, s in zip('xyz', std, strict=True) if not s < LONGEST_ARM)
     return [f'centre of mass {unknown} unknown'] * bool(unknown) + [
-        f'centre of mass {axis} std {1e3 * s:.2g} mm, {1e3 * allowed:.2g} required'
+        f'centre of mass {axis} std {{}} mm, {{}} required'.format(
+            *told_apart(1e3 * s, 1e3 * allowed)
+        )
         for axis, s in zip('xyz', std, strict=True)
         if allowed < s < LONGEST_ARM
     ]
@@ -175,9 +180,10 @@ def _surely_reached(values: FloatArray, std: FloatArray) -> float:
 def _unseen(torque: float, unexplained: float, required: Requirements, rate: float | None) -> str:
     """State how small the inertial torque of the fastest motion is."""
     speed = '' if rate is None else f' (up to {rate:.2g} rad/s)'
+    is_now, needed = told_apart(torque, required.excitation * unexplained)
     return (
-        f'inertia: its torque in the fastest motion so far{speed} is {torque:.2g} N·m rms, '
-        f'{required.excitation * unexplained:.2g} required: {100.0 * required.excitation:.0f} % '
+        f'inertia: its torque in the fastest motion so far{speed} is {is_now} N·m rms, '
+        f'{needed} required: {100.0 * required.excitation:.0f} % '
         f'of the {unexplained:.2g} N·m unexplained there'
     )
 
@@ -189,7 +195,10 @@ def _inertia_words(std: FloatArray, allowed: float, mass: float) -> list[str]:
     if not lacking:
         return []
     largest = float(std.max())
-    needed = f'{allowed:.2g} required' if allowed else 'no moment is twice its own'
+    size, needed = told_apart(largest, allowed)
+    needed += ' required'
+    if not allowed:
+        needed = 'no moment of inertia exceeds twice its standard deviation yet'
     known = largest < mass * LONGEST_ARM**2
-    words = f'std up to {largest:.2g} kg·m², {needed}' if known else 'unknown'
+    words = f'std up to {size} kg·m², {needed}' if known else 'unknown'
     return [f'inertia {lacking} {words}: rotate faster, about more axes']

@@ -112,13 +112,15 @@ def read_description(path: Path) -> str:
     Raises
     ------
     ParameterError
-        If it cannot be read.
+        If it cannot be read, or is no URDF.
     """
     # Imported here because it loads Pinocchio, which most callers do not need.
-    from load_identification.model.urdf import MOST_CHARACTERS
+    from load_identification.model.urdf import MOST_CHARACTERS, parse_description
 
     with named(f'description {path}'):
-        return read_text(path, MOST_CHARACTERS)
+        text = read_text(path, MOST_CHARACTERS)
+        parse_description(text)
+        return text
 
 
 def _content(path: Path, limit: int) -> bytes:

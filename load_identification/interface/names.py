@@ -36,6 +36,12 @@ HEALTH = 'health.'
 """Prefix of the keys that state the health of a channel of the wrench."""
 
 
+def told_apart(value: float, limit: float) -> tuple[str, str]:
+    """Return two numbers as text, with as many digits from two on as tell them apart."""
+    pairs = ((f'{value:.{n}g}', f'{limit:.{n}g}') for n in range(2, 7))
+    return next((pair for pair in pairs if pair[0] != pair[1]), (f'{value:g}', f'{limit:g}'))
+
+
 def in_words(counts: Counter[str]) -> str:
     """Return counts by reason as text, most frequent first."""
     return ', '.join(f'{reason} {count}' for reason, count in counts.most_common() if count)

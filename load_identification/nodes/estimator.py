@@ -157,7 +157,7 @@ class EstimatorNode(PipelineNode):
                 estimate is not None and estimate.reversed_sign,
                 float(estimator.tool.parameters[0]),
             ),
-            self._payload.units.words,
+            self._payload.units.words(estimate),
             estimator.delay_words,
         )
         newest = estimator.events.newest

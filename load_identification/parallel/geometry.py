@@ -116,6 +116,8 @@ def geometry_from(document: Any) -> Geometry:
     GeometryError
     """
     whole = _Section('', document)
+    if 'legs' not in whole.content:
+        raise GeometryError('legs is missing: a geometry file is needed, see config/hexapod.yaml')
     legs = _Section('legs', whole.take('legs'))
     names = tuple(str(name) for name in legs.content)
     if len(names) != LEGS:

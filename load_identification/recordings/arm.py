@@ -68,17 +68,9 @@ def read_all(
     out = []
     for path in paths:
         with open_recording(path, topics) as recording:
-            description = description or _described(recording)
+            description = description or recording.description()
             out.append(read(recording, description))
     return description, out
-
-
-def _described(recording: RecordingReader) -> str:
-    try:
-        return recording.description()
-    except RecordingError as error:
-        text = str(error).replace('set the parameter robot_description', 'give --description')
-        raise RecordingError(text) from error
 
 
 def _watched(recording: RecordingReader) -> Iterator[Chunk]:

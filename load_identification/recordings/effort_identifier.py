@@ -38,6 +38,8 @@ class EffortIdentifier(Identifier):
         Joints that must be in the recording.
     """
 
+    by_efforts = True
+
     def __init__(
         self,
         recording: RecordingReader,

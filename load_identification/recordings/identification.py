@@ -50,6 +50,8 @@ class Identification:
         helped.
     parameters : Parameters
         Parameters valid for the kind of sensing used.
+    by_efforts : bool
+        Whether the wrench is computed from efforts of joints or legs.
     """
 
     estimate: PayloadEstimate
@@ -61,6 +63,7 @@ class Identification:
     events: tuple[Event, ...] = ()
     remarks: tuple[str, ...] = ()
     parameters: Parameters = field(default_factory=Parameters)
+    by_efforts: bool = False
 
     @property
     def offset(self) -> FloatArray:
@@ -102,6 +105,8 @@ class Identifier(ABC):
     observer : Observer, optional
         Receives everything that passes.
     """
+
+    by_efforts = False
 
     def __init__(self, parameters: Parameters, observer: Observer | None = None) -> None:
         self._parameters = parameters
@@ -156,7 +161,7 @@ class Identifier(ABC):
             raise RecordingError(f'no sample could be used: {self._reason(dropped)}')
         if self._observer is not None:
             self._observer.add_estimate(estimate)
-        words = self.warning, self._payload.units.words, estimator.delay_words
+        words = self.warning, self._payload.units.words(estimate), estimator.delay_words
         remarks = *words, estimator.advice()
         return Identification(
             estimate=estimate,
@@ -168,6 +173,7 @@ class Identifier(ABC):
             events=estimator.events.since(0),
             remarks=tuple(filter(None, remarks)),
             parameters=self._parameters,
+            by_efforts=self.by_efforts,
         )
 
     def _reason(self, dropped: Counter[str]) -> str:
@@ -216,7 +222,7 @@ class WristIdentifier(Identifier):
 
     def _use_frame(self, frame: str) -> None:
         if not frame:
-            raise FrameError('the wrenches name no frame; set the parameter sensor_frame')
+            raise FrameError('the wrenches name no frame; give --sensor-frame LINK')
         description = with_frame(self._description, frame, self._transforms)
         motion_filter = self._front.motion_filter
         motion_filter.set_description(description, frame)
@@ -255,8 +261,11 @@ class WristIdentifier(Identifier):
     def lacking(self, dropped: Counter[str]) -> str:
         """Return why no sample was usable although all joints are present."""
         if dropped:
-            why = self._front.motion_filter.was_implausible or 'see docs/interface.md'
-            return f'dropped {in_words(dropped)}; {why}'
+            synchronizer = self._front.synchronizer
+            why = self._front.motion_filter.was_implausible
+            # Where some samples were complete, nothing has stopped all.
+            why = why or ('' if synchronizer.given else synchronizer.why_nothing(dropped))
+            return f'dropped {in_words(dropped)}; {why or "see docs/interface.md"}'
         window = 2 * self._front.motion_filter.delay
         return f'no piece without a gap is as long as the filter, {window:.3f} s'
 

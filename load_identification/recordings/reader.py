@@ -29,11 +29,12 @@ MOST_MESSAGES = 4096
 
 @dataclass(frozen=True)
 class Topics:
-    """Names of the topics to read; an empty `wrench` is not read."""
+    """Names of the topics to read, and what to do without a wrench; an empty one is not read."""
 
     joint_states: str = '/joint_states'
     wrench: str = '/wrench'
     robot_description: str = '/robot_description'
+    no_wrench: str = 'identify_arm identifies an arm from its joint efforts, without a wrench'
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,12 @@ class RecordingReader:
         try:
             streams = self._connections(topic, DESCRIPTION, '--robot-description')
         except RecordingError as error:
-            raise RecordingError(f'{error}; or set the parameter robot_description') from error
+            raise RecordingError(f'{error}; or give --description FILE') from error
         texts = {message.data for message in self._messages(streams)}
         if len(texts) > 1:
             raise RecordingError(
-                f'topic {topic} has {len(texts)} different descriptions; set the parameter '
-                'robot_description to the one that is meant'
+                f'topic {topic} has {len(texts)} different descriptions; give the one that is '
+                'meant with --description FILE'
             )
         return str(texts.pop())
 
@@ -163,7 +164,7 @@ class RecordingReader:
         others = sorted({c.topic for c in self._reader.connections if c.msgtype == message_type})
         instead = f'{", ".join(others)} (choose by {option})' if others else 'none'
         if message_type == WRENCH and not others:
-            instead += '; identify_arm identifies an arm from its joint efforts, without a wrench'
+            instead += f'; {self.topics.no_wrench}'
         raise RecordingError(
             f'{problem} in recording {self.path}; of type {message_type} it has: {instead}'
         )
@@ -199,12 +200,24 @@ def _check_path(path: Path) -> None:
                 f': make it anew by `ros2 bag reindex {path}`; or read a file in it alone: '
                 f'{", ".join(files)}'
             )
-            raise RecordingError(f'folder {path} has no metadata.yaml{instead if files else ""}')
+            if not files:
+                instead = _recordings_in(path)
+            raise RecordingError(f'folder {path} has no metadata.yaml{instead}')
     elif path.suffix not in SUFFIXES or not path.is_file():
         raise RecordingError(
             f'{path} is no recording; it must be a rosbag2 folder or a file '
             f'{" or ".join(SUFFIXES)}'
         )
+
+
+def _recordings_in(folder: Path) -> str:
+    """Return in words which recordings a folder has, empty: none."""
+    found = sorted(str(file.parent) for file in folder.glob('*/metadata.yaml'))
+    if not found:
+        return ''
+    if len(found) == 1:
+        return f'; its subfolder {found[0]} is a recording: name that'
+    return f'; {len(found)} of its subfolders are recordings: name one, such as {found[0]}'
 
 
 @contextlib.contextmanager

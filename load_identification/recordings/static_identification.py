@@ -52,6 +52,11 @@ ADVICE = (
     ('correct the driver', 'correct the columns'),
     ('in the driver', 'in the columns'),
     ('that the driver publishes', 'in the columns'),
+    (
+        'See parameter wrench_convention; or gravity: swift motion all round names that',
+        'Give the wrench with the other sign, or --params with the other wrench_convention; if '
+        'it is gravity that is reversed, --gravity. Poses at rest do not tell which',
+    ),
     ('call reset, or turn', 'turn'),
     ('go on moving', 'add poses'),
 )
@@ -225,7 +230,8 @@ def _result(
         # The poses cover all directions: the residuals are what prevents identification.
         frame = ', or is the wrench in the axes of the sensor after all' if in_base else ''
         off = f'the poses deviate by {residual_rms[0]:.2g} N from any payload; was it touched'
-        off += f'{frame}?'
+        order = ', or are qx,qy,qz,qw in another order, or from base to sensor'
+        off += f'{frame}{order if poses.rotation.size else ""}?'
         reasons = [words.replace(TURN, off) for words in reasons]
     if cause:
         # The estimate relies on the cell's errors, which do not explain the poses: withhold it.

@@ -21,12 +21,16 @@ def summary(planned: Planned) -> str:
     else:
         what = f'{len(planned.plan.experiments)} of {planned.candidates} feasible experiments'
         compared = 'all experiments'
+    other = planned.compared
+    beside = f'{compared} {other.log_determinant:.1f}', f'{compared} {other.condition:.4g}'
+    if not np.isfinite(other.condition):
+        beside = ('none of those drawn keeps clear and determines all',) * 2
     return (
         f'{what}, {planned.path.duration:.1f} s, for {planned.parameters} parameters\n'
         f'log-determinant of the information {planned.worth.log_determinant:.1f} '
-        f'({compared} {planned.compared.log_determinant:.1f})\n'
+        f'({beside[0]})\n'
         f'Frobenius condition number {planned.worth.condition:.4g} (at the very least '
-        f'{planned.parameters}; {compared} {planned.compared.condition:.4g})\n'
+        f'{planned.parameters}; {beside[1]})\n'
         f'Least clearance {1000.0 * planned.clearance:.0f} mm, {planned.nearest}\n'
         'Not checked: the way to the start, and what the description lacks.'
     )

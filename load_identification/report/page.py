@@ -25,6 +25,7 @@ from load_identification.report.tables import (
     by_time,
     decimals,
     interval_table,
+    offset_title,
 )
 
 PAGE = 'report.html'
@@ -99,7 +100,7 @@ def report_page(recorder: Recorder, outcome: Outcome, pictures: Sequence[Picture
         _table(
             interval_table(PARAMETERS, last.values, last.std, last.identified, no, truths[0], True)
         ),
-        '</div><div><h3>Offset: corrected = raw − offset</h3>',
+        f'</div><div><h3>{offset_title(outcome.by_efforts)}</h3>',
         _table(interval_table(OFFSETS, offset, std, offset_known, no, truths[1], True)),
         '</div></div>',
         _samples(outcome),
@@ -218,8 +219,9 @@ def _commands(payload: Payload, outcome: Outcome) -> str:
     parts = [
         '<h2>To paste</h2>',
         '<p class="note">SI units, inertia about the centre of mass. The numbers are what hangs '
-        'on the sensor, less the tool where one is stored. A controller that wants all that '
-        'hangs on its flange wants sensor, adapter and tool added.</p>',
+        f'on the {"arm" if outcome.by_efforts else "sensor"}, less the tool where one is stored. '
+        'A controller that wants all that hangs on its flange wants '
+        f'{"" if outcome.by_efforts else "sensor, "}adapter and tool added.</p>',
     ]
     for command in payload_commands(payload, outcome.description):
         parts.append(f'<h3>{escape(command.target)}</h3>')

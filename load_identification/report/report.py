@@ -71,6 +71,9 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
     """Return file name, figure, title and caption of each figure, in the order of the page."""
     last = recorder.snapshots[-1]
     convention = 'on the sensor' if outcome.sign > 0 else 'on the load'
+    seen = f'As the sensor reads it ({convention})'
+    if outcome.by_efforts:
+        seen = 'What the load exerts on the arm, as the efforts of the joints show it'
     detail = recorder.bin_width > 1
     spectrum = recorder.spectrum()
     centered = bool(last.identified[:4].all() and np.isfinite(last.covariance).all())
@@ -79,7 +82,7 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             'wrench',
             wrench_figure(recorder.samples, recorder, outcome),
             'Measured and predicted wrench',
-            f'As the sensor reads it ({convention}), low-passed. Predicted: offset and identified '
+            f'{seen}, low-passed. Predicted: offset and identified '
             'payload along the measured motion. Upright dashed lines, here and below: something '
             'changed; dotted: identified, or no longer. The list of events says what.'
             + (f' Each point averages {recorder.bin_width} samples.' if detail else ''),

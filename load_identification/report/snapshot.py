@@ -91,6 +91,8 @@ class Outcome:
         Ten parameters in message order, then six offsets of the raw wrench.
     notes : tuple of str
         Further remarks: unreliable results, and motion that would help.
+    by_efforts : bool
+        Whether the wrench is computed from efforts of joints.
     """
 
     source: str
@@ -104,3 +106,4 @@ class Outcome:
     cutoff: float | None = None
     truth: FloatArray | None = None
     notes: tuple[str, ...] = ()
+    by_efforts: bool = False

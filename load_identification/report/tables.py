@@ -102,6 +102,21 @@ def interval_table(
     return table
 
 
+def offset_title(by_efforts: bool) -> str:
+    """Return the title of a table of offsets, of a sensor or of what weighs by efforts."""
+    if by_efforts:
+        return 'Offset of the wrench that the efforts show: corrected = shown − offset'
+    return 'Offset of the raw wrench: corrected = raw − offset'
+
+
+def verdict_of(number: str, share: str, verdict: str) -> str:
+    """Return in words why a value outside its interval is not the verdict on all of a number."""
+    return (
+        f'Of {number} sound 95 % intervals one or more miss in about {share} of all runs: the '
+        f'verdict\nis {verdict}.'
+    )
+
+
 def by_time(events: Iterable[tuple[int, str]], start: int) -> list[tuple[float, str]]:
     """Return events ordered by time: seconds since `start`, and all words of that stamp.
 

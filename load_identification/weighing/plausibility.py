@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import RotationAxis
 from load_identification.typing_aliases import FloatArray
@@ -33,6 +35,16 @@ TURNED_SINCE = 1.0
 """Change of gravity in S since the last verdict that is needed to revoke it [m/s²]."""
 
 
+class _TooHeavy(NamedTuple):
+    """A mass that no joint of its size carries."""
+
+    mass: float
+    """[kg]"""
+    effort: float
+    """Torque of the joint for each kilogram [N m/kg]."""
+    axis: RotationAxis
+
+
 class Units:
     """Compare the changes of force and of gravity in S: their ratio is the mass of the load.
 
@@ -41,8 +53,7 @@ class Units:
     """
 
     def __init__(self) -> None:
-        self.words = ''
-        """The implausibility in words; empty: none."""
+        self._found: str | _TooHeavy = ''
         self._begin: int | None = None
         self._newest = self._due = 0
 
@@ -60,7 +71,7 @@ class Units:
         stamps, both = batch.stamps[used], both[used]
         back, late = stamps[0] <= self._newest, int(stamps[-1]) - (self._begin or 0) > WINDOW_NS
         if back:
-            self.words, self._due = '', 0
+            self._found, self._due = '', 0
         if self._begin is None or back or late:
             self._begin = int(stamps[0])
             self._range = self._lately = np.array([both[0], both[0]])
@@ -72,14 +83,30 @@ class Units:
         changes = _changes(self._range)
         if changes[1] > TURNED:
             self._due = self._newest + LOOK_NS
-            self.words = _implausible(changes, both[-1, 3:6], axes)
+            self._found = _implausible(changes, both[-1, 3:6], axes)
             changes = _changes(self._lately)
-            if self.words and changes[1] > TURNED_SINCE:
+            if self._found and changes[1] > TURNED_SINCE:
                 # The older part of the window, a spike or another driver's unit, no longer counts.
-                self.words = _implausible(changes, both[-1, 3:6], axes)
-                if not self.words:
+                self._found = _implausible(changes, both[-1, 3:6], axes)
+                if not self._found:
                     self._range = self._lately
             self._lately = both[-1:].repeat(2, axis=0)
+
+    def words(self, published: PayloadEstimate | None) -> str:
+        """Return the implausibility in words, empty: none.
+
+        They name the mass that is published where it is too heavy as well.
+        """
+        if isinstance(self._found, str):
+            return self._found
+        mass, effort, axis = self._found
+        if published is not None and published.identified[0]:
+            claimed = float(published.values[0])
+            mass = claimed if claimed * effort > FAR_TOO_HEAVY * axis.effort_limit else mass
+        return (
+            f'{mass:.4g} kg alone would take {mass * effort:.0f} N·m of {axis.name}, which has '
+            f'{axis.effort_limit:g}: newtons or millinewtons?'
+        )
 
 
 def _wider(low_high: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -94,8 +121,8 @@ def _changes(low_high: FloatArray) -> FloatArray:
 
 def _implausible(
     changes: FloatArray, gravity: FloatArray, axes: Callable[[], Sequence[RotationAxis]]
-) -> str:
-    """Return in words which change of force, gravity and torque (3,) is implausible, if any."""
+) -> str | _TooHeavy:
+    """Return which change of force, gravity and torque (3,) is implausible, empty: none."""
     force, turned, torque = changes
     if torque > FAR_AWAY * max(force, LEAST_FORCE):
         return (
@@ -105,16 +132,13 @@ def _implausible(
     if FAINT[0] < force < FAINT[1]:
         return f'force changes by {force:.2g} N where the sensor turns: newtons or kilonewtons?'
     mass = force / turned
-    worst, words = FAR_TOO_HEAVY, ''
+    worst, found = FAR_TOO_HEAVY, None
     for axis in axes():
-        effort = abs(float(axis.direction @ np.cross(axis.arm, mass * gravity)))
-        if effort > worst * axis.effort_limit:
-            worst = effort / axis.effort_limit
-            words = (
-                f'{mass:.4g} kg alone would take {effort:.0f} N·m of {axis.name}, which has '
-                f'{axis.effort_limit:g}: newtons or millinewtons?'
-            )
-    return words
+        effort = abs(float(axis.direction @ np.cross(axis.arm, gravity)))
+        if mass * effort > worst * axis.effort_limit:
+            worst = mass * effort / axis.effort_limit
+            found = _TooHeavy(mass, effort, axis)
+    return found or ''
 
 
 def too_heavy(body: FloatArray, gravity: FloatArray, axes: Sequence[RotationAxis]) -> str:

@@ -29,6 +29,7 @@ from load_identification.estimation.identifiability import (
     Identifiability,
     Requirements,
 )
+from load_identification.interface.names import told_apart
 from load_identification.model.robot import RotationAxis, sensor_axes
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -183,10 +184,8 @@ def _words(judgement: Identifiability, motion: Motion, std: FloatArray, places: 
     if near.size:
         worst = int(near[np.argmax(ratio[near])])
         name, unit, scale = _named(worst)
-        words += (
-            f': {name} std {scale * std[worst]:.2g} {unit} expected, '
-            f'{scale * judgement.allowed[worst]:.2g} required'
-        )
+        then, needed = told_apart(scale * std[worst], scale * judgement.allowed[worst])
+        words += f': {name} std {then} {unit} expected, {needed} required'
     if judgement.lacking == INERTIA:
         about = 'xyz'[int(np.argmax(np.abs(motion.axis.direction)))]
         words += f'; adds most about {about}'
@@ -228,9 +227,9 @@ def _calibrate(place: int, left: float, allowed: float, error: str, without: flo
     `error` is the class that leaves most of it, empty: none does; `without` what is left then.
     """
     name, unit, scale = _named(place)
+    std, needed = told_apart(scale * left, scale * allowed)
     words = (
-        f'{name}: errors of the cell leave std {scale * left:.2g} {unit} after every turn, '
-        f'{scale * allowed:.2g} required'
+        f'{name}: errors of the cell leave std {std} {unit} after every turn, {needed} required'
     )
     if not error:
         return f'{words}: calibrate sensor, mounting and joints, then lower their parameters'
@@ -241,9 +240,10 @@ def _calibrate(place: int, left: float, allowed: float, error: str, without: flo
 def _hopeless(prospect: Prospect, torque: FloatArray, wanted: float) -> str:
     """State that even the fastest of the motions would not make inertia observable."""
     best = int(np.argmax(torque))
+    most, needed = told_apart(torque[best], wanted)
     return (
         f'inertia: the sensor cannot see it: even to {prospect.motions[best].words()}, would make '
-        f'a torque of about {torque[best]:.2g} N·m rms, {wanted:.2g} required'
+        f'a torque of about {most} N·m rms, {needed} required'
     )
 
 

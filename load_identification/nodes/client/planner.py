@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import numpy as np
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -14,6 +13,7 @@ from std_srvs.srv import Trigger
 
 from load_identification.errors import ParameterError
 from load_identification.interface.names import FAULT
+from load_identification.interface.parameters import check
 from load_identification.interface.program import NAMESPACE
 from load_identification.nodes.client.answers import (
     STAGES,
@@ -230,8 +230,9 @@ class LoadIdentification:
             return
         parameters = []
         for key, value in values.items():
-            given = value if isinstance(value, bool) else np.asarray(value, dtype=float).tolist()
-            parameters.append(Parameter(key, value=given).to_parameter_msg())
+            given = check(key, value)
+            plain = list(given) if isinstance(given, tuple) else given
+            parameters.append(Parameter(key, value=plain).to_parameter_msg())
         request = SetParametersAtomically.Request(parameters=parameters)
         name = 'estimator_node/set_parameters_atomically'
         result = self._link.ask(SetParametersAtomically, name, request).result

@@ -15,7 +15,7 @@ from std_msgs.msg import String
 from load_identification.estimation.identifiability import limits
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimate import PayloadEstimate, in_message_order
-from load_identification.interface.names import PARAMETER_KEYS
+from load_identification.interface.names import PARAMETER_KEYS, told_apart
 from load_identification.interface.parameters import Parameters
 from load_identification.model.frames import find_fixed_frame
 from load_identification.model.inertial_parameters import MATRIX, InertialParameters
@@ -150,9 +150,10 @@ class Handover:
         worse = worse if link.takes_inertia else worse[worse < 4]
         if worse.size:
             k = int(worse[0])
+            known, needed = told_apart(std[k], allowed[k])
             raise Refusal(
-                f'{PARAMETER_KEYS[k]} of tool and payload together has std {std[k]:.2g}, '
-                f'{allowed[k]:.2g} required: move the arm more, or save the tool again'
+                f'{PARAMETER_KEYS[k]} of tool and payload together has std {known}, {needed} '
+                'required: move the arm more, or save the tool again'
             )
 
     def _body(self, estimate: PayloadEstimate, link: DriverLink) -> InertialParameters:

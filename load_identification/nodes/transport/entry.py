@@ -39,7 +39,7 @@ def _run(program: str, kind: str) -> int:
         return 2
 
     module = importlib.import_module(f'load_identification.nodes.{program.removesuffix("_node")}')
-    return runtime.run(getattr(module, kind))
+    return runtime.run(program, getattr(module, kind))
 
 
 load_identification = functools.partial(_run, 'load_identification', 'Pipeline')

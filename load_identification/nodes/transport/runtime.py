@@ -25,6 +25,7 @@ from rclpy._rclpy_pybind11 import RCLError, UnknownROSArgsError
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
 from load_identification.errors import LoadIdentificationError, ParameterError
@@ -108,6 +109,12 @@ def _checked(parameters: Sequence[Any]) -> SetParametersResult:
     return SetParametersResult(successful=True)
 
 
+def _ours(parameters: Sequence[Any]) -> SetParametersResult:
+    """Return our verdict on what may be set: it names the unit, and that of rclpy does not."""
+    settable = [p for p in parameters if p.name in TABLE and TABLE[p.name].metadata['settable']]
+    return _checked([Parameter.from_parameter_msg(p) for p in settable])
+
+
 def every(period: float, callback: Callable[[], None]) -> None:
     """Call back each period [s] in real time while `run` runs, regardless of simulated time.
 
@@ -121,7 +128,9 @@ def _set_parameters(callback: Callable[..., Any], request: Any, response: Any) -
     for parameter in request.parameters:
         try:
             alone = SetParameters.Request(parameters=[parameter])
-            result = callback(alone, SetParameters.Response()).results[0]
+            result = _ours([parameter])
+            if result.successful:
+                result = callback(alone, SetParameters.Response()).results[0]
         except Exception as error:  # rclpy's check of a range fails on arrays, that of types too
             result = _refused([parameter.name], error)
         response.results.append(result)
@@ -131,7 +140,8 @@ def _set_parameters(callback: Callable[..., Any], request: Any, response: Any) -
 def _set_atomically(callback: Callable[..., Any], request: Any, response: Any) -> Any:
     """Answer set_parameters_atomically through rclpy; what it raises becomes a reason."""
     try:
-        return callback(request, response)
+        response.result = _ours(request.parameters)
+        return callback(request, response) if response.result.successful else response
     except Exception as error:  # as above
         response.result = _refused([parameter.name for parameter in request.parameters], error)
         return response
@@ -153,6 +163,8 @@ class Guard:
         """Number of exceptions caught."""
         self.words = ''
         """The last exception, in words."""
+        self.program = 'load_identification'
+        """Name of this program."""
         self._quiet_until = 0.0
 
     def __enter__(self) -> None:
@@ -170,7 +182,7 @@ class Guard:
         if time.monotonic() >= self._quiet_until:
             self._quiet_until = time.monotonic() + QUIET
             said = f'internal error {self.count}, the node goes on: {self.words}'
-            print(f'load_identification: {said}', file=sys.stderr, flush=True)
+            print(f'{self.program}: {said}', file=sys.stderr, flush=True)
         return True
 
 
@@ -206,11 +218,12 @@ class Program(Protocol):
         """Drain the queues and process their content."""
 
 
-def run(make: Callable[[], Program]) -> int:
-    """Run the program that `make` makes until Ctrl-C or SIGTERM; return the exit status.
+def run(called: str, make: Callable[[], Program]) -> int:
+    """Run the program so called that `make` makes until Ctrl-C or SIGTERM; return the exit status.
 
     A LoadIdentificationError that it raises leads to exit status 2.
     """
+    guard.program = called
     ended = _end_requested()
     program: Program | None = None
     try:
@@ -223,7 +236,7 @@ def run(make: Callable[[], Program]) -> int:
             _warn_of_misplaced(program.nodes, sys.argv[1:])
             _loop(program, ended)
     except (LoadIdentificationError, ParameterException) as error:
-        print(f'load_identification: {error}', file=sys.stderr)
+        print(f'{called}: {error}', file=sys.stderr)
         return 2
     finally:
         # A C thread, because a hanging middleware holds the interpreter lock.
