@@ -21,6 +21,7 @@ from load_identification.estimation.changes.hypotheses import Hypothesis
 from load_identification.estimation.changes.recovery import MARGIN
 from load_identification.estimation.changes.state import State
 from load_identification.interface.batches import SynchronizedBatch
+from load_identification.interface.names import two_digits
 from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import Robot
 from load_identification.motion.limits import Limits
@@ -191,7 +192,7 @@ def test_the_budget_is_drawn_by_cause_and_by_source_and_not_where_it_is_unknown(
         assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == rows
         assert [label.get_text() for label in figure.legends[0].get_texts()] == names
         written = [text.get_text() for text in figure.axes[0].texts]
-        assert written[-1].startswith(f'± {1960 * each.causes[:, 0].sum() ** 0.5:.2g} ')
+        assert written[-1].startswith(f'± {two_digits(1960 * each.causes[:, 0].sum() ** 0.5)} ')
 
 
 def test_notes_are_on_the_page_and_events_in_the_order_of_time(report: Path) -> None:

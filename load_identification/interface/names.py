@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from load_identification.interface.batches import CHANNELS
@@ -31,6 +32,15 @@ DROPPED = 'samples.dropped.'
 
 HEALTH = 'health.'
 """Prefix of the keys that state the health of a channel of the wrench."""
+
+
+def two_digits(value: float) -> str:
+    """Return a number with two significant digits, however large without an exponent."""
+    if not math.isfinite(value):
+        return 'unknown'
+    rounded = float(f'{value:.2g}')
+    places = 1 - math.floor(math.log10(abs(rounded))) if rounded else 0
+    return f'{rounded:.{max(0, places)}f}'
 
 
 def in_words(counts: Counter[str]) -> str:

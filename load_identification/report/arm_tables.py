@@ -12,7 +12,7 @@ from load_identification.arm.arm_estimate import ArmEstimate, DriveGains
 from load_identification.arm.assessment import Prediction, relative_error
 from load_identification.arm.dynamics.base_parameters import IDENTIFIABLE, IN_COMBINATION
 from load_identification.arm.dynamics.rows import Model
-from load_identification.interface.names import INTERVAL
+from load_identification.interface.names import INTERVAL, two_digits
 from load_identification.report.tables import decimals
 
 ROUNDING = 1e-9
@@ -65,7 +65,7 @@ def gain_table(model: Model, gains: DriveGains, excess: float) -> Table:
         model.channels, gains.gains, half, model.channel_units, strict=True
     ):
         cells = f'{gain:.{decimals(own)}f}', f'{own:.{decimals(own)}f}'
-        table.add_row(joint, *cells, f'{100.0 * own / abs(gain):.2g}', f'{unit} per unit')
+        table.add_row(joint, *cells, two_digits(100.0 * own / abs(gain)), f'{unit} per unit')
     return table
 
 

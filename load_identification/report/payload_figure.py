@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 from load_identification.estimation.belief.error_budget import NAMES
-from load_identification.interface.names import INTERVAL
+from load_identification.interface.names import INTERVAL, two_digits
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.shapes import Shape, shape_of
 from load_identification.report.snapshot import Snapshot
@@ -251,11 +251,11 @@ def _draw_bar(ax: Axes, row: int, shares: dict[str, FloatArray], k: int, half: f
             ax.text(
                 begin + width / 2.0,
                 row,
-                f'± {part:.2g}',
+                f'± {two_digits(part)}',
                 ha='center',
                 va='center',
                 color='white' if colour in DARK else BLACK,
             )
         begin += width
-    words, place = f'± {scale * half:.2g} {unit}', ('axes fraction', 'data')
+    words, place = f'± {two_digits(scale * half)} {unit}', ('axes fraction', 'data')
     note(ax, words, (1.0, row), place, (6, 0), va='center', weight='bold')

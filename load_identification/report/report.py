@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from load_identification.errors import ParameterError
 from load_identification.estimation.belief.error_budget import budget_words
-from load_identification.interface.names import INTERVAL
+from load_identification.interface.names import INTERVAL, two_digits
 from load_identification.report.information_figures import (
     LENGTH,
     condition_number,
@@ -17,7 +17,7 @@ from load_identification.report.information_figures import (
     identified_figure,
     spectrum_figure,
 )
-from load_identification.report.page import PAGE, Picture, report_page
+from load_identification.report.page import PAGE, Picture, minus, report_page
 from load_identification.report.payload_figure import ROWS, budget_figure, payload_figure
 from load_identification.report.recorder import Recorder
 from load_identification.report.series_figures import (
@@ -28,6 +28,7 @@ from load_identification.report.series_figures import (
 )
 from load_identification.report.snapshot import Outcome, Snapshot
 from load_identification.report.style import save
+from load_identification.report.tables import decimals
 
 
 def write_report(folder: Path, recorder: Recorder, outcome: Outcome) -> Path:
@@ -128,7 +129,7 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             f'The combinations of parameters that the data determine independently, the offset '
             f'unknown, in units of 1 kg and {LENGTH:g} m (first moments in {LENGTH:g} kg·m, '
             f'inertias in {LENGTH**2:g} kg·m²). '
-            f'Condition number at the end: {_condition(condition_number(last))}.',
+            f'Condition number at the end: {two_digits(condition_number(last))}.',
         ),
         (
             'offset',
@@ -162,14 +163,10 @@ def _budget_caption(last: Snapshot) -> str:
     if not (last.identified[0] and (words := budget_words(parts))):
         return 'Not drawn: the mass is not identified.'
     return (
-        f'{name} ± {INTERVAL * np.sqrt(parts.sum()):.2g} {unit}: {words}. Each number, in the '
-        'bars too, is half of the 95 % interval that the source alone would leave. Their squares '
-        'add up, which is why the bars show shares of the variance.'
+        f'{name} ± {two_digits(INTERVAL * np.sqrt(parts.sum()))} {unit}: {words}. Each number, in '
+        'the bars too, is half of the 95 % interval that the source alone would leave. Their '
+        'squares add up, which is why the bars show shares of the variance.'
     )
-
-
-def _condition(number: float) -> str:
-    return f'{number:.2g}' if number < 1000.0 else f'{number:.0e}'
 
 
 def _drift(recorder: Recorder, outcome: Outcome) -> str:
@@ -184,8 +181,10 @@ def _drift(recorder: Recorder, outcome: Outcome) -> str:
     parts = []
     for name, unit, part in (('force', 'N', slice(0, 3)), ('torque', 'N·m', slice(3, 6))):
         k = int(np.argmax(np.abs(change[part]) / noise[part])) + part.start
-        parts.append(f'{name} {"xyz"[k % 3]} {change[k]:+.2g} ± {INTERVAL * noise[k]:.1g} {unit}')
-    return f'Most moved within {minutes:.2g} min: {" and ".join(parts)}.'
+        half = INTERVAL * float(noise[k])
+        moved = minus(f'{change[k]:+.{decimals(half)}f}')
+        parts.append(f'{name} {"xyz"[k % 3]} {moved} ± {two_digits(half)} {unit}')
+    return f'Most moved within {two_digits(minutes)} min: {" and ".join(parts)}.'
 
 
 def _spectrum_caption(recorder: Recorder, outcome: Outcome) -> str:
