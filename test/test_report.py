@@ -29,7 +29,7 @@ from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Samples
-from load_identification.report.information_figures import _since, condition_number, directions
+from load_identification.report.information_figures import _spans, condition_number, directions
 from load_identification.report.payload_figure import budget_figure
 from load_identification.report.recorder import LEVELS, Recorder
 from load_identification.report.report import write_report
@@ -223,22 +223,17 @@ def test_a_heat_map_keeps_its_shades_and_lines_have_few(report: Path) -> None:
     assert levels['excitation'] > 64
 
 
-@pytest.mark.parametrize(
-    ('changes', 'expected'), [([], 1.0), ([5.4], 7.0), ([6.2], 7.0), ([3.0], 3.0), ([8.4], 8.5)]
-)
-def test_a_change_that_was_none_is_no_loss_and_another_load_is(
-    changes: list[float], expected: float
-) -> None:
-    seconds = np.arange(0.0, 10.1, 0.5)
-    known = (seconds >= 1.0) & ~((seconds > 5.0) & (seconds < 7.0))
-    assert _since(seconds, known, changes) == expected
-
-
-def test_what_was_lost_for_long_counts_from_when_it_came_back() -> None:
-    seconds = np.arange(0.0, 20.1, 0.5)
-    known = (seconds < 5.0) | (seconds >= 12.0)
-    assert _since(seconds, known) == 12.0
-    assert np.isnan(_since(seconds, seconds < 5.0))
+def test_figure_and_events_tell_the_same_of_what_was_lost_however_briefly(rich: Recorder) -> None:
+    recorder, last = Recorder(), rich.snapshots[-1]
+    for k in range(2000):
+        known = (last.identified & (k != 1501)) if k > 3 else np.zeros(10, dtype=bool)
+        known[1:4] &= k < 1800
+        recorder.add_snapshot(replace(last, stamp=k * 1_000_000_000, identified=known))
+    assert len(recorder.snapshots) < 600
+    assert _spans(recorder, 0, 1999.0) == [(4.0, 1501.0), (1502.0, 1999.0)]
+    assert _spans(recorder, 1, 1999.0) == [(4.0, 1501.0), (1502.0, 1800.0)]
+    mass = [1e-9 * event.stamp for event in recorder.events if event.words.startswith('mass')]
+    assert mass == [4.0, 1501.0, 1502.0]
 
 
 @pytest.mark.usefixtures('undrawn')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,9 +69,6 @@ ANOTHER_LOAD = tuple(
 )
 """Events that end earlier identifications."""
 
-LONGEST_PAUSE = 3.0
-"""A loss that ends within this time with the same load does not count [s]."""
-
 
 def identified_figure(recorder: Recorder, outcome: Outcome) -> Figure:
     """Draw since when each parameter has been identified, and its uncertainty over time."""
@@ -87,22 +84,22 @@ def identified_figure(recorder: Recorder, outcome: Outcome) -> Figure:
 
 
 def _draw_timeline(ax: Axes, recorder: Recorder) -> None:
-    seconds = seconds_of(recorder)
-    known = np.array([s.identified for s in recorder.snapshots])
+    stop = float(seconds_of(recorder)[-1])
     changes = [
         1e-9 * (event.stamp - recorder.first)
         for event in recorder.events
         if event.words.startswith(ANOTHER_LOAD)
     ]
-    edges = np.append(seconds, seconds[-1])
     for k in range(len(VALUES)):
         color = (BLUE, *[ORANGE] * 3, *[GREEN] * 6)[k]
-        ax.barh(k, edges[-1] - edges[0], left=edges[0], height=0.6, color='#eeeeee')
-        for i in np.flatnonzero(known[:, k]):
-            ax.barh(k, edges[i + 1] - edges[i], left=edges[i], height=0.6, color=color)
-        since = _since(seconds, known[:, k], changes)
-        never = np.isnan(since)
-        words, color = ('not identified', VERMILLION) if never else (f'since {since:.1f} s', BLACK)
+        ax.barh(k, stop, height=0.6, color='#eeeeee')
+        spans = _spans(recorder, k, stop)
+        ax.broken_barh(
+            [(begin, end - begin) for begin, end in spans], (k - 0.3, 0.6), color=color, lw=0.0
+        )
+        words, color = 'not identified', VERMILLION
+        if spans and spans[-1][1] == stop:
+            words, color = f'since {max([spans[-1][0], *changes]):.1f} s', BLACK
         place = ('axes fraction', 'data')
         note(ax, words, (1.0, k), place, (6, 0), va='center', size=9.5, color=color)
         ax.set_ylim(len(VALUES) - 0.5, -0.5)
@@ -111,23 +108,15 @@ def _draw_timeline(ax: Axes, recorder: Recorder) -> None:
     ax.set_title('identified')
 
 
-def _since(seconds: FloatArray, known: FloatArray, changes: Sequence[float] = ()) -> float:
-    """Return since when a parameter was identified up to the end [s]; NaN if it is not.
-
-    A loss of at most `LONGEST_PAUSE` in which the load has not changed, which it does at the
-    `changes` [s], is due to an unconfirmed change or a change of the offset.
-    """
-    if not known[-1]:
-        return np.nan
-    since = float(seconds[-1])
-    step = float(np.median(np.diff(seconds))) if len(seconds) > 1 else 0.0
-    for k in range(len(seconds) - 1, -1, -1):
-        if known[k]:
-            lost = any(seconds[k] < time <= since for time in changes)
-            if lost or since - seconds[k] > LONGEST_PAUSE + step:
-                break
-            since = float(seconds[k])
-    return since
+def _spans(recorder: Recorder, value: int, stop: float) -> list[tuple[float, float]]:
+    """Return when one of the ten values was identified, from when to when [s]."""
+    edges = [1e-9 * (stamp - recorder.first) for stamp, _ in recorder.turns]
+    spans: list[tuple[float, float]] = []
+    for (_, known), (begin, end) in zip(recorder.turns, pairwise([*edges, stop]), strict=True):
+        if known[value]:
+            joined = bool(spans) and spans[-1][1] == begin
+            spans.append((spans.pop()[0] if joined else begin, end))
+    return spans
 
 
 def _draw_uncertainty(

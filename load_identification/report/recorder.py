@@ -102,7 +102,8 @@ class Recorder:
         self._looks = BinnedSeries(LOOK_COLUMNS)
         self._latest: Snapshot | None = None
         self._step = FIRST_STEP
-        self._identified = dict.fromkeys(STAGES, False)
+        self.turns: list[tuple[int, BoolArray]] = []
+        """Stamp [ns], and which values are identified from there on, wherever that changes."""
 
     def add_raw(self, stamps: IntArray, wrench: FloatArray) -> None:
         """Record raw wrenches (n, 6), with the sign of the filtered ones [ns, N, N m]."""
@@ -178,11 +179,13 @@ class Recorder:
 
     def add_snapshot(self, snapshot: Snapshot) -> None:
         """Record an estimate; the last one is always kept."""
+        before, now = self.turns[-1][1] if self.turns else np.zeros(10, bool), snapshot.identified
+        if not np.array_equal(before, now):
+            self.turns.append((snapshot.stamp, now))
         for part, columns in STAGES.items():
-            identified = bool(snapshot.identified[columns].all())
-            if identified != self._identified[part]:
-                self._identified[part] = identified
-                self.add_event(snapshot.stamp, f'{part} {FOUND if identified else LOST}')
+            if now[columns].all() != before[columns].all():
+                words = FOUND if now[columns].all() else LOST
+                self.add_event(snapshot.stamp, f'{part} {words}')
         self._latest = snapshot
         self.snapshots.append(snapshot)
         if len(self.snapshots) > SNAPSHOTS:
