@@ -29,6 +29,7 @@ from load_identification.report.style import (
     mark_changes,
     new_figure,
     note,
+    plain_numbers,
     seconds_of,
     show_whole_time,
 )
@@ -43,6 +44,9 @@ MAINS, MAINS_WIDTH = (50.0, 60.0), 0.6
 UNKNOWN_DIRECTION = 1e3
 """Standard deviation from which a direction counts as unknown, in units of 1 kg and `LENGTH`: as
 wide as the prior of a mass."""
+
+WIDEST = 30.0
+"""Largest interval shown, in units of the required one [-]."""
 
 FREQUENCIES = [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
 """Ticks of the frequency axis [Hz]."""
@@ -144,7 +148,11 @@ def _draw_uncertainty(
                 label=name,
             )
         if np.isfinite(limit):
-            ax.axhline(scale * INTERVAL * limit, color=BLACK, linestyle=':', label='required')
+            line = scale * INTERVAL * limit
+            ax.axhline(line, color=BLACK, linestyle=':', label='required')
+            # What is hardly known at first must not take up the panel.
+            ax.set_ylim(top=min(ax.get_ylim()[1], WIDEST * line))
+        plain_numbers(ax)
         ax.set_ylabel(f'± 95 %\n{label}')
         ax.legend(loc='center left', bbox_to_anchor=(1.0, 0.5), fontsize=9.5)
     rows[0].set_title('uncertainty')
@@ -191,9 +199,7 @@ def excitation_figure(recorder: Recorder) -> Figure:
         condition.semilogy(seconds_of(recorder), numbers, color=BLUE)
         mark_changes([condition], recorder)
         show_whole_time(condition, recorder)
-        condition.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        condition.yaxis.set_major_formatter(lambda value, _: f'{value:g}')
-        condition.yaxis.set_minor_formatter(NullFormatter())
+        plain_numbers(condition)
         condition.set_title('condition number')
         condition.set_xlabel('time [s]')
         condition.set_ylabel('worst / best direction [-]')

@@ -116,7 +116,10 @@ def _draw_residuals(
         if limit > 0.0:
             ax.set_ylim(-limit, limit)
         # Above the panel, where it covers no curve.
-        ax.legend(loc='lower right', bbox_to_anchor=(1.0, 1.0), ncols=3, borderaxespad=0.0)
+        place = (1.0, 1.0)
+        legend = ax.legend(loc='lower right', bbox_to_anchor=place, ncols=3, borderaxespad=0.0)
+        for line in legend.get_lines():
+            line.set_linewidth(2.0)
     ax.set_ylabel(f'residual [{unit}]')
     ax.set_xlabel('time [s]')
 
