@@ -29,12 +29,14 @@ from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Samples
-from load_identification.report.information_figures import _spans, condition_number, directions
+from load_identification.report.changes_figure import changes_figure
+from load_identification.report.information_figures import condition_number, directions
 from load_identification.report.payload_figure import budget_figure
 from load_identification.report.recorder import LEVELS, Recorder
 from load_identification.report.report import write_report
 from load_identification.report.series_figures import predict
 from load_identification.report.snapshot import Outcome, Snapshot, snapshot_of
+from load_identification.report.style import spans
 from load_identification.simulation.cells import Conditions, filtered, record, sample
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.motions import MOTIONS
@@ -230,8 +232,9 @@ def test_figure_and_events_tell_the_same_of_what_was_lost_however_briefly(rich: 
         known[1:4] &= k < 1800
         recorder.add_snapshot(replace(last, stamp=k * 1_000_000_000, identified=known))
     assert len(recorder.snapshots) < 600
-    assert _spans(recorder, 0, 1999.0) == [(4.0, 1501.0), (1502.0, 1999.0)]
-    assert _spans(recorder, 1, 1999.0) == [(4.0, 1501.0), (1502.0, 1800.0)]
+    for value, end in ((0, 1999.0), (1, 1800.0)):
+        turns = [(stamp, bool(known[value])) for stamp, known in recorder.turns]
+        assert spans(turns, recorder, 1999.0) == [(4.0, 1501.0), (1502.0, end)]
     mass = [1e-9 * event.stamp for event in recorder.events if event.words.startswith('mass')]
     assert mass == [4.0, 1501.0, 1502.0]
 
@@ -274,6 +277,12 @@ def test_an_alarm_and_the_scores_that_name_its_cause_are_drawn(tmp_path: Path) -
     assert last[Hypothesis.OFFSET] < MARGIN < min(last[Hypothesis.SAME], last[Hypothesis.LOAD])
     write_report(tmp_path, recorder, outcome(truth=None))
     assert (tmp_path / 'changes.png').exists()
+    figure = not_none(changes_figure(recorder))
+    named = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert {'changed', 'load', 'offset'} < named
+    assert named.isdisjoint({'contact', 'earlier'})
+    left, right = figure.axes[1].get_xlim()
+    assert 3.0 < left < 4.5 < right < 6.0
 
 
 @pytest.mark.usefixtures('undrawn')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from load_identification.report.style import (
     plain_numbers,
     seconds_of,
     show_whole_time,
+    spans,
 )
 from load_identification.typing_aliases import FloatArray
 
@@ -97,30 +97,19 @@ def _draw_timeline(ax: Axes, recorder: Recorder) -> None:
     for k in range(len(VALUES)):
         color = (BLUE, *[ORANGE] * 3, *[GREEN] * 6)[k]
         ax.barh(k, stop, height=0.6, color='#eeeeee')
-        spans = _spans(recorder, k, stop)
-        ax.broken_barh(
-            [(begin, end - begin) for begin, end in spans], (k - 0.3, 0.6), color=color, lw=0.0
-        )
+        turns = [(stamp, bool(known[k])) for stamp, known in recorder.turns]
+        found = spans(turns, recorder, stop)
+        bars = [(begin, end - begin) for begin, end in found]
+        ax.broken_barh(bars, (k - 0.3, 0.6), color=color, linewidth=0.0)
         words, color = 'not identified', VERMILLION
-        if spans and spans[-1][1] == stop:
-            words, color = f'since {max([spans[-1][0], *changes]):.1f} s', BLACK
+        if found and found[-1][1] == stop:
+            words, color = f'since {max([found[-1][0], *changes]):.1f} s', BLACK
         place = ('axes fraction', 'data')
         note(ax, words, (1.0, k), place, (6, 0), va='center', size=9.5, color=color)
         ax.set_ylim(len(VALUES) - 0.5, -0.5)
     ax.set_yticks(range(len(VALUES)), VALUES, fontsize=9.5)
     ax.grid(False)
     ax.set_title('identified')
-
-
-def _spans(recorder: Recorder, value: int, stop: float) -> list[tuple[float, float]]:
-    """Return when one of the ten values was identified, from when to when [s]."""
-    edges = [1e-9 * (stamp - recorder.first) for stamp, _ in recorder.turns]
-    spans: list[tuple[float, float]] = []
-    for (_, known), (begin, end) in zip(recorder.turns, pairwise([*edges, stop]), strict=True):
-        if known[value]:
-            joined = bool(spans) and spans[-1][1] == begin
-            spans.append((spans.pop()[0] if joined else begin, end))
-    return spans
 
 
 def _draw_uncertainty(

@@ -99,7 +99,9 @@ class Recorder:
         """Number of filtered samples."""
         self._series, self._liveliest = BinnedSeries(COLUMNS), LiveliestWindow(COLUMNS)
         self._spectrum = SpectrumRecorder()
-        self._looks = BinnedSeries(LOOK_COLUMNS)
+        self._looks, self._scored = BinnedSeries(LOOK_COLUMNS), BinnedSeries(LOOK_COLUMNS)
+        self.states: list[tuple[int, State]] = []
+        """Stamp [ns], and the state of the change detection from there on."""
         self._latest: Snapshot | None = None
         self._step = FIRST_STEP
         self.turns: list[tuple[int, BoolArray]] = []
@@ -168,6 +170,13 @@ class Recorder:
             for look in looks
         ]
         self._looks.add(np.array(rows).reshape(-1, LOOK_COLUMNS))
+        # Few of many: in the bins of all looks they would be lost.
+        scored = [row for row, look in zip(rows, looks, strict=True) if look.scores]
+        self._scored.add(np.array(scored).reshape(-1, LOOK_COLUMNS))
+        for look in looks:
+            turned = not self.states or self.states[-1][1] is not look.state
+            if turned and len(self.states) < MOST_EVENTS:
+                self.states.append((look.stamp, look.state))
 
     def wants_estimate(self, stamp: int) -> bool:
         """Return whether another estimate is due at a stamp [ns]."""
@@ -210,6 +219,11 @@ class Recorder:
         Of each bin the average, the smallest and the largest, (3, bins, 3 + hypotheses).
         """
         return self._looks.bins
+
+    @property
+    def scored(self) -> FloatArray:
+        """The averages of the `looks` with scores alone, (bins, 3 + hypotheses)."""
+        return self._scored.bins[0]
 
     @property
     def bin_width(self) -> int:

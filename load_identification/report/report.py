@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from load_identification.errors import ParameterError
 from load_identification.estimation.belief.error_budget import budget_words
 from load_identification.interface.names import INTERVAL, two_digits
+from load_identification.report.changes_figure import changes_figure
 from load_identification.report.information_figures import (
     LENGTH,
     condition_number,
@@ -21,7 +22,6 @@ from load_identification.report.page import PAGE, Picture, minus, report_page
 from load_identification.report.payload_figure import ROWS, budget_figure, payload_figure
 from load_identification.report.recorder import Recorder
 from load_identification.report.series_figures import (
-    changes_figure,
     estimates_figure,
     offset_figure,
     wrench_figure,
@@ -141,11 +141,7 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             'changes',
             changes_figure(recorder),
             'Change detection',
-            'Above, the normalised innovation squared over its gate: an alarm needs more than 1. '
-            'Below, while a change is open, by how much each hypothesis fits worse than the best: '
-            'one that leads all others by 25 (dotted) is named. Shaded: nothing is claimed.'
-            if len(recorder.looks[0])
-            else 'Not drawn: not recorded from topics.',
+            _changes_caption(recorder),
         ),
         (
             'spectrum',
@@ -166,6 +162,23 @@ def _budget_caption(last: Snapshot) -> str:
         f'{name} ± {two_digits(INTERVAL * np.sqrt(parts.sum()))} {unit}: {words}. Each number, in '
         'the bars too, is half of the 95 % interval that the source alone would leave. Their '
         'squares add up, which is why the bars show shares of the variance.'
+    )
+
+
+def _changes_caption(recorder: Recorder) -> str:
+    if not len(recorder.looks[0]):
+        return 'Not drawn: not recorded from topics.'
+    words = (
+        'The normalised innovation squared over its gate, where it is above 0.001: an alarm needs '
+        'more than 1.'
+    )
+    if not len(recorder.scored):
+        return f'{words} There was none.'
+    return (
+        f'{words} Below, while a change is open (the longest four), by how much each hypothesis '
+        'fits worse than the best: one that leads all others by 25 (dotted) is named. Little: a '
+        'small change of load or offset; slip: of the load, at equal mass; push: of neither. '
+        'Shaded: nothing is claimed.'
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,19 @@ def seconds_of(recorder: Recorder) -> FloatArray:
     return np.array([1e-9 * (s.stamp - recorder.first) for s in recorder.snapshots])
 
 
+def spans(
+    turns: Sequence[tuple[int, bool]], recorder: Recorder, stop: float
+) -> list[tuple[float, float]]:
+    """Return from when to when [s] something held, which changed at some stamps [ns]."""
+    edges = [1e-9 * (stamp - recorder.first) for stamp, _ in turns]
+    found: list[tuple[float, float]] = []
+    for (_, holds), (begin, end) in zip(turns, pairwise([*edges, stop]), strict=True):
+        if holds and begin <= end:
+            joined = bool(found) and found[-1][1] == begin
+            found.append((found.pop()[0] if joined else begin, end))
+    return found
+
+
 def show_whole_time(ax: Axes, recorder: Recorder) -> None:
     """Make a time axis reach from the first to the last sample, as in every other figure."""
     last = recorder.samples.seconds[-1] if recorder.count else 0.0
@@ -130,7 +144,7 @@ def mark_changes(axes: Sequence[Axes], recorder: Recorder) -> None:
 def mark_events(axes: Sequence[Axes], recorder: Recorder) -> None:
     """Draw a line at each event, and write above the first axes what was identified when.
 
-    More than `MOST_MARKS` events of identification or its loss are not drawn but counted.
+    More than `MOST_MARKS` times of identification or its loss are not drawn but counted.
     """
     mark_changes(axes, recorder)
     turns = [event for event in recorder.events if event.words.endswith((FOUND, LOST))]
@@ -141,9 +155,10 @@ def mark_events(axes: Sequence[Axes], recorder: Recorder) -> None:
         if event.words in FIRST_WORDS
     ]
     words = f'identified: {", ".join(found)}' if 0 < len(found) <= len(STAGES) else ''
-    if len(turns) > MOST_MARKS:
-        words, times = f'identified or lost {len(turns)} times: not drawn', []
+    marks = set(times)
+    if len(marks) > MOST_MARKS:
+        words, marks = f'identified or lost {len(marks)} times: not drawn', set()
     for ax in axes:
-        for time in times:
+        for time in marks:
             ax.axvline(time, color=GREY, linewidth=0.9, linestyle=':', zorder=1)
     note(axes[0], words, (0.0, 1.0), 'axes fraction', (0, 4), va='bottom', size=10)
