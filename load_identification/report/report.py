@@ -30,6 +30,11 @@ from load_identification.report.snapshot import Outcome, Snapshot
 from load_identification.report.style import save
 from load_identification.report.tables import decimals
 
+BOX = (
+    ' The uniform box of equal mass and inertia, and its principal axes 1 to 3 from the largest '
+    'moment to the smallest.'
+)
+
 
 def write_report(folder: Path, recorder: Recorder, outcome: Outcome) -> Path:
     """Write page and figures and return the page's path.
@@ -111,8 +116,8 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             'payload',
             payload_figure(last, recorder.frame, outcome.truth) if centered else None,
             'The payload',
-            'The uniform box of equal mass and inertia, its principal axes 1 to 3 from the '
-            'largest moment to the smallest, and the axes x, y, z of the sensor frame.'
+            'The centre of mass and the axes x, y, z of the sensor frame.'
+            + (BOX if last.identified[4:].all() else '')
             if centered
             else 'Not drawn: the centre of mass is not identified.',
         ),
