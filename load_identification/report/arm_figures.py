@@ -146,7 +146,9 @@ def _clip(ax: Axes, others: FloatArray, values: FloatArray, half: FloatArray) ->
         words = ' ± '.join(with_interval(values[k], half[k] / INTERVAL)).replace('-', '−')
         words, edge = (f'{words} →', 1.0) if right else (f'← {words}', 0.0)
         style = {'ha': 'right' if right else 'left', 'va': 'bottom', 'size': 8, 'color': BLUE}
-        note(ax, words, (edge, k), ('axes fraction', 'data'), (-3 if right else 3, 3), **style)
+        note(
+            ax, words, (edge, int(k)), ('axes fraction', 'data'), (-3 if right else 3, 3), **style
+        )
 
 
 def draw_singular_values(path: Path, estimate: ArmEstimate) -> None:

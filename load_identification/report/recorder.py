@@ -223,7 +223,7 @@ class Recorder:
     @property
     def scored(self) -> FloatArray:
         """The averages of the `looks` with scores alone, (bins, 3 + hypotheses)."""
-        return self._scored.bins[0]
+        return np.asarray(self._scored.bins[0])
 
     @property
     def bin_width(self) -> int:
