@@ -106,7 +106,7 @@ def test_words_have_the_largest_first_and_leave_out_what_is_negligible() -> None
         causes[CAUSES.index(name)] = (half / 1.96) ** 2
     causes[CAUSES.index('mounting')] = (1e-4 / 1.96) ** 2
     assert budget_words(causes) == 'sensor gain 0.010, pose field 0.0040, noise 0.00040'
-    sources = np.square([4.0, 0.0, 12.0, 3.0]) / 1.96**2
+    sources = np.square([4.0, 0.0, 99.6, 3.0]) / 1.96**2
     assert len(sources) == len(SOURCES)
-    assert budget_words(sources) == 'errors of the cell 12, noise 4.0, tool 3.0'
+    assert budget_words(sources) == 'errors of the cell 100, noise 4.0, tool 3.0'
     assert budget_words(np.full(len(CAUSES), np.nan)) == ''

@@ -21,6 +21,7 @@ from load_identification.estimation.changes.hypotheses import Hypothesis
 from load_identification.estimation.changes.recovery import MARGIN
 from load_identification.estimation.changes.state import State
 from load_identification.interface.batches import SynchronizedBatch
+from load_identification.interface.names import significant
 from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import Robot
 from load_identification.motion.limits import Limits
@@ -28,12 +29,14 @@ from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Samples
-from load_identification.report.information_figures import _since, condition_number, directions
+from load_identification.report.changes_figure import changes_figure
+from load_identification.report.information_figures import condition_number, directions
 from load_identification.report.payload_figure import budget_figure
 from load_identification.report.recorder import LEVELS, Recorder
 from load_identification.report.report import write_report
 from load_identification.report.series_figures import predict
 from load_identification.report.snapshot import Outcome, Snapshot, snapshot_of
+from load_identification.report.style import spans
 from load_identification.simulation.cells import Conditions, filtered, record, sample
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.motions import MOTIONS
@@ -191,7 +194,7 @@ def test_the_budget_is_drawn_by_cause_and_by_source_and_not_where_it_is_unknown(
         assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == rows
         assert [label.get_text() for label in figure.legends[0].get_texts()] == names
         written = [text.get_text() for text in figure.axes[0].texts]
-        assert written[-1].startswith(f'± {1960 * each.causes[:, 0].sum() ** 0.5:.2g} ')
+        assert written[-1].startswith(f'± {significant(1960 * each.causes[:, 0].sum() ** 0.5)} ')
 
 
 def test_notes_are_on_the_page_and_events_in_the_order_of_time(report: Path) -> None:
@@ -222,22 +225,18 @@ def test_a_heat_map_keeps_its_shades_and_lines_have_few(report: Path) -> None:
     assert levels['excitation'] > 64
 
 
-@pytest.mark.parametrize(
-    ('changes', 'expected'), [([], 1.0), ([5.4], 7.0), ([6.2], 7.0), ([3.0], 3.0), ([8.4], 8.5)]
-)
-def test_a_change_that_was_none_is_no_loss_and_another_load_is(
-    changes: list[float], expected: float
-) -> None:
-    seconds = np.arange(0.0, 10.1, 0.5)
-    known = (seconds >= 1.0) & ~((seconds > 5.0) & (seconds < 7.0))
-    assert _since(seconds, known, changes) == expected
-
-
-def test_what_was_lost_for_long_counts_from_when_it_came_back() -> None:
-    seconds = np.arange(0.0, 20.1, 0.5)
-    known = (seconds < 5.0) | (seconds >= 12.0)
-    assert _since(seconds, known) == 12.0
-    assert np.isnan(_since(seconds, seconds < 5.0))
+def test_figure_and_events_tell_the_same_of_what_was_lost_however_briefly(rich: Recorder) -> None:
+    recorder, last = Recorder(), rich.snapshots[-1]
+    for k in range(2000):
+        known = (last.identified & (k != 1501)) if k > 3 else np.zeros(10, dtype=bool)
+        known[1:4] &= k < 1800
+        recorder.add_snapshot(replace(last, stamp=k * 1_000_000_000, identified=known))
+    assert len(recorder.snapshots) < 600
+    for value, end in ((0, 1999.0), (1, 1800.0)):
+        turns = [(stamp, bool(known[value])) for stamp, known in recorder.turns]
+        assert spans(turns, recorder, 1999.0) == [(4.0, 1501.0), (1502.0, end)]
+    mass = [1e-9 * event.stamp for event in recorder.events if event.words.startswith('mass')]
+    assert mass == [4.0, 1501.0, 1502.0]
 
 
 @pytest.mark.usefixtures('undrawn')
@@ -278,6 +277,12 @@ def test_an_alarm_and_the_scores_that_name_its_cause_are_drawn(tmp_path: Path) -
     assert last[Hypothesis.OFFSET] < MARGIN < min(last[Hypothesis.SAME], last[Hypothesis.LOAD])
     write_report(tmp_path, recorder, outcome(truth=None))
     assert (tmp_path / 'changes.png').exists()
+    figure = not_none(changes_figure(recorder))
+    named = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert {'changed', 'load', 'offset'} < named
+    assert named.isdisjoint({'contact', 'earlier'})
+    left, right = figure.axes[1].get_xlim()
+    assert 3.0 < left < 4.5 < right < 6.0
 
 
 @pytest.mark.usefixtures('undrawn')

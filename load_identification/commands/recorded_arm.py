@@ -33,6 +33,7 @@ from load_identification.arm.selection import BANDWIDTH, CUTOFFS
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.interface.files import read_description
+from load_identification.interface.names import significant
 from load_identification.interface.output import check_output, make_folder, write_output
 from load_identification.interface.parameters import check
 from load_identification.model.frames import with_frame
@@ -279,7 +280,9 @@ def print_session(console: Console, session: Session, parameters: bool) -> None:
     console.print(error_table(prediction))
     console.print(f'Fitted     {session.fitted}')
     console.print(f'Method     {session.method}')
-    console.print(f'Condition  {estimate.condition:.3g} (rows weighted, columns of length one)')
+    console.print(
+        f'Condition  {significant(estimate.condition)} (rows weighted, columns of length one)'
+    )
     console.print(
         f'Written    physically consistent links, drawn to the description with weight '
         f'{estimate.weight:g}; the nearest are {estimate.misfit:.2g} standard deviations off'

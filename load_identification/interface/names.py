@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from load_identification.interface.batches import CHANNELS
@@ -38,8 +39,21 @@ HEALTH = 'health.'
 
 def told_apart(value: float, limit: float) -> tuple[str, str]:
     """Return two numbers as text, with as many digits from two on as tell them apart."""
-    pairs = ((f'{value:.{n}g}', f'{limit:.{n}g}') for n in range(2, 7))
-    return next((pair for pair in pairs if pair[0] != pair[1]), (f'{value:g}', f'{limit:g}'))
+    for n in range(2, 8):
+        pair = [significant(each, n) for each in (value, limit)]
+        if pair[0] != pair[1]:
+            break
+    first, second = (t.rstrip('0').rstrip('.') if '.' in t else t for t in pair)
+    return first, second
+
+
+def significant(value: float, digits: int = 2) -> str:
+    """Return a number with so many significant digits, however large without an exponent."""
+    if not math.isfinite(value):
+        return 'unknown'
+    rounded = float(f'{value:.{digits}g}')
+    places = digits - 1 - math.floor(math.log10(abs(rounded))) if rounded else 0
+    return f'{rounded:.{max(0, places)}f}'
 
 
 def in_words(counts: Counter[str]) -> str:

@@ -12,7 +12,7 @@ from load_identification.arm.arm_estimate import ArmEstimate, DriveGains
 from load_identification.arm.assessment import Prediction, relative_error
 from load_identification.arm.dynamics.base_parameters import IDENTIFIABLE, IN_COMBINATION
 from load_identification.arm.dynamics.rows import Model
-from load_identification.interface.names import INTERVAL
+from load_identification.interface.names import INTERVAL, significant
 from load_identification.report.tables import decimals
 
 ROUNDING = 1e-9
@@ -47,9 +47,13 @@ def _filled(
             kind = f'in no. {", ".join(number[row] for row in rows)}'
         table.add_row(
             estimate.names[i],
-            *([_three(estimate.model.nominal[i])] if nominal else []),
-            _three(estimate.consistent[i]),
-            *(_value(estimate.values[rows[0]], estimate.std[rows[0]]) if alone else ('', '')),
+            *([three_digits(estimate.model.nominal[i])] if nominal else []),
+            three_digits(estimate.consistent[i]),
+            *(
+                with_interval(estimate.values[rows[0]], estimate.std[rows[0]])
+                if alone
+                else ('', '')
+            ),
             estimate.model.units[i],
             kind,
             end_section=count % section == 0,
@@ -65,14 +69,16 @@ def gain_table(model: Model, gains: DriveGains, excess: float) -> Table:
         model.channels, gains.gains, half, model.channel_units, strict=True
     ):
         cells = f'{gain:.{decimals(own)}f}', f'{own:.{decimals(own)}f}'
-        table.add_row(joint, *cells, f'{100.0 * own / abs(gain):.2g}', f'{unit} per unit')
+        table.add_row(joint, *cells, significant(100.0 * own / abs(gain)), f'{unit} per unit')
     return table
 
 
 def center_of_load(gains: DriveGains, excess: float) -> str:
     """Return the centre of mass of the load that revealed the gains, components ± 95 % [m]."""
     mass, *moment = zip(gains.load[:4], np.sqrt(excess) * gains.load_std[:4], strict=True)
-    return ', '.join(' ± '.join(filter(None, _value(c / mass[0], s / mass[0]))) for c, s in moment)
+    return ', '.join(
+        ' ± '.join(filter(None, with_interval(c / mass[0], s / mass[0]))) for c, s in moment
+    )
 
 
 def combination_table(estimate: ArmEstimate) -> Table:
@@ -81,9 +87,9 @@ def combination_table(estimate: ArmEstimate) -> Table:
     nominal = estimate.base.to_base(estimate.model.nominal)
     texts = estimate.base.combinations
     for k, i in enumerate(estimate.combined, start=1):
-        cells = _value(estimate.values[i], estimate.std[i])
+        cells = with_interval(estimate.values[i], estimate.std[i])
         unit = estimate.model.units[estimate.base.independent[i]]
-        table.add_row(str(k), texts[i], _three(nominal[i]), *cells, unit)
+        table.add_row(str(k), texts[i], three_digits(nominal[i]), *cells, unit)
     return table
 
 
@@ -99,10 +105,10 @@ def error_table(prediction: Prediction) -> Table:
     shares = prediction.of_range(prediction.consistent)
     for i, channel in enumerate(prediction.channels):
         share = f'{100.0 * shares[i]:.1f} %' if np.isfinite(shares[i]) else ''
-        cells = [_three(error[i]) for error in errors]
+        cells = [three_digits(error[i]) for error in errors]
         table.add_row(
             channel,
-            _three(level[i]),
+            three_digits(level[i]),
             cells[0],
             share,
             *cells[1:],
@@ -127,12 +133,12 @@ def _table(first: str, headings: Sequence[str], numbered: bool = False) -> Table
     return table
 
 
-def _three(value: float) -> str:
+def three_digits(value: float) -> str:
     """Return a number with three digits; rounding errors are zero."""
     return '0' if abs(value) < ROUNDING else f'{value:#.3g}'.rstrip('.')
 
 
-def _value(value: float, std: float) -> list[str]:
+def with_interval(value: float, std: float) -> list[str]:
     """Return a value and half of its interval, or the words for one that is not determined."""
     if not np.isfinite(std):
         return ['not determined', '']

@@ -90,7 +90,7 @@ def _draw_poses(figure: SubFigure, planned: Planned) -> None:
     for ax, (across, up), title in zip(
         figure.subplots(1, 3),
         ((0, 2), (1, 2), (0, 1)),
-        ('Poses, x and z [m]', 'y and z [m]', 'x and y [m]'),
+        ('Poses, dark first: x and z [m]', 'y and z [m]', 'x and y [m]'),
         strict=True,
     ):
         for pose, colour in zip(lines[shown], colours, strict=True):

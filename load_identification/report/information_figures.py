@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,10 @@ from load_identification.report.style import (
     mark_changes,
     new_figure,
     note,
+    plain_numbers,
     seconds_of,
     show_whole_time,
+    spans,
 )
 from load_identification.typing_aliases import FloatArray
 
@@ -43,6 +44,9 @@ MAINS, MAINS_WIDTH = (50.0, 60.0), 0.6
 UNKNOWN_DIRECTION = 1e3
 """Standard deviation from which a direction counts as unknown, in units of 1 kg and `LENGTH`: as
 wide as the prior of a mass."""
+
+WIDEST = 30.0
+"""Largest interval shown, in units of the required one [-]."""
 
 FREQUENCIES = [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
 """Ticks of the frequency axis [Hz]."""
@@ -69,9 +73,6 @@ ANOTHER_LOAD = tuple(
 )
 """Events that end earlier identifications."""
 
-LONGEST_PAUSE = 3.0
-"""A loss that ends within this time with the same load does not count [s]."""
-
 
 def identified_figure(recorder: Recorder, outcome: Outcome) -> Figure:
     """Draw since when each parameter has been identified, and its uncertainty over time."""
@@ -87,47 +88,28 @@ def identified_figure(recorder: Recorder, outcome: Outcome) -> Figure:
 
 
 def _draw_timeline(ax: Axes, recorder: Recorder) -> None:
-    seconds = seconds_of(recorder)
-    known = np.array([s.identified for s in recorder.snapshots])
+    stop = float(seconds_of(recorder)[-1])
     changes = [
         1e-9 * (event.stamp - recorder.first)
         for event in recorder.events
         if event.words.startswith(ANOTHER_LOAD)
     ]
-    edges = np.append(seconds, seconds[-1])
     for k in range(len(VALUES)):
         color = (BLUE, *[ORANGE] * 3, *[GREEN] * 6)[k]
-        ax.barh(k, edges[-1] - edges[0], left=edges[0], height=0.6, color='#eeeeee')
-        for i in np.flatnonzero(known[:, k]):
-            ax.barh(k, edges[i + 1] - edges[i], left=edges[i], height=0.6, color=color)
-        since = _since(seconds, known[:, k], changes)
-        never = np.isnan(since)
-        words, color = ('not identified', VERMILLION) if never else (f'since {since:.1f} s', BLACK)
+        ax.barh(k, stop, height=0.6, color='#eeeeee')
+        turns = [(stamp, bool(known[k])) for stamp, known in recorder.turns]
+        found = spans(turns, recorder, stop)
+        bars = [(begin, end - begin) for begin, end in found]
+        ax.broken_barh(bars, (k - 0.3, 0.6), color=color, linewidth=0.0)
+        words, color = 'not identified', VERMILLION
+        if found and found[-1][1] == stop:
+            words, color = f'since {max([found[-1][0], *changes]):.1f} s', BLACK
         place = ('axes fraction', 'data')
         note(ax, words, (1.0, k), place, (6, 0), va='center', size=9.5, color=color)
         ax.set_ylim(len(VALUES) - 0.5, -0.5)
     ax.set_yticks(range(len(VALUES)), VALUES, fontsize=9.5)
     ax.grid(False)
     ax.set_title('identified')
-
-
-def _since(seconds: FloatArray, known: FloatArray, changes: Sequence[float] = ()) -> float:
-    """Return since when a parameter was identified up to the end [s]; NaN if it is not.
-
-    A loss of at most `LONGEST_PAUSE` in which the load has not changed, which it does at the
-    `changes` [s], is due to an unconfirmed change or a change of the offset.
-    """
-    if not known[-1]:
-        return np.nan
-    since = float(seconds[-1])
-    step = float(np.median(np.diff(seconds))) if len(seconds) > 1 else 0.0
-    for k in range(len(seconds) - 1, -1, -1):
-        if known[k]:
-            lost = any(seconds[k] < time <= since for time in changes)
-            if lost or since - seconds[k] > LONGEST_PAUSE + step:
-                break
-            since = float(seconds[k])
-    return since
 
 
 def _draw_uncertainty(
@@ -155,7 +137,11 @@ def _draw_uncertainty(
                 label=name,
             )
         if np.isfinite(limit):
-            ax.axhline(scale * INTERVAL * limit, color=BLACK, linestyle=':', label='required')
+            line = scale * INTERVAL * limit
+            ax.axhline(line, color=BLACK, linestyle=':', label='required')
+            # What is hardly known at first must not take up the panel.
+            ax.set_ylim(top=min(ax.get_ylim()[1], WIDEST * line))
+        plain_numbers(ax)
         ax.set_ylabel(f'± 95 %\n{label}')
         ax.legend(loc='center left', bbox_to_anchor=(1.0, 0.5), fontsize=9.5)
     rows[0].set_title('uncertainty')
@@ -202,9 +188,7 @@ def excitation_figure(recorder: Recorder) -> Figure:
         condition.semilogy(seconds_of(recorder), numbers, color=BLUE)
         mark_changes([condition], recorder)
         show_whole_time(condition, recorder)
-        condition.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        condition.yaxis.set_major_formatter(lambda value, _: f'{value:g}')
-        condition.yaxis.set_minor_formatter(NullFormatter())
+        plain_numbers(condition)
         condition.set_title('condition number')
         condition.set_xlabel('time [s]')
         condition.set_ylabel('worst / best direction [-]')

@@ -15,7 +15,7 @@ from rich.table import Table
 from load_identification.errors import ParameterError
 from load_identification.estimation.identifiability import MOMENTS
 from load_identification.estimation.payload_estimate import UNKNOWN_STD
-from load_identification.interface.names import INTERVAL, STAGES
+from load_identification.interface.names import INTERVAL, STAGES, significant
 from load_identification.model.payload_export import Payload, payload_commands
 from load_identification.report.recorder import Recorder
 from load_identification.report.snapshot import Outcome
@@ -127,7 +127,7 @@ def _cards(payload: Payload) -> str:
             digits = decimals(half)
             numbers = ', '.join(f'{group.scale * v:.{digits}f}' for v in payload.values[part])
             brackets = ('(', ')') if len(payload.values[part]) > 1 else ('', '')
-            words = f'{brackets[0]}{_minus(numbers)}{brackets[1]} ± {half:.{digits}f} {group.unit}'
+            words = f'{brackets[0]}{minus(numbers)}{brackets[1]} ± {half:.{digits}f} {group.unit}'
             if name == 'inertia':
                 words += f', {_widest(payload, part)}'
         missing = '' if known else ' missing'
@@ -139,7 +139,7 @@ def _widest(payload: Payload, part: slice) -> str:
     """Return the widest interval of the inertia as a share of its largest moment."""
     largest = float(np.max(payload.values[MOMENTS]))
     half = INTERVAL * float(np.max(payload.std[part]))
-    return f'{100.0 * half / largest:.2g} % of the largest moment'
+    return f'{significant(100.0 * half / largest)} % of the largest moment'
 
 
 def _list(title: str, sentences: Sequence[str]) -> str:
@@ -163,11 +163,11 @@ def _table(table: Table) -> str:
 
 def _cell(text: str, numeric: bool, tag: str = 'td') -> str:
     if numeric:
-        return f'<{tag} class="number">{_minus(text)}</{tag}>'
+        return f'<{tag} class="number">{minus(text)}</{tag}>'
     return '<td class="no">no</td>' if text == 'no' else f'<{tag}>{text}</{tag}>'
 
 
-def _minus(number: str) -> str:
+def minus(number: str) -> str:
     """Return a number with a minus sign as wide as a plus."""
     return number.replace('-', '−')
 

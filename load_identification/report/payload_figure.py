@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 from load_identification.estimation.belief.error_budget import NAMES
-from load_identification.interface.names import INTERVAL
+from load_identification.interface.names import INTERVAL, significant
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.shapes import Shape, shape_of
 from load_identification.report.snapshot import Snapshot
@@ -57,7 +57,7 @@ COLOURS = {
 
 REST = 'others'
 
-LEAST_SHOWN, LEAST_LEFT, LEAST_LABELLED = 0.01, 0.002, 0.06
+LEAST_SHOWN, LEAST_LEFT, LEAST_LABELLED = 0.01, 0.002, 0.07
 """Shares of a variance from which a source is drawn on its own, what is left is drawn, and a bar
 is labelled [-]."""
 
@@ -169,7 +169,10 @@ def _frame_points(ax: Any, points: FloatArray, unit: str) -> None:
     for axis, middle in zip('xyz', 0.5 * (low + high), strict=True):
         getattr(ax, f'set_{axis}lim')(middle - half, middle + half)
         getattr(ax, f'set_{axis}label')(f'{axis} [{unit}]', labelpad=7)
-        getattr(ax, f'{axis}axis').set_major_locator(MaxNLocator(4))
+        # Labels at the ends of two axes would meet.
+        ticks = MaxNLocator(5).tick_values(middle - half, middle + half)
+        ticks = ticks[np.abs(ticks - middle) < 0.75 * half]
+        getattr(ax, f'{axis}axis').set_major_locator(FixedLocator(ticks))
     ax.tick_params(labelsize=10, pad=3)
     ax.tick_params(axis='z', pad=6)
     ax.set_box_aspect((1, 1, 1))
@@ -251,11 +254,11 @@ def _draw_bar(ax: Axes, row: int, shares: dict[str, FloatArray], k: int, half: f
             ax.text(
                 begin + width / 2.0,
                 row,
-                f'± {part:.2g}',
+                f'± {significant(part)}',
                 ha='center',
                 va='center',
                 color='white' if colour in DARK else BLACK,
             )
         begin += width
-    words, place = f'± {scale * half:.2g} {unit}', ('axes fraction', 'data')
+    words, place = f'± {significant(scale * half)} {unit}', ('axes fraction', 'data')
     note(ax, words, (1.0, row), place, (6, 0), va='center', weight='bold')

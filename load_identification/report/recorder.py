@@ -99,10 +99,13 @@ class Recorder:
         """Number of filtered samples."""
         self._series, self._liveliest = BinnedSeries(COLUMNS), LiveliestWindow(COLUMNS)
         self._spectrum = SpectrumRecorder()
-        self._looks = BinnedSeries(LOOK_COLUMNS)
+        self._looks, self._scored = BinnedSeries(LOOK_COLUMNS), BinnedSeries(LOOK_COLUMNS)
+        self.states: list[tuple[int, State]] = []
+        """Stamp [ns], and the state of the change detection from there on."""
         self._latest: Snapshot | None = None
         self._step = FIRST_STEP
-        self._identified = dict.fromkeys(STAGES, False)
+        self.turns: list[tuple[int, BoolArray]] = []
+        """Stamp [ns], and which values are identified from there on, wherever that changes."""
 
     def add_raw(self, stamps: IntArray, wrench: FloatArray) -> None:
         """Record raw wrenches (n, 6), with the sign of the filtered ones [ns, N, N m]."""
@@ -167,6 +170,13 @@ class Recorder:
             for look in looks
         ]
         self._looks.add(np.array(rows).reshape(-1, LOOK_COLUMNS))
+        # Few of many: in the bins of all looks they would be lost.
+        scored = [row for row, look in zip(rows, looks, strict=True) if look.scores]
+        self._scored.add(np.array(scored).reshape(-1, LOOK_COLUMNS))
+        for look in looks:
+            turned = not self.states or self.states[-1][1] is not look.state
+            if turned and len(self.states) < MOST_EVENTS:
+                self.states.append((look.stamp, look.state))
 
     def wants_estimate(self, stamp: int) -> bool:
         """Return whether another estimate is due at a stamp [ns]."""
@@ -178,11 +188,13 @@ class Recorder:
 
     def add_snapshot(self, snapshot: Snapshot) -> None:
         """Record an estimate; the last one is always kept."""
+        before, now = self.turns[-1][1] if self.turns else np.zeros(10, bool), snapshot.identified
+        if not np.array_equal(before, now):
+            self.turns.append((snapshot.stamp, now))
         for part, columns in STAGES.items():
-            identified = bool(snapshot.identified[columns].all())
-            if identified != self._identified[part]:
-                self._identified[part] = identified
-                self.add_event(snapshot.stamp, f'{part} {FOUND if identified else LOST}')
+            if now[columns].all() != before[columns].all():
+                words = FOUND if now[columns].all() else LOST
+                self.add_event(snapshot.stamp, f'{part} {words}')
         self._latest = snapshot
         self.snapshots.append(snapshot)
         if len(self.snapshots) > SNAPSHOTS:
@@ -207,6 +219,11 @@ class Recorder:
         Of each bin the average, the smallest and the largest, (3, bins, 3 + hypotheses).
         """
         return self._looks.bins
+
+    @property
+    def scored(self) -> FloatArray:
+        """The averages of the `looks` with scores alone, (bins, 3 + hypotheses)."""
+        return np.asarray(self._scored.bins[0])
 
     @property
     def bin_width(self) -> int:

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from load_identification.errors import ParameterError
 from load_identification.estimation.belief.error_budget import budget_words
-from load_identification.interface.names import INTERVAL
+from load_identification.interface.names import INTERVAL, significant
+from load_identification.report.changes_figure import changes_figure
 from load_identification.report.information_figures import (
     LENGTH,
     condition_number,
@@ -17,17 +18,22 @@ from load_identification.report.information_figures import (
     identified_figure,
     spectrum_figure,
 )
-from load_identification.report.page import PAGE, Picture, report_page
+from load_identification.report.page import PAGE, Picture, minus, report_page
 from load_identification.report.payload_figure import ROWS, budget_figure, payload_figure
 from load_identification.report.recorder import Recorder
 from load_identification.report.series_figures import (
-    changes_figure,
     estimates_figure,
     offset_figure,
     wrench_figure,
 )
 from load_identification.report.snapshot import Outcome, Snapshot
 from load_identification.report.style import save
+from load_identification.report.tables import decimals
+
+BOX = (
+    ' The uniform box of equal mass and inertia, and its principal axes 1 to 3 from the largest '
+    'moment to the smallest.'
+)
 
 
 def write_report(folder: Path, recorder: Recorder, outcome: Outcome) -> Path:
@@ -113,8 +119,8 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             'payload',
             payload_figure(last, recorder.frame, outcome.truth) if centered else None,
             'The payload',
-            'The uniform box of equal mass and inertia, its principal axes 1 to 3 from the '
-            'largest moment to the smallest, and the axes x, y, z of the sensor frame.'
+            'The centre of mass and the axes x, y, z of the sensor frame.'
+            + (BOX if last.identified[4:].all() else '')
             if centered
             else 'Not drawn: the centre of mass is not identified.',
         ),
@@ -131,7 +137,7 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             f'The combinations of parameters that the data determine independently, the offset '
             f'unknown, in units of 1 kg and {LENGTH:g} m (first moments in {LENGTH:g} kg·m, '
             f'inertias in {LENGTH**2:g} kg·m²). '
-            f'Condition number at the end: {_condition(condition_number(last))}.',
+            f'Condition number at the end: {significant(condition_number(last))}.',
         ),
         (
             'offset',
@@ -143,11 +149,7 @@ def _figures(recorder: Recorder, outcome: Outcome) -> list[tuple[str, Figure | N
             'changes',
             changes_figure(recorder),
             'Change detection',
-            'Above, the normalised innovation squared over its gate: an alarm needs more than 1. '
-            'Below, while a change is open, by how much each hypothesis fits worse than the best: '
-            'one that leads all others by 25 (dotted) is named. Shaded: nothing is claimed.'
-            if len(recorder.looks[0])
-            else 'Not drawn: not recorded from topics.',
+            _changes_caption(recorder),
         ),
         (
             'spectrum',
@@ -165,14 +167,27 @@ def _budget_caption(last: Snapshot) -> str:
     if not (last.identified[0] and (words := budget_words(parts))):
         return 'Not drawn: the mass is not identified.'
     return (
-        f'{name} ± {INTERVAL * np.sqrt(parts.sum()):.2g} {unit}: {words}. Each number, in the '
-        'bars too, is half of the 95 % interval that the source alone would leave. Their squares '
-        'add up, which is why the bars show shares of the variance.'
+        f'{name} ± {significant(INTERVAL * np.sqrt(parts.sum()))} {unit}: {words}. Each number, '
+        'in the bars too, is half of the 95 % interval that the source alone would leave. Their '
+        'squares add up, which is why the bars show shares of the variance.'
     )
 
 
-def _condition(number: float) -> str:
-    return f'{number:.2g}' if number < 1000.0 else f'{number:.0e}'
+def _changes_caption(recorder: Recorder) -> str:
+    if not len(recorder.looks[0]):
+        return 'Not drawn: not recorded from topics.'
+    words = (
+        'The normalised innovation squared over its gate, where it is above 0.001: an alarm needs '
+        'more than 1.'
+    )
+    if not len(recorder.scored):
+        return f'{words} There was none.'
+    return (
+        f'{words} Below, while a change is open (the longest four), by how much each hypothesis '
+        'fits worse than the best: one that leads all others by 25 (dotted) is named. Little: a '
+        'small change of load or offset; slip: of the load, at equal mass; push: of neither. '
+        'Shaded: nothing is claimed.'
+    )
 
 
 def _drift(recorder: Recorder, outcome: Outcome) -> str:
@@ -187,8 +202,10 @@ def _drift(recorder: Recorder, outcome: Outcome) -> str:
     parts = []
     for name, unit, part in (('force', 'N', slice(0, 3)), ('torque', 'N·m', slice(3, 6))):
         k = int(np.argmax(np.abs(change[part]) / noise[part])) + part.start
-        parts.append(f'{name} {"xyz"[k % 3]} {change[k]:+.2g} ± {INTERVAL * noise[k]:.1g} {unit}')
-    return f'Most moved within {minutes:.2g} min: {" and ".join(parts)}.'
+        half = INTERVAL * float(noise[k])
+        moved = minus(f'{change[k]:+.{decimals(half)}f}')
+        parts.append(f'{name} {"xyz"[k % 3]} {moved} ± {significant(half)} {unit}')
+    return f'Most moved within {significant(minutes)} min: {" and ".join(parts)}.'
 
 
 def _spectrum_caption(recorder: Recorder, outcome: Outcome) -> str:

@@ -9,20 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from load_identification.estimation.changes.hypotheses import Hypothesis
-from load_identification.estimation.changes.recovery import MARGIN as NAMED
 from load_identification.estimation.payload_estimate import UNKNOWN_STD
 from load_identification.interface.names import INTERVAL, STAGES
-from load_identification.report.recorder import LEVELS, LOST, Recorder, Samples
+from load_identification.report.recorder import LOST, Recorder, Samples
 from load_identification.report.snapshot import Outcome, Snapshot
 from load_identification.report.style import (
     AXES,
     BLACK,
     BLUE,
-    GREEN,
     LIGHT,
-    ORANGE,
-    PURPLE,
     SILVER,
     VERMILLION,
     broken,
@@ -33,12 +28,6 @@ from load_identification.report.style import (
     show_whole_time,
 )
 from load_identification.typing_aliases import BoolArray, FloatArray
-
-HYPOTHESES = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE)
-"""Colours of the hypotheses; then once more, dashed."""
-
-SMALLEST_NIS = 1e-3
-"""Smallest NIS over its gate that is shown [-]."""
 
 MARGIN = 0.15
 """Space above and below the plotted values, as a share of their range."""
@@ -112,11 +101,15 @@ def _draw_residuals(
     mine = residual[:, 3 * column : 3 * column + 3]
     known = np.isfinite(mine)
     if known.any():
-        limit = 1.2 * np.percentile(np.abs(mine[known]), 99.5)
+        # Open changes are to be clipped, as they tell nothing of the rest.
+        limit = 1.5 * np.percentile(np.abs(mine[known]), 98.0)
         if limit > 0.0:
             ax.set_ylim(-limit, limit)
         # Above the panel, where it covers no curve.
-        ax.legend(loc='lower right', bbox_to_anchor=(1.0, 1.0), ncols=3, borderaxespad=0.0)
+        place = (1.0, 1.0)
+        legend = ax.legend(loc='lower right', bbox_to_anchor=place, ncols=3, borderaxespad=0.0)
+        for line in legend.get_lines():
+            line.set_linewidth(2.0)
     ax.set_ylabel(f'residual [{unit}]')
     ax.set_xlabel('time [s]')
 
@@ -232,53 +225,6 @@ def offset_figure(recorder: Recorder, outcome: Outcome) -> Figure:
         figure.suptitle(words, x=0.99, ha='right', size=11)
         for ax in axes[-1]:
             ax.set_xlabel('time [s]')
-    return figure
-
-
-def changes_figure(recorder: Recorder) -> Figure | None:
-    """Draw NIS, state and scores of the change detection; None if they are not recorded."""
-    mean, _, high = recorder.looks
-    if not len(mean):
-        return None
-    seconds, state = mean[:, 0], high[:, 1]
-    with new_figure(11.0, 6.0) as figure:
-        upper, lower = figure.subplots(2, 1, sharex=True)
-        upper.semilogy(*broken(seconds, np.maximum(high[:, 2], SMALLEST_NIS)), color=BLUE)
-        upper.axhline(1.0, color=BLACK, linestyle=':')
-        upper.set_ylabel('NIS over its gate')
-        for ax in (upper, lower):
-            for level, color in ((1, ORANGE), (2, VERMILLION)):
-                ax.fill_between(
-                    seconds,
-                    0.0,
-                    1.0,
-                    where=(np.round(state) == level).tolist(),
-                    transform=ax.get_xaxis_transform(),
-                    step='mid',
-                    color=color,
-                    alpha=0.2,
-                    linewidth=0.0,
-                    label=LEVELS[level].value,
-                )
-        for k, hypothesis in enumerate(Hypothesis):
-            score = mean[:, 3 + k]
-            if np.isfinite(score).any():
-                color, dashed = HYPOTHESES[k % len(HYPOTHESES)], k >= len(HYPOTHESES)
-                lower.plot(
-                    seconds,
-                    score,
-                    color=color,
-                    linestyle='--' if dashed else '-',
-                    label=hypothesis.value,
-                )
-        lower.axhline(NAMED, color=BLACK, linestyle=':')
-        lower.set_yscale('symlog', linthresh=10.0)
-        lower.set_ylim(bottom=0.0)
-        lower.set_ylabel('chi-square above the best')
-        lower.set_xlabel('time [s]')
-        lower.legend(loc='center left', bbox_to_anchor=(1.0, 0.5))
-        mark_changes([upper, lower], recorder)
-        show_whole_time(upper, recorder)
     return figure
 
 

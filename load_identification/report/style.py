@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 from PIL import Image
 
 from load_identification.interface.names import STAGES
@@ -28,6 +30,9 @@ DPI = 100
 
 LEVEL = 17
 """Step between the 16 levels of a colour channel."""
+
+MOST_MARKS = 10
+"""Most lines at what was identified or lost: more would hide the curves."""
 
 FIRST_WORDS = tuple(f'{part} {FOUND}' for part in STAGES)
 """Events at which a group of parameters became identified."""
@@ -87,6 +92,19 @@ def seconds_of(recorder: Recorder) -> FloatArray:
     return np.array([1e-9 * (s.stamp - recorder.first) for s in recorder.snapshots])
 
 
+def spans(
+    turns: Sequence[tuple[int, bool]], recorder: Recorder, stop: float
+) -> list[tuple[float, float]]:
+    """Return from when to when [s] something held, which changed at some stamps [ns]."""
+    edges = [1e-9 * (stamp - recorder.first) for stamp, _ in turns]
+    found: list[tuple[float, float]] = []
+    for (_, holds), (begin, end) in zip(turns, pairwise([*edges, stop]), strict=True):
+        if holds and begin <= end:
+            joined = bool(found) and found[-1][1] == begin
+            found.append((found.pop()[0] if joined else begin, end))
+    return found
+
+
 def show_whole_time(ax: Axes, recorder: Recorder) -> None:
     """Make a time axis reach from the first to the last sample, as in every other figure."""
     last = recorder.samples.seconds[-1] if recorder.count else 0.0
@@ -105,6 +123,15 @@ def note(
     ax.annotate(words, at, xycoords=coordinates, xytext=away, textcoords='offset points', **style)
 
 
+def plain_numbers(ax: Axes) -> None:
+    """Label a logarithmic vertical axis by plain numbers, few enough to be read."""
+    low, high = ax.get_ylim()
+    steps = (1.0, 2.0, 5.0) if high < 300.0 * low else (1.0,)
+    ax.yaxis.set_major_locator(LogLocator(subs=steps))
+    ax.yaxis.set_major_formatter(lambda value, _: np.format_float_positional(value, 6, trim='-'))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
 def mark_changes(axes: Sequence[Axes], recorder: Recorder) -> None:
     """Draw a line at each change; events of identification or its loss are no changes."""
     for event in recorder.events:
@@ -115,16 +142,23 @@ def mark_changes(axes: Sequence[Axes], recorder: Recorder) -> None:
 
 
 def mark_events(axes: Sequence[Axes], recorder: Recorder) -> None:
-    """Draw a line at each event, and write above the first axes what was identified when."""
+    """Draw a line at each event, and write above the first axes what was identified when.
+
+    More than `MOST_MARKS` times of identification or its loss are not drawn but counted.
+    """
     mark_changes(axes, recorder)
-    found = []
-    for event in recorder.events:
-        time = 1e-9 * (event.stamp - recorder.first)
-        if event.words.endswith((FOUND, LOST)):
-            for ax in axes:
-                ax.axvline(time, color=GREY, linewidth=0.9, linestyle=':', zorder=1)
-        if event.words in FIRST_WORDS:
-            found.append(f'{event.words.removesuffix(f" {FOUND}")} {time:.1f} s')
-    if 0 < len(found) <= len(STAGES):
-        words = f'identified: {", ".join(found)}'
-        note(axes[0], words, (0.0, 1.0), 'axes fraction', (0, 4), va='bottom', size=10)
+    turns = [event for event in recorder.events if event.words.endswith((FOUND, LOST))]
+    times = [1e-9 * (event.stamp - recorder.first) for event in turns]
+    found = [
+        f'{event.words.removesuffix(f" {FOUND}")} {time:.1f} s'
+        for event, time in zip(turns, times, strict=True)
+        if event.words in FIRST_WORDS
+    ]
+    words = f'identified: {", ".join(found)}' if 0 < len(found) <= len(STAGES) else ''
+    marks = set(times)
+    if len(marks) > MOST_MARKS:
+        words, marks = f'identified or lost {len(marks)} times: not drawn', set()
+    for ax in axes:
+        for time in marks:
+            ax.axvline(time, color=GREY, linewidth=0.9, linestyle=':', zorder=1)
+    note(axes[0], words, (0.0, 1.0), 'axes fraction', (0, 4), va='bottom', size=10)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rich import box
 from rich.table import Table
 
-from load_identification.interface.names import INTERVAL
+from load_identification.interface.names import INTERVAL, significant
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 
@@ -138,4 +138,4 @@ def decimals(half_width: float) -> int:
     """Return the number of decimals for two significant digits of half an interval."""
     if not 0.0 < half_width < math.inf:
         return 6
-    return max(0, 1 - math.floor(math.log10(half_width)))
+    return len(significant(half_width).partition('.')[2])

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from load_identification.estimation import drift
 from load_identification.estimation.measurement import PARAMETERS
-from load_identification.interface.names import INTERVAL
+from load_identification.interface.names import INTERVAL, significant
 from load_identification.numerics.triangle import given, root_covariance
 from load_identification.typing_aliases import FloatArray
 
@@ -260,7 +260,7 @@ def budget_words(parts: FloatArray) -> str:
         return ''
     names = NAMES[len(parts)]
     order = [int(k) for k in np.argsort(-halves) if halves[k] > 0.02 * halves.max()]
-    return ', '.join(f'{names[k]} {f"{halves[k]:#.2g}".rstrip(".")}' for k in order)
+    return ', '.join(f'{names[k]} {significant(halves[k])}' for k in order)
 
 
 def interval_factor(parts: FloatArray, freedom: float) -> FloatArray:
