@@ -373,7 +373,7 @@ def test_messages_whose_partners_are_lost_are_not_kept_for_ever() -> None:
 
 def kinematics(batch: FilteredBatch) -> list[Float64MultiArray]:
     """Return messages of `filtered/kinematics` as a filter publishes them."""
-    sizes = kinematics_sizes(batch.gravity_by_joint.shape[2])
+    sizes = kinematics_sizes(batch.motion_by_joint.shape[2])
 
     def message(row: FloatArray) -> Float64MultiArray:
         dim = [MultiArrayDimension(label=n, size=s) for n, s in sizes.items()]

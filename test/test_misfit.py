@@ -212,7 +212,11 @@ def without_robot(samples: FilteredBatch) -> FilteredBatch:
     """Return samples of a source that does not tell how the sensor lies in the root."""
     none = np.empty((len(samples.stamps), 3, 0))
     return replace(
-        samples, robot=None, gravity_by_tilt=none, gravity_by_joint=none, joint_motion=none
+        samples,
+        robot=None,
+        gravity_by_tilt=none,
+        motion_by_joint=np.empty((len(samples.stamps), 9, 0)),
+        joint_motion=none,
     )
 
 

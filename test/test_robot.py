@@ -42,16 +42,21 @@ def test_velocity_limits_are_infinite_where_there_are_none() -> None:
 
 
 @all_arms
-def test_gravity_by_joint_is_the_derivative_of_gravity(arm: Arm) -> None:
+def test_motion_by_joint_is_the_derivative_of_the_motion(arm: Arm) -> None:
     description = Robot(arm.urdf, arm.sensor_frame, np.array([3.0, -4.0, 5.0]))
     q, qd, qdd = random_joint_motion(arm)
-    found = description.motion(q, qd, qdd).gravity_by_joint
-    assert found.shape == (len(q), 3, len(arm.joints))
+
+    def motion(q: FloatArray) -> FloatArray:
+        m = description.motion(q, qd, qdd)
+        return np.hstack([m.linear_acceleration, m.angular_velocity, m.angular_acceleration])
+
+    found = description.motion(q, qd, qdd).motion_by_joint
+    assert found.shape == (len(q), 9, len(arm.joints))
     h = 1e-6
     for k, step in enumerate(h * np.eye(len(arm.joints))):
-        ahead, behind = (description.motion(q + s, qd, qdd).gravity for s in (step, -step))
-        # Rounding of g, 1e-15, over h; truncation h² times g.
-        np.testing.assert_allclose(found[:, :, k], (ahead - behind) / (2.0 * h), atol=1e-8)
+        numeric = (motion(q + step) - motion(q - step)) / (2.0 * h)
+        # Rounding of the accelerations, 1e-14, over h.
+        np.testing.assert_allclose(found[:, :, k], numeric, atol=1e-7)
 
 
 def test_gravity_points_down_the_root_frame_by_default() -> None:

@@ -65,7 +65,7 @@ class ExcitationMonitor:
         self._specific_force = batch.linear_acceleration[-1]
         # Of the drives of an arm that weighs with its joints.
         self._weighs_at_rest = not batch.by_gain.shape[1]
-        self._by_angle = np.hstack([batch.gravity_by_tilt[-1], batch.gravity_by_joint[-1]])
+        self._by_angle = np.hstack([batch.gravity_by_tilt[-1], -batch.motion_by_joint[-1, :3]])
         self._fastest.update(
             stamps,
             -matrix[:, 3:, 1:],

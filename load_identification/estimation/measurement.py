@@ -64,8 +64,10 @@ class Block:
         Direction of gravity in S, a unit vector.
     harmonics : (12,) array
         Mean of its harmonics, see `pose_errors.harmonics` [-].
-    gravity_by_tilt, gravity_by_joint : (3, 2) or (3, 0), and (3, J) arrays
+    gravity_by_tilt : (3, 2) or (3, 0) array
         Derivatives of gravity in S [m/s² per rad].
+    by_joint : (J, 6, 10) array
+        Derivatives of `matrix` by the positions of the joints.
     sensitivity, by_gain : (6, k) and (g, 6, 6) arrays
         As in `FilteredBatch`.
     blur : (J, 6, 10) array
@@ -89,7 +91,7 @@ class Block:
     direction: FloatArray
     harmonics: FloatArray
     gravity_by_tilt: FloatArray
-    gravity_by_joint: FloatArray
+    by_joint: FloatArray
     sensitivity: FloatArray
     by_gain: FloatArray
     blur: FloatArray
@@ -192,12 +194,23 @@ def make_block(
         direction=direction,
         harmonics=harmonics(direction),
         gravity_by_tilt=batch.gravity_by_tilt.mean(axis=0),
-        gravity_by_joint=batch.gravity_by_joint.mean(axis=0),
+        by_joint=_by_joint(batch),
         sensitivity=errors,
         by_gain=batch.by_gain.mean(axis=0),
         blur=(batch.acceleration_noise.mean(axis=0).T @ BY_ACCELERATION).reshape(-1, 6, 10),
         root=root,
     )
+
+
+def _by_joint(batch: FilteredBatch) -> FloatArray:
+    """Return the derivatives of -A by the joint positions at the mean motion, (J, 6, 10)."""
+    change = batch.motion_by_joint.mean(axis=0).T
+    linear, angular, turning = change[:, :3], change[:, 3:6], change[:, 6:]
+    velocity = batch.angular_velocity.mean(axis=0)
+    # A is linear in the accelerations, and quadratic in the angular velocity.
+    there = wrench_regressor(linear, velocity + angular, turning)
+    back = wrench_regressor(-linear, velocity - angular, -turning)
+    return np.asarray(0.5 * (back - there))
 
 
 def _direction(batch: FilteredBatch) -> FloatArray:
@@ -295,7 +308,7 @@ def merged(first: Block, second: Block) -> Block:
         direction=direction / length if length > 0.0 else second.direction,
         harmonics=p * first.harmonics + q * second.harmonics,
         gravity_by_tilt=p * first.gravity_by_tilt + q * second.gravity_by_tilt,
-        gravity_by_joint=p * first.gravity_by_joint + q * second.gravity_by_joint,
+        by_joint=a * first.by_joint + b * second.by_joint,
         sensitivity=a * first.sensitivity + b * second.sensitivity,
         by_gain=p * first.by_gain + q * second.by_gain,
         blur=np.sqrt(a**2 + b**2) * (first.blur + second.blur) / 2.0,

@@ -194,7 +194,7 @@ class PayloadEstimator:
         self._end_block()
 
     def _start_if_new(self, batch: FilteredBatch) -> None:
-        first, joints = int(batch.stamps[0]), batch.gravity_by_joint.shape[2]
+        first, joints = int(batch.stamps[0]), batch.motion_by_joint.shape[2]
         gains, errors = batch.by_gain.shape[1], batch.sensitivity.shape[2]
         # Behind a sensor the errors are of friction, otherwise of an arm that weighs.
         arm = (gains, errors - gains, False) if batch.whitening.size else (0, 0, errors > 0)

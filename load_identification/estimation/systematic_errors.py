@@ -185,7 +185,7 @@ class SystematicErrors:
 
     def suits(self, block: Block) -> bool:
         """Whether a block is of the joints and the arm that these errors are of."""
-        angles = block.gravity_by_tilt.shape[1] + block.gravity_by_joint.shape[1]
+        angles = block.gravity_by_tilt.shape[1] + len(block.by_joint)
         beyond = len(self._used) - self._delay - 1
         mine = self._angles.stop - self._angles.start
         return angles in (0, mine) and block.sensitivity.shape[1] == beyond
@@ -196,12 +196,11 @@ class SystematicErrors:
             return np.zeros((6, 0))
         wrench = block.matrix @ body
         whole = np.zeros((6, len(self._used)))
-        # The load exerts m g and mc x g.
-        by_angle = np.hstack([block.gravity_by_tilt, block.gravity_by_joint])
-        beyond = self._delay + 1
-        if by_angle.shape[1]:
-            whole[:3, self._angles] = body[0] * by_angle
-            whole[3:, self._angles] = SKEW @ body[1:4] @ by_angle
+        beyond, tilts = self._delay + 1, block.gravity_by_tilt.shape[1]
+        if tilts or len(block.by_joint):
+            # The load exerts m g and mc x g.
+            by_tilt = body[0] * block.gravity_by_tilt, SKEW @ body[1:4] @ block.gravity_by_tilt
+            whole[:, self._angles] = np.hstack([np.vstack(by_tilt), (block.by_joint @ body).T])
         whole[:, self._delay] = -(block.slope @ body)
         whole[:, beyond:] = block.sensitivity
         whole[:, beyond : beyond + len(block.by_gain)] += (block.by_gain @ wrench).T

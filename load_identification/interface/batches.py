@@ -123,7 +123,7 @@ class SynchronizedBatch(Batch):
 
 
 LEFT_OUT = {
-    'gravity': (3,), 'rest': (), 'gravity_by_joint': (3, 0), 'gravity_by_tilt': (3, 0),
+    'gravity': (3,), 'rest': (), 'motion_by_joint': (9, 0), 'gravity_by_tilt': (3, 0),
     'whitening': (0, 0), 'joint_motion': (3, 0), 'sensitivity': (6, 0), 'by_gain': (0, 6, 6),
     'acceleration_noise': (6, 0),
 }  # fmt: skip
@@ -152,9 +152,10 @@ class FilteredBatch(Batch):
         [m/s²]; NaN if unknown.
     rest : (n,) bool array
         Whether the sensor is at rest; false if unknown.
-    gravity_by_joint : (n, 3, J) array
-        Derivative of gravity by the positions of the J joints that carry the sensor
-        [m/s² per rad or m]; J = 0 if the robot is unknown.
+    motion_by_joint : (n, 9, J) array
+        Derivatives of linear acceleration, angular velocity and angular acceleration by the
+        positions of the J joints that carry the sensor [m/s², rad/s, rad/s² per rad or m]; J = 0
+        if the robot is unknown.
     gravity_by_tilt : (n, 3, 2) array
         Derivative of gravity by a tilt of the base about its two axes nearest to horizontal
         [m/s² per rad]; (n, 3, 0) if the robot is unknown.
@@ -188,7 +189,7 @@ class FilteredBatch(Batch):
     angular_acceleration: FloatArray
     gravity: FloatArray = field(default_factory=_nothing)
     rest: BoolArray = field(default_factory=_nothing)
-    gravity_by_joint: FloatArray = field(default_factory=_nothing)
+    motion_by_joint: FloatArray = field(default_factory=_nothing)
     gravity_by_tilt: FloatArray = field(default_factory=_nothing)
     whitening: FloatArray = field(default_factory=_nothing)
     joint_motion: FloatArray = field(default_factory=_nothing)

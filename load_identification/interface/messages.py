@@ -161,7 +161,7 @@ def kinematics_shapes(joints: int) -> dict[str, tuple[int, ...]]:
         'gravity': (3,),
         'rest': (),
         'gravity_by_tilt': (3, 2),
-        'gravity_by_joint': (3, joints),
+        'motion_by_joint': (9, joints),
         'joint_motion': (3, joints),
         'acceleration_noise': (6, joints),
         'sensitivity': (6, 3 if joints else 0),
@@ -196,7 +196,7 @@ def read_kinematics(
     """
     for message in messages:
         sizes = [(part.label, part.size) for part in message.layout.dim]
-        joints = dict(sizes).get('gravity_by_joint', 0) // 3
+        joints = dict(sizes).get('motion_by_joint', 0) // 9
         ours = kinematics_sizes(joints)
         row = np.array(message.data)
         if sizes != [*ours.items()] or len(row) != sum(ours.values()):

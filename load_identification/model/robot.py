@@ -10,7 +10,6 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError, FrameError, ParameterError
-from load_identification.model.regressor import SKEW
 from load_identification.model.urdf import check_joints, configurations, parse_description
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -26,7 +25,8 @@ class FrameMotion:
     angular_acceleration : (n, 3) alpha [rad/s^2].
     linear_acceleration : (n, 3) p_ddot - g, as an accelerometer at the origin measures [m/s^2].
     gravity : (n, 3) g [m/s^2].
-    gravity_by_joint : (n, 3, J) derivative of g by the joint positions [m/s^2 per rad or m].
+    motion_by_joint : (n, 9, J) derivatives of p_ddot - g, omega and alpha by the joint positions
+        [m/s^2, rad/s, rad/s^2 per rad or m].
     gravity_by_tilt : (n, 3, 2) derivative of g by a tilt of the root about the two of its axes
         nearest to horizontal [m/s^2 per rad].
     rotation : (n, 3, 3) from S to the root frame [-].
@@ -38,7 +38,7 @@ class FrameMotion:
     angular_acceleration: FloatArray
     linear_acceleration: FloatArray
     gravity: FloatArray
-    gravity_by_joint: FloatArray
+    motion_by_joint: FloatArray
     gravity_by_tilt: FloatArray
     rotation: FloatArray
     jacobian: FloatArray
@@ -152,9 +152,6 @@ class Robot:
     def motion(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FrameMotion:
         """Compute the motion of the sensor frame.
 
-        Gravity in S is R^T g_root. A joint that turns about the axis a, in S, turns S by
-        d(R^T) = -[a]x R^T dq. The derivative of gravity is g x a, and zero by a prismatic joint.
-
         Parameters
         ----------
         q : (n, J) joint positions, plain angles for continuous joints too [rad, m].
@@ -184,7 +181,7 @@ class Robot:
             angular_acceleration=acceleration[:, 3:],
             linear_acceleration=acceleration[:, :3] - gravity,
             gravity=gravity,
-            gravity_by_joint=np.einsum('nk,kij,njl->nil', gravity, SKEW, jacobian[:, 3:]),
+            motion_by_joint=_by_joint(jacobian, qd, qdd, velocity, gravity),
             gravity_by_tilt=np.einsum('nij,ik->njk', root_from_sensor, self._tilted),
             rotation=root_from_sensor,
             jacobian=jacobian,
@@ -241,6 +238,40 @@ class Robot:
         for joint, column in zip(self.joints, columns, strict=True):
             if not column.any():
                 raise DescriptionError(f'joint {joint!r} has the axis 0 0 0: it needs a direction')
+
+
+def _by_joint(
+    jacobian: FloatArray,
+    qd: FloatArray,
+    qdd: FloatArray,
+    velocity: FloatArray,
+    gravity: FloatArray,
+) -> FloatArray:
+    """Return `FrameMotion.motion_by_joint`, with velocity (n, 6) and gravity (n, 3) in S.
+
+    Seen from S, a joint with the twist s moves all links before it by -s: it changes their twist
+    by V x s, their acceleration by A x s, and by (V x s) x V' the acceleration that V' adds, the
+    twist of S relative to them. Gravity in S changes by g x a about the axis a.
+    """
+    axes = np.swapaxes(jacobian, 1, 2)
+    own = axes * qd[:, :, None]
+    before = np.cumsum(own, axis=1) - own
+    faster = axes * qdd[:, :, None] + _cross(before, own)
+    turned = _cross(before, axes)
+    changed = _cross(np.cumsum(faster, axis=1) - faster, axes)
+    changed += _cross(turned, velocity[:, None] - before)
+    # From the spatial acceleration to that of the origin of S.
+    linear = changed[..., :3] + np.cross(turned[..., 3:], velocity[:, None, :3])
+    linear += np.cross(velocity[:, None, 3:], turned[..., :3])
+    linear -= np.cross(gravity[:, None], axes[..., 3:])
+    return np.swapaxes(np.concatenate([linear, turned[..., 3:], changed[..., 3:]], axis=2), 1, 2)
+
+
+def _cross(twist: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the cross product of twists (..., 6), linear before angular."""
+    turning = twist[..., 3:]
+    linear = np.cross(turning, other[..., :3]) + np.cross(twist[..., :3], other[..., 3:])
+    return np.concatenate([linear, np.cross(turning, other[..., 3:])], axis=-1)
 
 
 def tilted(gravity: FloatArray) -> FloatArray:

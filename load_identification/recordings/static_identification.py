@@ -104,7 +104,7 @@ def identify_poses(path: Path, parameters: Parameters, in_base: bool) -> Identif
         angular_acceleration=still,
         gravity=motion.gravity,
         rest=np.ones(len(wrench), dtype=bool),
-        gravity_by_joint=motion.gravity_by_joint,
+        motion_by_joint=motion.motion_by_joint,
         gravity_by_tilt=motion.gravity_by_tilt,
         whitening=whitening,
         joint_motion=np.stack([position, *np.zeros((2, *position.shape))], axis=1),
@@ -172,7 +172,7 @@ def _motion(
         motion = FrameMotion(
             *(still,) * 4,
             gravity=down @ gravity,
-            gravity_by_joint=np.empty((len(poses.lines), 3, 0)),
+            motion_by_joint=np.empty((len(poses.lines), 9, 0)),
             gravity_by_tilt=down @ tilted(gravity),
             rotation=poses.rotation,
             jacobian=np.empty((len(poses.lines), 6, 0)),

@@ -220,7 +220,7 @@ class MotionFilter:
                 out.acceleration,
                 out.acceleration_noise,
             ),
-            gravity_by_joint=motion.gravity_by_joint,
+            motion_by_joint=motion.motion_by_joint,
             gravity_by_tilt=motion.gravity_by_tilt,
             joint_motion=np.stack([out.position, out.velocity, out.acceleration], axis=1),
             robot=robot,

@@ -273,7 +273,7 @@ class EffortFilter:
             angular_acceleration=frame_motion.angular_acceleration,
             gravity=frame_motion.gravity,
             rest=self._rest.rested(out.stamps - half, out.stamps + half),
-            gravity_by_joint=frame_motion.gravity_by_joint,
+            motion_by_joint=frame_motion.motion_by_joint,
             whitening=whitening(covariance, self._usual[[0, 3]], LEAST_NOISE),
             gravity_by_tilt=frame_motion.gravity_by_tilt,
             sensitivity=found.gain @ self._errors.off(rows, predicted)[:, mine],

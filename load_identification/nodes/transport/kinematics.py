@@ -78,7 +78,7 @@ class KinematicsReader:
         vectors = np.concatenate([batch.gravity[:, :, None], batch.gravity_by_tilt], axis=2)
         pull = np.linalg.norm(batch.gravity, axis=1)
         falls = np.linalg.norm(batch.linear_acceleration + batch.gravity, axis=1) < SLOW * pull
-        joints = batch.gravity_by_joint.shape[2]
+        joints = batch.motion_by_joint.shape[2]
         each = zip(batch.stamps.tolist(), _products(vectors), falls.tolist(), strict=True)
         fits = [self._fits(batch.frame, joints, *sample) for sample in each]
         return batch.select(np.array(fits))

@@ -116,7 +116,7 @@ class FilteredPublisher:
     def publish(self, batch: FilteredBatch) -> None:
         """Publish a batch on those topics that have a subscriber."""
         if self._kinematics is not None and wanted(self._kinematics):
-            sizes = kinematics_sizes(batch.gravity_by_joint.shape[2])
+            sizes = kinematics_sizes(batch.motion_by_joint.shape[2])
             message = Float64MultiArray()
             message.layout.dim = [MultiArrayDimension(label=n, size=s) for n, s in sizes.items()]
             for row in kinematics_rows(batch):
