@@ -11,6 +11,7 @@ import pytest
 from estimates import estimated
 from scipy.signal import lfilter
 
+from load_identification.estimation.changes.hypotheses import UNSEEN
 from load_identification.estimation.events import EventKind
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.estimation.sensor_offset import OffsetPrior
@@ -121,6 +122,21 @@ def test_a_constant_load_and_offset_raise_no_alarm() -> None:
     assert events == []
     # A gram: what a minute at 0.1 N leaves is a hundredth of that.
     assert abs(error) < 1e-3
+
+
+def test_a_driver_that_starts_anew_may_hold_another_load() -> None:
+    """What reads zero after a gap does so with any load: an old one was claimed 44 std off."""
+    _, recording = carried(0, 16.0)
+    stamps = 1e-9 * (recording.stamps - recording.stamps[0])
+    zero = recording.wrench[np.argmax(stamps >= 9.0)]
+    wrench = recording.wrench - np.where(stamps[:, None] < 6.0, 0.0, zero)
+    batch = filtered(replace(recording, wrench=wrench))[0]
+    at = 1e-9 * (batch.stamps - recording.stamps[0])
+    estimator = stage()
+    for piece in pieces(batch.select((at < 5.8) | (at > 9.2))):
+        estimator.update(piece)
+    assert estimator.events.newest.kind is EventKind.LOAD_AND_OFFSET_CHANGED
+    assert estimator.events.newest.note == UNSEEN
 
 
 def test_a_lagging_wrench_is_no_event() -> None:

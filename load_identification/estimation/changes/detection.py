@@ -24,6 +24,7 @@ from load_identification.estimation.changes.hypotheses import (
     OLD,
     SLIPPED,
     UNCHANGED,
+    UNSEEN,
     Candidate,
     Hypothesis,
     as_heavy,
@@ -64,6 +65,10 @@ FOLLOWED = float(np.deg2rad(30.0))
 
 NEAR = 4
 """Number of blocks around a change in which a reading of zero is looked for."""
+
+GAP = 1.0
+"""Time without samples in which the load may have changed along with the offset [s]: a driver that
+starts anew reads zero, whatever the gripper holds by then."""
 
 UNDECIDED = 2.0
 """Time at rest or in motion after which a small unresolved change inflates the covariance [s]."""
@@ -168,6 +173,7 @@ class ChangeDetection:
         self._bank, self.before = bank, before
         self.distinguished = offset_is_known(before, block.live)
         self._near = [*passed[-NEAR // 2 :], *([] if passed else [block])]
+        self._gap = max(each.elapsed for each in [*self._near, block]) > GAP
         self.state = State.CHANGED
         self._recovery, self._noisier = Recovery(), Noisier()
         self._noticed, self._pending = block.stamp, 0.0
@@ -222,12 +228,14 @@ class ChangeDetection:
         named = self._named((self._steady if block.rest else self._moved) > UNDECIDED)
         if named is None:
             return self.before
+        unseen = named is Hypothesis.OFFSET and self._gap
+        named = Hypothesis.BOTH if unseen else named
         found = self._candidates[named]
         if named is Hypothesis.SAME:
             possible = still_possible(self._candidates)
             if possible.any():
                 found = replace(found, belief=found.belief.widened(possible))
-        return self._settle(named, found)
+        return self._settle(named, found, note=UNSEEN if unseen else '')
 
     def _named(self, waited: bool) -> Hypothesis | None:
         """Return the only hypothesis that explains the blocks since; None: undecided."""
@@ -297,10 +305,12 @@ class ChangeDetection:
                 return Hypothesis.BOTH
         return None
 
-    def _settle(self, named: Hypothesis, found: Candidate, louder: bool = False) -> Belief:
+    def _settle(
+        self, named: Hypothesis, found: Candidate, louder: bool = False, note: str = ''
+    ) -> Belief:
         """Close the change; continue with the belief of the named hypothesis.
 
-        `louder`: it was nothing but noise that has grown.
+        `louder`: it was nothing but noise that has grown. `note`: of the event.
         """
         belief = found.belief.banked(self._bank)
         # A contact that has ended, or a change that is undone, was no error of the sensor.
@@ -312,7 +322,8 @@ class ChangeDetection:
             self._earlier, self._earlier_age = self.before, self._pending
             self._return = Recovery()
         self.before, self.state, self._candidates = None, State.TRACKING, {}
-        self._events.add(EVENTS[named], self._noticed, SLIPPED if named is Hypothesis.SLIP else '')
+        note = SLIPPED if named is Hypothesis.SLIP else note
+        self._events.add(EVENTS[named], self._noticed, note)
         return belief
 
     def _say_contact(self) -> None:

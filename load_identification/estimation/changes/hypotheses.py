@@ -30,6 +30,9 @@ from block to block [-]."""
 SLIPPED = 'slipped, its mass is unchanged'
 """Note of a slip, in addition to the event that the load has changed."""
 
+UNSEEN = 'in a gap without samples, in which the load may have changed too'
+"""Note of another offset after a gap."""
+
 KNOWN_MASS = 0.02
 """Largest relative standard deviation of the mass, before and after, with which a slip can be
 distinguished from another load [-]."""
