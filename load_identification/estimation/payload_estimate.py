@@ -295,4 +295,6 @@ def possible(
     if nearest.distance > FARTHEST:
         reason = f'no real body has the parameters estimated, the nearest is {away} away: {DOUBT}'
         return values, (), (reason,)
-    return to_message_order(nearest.parameters), (words,), ()
+    # What rounds to 0.0 is no news.
+    said = (words,) if nearest.distance >= 0.05 else ()
+    return to_message_order(nearest.parameters), said, ()

@@ -162,7 +162,7 @@ class Identifier(ABC):
         if self._observer is not None:
             self._observer.add_estimate(estimate)
         words = self.warning, self._payload.units.words(estimate), estimator.delay_words
-        remarks = *words, estimator.advice()
+        remarks = *words, estimator.advice(self._payload.axes())
         return Identification(
             estimate=estimate,
             sign=self._payload.sign,
