@@ -24,7 +24,7 @@ SNAPSHOTS = 512
 FIRST_STEP = 0.1
 """Initial least time between kept estimates, doubled whenever there are `SNAPSHOTS` [s]."""
 
-MOST_EVENTS = 500
+MOST_EVENTS, MOST_TURNS = 500, 20_000
 
 GAP = 1.0
 """Interval between filtered samples above which it is a gap [s]."""
@@ -189,7 +189,7 @@ class Recorder:
     def add_snapshot(self, snapshot: Snapshot) -> None:
         """Record an estimate; the last one is always kept."""
         before, now = self.turns[-1][1] if self.turns else np.zeros(10, bool), snapshot.identified
-        if not np.array_equal(before, now):
+        if not np.array_equal(before, now) and len(self.turns) < MOST_TURNS:
             self.turns.append((snapshot.stamp, now))
         for part, columns in STAGES.items():
             if now[columns].all() != before[columns].all():
