@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio
 
 from load_identification.errors import DescriptionError, FrameError, ParameterError
+from load_identification.model.regressor import SKEW
 from load_identification.model.urdf import check_joints, configurations, parse_description
 from load_identification.typing_aliases import FloatArray, IntArray
 
@@ -70,6 +71,12 @@ class RotationAxis:
     velocity_limit: float = np.inf
     effort_limit: float = np.inf
     joint: int = -1
+
+
+TWISTS: FloatArray = np.zeros((2, 3, 2, 3, 2, 3))
+TWISTS[0, :, 0, :, 1] = TWISTS[1, :, 0, :, 0] = TWISTS[1, :, 1, :, 1] = SKEW
+TWISTS = TWISTS.reshape(6, 36)
+"""x @ TWISTS (36,), as a matrix (6, 6), times y is the cross product of twists x and y."""
 
 
 class Robot:
@@ -253,25 +260,26 @@ def _by_joint(
     by V x s, their acceleration by A x s, and by (V x s) x V' the acceleration that V' adds, the
     twist of S relative to them. Gravity in S changes by g x a about the axis a.
     """
-    axes = np.swapaxes(jacobian, 1, 2)
+    axes, zero = np.swapaxes(jacobian, 1, 2), np.zeros_like(gravity)
     own = axes * qd[:, :, None]
     before = np.cumsum(own, axis=1) - own
-    faster = axes * qdd[:, :, None] + _cross(before, own)
     turned = _cross(before, axes)
-    changed = _cross(np.cumsum(faster, axis=1) - faster, axes)
-    changed += _cross(turned, velocity[:, None] - before)
-    # From the spatial acceleration to that of the origin of S.
-    linear = changed[..., :3] + np.cross(turned[..., 3:], velocity[:, None, :3])
-    linear += np.cross(velocity[:, None, 3:], turned[..., :3])
-    linear -= np.cross(gravity[:, None], axes[..., 3:])
-    return np.swapaxes(np.concatenate([linear, turned[..., 3:], changed[..., 3:]], axis=2), 1, 2)
+    faster = axes * qdd[:, :, None] + turned * qd[:, :, None]
+    added = np.cumsum(faster, axis=1) - faster
+    # From the spatial acceleration to that of the origin of S, and gravity: linear parts only.
+    back = np.hstack([velocity[:, :3], -velocity[:, 3:]])[:, None]
+    right = np.broadcast_arrays(
+        axes, velocity[:, None] - before, back, np.hstack([gravity, zero])[:, None]
+    )
+    parts = _cross(np.array([added, turned, turned, axes]), np.array(right))
+    linear = parts[..., :3].sum(axis=0)
+    turning = parts[:2, ..., 3:].sum(axis=0)
+    return np.swapaxes(np.concatenate([linear, turned[..., 3:], turning], axis=2), 1, 2)
 
 
 def _cross(twist: FloatArray, other: FloatArray) -> FloatArray:
     """Return the cross product of twists (..., 6), linear before angular."""
-    turning = twist[..., 3:]
-    linear = np.cross(turning, other[..., :3]) + np.cross(twist[..., :3], other[..., 3:])
-    return np.concatenate([linear, np.cross(turning, other[..., 3:])], axis=-1)
+    return np.asarray(((twist @ TWISTS).reshape(*twist.shape, 6) @ other[..., None])[..., 0])
 
 
 def tilted(gravity: FloatArray) -> FloatArray:
