@@ -92,7 +92,7 @@ def test_the_std_expected_is_that_found(priors: dict[str, float], seed: int) -> 
     ('priors', 'said', 'seed'),
     [
         ({'base_tilt': 0.03}, 'the tilt of the base', 1),
-        ({'joint_zero_error': 0.01}, 'zeros of joints', 2),
+        ({'joint_zero_error': 0.01}, 'zeros of joints', 3),
     ],
 )
 def test_the_error_that_leads_is_said_to_cancel_and_does(

@@ -19,7 +19,7 @@ from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import Recording
 
 UNKNOWN = {'gravity': np.empty((0, 3)), 'rest': np.empty(0, dtype=bool)}
-UNKNOWN |= {f'gravity_by_{what}': np.empty((0, 3, 0)) for what in ('joint', 'tilt')}
+UNKNOWN |= {'motion_by_joint': np.empty((0, 9, 0)), 'gravity_by_tilt': np.empty((0, 3, 0))}
 """What the topics between the nodes do not carry."""
 
 

@@ -34,6 +34,10 @@ PATH_PARTS = np.array([1.0, np.nan, np.nan, ALLOWED, 0.2, *(np.nan,) * 6])
 """Path-dependent errors, in units of the expected ones [-]: many sensors hardly have any. NaN: the
 likeliest size under the expected walk, so that drift alone distinguishes the other walks."""
 
+POURED, POURED_FIRST = 0.01, 0.01
+"""Random walk of the load in a member of its own, relative to its mass [1/√s], and that member's
+prior weight [-]: loads that change slowly, as in pouring, are rare."""
+
 LEAST_PART = 1e-3
 """Weight below which a member is left out of means and covariances [-]."""
 
@@ -67,12 +71,15 @@ class Bank:
         Path-dependent errors, in units of the expected ones; NaN: see `PATH_PARTS` [-].
     first : (k,) array
         Logarithms of the prior weights.
+    pouring : (k,) array
+        Random walks of the load, relative to its mass [1/√s].
     """
 
     expected: FloatArray
     times: FloatArray
     path_parts: FloatArray
     first: FloatArray
+    pouring: FloatArray
 
     @cached_property
     def walks(self) -> FloatArray:
@@ -86,7 +93,7 @@ class Bank:
         """
         one = slice(member, member + 1)
         parts = np.maximum(self.parts(weight)[one], ALLOWED)
-        return Bank(self.expected, self.times[one], parts, self.first[one])
+        return Bank(self.expected, self.times[one], parts, self.first[one], np.zeros(1))
 
     def wary(self, scores: FloatArray) -> int:
         """Return the likeliest member, or if its path errors are below `ALLOWED`, the next above.
@@ -140,7 +147,11 @@ def bank(expected: FloatArray, path: bool, lasting: bool = False) -> Bank:
     faster = (times > 1.0).any(axis=1)
     parts, first = PATH_PARTS[: len(times)], FIRST[: len(times)]
     used = (~faster | expected.any()) & (path | faster | (parts == 1.0))
-    return Bank(np.repeat(expected, 3), times[used], parts[used], np.log(first[used]))
+    times, parts, first, pouring = times[used], parts[used], first[used], np.zeros(used.sum())
+    if path and not lasting:
+        times, parts = np.vstack([times, WHOLE[:1]]), np.append(parts, np.nan)
+        first, pouring = np.append(first, POURED_FIRST), np.append(pouring, POURED)
+    return Bank(np.repeat(expected, 3), times, parts, np.log(first), pouring)
 
 
 def weights(scores: FloatArray, first: FloatArray) -> FloatArray:
@@ -164,13 +175,13 @@ def discounted(scores: FloatArray, age: float) -> FloatArray:
 def given_up(scores: FloatArray, bank: Bank) -> tuple[BoolArray, FloatArray]:
     """Return which members are given up, (k,), and the scores with which they continue.
 
-    If the offset does not drift, only one-channel walks are given up: the beliefs of the other
-    members are then not wrong.
+    If neither offset nor load drifts, only one-channel walks and that of the load are given up:
+    the beliefs of the other members are then not wrong.
     """
     under = scores + bank.first - np.max(scores + bank.first)
-    lost = under < np.log(GIVEN_UP)
-    if not bank.faster()[np.argmax(under)]:
-        lost &= bank.alone
+    lost, pouring = under < np.log(GIVEN_UP), bank.pouring > 0.0
+    if not (bank.faster() | pouring)[np.argmax(under)]:
+        lost &= bank.alone | pouring
     return lost, np.where(lost, scores - under + np.log(LEAST_PART), scores)
 
 

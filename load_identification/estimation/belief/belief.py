@@ -24,7 +24,7 @@ from load_identification.estimation.belief.linearisation import (
     seen,
     thinned,
 )
-from load_identification.estimation.belief.model import FIELD, Model
+from load_identification.estimation.belief.model import FIELD, POUR_EVERY, Model
 from load_identification.estimation.belief.noise_levels import NoiseLevels, scatter_of_any
 from load_identification.estimation.belief.prediction import Prediction
 from load_identification.estimation.measurement import GROUPS, PARAMETERS, Block
@@ -161,6 +161,8 @@ class Belief:
             age=self.age + block.elapsed,
             unrelaxed=self.unrelaxed + (0.0 if block.rest else block.elapsed),
         )
+        if not block.rest and later.settled and later.age // POUR_EVERY > self.age // POUR_EVERY:
+            later = replace(later, triangles=later.model.poured(later.triangles, later.body))
         due = later.age // RELAX_EVERY > self.age // RELAX_EVERY and later.unrelaxed >= 0.0
         # Not what the last motion has shown: an arm at rest would not show it again.
         due &= later.settled and self.model.systematic.size > 0
@@ -218,21 +220,19 @@ class Belief:
 
     def banked(self, bank: Belief) -> Belief:
         """Return this single-walk belief with all walks and weights of another belief."""
-        count = len(bank.model.bank.walks)
         return replace(
             self,
             model=bank.model,
-            triangles=self.triangles * count,
+            triangles=self.triangles * len(bank.scores),
             scores=bank.scores,
-            start=self.start and self.start.of([0] * count, bank.scores),
+            start=self.start and self.start.of([0] * len(bank.scores), bank.scores),
         )
 
     def with_block(self, block: Block, learn: bool = True) -> Belief:
         """Apply the measurement update of a block; with `learn`, update the noise levels too."""
-        noise = self.noise.at(block.rest)
+        noise, later = self.noise.at(block.rest), self
         rows = self.model.weighted(self.model.rows(block, self.body), block, noise)
-        later, memory = self, self.model.forgetting_time
-        if np.isfinite(memory):
+        if np.isfinite(memory := self.model.forgetting_time):
             older = (forget_along(t, rows, block.elapsed / memory) for t in self.triangles)
             later = replace(self, triangles=tuple(older))
         later = later.with_rows(rows, block, noise)

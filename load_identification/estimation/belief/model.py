@@ -8,6 +8,7 @@ see `numerics.triangle`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +19,7 @@ from load_identification.estimation.drift import Bank
 from load_identification.estimation.measurement import PARAMETERS, Block
 from load_identification.estimation.pose_errors import PoseErrors
 from load_identification.estimation.systematic_errors import CLASSES, SystematicErrors
+from load_identification.numerics.triangle import walk
 from load_identification.typing_aliases import FloatArray, IntArray
 
 WIDE_BODY = np.array([1e3] * PARAMETERS)
@@ -26,6 +28,12 @@ WIDE_OFFSET = np.array([1e5] * 3 + [1e4] * 3)
 
 SCALE_STEP = 1.2
 """A scale that has grown by this factor takes effect at once [-]; others by relaxation."""
+
+POUR_EVERY = 1.0
+"""Interval between two steps of the walk of the load [s]."""
+
+LEVER = 0.1
+"""Distance at which a load that changes slowly gains or loses mass [m]."""
 
 FIELD = len(CLASSES)
 """Index of the field's scale, after those of the classes."""
@@ -137,6 +145,17 @@ class Model:
         variances[:, self.path] = (self.bank.parts(weight)[:, None] * path) ** 2 * (1.0 - kept**2)
         variances[:, self.offset] = self.bank.walks**2 * elapsed
         return keep, variances
+
+    def poured(self, triangles: Sequence[FloatArray], body: FloatArray) -> tuple[FloatArray, ...]:
+        """Return the members' triangles after the walks of a load phi, (10,), in `POUR_EVERY`."""
+        size = body[0] * LEVER ** np.repeat([0.0, 1.0, 2.0], [1, 3, 6])
+        places, keep = self.places(self.body), np.ones(PARAMETERS)
+        return tuple(
+            walk(triangle, places, keep, (pouring * size) ** 2 * POUR_EVERY)
+            if pouring
+            else triangle
+            for triangle, pouring in zip(triangles, self.bank.pouring, strict=True)
+        )
 
     def relaxed(
         self, kept: float, elapsed: float, before: FloatArray, scales: FloatArray
