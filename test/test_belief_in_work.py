@@ -22,7 +22,13 @@ from load_identification.motion.joint_path import JointPath, Move
 from load_identification.pipeline import settings
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.wrist_front import WristFront
-from load_identification.simulation.cells import Conditions, filtered, record, sample
+from load_identification.simulation.cells import (
+    Conditions,
+    filtered,
+    published,
+    record,
+    sample,
+)
 from load_identification.simulation.changes import scenarios
 from load_identification.simulation.changes.draws import Change, drawn_load, unit
 from load_identification.simulation.changes.runs import pieces
@@ -33,6 +39,7 @@ from load_identification.simulation.sensors import (
     WRIST_SENSOR,
     SensorModel,
     aluminium_block,
+    load_wrench,
     simulate,
 )
 from load_identification.typing_aliases import FloatArray
@@ -115,6 +122,33 @@ def test_clocks_that_drift_apart_spoil_no_claim(robot: str, rate: float) -> None
     assert estimate.identified.all()
     assert np.abs(errors).max() < 3.0
     assert any('wrench_delay' in each for each in (*estimate.warnings, estimator.delay_words))
+
+
+def test_a_load_that_is_poured_out_is_followed() -> None:
+    """Of 1.2 kg 0.3 kg in a minute had been drift of the offset: 25 std off, without an event."""
+    mount = MOUNTS['puma']
+    path = sample(mount, MOTIONS['rich'](mount, 40.0, np.random.default_rng(1)), 40.0, 250.0)
+    load = drawn_load(np.random.default_rng([1, 1]), MASS)
+
+    def share(time: FloatArray) -> FloatArray:
+        return 1.0 - 0.1 * np.clip((time - 5.0) / 17.0, 0.0, 1.0)
+
+    def exerted(frame: FrameMotion) -> FloatArray:
+        return np.asarray(share(1e-9 * path.stamps)[:, None] * load_wrench(load, frame))
+
+    parameters = replace(Parameters(), gravity=mount.gravity)
+    streams = published(path, exerted, Conditions(CellErrors()), 1)
+    estimator = settings.payload_estimator(parameters)
+    off = []
+    for piece in pieces(filtered(mount, *streams, parameters)[0]):
+        estimator.update(piece)
+        estimate = estimated(estimator)
+        if estimate.identified[0]:
+            truth = MASS * share(1e-9 * piece.stamps[-1:])[0]
+            off.append((estimate.values[0] - truth) / estimate.std[0])
+    assert len(off) > 300
+    assert np.abs(off).max() < 4.0
+    assert np.abs(off[-100:]).max() < 2.0
 
 
 def test_a_load_that_swings_is_believed_for_less() -> None:
@@ -308,7 +342,7 @@ def test_drift_is_said_with_what_it_amounts_to() -> None:
 
 def test_other_walks_are_tried_with_the_path_errors_that_are_likeliest() -> None:
     tried = bank(np.array([3e-4, 1e-5]), path=True)
-    weight = np.array([0.1, 0.2, 0.0, 0.0, 0.7, 0.0])
+    weight = np.array([0.1, 0.2, 0.0, 0.0, 0.7, 0.0, 0.0])
     parts = tried.parts(weight)
-    np.testing.assert_array_equal(parts[tried.faster()], parts[4])
+    np.testing.assert_array_equal(parts[tried.faster() | (tried.pouring > 0.0)], parts[4])
     assert len(bank(np.zeros(2), path=False).walks) == 1

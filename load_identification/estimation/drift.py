@@ -1,10 +1,10 @@
-"""Model drift of offset and path errors by a weighted bank, from which no member is ever selected.
+"""Model drift of offset, load and path errors by a weighted bank, from which none is selected.
 
 Each member has its own belief, with a random walk of the offset and a size of the path-dependent
 errors. Its weight is the likelihood of the data, in the full covariance, at rest as in motion.
 Residuals that the predicted payload, the pose field and the path explain are not drift, nor is a
 slow creep of the arm. A member that is given up continues from the best member's belief: a sensor
-that has warmed up no longer drifts, but it did.
+that has warmed up no longer drifts, but it did. One member lets the load walk, as in pouring.
 """
 
 from __future__ import annotations
