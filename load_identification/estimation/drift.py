@@ -110,9 +110,11 @@ class Bank:
         """Return the members that a change must not fit, given their weights (k,).
 
         The likely ones, likeliest first, and in any case the one with the path errors `ALLOWED`.
+        A load that may walk fits most changes: only where it is the likeliest.
         """
         order = np.argsort(-weight)
         likely = order[weight[order] >= LIKELY].tolist()
+        likely = [each for each in likely if each == likely[0] or not self.pouring[each]]
         allowed = np.flatnonzero(self.path_parts == ALLOWED).tolist()
         return [*likely, *(each for each in allowed if each not in likely)]
 
