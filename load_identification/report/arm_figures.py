@@ -12,6 +12,7 @@ from load_identification.arm.assessment import Prediction
 from load_identification.errors import ParameterError
 from load_identification.interface.names import INTERVAL, significant
 from load_identification.report.arm_tables import three_digits, with_interval
+from load_identification.report.page import minus
 from load_identification.report.style import (
     BLACK,
     BLUE,
@@ -143,7 +144,7 @@ def _clip(ax: Axes, others: FloatArray, values: FloatArray, half: FloatArray) ->
     ax.set_xlim(low, high)
     for k in np.flatnonzero((values - half < low) | (values + half > high)):
         right = values[k] > 0.5 * (low + high)
-        words = ' ± '.join(with_interval(values[k], half[k] / INTERVAL)).replace('-', '−')
+        words = minus(' ± '.join(with_interval(values[k], half[k] / INTERVAL)))
         words, edge = (f'{words} →', 1.0) if right else (f'← {words}', 0.0)
         style = {'ha': 'right' if right else 'left', 'va': 'bottom', 'size': 8, 'color': BLUE}
         note(

@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from load_identification.estimation.belief.linearisation import LEVER
 from load_identification.estimation.belief.noise_levels import by_group
 from load_identification.estimation.drift import Bank
 from load_identification.estimation.measurement import PARAMETERS, Block
@@ -31,9 +32,6 @@ SCALE_STEP = 1.2
 
 POUR_EVERY = 1.0
 """Interval between two steps of the walk of the load [s]."""
-
-LEVER = 0.1
-"""Distance at which a load that changes slowly gains or loses mass [m]."""
 
 FIELD = len(CLASSES)
 """Index of the field's scale, after those of the classes."""

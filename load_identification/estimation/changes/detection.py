@@ -235,7 +235,8 @@ class ChangeDetection:
             possible = still_possible(self._candidates)
             if possible.any():
                 found = replace(found, belief=found.belief.widened(possible))
-        return self._settle(named, found, note=UNSEEN if unseen else '')
+        note = SLIPPED if named is Hypothesis.SLIP else UNSEEN if unseen else ''
+        return self._settle(named, found, note=note)
 
     def _named(self, waited: bool) -> Hypothesis | None:
         """Return the only hypothesis that explains the blocks since; None: undecided."""
@@ -322,7 +323,6 @@ class ChangeDetection:
             self._earlier, self._earlier_age = self.before, self._pending
             self._return = Recovery()
         self.before, self.state, self._candidates = None, State.TRACKING, {}
-        note = SLIPPED if named is Hypothesis.SLIP else note
         self._events.add(EVENTS[named], self._noticed, note)
         return belief
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio
+from scipy.linalg import block_diag
 
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.misfit.evidence import Evidence
@@ -81,6 +82,34 @@ class Problem:
         total = float(np.sum(self.wrench**2))
         cost: FloatArray = total - np.sum(payload * right, axis=1)
         return cost, payload
+
+    def with_columns(
+        self, columns: FloatArray, prior: FloatArray
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Fit the payload and k further parameters, of whitened columns (N, 6, k).
+
+        Parameters
+        ----------
+        prior : (k, k) array
+            Prior information on the further parameters.
+
+        Returns
+        -------
+        found : (10 + k,) array
+        information : (k, k) array
+            On the further parameters, the payload free: the Schur complement.
+        left : float
+            Mean square residual, and the squares of what is found by the prior [-].
+        """
+        rows = np.concatenate([self.matrix, columns], axis=2).reshape(self.count, -1)
+        gram = rows.T @ rows + block_diag(WIDE, prior)
+        right = rows.T @ self.wrench.ravel()
+        found = np.linalg.solve(gram, right)
+        side = gram[:PARAMETERS, PARAMETERS:]
+        of_payload = np.linalg.solve(gram[:PARAMETERS, :PARAMETERS], side)
+        information = gram[PARAMETERS:, PARAMETERS:] - side.T @ of_payload
+        left = float(np.sum(self.wrench**2) - found @ right) / self.count
+        return found, information, left
 
     def parts(self, measured: FloatArray) -> FloatArray:
         """Return parts of the measured wrench, (N, 6, p), whitened."""

@@ -40,19 +40,12 @@ def displaced(task: Problem, evidence: Evidence) -> Trial:
     centre = np.zeros(3)
     # The force by the lever acts at the centre of mass, which the first passes determine.
     for _ in range(PASSES):
-        wide = block_diag(WIDE, np.eye(3) / (mass * DISPLACED) ** 2)
         torque = np.cross(centre, force, axisb=1, axisc=1)
         of_lever = task.parts(np.concatenate([force, torque], axis=1))
-        rows = np.concatenate([task.matrix, of_lever], axis=2).reshape(task.count, -1)
-        gram = rows.T @ rows + wide
-        right = rows.T @ task.wrench.ravel()
-        found = np.linalg.solve(gram, right)
+        prior = np.eye(3) / (mass * DISPLACED) ** 2
+        found, known, left = task.with_columns(of_lever, prior)
         mass = max(float(found[0]), LIGHTEST)
         centre, moment = found[1:4] / mass, found[PARAMETERS:]
-    left = float(np.sum(task.wrench**2) - found @ right) / task.count
-    # Schur complement: the information on the lever with the payload free.
-    side = gram[:PARAMETERS, PARAMETERS:]
-    known = gram[PARAMETERS:, PARAMETERS:] - side.T @ np.linalg.solve(gram[:-3, :-3], side)
     return Trial(
         Kind.PLACE,
         left,

@@ -21,11 +21,7 @@ def weightless(task: Problem, gravity: FloatArray) -> Trial:
     upright = gravity / np.linalg.norm(gravity)
     # Effect on the wrench of the mass and first moment that are taken off.
     weight = (task.by_acceleration @ upright)[..., :4]
-    rows = np.concatenate([task.matrix, weight], axis=2).reshape(task.count, -1)
-    prior = np.diag(np.concatenate([np.diag(WIDE), np.diag(WIDE)[:4]]))
-    covariance = np.linalg.inv(rows.T @ rows + prior)
-    found = covariance @ (rows.T @ task.wrench.ravel())
-    left = float(np.mean((task.wrench.ravel() - rows @ found) ** 2))
+    found, information, left = task.with_columns(weight, WIDE[:4, :4])
     taken = found[PARAMETERS:]
     mass = float(taken[0])
     without, reversed_ = task.with_acceleration(upright * [[1.0], [2.0]])[0] / task.count
@@ -41,7 +37,7 @@ def weightless(task: Problem, gravity: FloatArray) -> Trial:
     return Trial(
         Kind.WEIGHTLESS,
         left,
-        1.0 / covariance[PARAMETERS : PARAMETERS + 1, PARAMETERS : PARAMETERS + 1],
+        np.asarray(1.0 / np.linalg.inv(information)[:1, :1]),
         partial(words.taken_off, mass, taken[1:] / mass),
         (task.matrix, task.wrench - weight @ taken),
         size=mass,
