@@ -15,8 +15,9 @@ with pauses, pose by pose. There: noticed within a second of the change or of th
 named rightly within what is asked for, of motion after it or of the end of a push; named
 otherwise; nothing claimed in the end; of all claims since it was to be noticed the share that
 holds, the worst, and how many are beyond 4 std; and runs in which it was neither noticed in time
-nor do all intervals hold. Then (name: finger) a finger of 0.25 kg that opens or closes by 40 mm in
-0.4 s every 4 s while the arm moves. An hour of ordinary work in cells with errors closes it.
+nor do all intervals hold. Then loads that change slowly while the arm moves: a finger of 0.25 kg
+that opens or closes by 40 mm in 0.4 s every 4 s, and 1.2 kg of which 0.3 kg are poured out in a
+minute. An hour of ordinary work in cells with errors closes it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from __future__ import annotations
 import argparse
 
 from load_identification.simulation.cells import Conditions
-from load_identification.simulation.changes import finger, scenarios
+from load_identification.simulation.changes import scenarios, slow
 from load_identification.simulation.changes.draws import push_in_world, push_on_tool
 from load_identification.simulation.changes.hours import MASS, drifting, ordinary
 from load_identification.simulation.changes.outcomes import Outcome, outcome
@@ -82,6 +83,23 @@ def work_row(name: str, results: list[Outcome]) -> list[str]:
     ]
 
 
+def print_slow(name: str, runs: int) -> None:
+    """Print a line on loads that change slowly."""
+    results = [slow.run(*slow.SLOW[name], seed) for seed in range(runs)]
+    noticed = np.concatenate([r.noticed for r in results])
+    z, masses = (
+        np.abs(np.concatenate(each))
+        for each in zip(*((r.z, r.mass) for r in results), strict=True)
+    )
+    detected = f'{noticed.sum()} of {noticed.size} noticed in {slow.DUE} s; ' * bool(noticed.size)
+    print(
+        f'{name}: {detected}{np.mean(z <= 1.96):.1%} of {z.size} intervals hold, worst '
+        f'{z.max():.1f}, of a mass {masses.max():.1f}; {(z > 4.0).sum()} beyond 4 std; centre of '
+        f'mass claimed in {np.mean([r.claimed for r in results]):.0%} of looks',
+        flush=True,
+    )
+
+
 def print_work(console: Console, names: list[str], runs: int, minutes: int) -> None:
     """Print the table of changes in work, and the hour without any."""
     print(
@@ -89,20 +107,11 @@ def print_work(console: Console, names: list[str], runs: int, minutes: int) -> N
         'change | noticed | named | false load | false offset | nothing claimed in the end | '
         'intervals hold | worst | > 4 std | missed | too early'
     )
-    for name in [n for n in names or scenarios.SCENARIOS if n != 'finger']:
+    for name in [n for n in names or scenarios.SCENARIOS if n not in slow.SLOW]:
         results = [scenarios.run(scenarios.SCENARIOS[name], seed) for seed in range(runs)]
         print(*work_row(name, results), sep=' | ', flush=True)
-    for motion in ('rich', 'pauses') if not names or 'finger' in names else ():
-        moves = [finger.run(motion, seed) for seed in range(runs)]
-        noticed = np.concatenate([m.noticed for m in moves])
-        z = np.abs(np.concatenate([m.z for m in moves]))
-        print(
-            f'finger, {motion}: {noticed.sum()} of {noticed.size} noticed in {finger.DUE} s; '
-            f'{np.mean(z <= 1.96):.1%} of {z.size} intervals hold, worst {z.max():.1f}, '
-            f'{(z > 4.0).sum()} beyond 4 std; centre of mass claimed in '
-            f'{np.mean([m.claimed for m in moves]):.0%} of looks',
-            flush=True,
-        )
+    for name in [n for n in names or slow.SLOW if n in slow.SLOW]:
+        print_slow(name, runs)
     for seed, robot in enumerate(scenarios.ROBOTS if minutes else ()):
         events, error = ordinary(robot, minutes, Conditions(CellErrors(), ('smooth',)), seed)
         console.print(

@@ -25,7 +25,7 @@ from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
 from load_identification.simulation.cells import Conditions
-from load_identification.simulation.changes import finger
+from load_identification.simulation.changes import slow
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.hours import drifting, ordinary
 from load_identification.simulation.changes.outcomes import CLAIMS, outcome
@@ -295,7 +295,7 @@ def test_a_load_put_on_right_after_the_offset_is_calibrated_is_another_load(afte
 @pytest.mark.parametrize(('motion', 'seed'), [('rich', 0), ('pauses', 2)])
 def test_a_finger_that_moves_while_the_arm_does_spoils_no_claim(motion: str, seed: int) -> None:
     """40 mm in 0.4 s, every 4 s: block by block hardly more than errors tied to the pose."""
-    found = finger.run(motion, seed)
+    found = slow.run(slow.FINGERS, motion, seed)
     assert found.noticed.mean() >= 0.8
     assert found.claimed >= (0.75 if motion == 'rich' else 0.7)
     assert np.abs(found.z).max() < 4.0
