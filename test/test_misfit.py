@@ -22,6 +22,7 @@ from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import Robot
 from load_identification.pipeline import settings
+from load_identification.signals.gravity import MotionOfUnknownRobot
 from load_identification.simulation.cells import filtered
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
@@ -196,9 +197,20 @@ def test_a_frame_that_the_wrench_only_names_is_asked_about() -> None:
 
 
 @pytest.mark.parametrize('robot', ['scara', 'seven_joints'])
-def test_a_motion_without_linear_acceleration_is_asked_about(robot: str) -> None:
-    """As of poses recorded without positions; the torques tell the centre of mass all the same."""
+def test_a_motion_without_linear_acceleration_is_named(robot: str) -> None:
+    """As of a source that knows orientations alone."""
     estimator, batches = worked(Fault(None), robot, 'rich', 14.0)
+    turns = [
+        replace(without_robot(batch), linear_acceleration=-batch.gravity) for batch in batches
+    ]
+    estimate = estimated(estimator, map(MotionOfUnknownRobot().fill, turns))
+    assert not estimate.identified.any()
+    assert 'the motion has no linear acceleration' in '; '.join(estimate.reasons)
+
+
+def test_a_base_that_moves_is_asked_about() -> None:
+    """The torques tell the centre of mass all the same."""
+    estimator, batches = worked(Fault(None), 'scara', 'rich', 14.0)
     estimate = estimated(
         estimator, [replace(batch, linear_acceleration=-batch.gravity) for batch in batches]
     )
@@ -249,4 +261,4 @@ def test_a_turn_is_said_about_its_axis() -> None:
 
 
 def test_kinds_of_faults_are_all_tried() -> None:
-    assert {fault.kind for fault in FAULTS.values()} == set(Kind) - {Kind.CHANGED}
+    assert {fault.kind for fault in FAULTS.values()} == set(Kind) - {Kind.CHANGED, Kind.MOTIONLESS}

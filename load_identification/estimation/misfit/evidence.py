@@ -83,6 +83,14 @@ class Evidence:
         """Largest change of an accelerometer's reading among the blocks [m/s²]."""
         return float(np.linalg.norm(np.ptp(self.matrix[:, :3, 0], axis=0)))
 
+    @property
+    def angular_acceleration(self) -> FloatArray:
+        """Angular acceleration of S, (N, 3) [rad/s²]."""
+        # A force of the first moment c is α x c + ω x (ω x c): the even part is that of ω.
+        of_moment = -self.matrix[:, :3, 1:4]
+        odd = (of_moment - np.swapaxes(of_moment, 1, 2)) / 2.0
+        return np.column_stack([odd[:, 2, 1], odd[:, 0, 2], odd[:, 1, 0]])
+
     def select(self, blocks: slice) -> Evidence:
         """Return the evidence of some blocks."""
         return Evidence(*(getattr(self, f.name)[blocks] for f in fields(self)))

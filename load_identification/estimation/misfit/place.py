@@ -18,6 +18,9 @@ from load_identification.typing_aliases import FloatArray
 DISPLACED = 0.5
 """Expected distance of a sensor from where it is described, if it is elsewhere [m]."""
 
+LEAST_WAY = 0.03
+"""Least lever about which an arm turns its sensor [m]."""
+
 PASSES = 3
 """Number of times the centre of mass is determined with the lever."""
 
@@ -79,6 +82,16 @@ def accelerated(task: Problem, evidence: Evidence) -> tuple[float, FloatArray]:
     free = gram[:-1, :-1] + block_diag(np.eye(3), WIDE[4:, 4:])
     found = np.linalg.solve(free, gram[:-1, -1])
     return float(gram[-1, -1] - found @ gram[:-1, -1]) / (task.count / 2), found[:3]
+
+
+def turning_alone(evidence: Evidence) -> float:
+    """Return the rms angular acceleration [rad/s²] if the source has no linear one; otherwise 0.
+
+    Where the joints are known, the motion is computed here, and complete.
+    """
+    turning = float(np.sqrt(np.mean(np.sum(evidence.angular_acceleration**2, axis=1))))
+    moves = float(np.ptp(np.linalg.norm(evidence.matrix[:, :3, 0], axis=1))) > LEAST_WAY * turning
+    return 0.0 if moves or evidence.joint_motion.shape[2] else turning
 
 
 def odds_of_units(units: Trial, place: Trial, count: int, crowd: float) -> float:

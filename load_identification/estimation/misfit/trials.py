@@ -54,6 +54,7 @@ class Kind(Enum):
     DEAD = 'a channel that does not follow the load'
     UNITS = 'units of torque and force'
     PLACE = 'sensor elsewhere than described'
+    MOTIONLESS = 'linear acceleration missing'
     JOINTS = 'joints reversed or exchanged'
     CHANGED = 'changed'
     DRIFT = 'drift'

@@ -9,7 +9,12 @@ import numpy as np
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, Store
 from load_identification.estimation.misfit.fits import Problem, least_squares, problem
-from load_identification.estimation.misfit.place import accelerated, displaced, odds_of_units
+from load_identification.estimation.misfit.place import (
+    accelerated,
+    displaced,
+    odds_of_units,
+    turning_alone,
+)
 from load_identification.estimation.misfit.plausible import fitted, impossible, no_body
 from load_identification.estimation.misfit.resonance import LOW, Resonance
 from load_identification.estimation.misfit.trials import (
@@ -216,6 +221,9 @@ def judged(
         apart=apart,
     )
     best = likeliest if certain else best
+    turning = turning_alone(evidence)
+    if turning and enough and (best.left > EXPLAINED or best.kind is Kind.PLACE):
+        return replace(nothing, kind=Kind.MOTIONLESS, words=words.motionless(turning))
     std = best.std(crowd)
     worth = WORTH_DRIFT if best.kind is Kind.DRIFT else WORTH
     clear = (

@@ -198,6 +198,15 @@ def place(away: FloatArray, std: float) -> str:
     )
 
 
+def motionless(turning: float) -> str:
+    """Report a motion without linear acceleration, for an rms angular one, `turning` [rad/s²]."""
+    return (
+        'the motion has no linear acceleration: it stays −g while the angular acceleration is '
+        f'{turning:.1f} rad/s² rms; let the source of filtered/* send p̈ − g of the sensor in '
+        'filtered/accel.linear, or use filter_node'
+    )
+
+
 def accelerates(centre: FloatArray) -> str:
     """Report a linear acceleration that the motion lacks; `centre` (3,) of mass by torques [m]."""
     said = ', '.join(f'{1e3 * x:.0f}' for x in centre)
