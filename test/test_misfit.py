@@ -208,6 +208,20 @@ def test_a_motion_without_linear_acceleration_is_named(robot: str) -> None:
     assert 'the motion has no linear acceleration' in '; '.join(estimate.reasons)
 
 
+@pytest.mark.parametrize('gravity', [0.0, 0.1])
+def test_a_motion_without_gravity_or_in_units_of_it_is_named(gravity: float) -> None:
+    estimator, batches = worked(Fault(None), 'puma', 'pauses', 4.0)
+    wrong = [
+        replace(
+            each, linear_acceleration=each.linear_acceleration + (1.0 - gravity) * each.gravity
+        )
+        for each in map(without_robot, batches)
+    ]
+    estimate = estimated(estimator, map(MotionOfUnknownRobot().fill, wrong))
+    assert not estimate.identified.any()
+    assert f'contains gravity of {9.80665 * gravity:.2f} m/s²' in '; '.join(estimate.reasons)
+
+
 def test_a_base_that_moves_is_asked_about() -> None:
     """The torques tell the centre of mass all the same."""
     estimator, batches = worked(Fault(None), 'scara', 'rich', 14.0)

@@ -94,6 +94,14 @@ def turning_alone(evidence: Evidence) -> float:
     return 0.0 if moves or evidence.joint_motion.shape[2] else turning
 
 
+def wrong_gravity(evidence: Evidence, gravity: FloatArray) -> str:
+    """Report gravity (3,) that another source of the motion leaves out, or has in another unit."""
+    # Estimated from the motion, so the first samples scatter.
+    found = float(np.median(np.linalg.norm(evidence.gravity, axis=1)))
+    set_, known = float(np.linalg.norm(gravity)), evidence.joint_motion.shape[2] > 0
+    return '' if known or abs(found - set_) < set_ / 2.0 else words.no_gravity(found, set_)
+
+
 def odds_of_units(units: Trial, place: Trial, count: int, crowd: float) -> float:
     """Return the logarithm of the odds of wrong units against a sensor elsewhere [-].
 

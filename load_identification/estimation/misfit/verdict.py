@@ -14,6 +14,7 @@ from load_identification.estimation.misfit.place import (
     displaced,
     odds_of_units,
     turning_alone,
+    wrong_gravity,
 )
 from load_identification.estimation.misfit.plausible import fitted, impossible, no_body
 from load_identification.estimation.misfit.resonance import LOW, Resonance
@@ -158,6 +159,8 @@ def judged(
     count = len(evidence.wrench)
     if count < FEWEST_TO_DOUBT:
         return Verdict(np.nan)
+    if wrong := wrong_gravity(evidence, gravity):
+        return Verdict(np.inf, Kind.GRAVITY, wrong)
     scale = ordinary(evidence, noise, field)
     task = problem(evidence, scale, float(np.linalg.norm(gravity)))
     now, payload = task.alone()

@@ -207,6 +207,14 @@ def motionless(turning: float) -> str:
     )
 
 
+def no_gravity(found: float, known: float) -> str:
+    """Report gravity in a motion that is far from the one that is set [m/s²]."""
+    return (
+        f'filtered/accel.linear contains gravity of {found:.2f} m/s², not {known:.2f}: have its '
+        'source send p̈ − g of the sensor in m/s², as an accelerometer reads it, or use filter_node'
+    )
+
+
 def accelerates(centre: FloatArray) -> str:
     """Report a linear acceleration that the motion lacks; `centre` (3,) of mass by torques [m]."""
     said = ', '.join(f'{1e3 * x:.0f}' for x in centre)
