@@ -12,10 +12,12 @@ from load_identification.estimation import drift
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.belief.error_budget import (
     CAUSES,
+    SOURCES,
     budget,
     by_cause,
     interval_factor,
 )
+from load_identification.estimation.belief.error_scales import conflict
 from load_identification.estimation.belief.remedies import Error, remedies
 from load_identification.estimation.belief.tool import BODY, Tool
 from load_identification.estimation.excitation import Excitation
@@ -41,6 +43,8 @@ from load_identification.typing_aliases import FloatArray
 
 INERTIA = range(4, PARAMETERS)
 
+CALIBRATION = SOURCES.index('calibration')
+
 WEIGHED = 4
 """Number of values that gravity shows: mass and centre of mass."""
 
@@ -51,6 +55,14 @@ moving base or with a hose the best of wrong explanations would be."""
 DOES_NOT_FIT = (
     'does not fit: residuals in motion are {:.0f} times the noise, no cause is named: a hose, a '
     'moving base, something that touches?'
+)
+
+LOUD = 2.0
+"""Factor on the std of all errors of the cell from which a warning is given [-]."""
+
+CONTRADICT = (
+    'what different poses show does not fit together: errors of the cell would be {:.1f} times '
+    'those expected, and the intervals are wider by that; does something touch or pull?'
 )
 
 HIDDEN = (*OF_AN_ARM, 'joint_friction.')
@@ -110,14 +122,22 @@ class Claim:
         return self.belief.model.pose.like_a_load if alone else np.zeros(PARAMETERS)
 
     @cached_property
+    def conflict(self) -> float:
+        """Factor on the variance by errors of the cell, see `error_scales.conflict` [-]."""
+        belief = self.belief
+        return conflict(belief.model, belief.triangle, belief.values, belief.prior)
+
+    @cached_property
     def _split(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Values, std and budget (4, 10) of the linear problem, and the factor on the std."""
         found = self.belief.knowledge
         parts = [self.covariance[BODY, BODY], found.noise, found.drift, self.tool_part]
         values, deviations = in_message_order(self.parameters, np.array(parts))
         split = budget(*(deviations**2))
+        more = (self.conflict - 1.0) * split[CALIBRATION]
+        split[CALIBRATION] += more
         factor = interval_factor(split, float(found.freedom.min()))
-        return values, deviations[0], split, factor
+        return values, np.sqrt(deviations[0] ** 2 + more), split, factor
 
     @cached_property
     def in_message_order(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -173,6 +193,8 @@ class Claim:
         values, std, parts = self.in_message_order
         covariance, reasons = as_wide(self.covariance, self.parameters, std), judgement.reasons
         identified = judgement.identified
+        if self.conflict > LOUD**2:
+            warnings += (CONTRADICT.format(np.sqrt(self.conflict)),)
         if puzzle and not judgement.identified[0]:
             reasons = (puzzle, *reasons)
         if identified[INERTIA].any():

@@ -1,8 +1,9 @@
-"""Learn the scale of each class of systematic errors, relative to its prior."""
+"""Compare the systematic errors with their priors: scales of classes, and whether all conflict."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import chdtri
 
 from load_identification.estimation.belief.model import FIELD, Model
 from load_identification.estimation.systematic_errors import CLASSES, OF_AN_ARM
@@ -14,6 +15,9 @@ SCALE_PRIOR = 4.0
 
 LEAST_SCALE = 0.7
 """Least scale of a class [-]: small errors observed do not exclude others of their kind."""
+
+PLAUSIBLE = 0.95
+"""Probability up to which large errors are in accord with their priors [-]."""
 
 LEAST = np.where(np.isin([*CLASSES, ''], OF_AN_ARM), 1.0, LEAST_SCALE)
 """Least scale of each class [-]. The observable errors of an arm, such as the difference of two
@@ -37,15 +41,11 @@ def learned_scales(
         Scales of the priors in the triangle.
     """
     part = slice(model.errors.start, model.field.stop)
-    std = model.std(np.ones(FIELD + 1))[part]
     group = np.concatenate(
         [model.systematic.group, np.full(len(model.pose.field_std), FIELD, dtype=np.int64)]
     )
-    rows = np.zeros((len(std), model.size))
-    rows[:, part] = np.diag(1.0 / std)
-    posterior = np.sum(root_covariance(triangle, rows) ** 2, axis=0)
-    shown = np.clip(1.0 - posterior / scales[group] ** 2, 0.0, 1.0)
-    square = (values[part] / std) ** 2
+    square, shown = _against(model, triangle, values, model.std(scales)[part])
+    square *= scales[group] ** 2
     found = np.ones(FIELD + 1)
     for place in np.unique(group):
         mine = group == place
@@ -53,3 +53,35 @@ def learned_scales(
             (SCALE_PRIOR + square[mine].sum()) / (SCALE_PRIOR + shown[mine].sum())
         )
     return np.maximum(found, LEAST)
+
+
+def conflict(
+    model: Model, triangle: FloatArray, values: FloatArray, variance: FloatArray
+) -> float:
+    """Return how far all errors together exceed what their priors make plausible, 1 if not [-].
+
+    With n errors shown, T = sum x² / prior is on average n = sum(1 - posterior / prior). The
+    factor is T over its `PLAUSIBLE` quantile, by which the variances of the priors are too small.
+
+    Parameters
+    ----------
+    model, triangle, values : as in `learned_scales`
+    variance : (N,) array
+        Variances of the systematic errors by the priors in the triangle.
+    """
+    std = np.concatenate([np.sqrt(variance), model.pose.field_std])
+    if not std.size:
+        return 1.0
+    square, shown = _against(model, triangle, values, std)
+    return max(1.0, float(square.sum() / chdtri(max(shown.sum(), 1.0), 1.0 - PLAUSIBLE)))
+
+
+def _against(
+    model: Model, triangle: FloatArray, values: FloatArray, std: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the square of each error in units of its prior std, and the share that is shown."""
+    part = slice(model.errors.start, model.field.stop)
+    rows = np.zeros((len(std), model.size))
+    rows[:, part] = np.diag(1.0 / std)
+    posterior = np.sum(root_covariance(triangle, rows) ** 2, axis=0)
+    return (values[part] / std) ** 2, np.clip(1.0 - posterior, 0.0, 1.0)
