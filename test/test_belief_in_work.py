@@ -122,11 +122,24 @@ def test_clocks_that_drift_apart_spoil_no_claim(robot: str, rate: float) -> None
     assert any('wrench_delay' in each for each in (*estimate.warnings, estimator.delay_words))
 
 
-def test_a_load_that_is_poured_out_is_followed() -> None:
+def test_a_load_that_is_poured_out_is_not_claimed() -> None:
     """Of 1.2 kg 0.3 kg in a minute had been drift of the offset: 25 std off, without an event."""
     found = slow.run(replace(slow.POURING, seconds=50.0), 'rich', 0)
-    assert found.mass.size > 60
+    assert found.mass.size > 15
     assert np.abs(found.mass).max() < 4.0
+    assert found.last == 0.0
+
+
+def test_a_load_that_has_become_another_one_slowly_is_identified_anew() -> None:
+    """What a gain error of 0.5 % makes had stayed that of the load before."""
+
+    def filled(times: FloatArray) -> FloatArray:
+        return np.asarray(1.0 - np.clip((times - 8.0) / 25.0, 0.0, 1.0))
+
+    found = slow.run(replace(slow.POURING, share=filled, seconds=52.0), 'rich', 1)
+    assert 'load changed: slowly' in found.said
+    assert found.last == 1.0
+    assert np.abs(found.mass[-8:]).max() < 3.0
 
 
 def test_a_load_that_swings_is_believed_for_less() -> None:
@@ -323,4 +336,5 @@ def test_other_walks_are_tried_with_the_path_errors_that_are_likeliest() -> None
     weight = np.array([0.1, 0.2, 0.0, 0.0, 0.7, 0.0, 0.0])
     parts = tried.parts(weight)
     np.testing.assert_array_equal(parts[tried.faster() | (tried.pouring > 0.0)], parts[4])
-    assert len(bank(np.zeros(2), path=False).walks) == 1
+    # Where nothing drifts, a load may change slowly all the same.
+    np.testing.assert_array_equal(bank(np.zeros(2), path=False).pouring > 0.0, [False, True])

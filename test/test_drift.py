@@ -33,7 +33,8 @@ def test_a_mixture_has_the_spread_of_its_means() -> None:
 
 def test_a_walk_that_explains_nothing_loses_its_weight_and_none_is_chosen_by_a_hair() -> None:
     first = bank(np.array([3e-4, 1e-5]), path=False).first
-    even, one = weights(np.zeros(4), first), weights(np.array([0.0, 0.0, 40.0, 0.0]), first)
+    even = weights(np.zeros(5), first)
+    one = weights(np.array([0.0, 0.0, 40.0, 0.0, 0.0]), first)
     assert np.all(even > 0.0)
     assert one[2] > 0.999
     np.testing.assert_allclose(even.sum(), 1.0)

@@ -124,12 +124,17 @@ def test_a_constant_load_and_offset_raise_no_alarm() -> None:
     assert abs(error) < 1e-3
 
 
-def test_a_driver_that_starts_anew_may_hold_another_load() -> None:
-    """What reads zero after a gap does so with any load: an old one was claimed 44 std off."""
+@pytest.mark.parametrize('push', [0.0, 20.0])
+def test_a_driver_that_starts_anew_may_hold_another_load(push: float) -> None:
+    """What reads zero after a gap does so with any load: an old one was claimed 44 std off.
+
+    Also after a push by which the driver was stopped.
+    """
     _, recording = carried(0, 16.0)
     stamps = 1e-9 * (recording.stamps - recording.stamps[0])
     zero = recording.wrench[np.argmax(stamps >= 9.0)]
     wrench = recording.wrench - np.where(stamps[:, None] < 6.0, 0.0, zero)
+    wrench[(stamps > 5.0) & (stamps < 6.0), 0] += push
     batch = filtered(replace(recording, wrench=wrench))[0]
     at = 1e-9 * (batch.stamps - recording.stamps[0])
     estimator = stage()

@@ -150,7 +150,7 @@ def bank(expected: FloatArray, path: bool, lasting: bool = False) -> Bank:
     parts, first = PATH_PARTS[: len(times)], FIRST[: len(times)]
     used = (~faster | expected.any()) & (path | faster | (parts == 1.0))
     times, parts, first, pouring = times[used], parts[used], first[used], np.zeros(used.sum())
-    if path and not lasting:
+    if not lasting:
         times, parts = np.vstack([times, WHOLE[:1]]), np.append(parts, np.nan)
         first, pouring = np.append(first, POURED_FIRST), np.append(pouring, POURED)
     return Bank(np.repeat(expected, 3), times, parts, np.log(first), pouring)

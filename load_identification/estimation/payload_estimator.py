@@ -277,9 +277,11 @@ class PayloadEstimator:
         belief = self.changes.settled(self._belief)
         withheld, why = self._withheld()
         if withheld is None:
-            said = self._warnings(belief, self.misfit.ringing)
-            claim = self._claim(belief, tool)
-            return claim.estimate(self.newest, self._frame, self.misfit.puzzle, said)
+            slowly = self.changes.slowly.words(self._ended)
+            # While the load changes, that looks like errors of the cell.
+            said = () if slowly else self._warnings(belief, self.misfit.ringing)
+            claim, why = self._claim(belief, tool), slowly or self.misfit.puzzle
+            return claim.estimate(self.newest, self._frame, why, said, not slowly)
         # The cause suspected may be an error larger than expected; the warnings have its value.
         suspected = withheld is Withheld.SUSPECTED
         return nothing_claimed(

@@ -161,7 +161,7 @@ class Belief:
             age=self.age + block.elapsed,
             unrelaxed=self.unrelaxed + (0.0 if block.rest else block.elapsed),
         )
-        if not block.rest and later.settled and later.age // POUR_EVERY > self.age // POUR_EVERY:
+        if later.settled and later.unrelaxed // POUR_EVERY > self.unrelaxed // POUR_EVERY:
             later = replace(later, triangles=later.model.poured(later.triangles, later.body))
         due = later.age // RELAX_EVERY > self.age // RELAX_EVERY and later.unrelaxed >= 0.0
         # Not what the last motion has shown: an arm at rest would not show it again.

@@ -179,7 +179,7 @@ class Claim:
         )
 
     def estimate(
-        self, stamp: int, frame: str, puzzle: str, warnings: tuple[str, ...]
+        self, stamp: int, frame: str, puzzle: str, warnings: tuple[str, ...], claimed: bool = True
     ) -> PayloadEstimate:
         """Return the estimate to be published.
 
@@ -188,14 +188,16 @@ class Claim:
         stamp, frame, warnings : as in `PayloadEstimate`
         puzzle : str
             What else to check if the mass is not identified; empty: nothing.
+        claimed : bool
+            Whether what is known well enough may be called identified.
         """
         found, noise, judgement = self.belief.knowledge, self.belief.noise.overall, self.judgement
         values, std, parts = self.in_message_order
         covariance, reasons = as_wide(self.covariance, self.parameters, std), judgement.reasons
-        identified = judgement.identified
-        if self.conflict > LOUD**2:
+        identified = judgement.identified & claimed
+        if claimed and self.conflict > LOUD**2:
             warnings += (CONTRADICT.format(np.sqrt(self.conflict)),)
-        if puzzle and not judgement.identified[0]:
+        if puzzle and not identified[0]:
             reasons = (puzzle, *reasons)
         if identified[INERTIA].any():
             values, warning, refusal = possible(

@@ -37,6 +37,7 @@ from load_identification.estimation.changes.hypotheses import (
 )
 from load_identification.estimation.changes.noisier import Noisier
 from load_identification.estimation.changes.recovery import ENOUGH, MARGIN, PLAUSIBLE, Recovery
+from load_identification.estimation.changes.slow_change import SlowChange
 from load_identification.estimation.changes.state import WHY_CHANGED, WHY_CONTACT, Look, State
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
@@ -105,6 +106,8 @@ class ChangeDetection:
         """Reset to tracking, without history or an open change."""
         self.state = State.TRACKING
         self._alarm = Alarm()
+        self.slowly = SlowChange(self._events)
+        """Whether the load changes slowly, while no change is open."""
         self.before: Belief | None = None
         """The belief before the open change; None if no change is open."""
         self.distinguished = True
@@ -166,7 +169,7 @@ class ChangeDetection:
             return self._begin(*found, block)
         self._alarm.keep(belief, block)
         less = derated(block, belief.body, belief.noise.at(block.rest))
-        return self._alarm.widened(belief).with_block(less)
+        return self.slowly.update(self._alarm.widened(belief).with_block(less), block.stamp)
 
     def _begin(self, bank: Belief, before: Belief, passed: list[Block], block: Block) -> Belief:
         """Open a change: set the belief before the newest blocks aside."""
@@ -192,6 +195,7 @@ class ChangeDetection:
         self.before = before.after(block)
         # For all hypotheses alike: with its own noise any load would fit that is large enough.
         block = derated(block, before.body, before.noise.at(block.rest))
+        self._gap |= block.elapsed > GAP
         self._pending += block.elapsed
         self._steady += block.elapsed
         if len(self._near) < NEAR:

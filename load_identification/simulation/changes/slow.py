@@ -91,7 +91,7 @@ def poured(times: FloatArray) -> FloatArray:
 
 
 FINGERS = SlowChange(finger_loads, opened, np.arange(FIRST, 30.0 - DUE, EVERY), 30.0)
-POURING = SlowChange(poured_loads, poured, np.empty(0), BEGIN + POURS + 10.0)
+POURING = SlowChange(poured_loads, poured, np.empty(0), BEGIN + POURS + 20.0)
 
 SLOW = {
     'finger, rich': (FINGERS, 'rich'),
@@ -116,12 +116,18 @@ class SlowOutcome:
         Errors of everything claimed, and of the masses among it, over their std [-].
     claimed : float
         Share of looks in which the centre of mass is identified [-].
+    last : float
+        The same of the last tenth of them [-].
+    said : tuple of str
+        The events in words.
     """
 
     noticed: BoolArray
     z: FloatArray
     mass: FloatArray
     claimed: float
+    last: float
+    said: tuple[str, ...]
 
 
 def run(change: SlowChange, motion: str, seed: int) -> SlowOutcome:
@@ -160,15 +166,14 @@ def run(change: SlowChange, motion: str, seed: int) -> SlowOutcome:
         errors.append((estimate.values - truth)[known] / estimate.std[known])
         masses.append(errors[-1][: int(known[0])])
         claimed.append(known[1:4].all())
-    seen = [
-        event.stamp * 1e-9 + delay
-        for event in stage.events.since(0)
-        if event.kind is EventKind.CHANGE_DETECTED
-    ]
+    events = stage.events.since(0)
+    seen = [e.stamp * 1e-9 + delay for e in events if e.kind is EventKind.CHANGE_DETECTED]
     noticed = [any(begin <= at < begin + DUE for at in seen) for begin in change.begins.tolist()]
     return SlowOutcome(
         np.array(noticed, dtype=bool),
         np.concatenate(errors),
         np.concatenate(masses),
         float(np.mean(claimed)),
+        float(np.mean(claimed[-len(claimed) // 10 :])),
+        tuple(event.words for event in events),
     )
