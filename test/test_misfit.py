@@ -26,7 +26,7 @@ from load_identification.signals.gravity import MotionOfUnknownRobot
 from load_identification.simulation.cells import filtered
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
-from load_identification.simulation.misfits import FAULTS, Fault, recorded
+from load_identification.simulation.misfits import FAULTS, Fault, pushed, recorded
 from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import MOUNTS
 
@@ -153,6 +153,24 @@ def test_the_place_of_the_sensor_is_found_to_a_centimetre() -> None:
     text = found.words.partition('as if it were at [')[2].partition(']')[0]
     place = [float(x) for x in text.split(',')]
     np.testing.assert_allclose(place, FAULTS['sensor 0.3 m off'].lever, atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ('name', 'robot', 'motion'),
+    [('gravity 45°', 'puma', 'rich'), ('rotated 45°', 'seven_joints', 'pauses')],
+)
+def test_touches_do_not_hide_a_cause(name: str, robot: str, motion: str) -> None:
+    """20 N during a fifth of the time; nothing was named, and a contact was reported for ever."""
+    touched = replace(FAULTS[name], external=pushed(0.5).external)
+    found = judged(touched, robot, motion, 20.0)
+    assert found.kind is touched.kind
+
+
+def test_touches_alone_are_no_puzzle() -> None:
+    estimator, batches = worked(pushed(0.5), 'puma', 'rich', 15.0)
+    for batch in batches:
+        estimator.misfit.update(batch)
+    assert (estimator.misfit.cause, estimator.misfit.puzzle) == ('', '')
 
 
 def test_gravity_is_found_to_a_degree() -> None:

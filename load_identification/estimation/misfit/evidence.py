@@ -12,7 +12,7 @@ from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.interface.messages import NS
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot, tilted
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray
 
 MOST = 300
 """Number of blocks kept: half a minute of fast motion, minutes of slow motion and of poses."""
@@ -26,6 +26,12 @@ STILL = 10
 
 AMPLE_FRICTION = 3.0
 """Friction that may be, as a multiple of its expected standard deviation [-]."""
+
+SHARE = 0.015
+"""Share of the change of the wrench that errors of an ordinary cell leave as residual [-]."""
+
+LEVER = 5e-4
+"""Torque residual of an ordinary cell per change of force [m]."""
 
 APART = float(np.deg2rad(20.0))
 """Angle from which directions of gravity in S count as different [rad]."""
@@ -91,7 +97,7 @@ class Evidence:
         odd = (of_moment - np.swapaxes(of_moment, 1, 2)) / 2.0
         return np.column_stack([odd[:, 2, 1], odd[:, 0, 2], odd[:, 1, 0]])
 
-    def select(self, blocks: slice) -> Evidence:
+    def select(self, blocks: slice | BoolArray) -> Evidence:
         """Return the evidence of some blocks."""
         return Evidence(*(getattr(self, f.name)[blocks] for f in fields(self)))
 
@@ -185,3 +191,15 @@ def orientation(in_sensor: FloatArray, by_tilt: FloatArray, gravity: FloatArray)
     in_root = np.column_stack([gravity, tilted(gravity)])
     both = np.concatenate([in_sensor[:, :, None], by_tilt], axis=2)
     return np.asarray(np.swapaxes(both @ np.linalg.inv(in_root), 1, 2))
+
+
+def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatArray:
+    """Return the residual std from errors of an ordinary cell in each channel, (6,) [N, N m].
+
+    `noise` and `field` (2,) are the expected std of a sample, and the rms of pose errors, of force
+    and torque [N, N m].
+    """
+    away = evidence.wrench - evidence.wrench.mean(axis=0)
+    change = np.mean(np.sum(away.reshape(-1, 2, 3) ** 2, axis=2), axis=0)
+    share = SHARE**2 * change + np.array([0.0, LEVER**2 * change[0]])
+    return np.asarray(np.repeat(np.sqrt(noise**2 + field**2 + share), 3))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from load_identification.estimation.misfit import words
-from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, Store
+from load_identification.estimation.misfit import touches, words
+from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, Store, ordinary
 from load_identification.estimation.misfit.fits import Problem, least_squares, problem
 from load_identification.estimation.misfit.place import (
     accelerated,
@@ -37,12 +37,6 @@ then."""
 
 AGREED = 2
 """Consecutive evaluations that must name the same cause, or none, before it is reported."""
-
-SHARE = 0.015
-"""Share of the change of the wrench that errors of an ordinary cell leave as residual [-]."""
-
-LEVER = 5e-4
-"""Torque residual of an ordinary cell per change of force [m]."""
 
 ELSEWHERE = (Kind.CHANGED, Kind.DRIFT)
 """Causes that other modules detect too; as hypotheses here they keep other causes that would
@@ -141,6 +135,7 @@ def judged(
     gravity: FloatArray,
     robot: Robot | None = None,
     fewest: int = FEWEST,
+    touched: touches.Touched = touches.NOTHING,
 ) -> Verdict:
     """Determine why payload and offset do not explain the measured wrench.
 
@@ -155,6 +150,8 @@ def judged(
         The robot whose joints moved the sensor.
     fewest : int
         Least number of blocks for a verdict.
+    touched : touches.Touched
+        Whether blocks in which something touched are left out already.
     """
     count = len(evidence.wrench)
     if count < FEWEST_TO_DOUBT:
@@ -232,11 +229,22 @@ def judged(
     clear = (
         best.kind is not Kind.CHANGED
         and now >= (WORTH_SMALL if best.small else worth)
-        and best.left <= min(EXPLAINED, now / BETTER, second.left / CLEARER)
+        and best.left
+        <= min(EXPLAINED, now / BETTER, second.left / CLEARER, touched.alone / BETTER)
         and std <= KNOWN[best.kind]
     )
     if not (enough and (clear or certain)):
-        return nothing
+        if not enough or now < EXPLAINED or not touched.rounds:
+            return nothing
+        alone = min(touched.alone, touches.best_part(task.matrix, task.wrench, touches.HALF)[0])
+        if alone < EXPLAINED:
+            return replace(nothing, puzzling=False, accelerates='')
+        kept = touches.of_one_cause(found, alone / CLEARER)
+        if kept is None:
+            return nothing
+        others, left_out = evidence.select(kept), touches.Touched(alone, touched.rounds - 1)
+        without = judged(others, noise, field, gravity, robot, fewest, left_out)
+        return without if without.kind is not None else nothing
     said = best.words(std)
     if best.kind is Kind.UNITS and std > KNOWN_FACTOR:
         said = words.no_body(float(np.exp(best.size)), off)
@@ -253,17 +261,6 @@ def _accelerates(task: Problem, evidence: Evidence, best: float) -> str:
         return ''
     left, centre = accelerated(task, evidence)
     return words.accelerates(centre) if left <= min(EXPLAINED, best / CLEARER) else ''
-
-
-def ordinary(evidence: Evidence, noise: FloatArray, field: FloatArray) -> FloatArray:
-    """Return the residual std from errors of an ordinary cell in each channel, (6,) [N, N m].
-
-    `noise` and `field` as in `judged`.
-    """
-    away = evidence.wrench - evidence.wrench.mean(axis=0)
-    change = np.mean(np.sum(away.reshape(-1, 2, 3) ** 2, axis=2), axis=0)
-    share = SHARE**2 * change + np.array([0.0, LEVER**2 * change[0]])
-    return np.asarray(np.repeat(np.sqrt(noise**2 + field**2 + share), 3))
 
 
 class MisfitMonitor:
