@@ -19,6 +19,10 @@ LEAST_SCALE = 0.7
 PLAUSIBLE = 0.95
 """Probability up to which large errors are in accord with their priors [-]."""
 
+DETERMINED, LARGE = 0.9, 4.0
+"""Share shown from which data alone determine an error, and its square in units of its prior from
+which it is no usual one [-]."""
+
 LEAST = np.where(np.isin([*CLASSES, ''], OF_AN_ARM), 1.0, LEAST_SCALE)
 """Least scale of each class [-]. The observable errors of an arm, such as the difference of two
 gains, have little information on the unobservable ones."""
@@ -62,6 +66,7 @@ def conflict(
 
     With n errors shown, T = sum x² / prior is on average n = sum(1 - posterior / prior). The
     factor is T over its `PLAUSIBLE` quantile, by which the variances of the priors are too small.
+    A large error that the data alone `DETERMINED`, such as a delay, says nothing of the others.
 
     Parameters
     ----------
@@ -73,6 +78,8 @@ def conflict(
     if not std.size:
         return 1.0
     square, shown = _against(model, triangle, values, std)
+    others = (shown < DETERMINED) | (square < LARGE)
+    square, shown = square[others], shown[others]
     return max(1.0, float(square.sum() / chdtri(max(shown.sum(), 1.0), 1.0 - PLAUSIBLE)))
 
 

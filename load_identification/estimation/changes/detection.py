@@ -326,6 +326,7 @@ class ChangeDetection:
         elif named not in UNCHANGED:
             self._earlier, self._earlier_age = self.before, self._pending
             self._return = Recovery()
+            self.slowly.explained(self._noticed)
         self.before, self.state, self._candidates = None, State.TRACKING, {}
         self._events.add(EVENTS[named], self._noticed, note)
         return belief

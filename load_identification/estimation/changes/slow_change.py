@@ -16,6 +16,9 @@ CONSTANT_NS = 10 * NS
 """Time without from which the load is constant [ns]: members that restart from a walking load
 lead for some seconds, although it goes on."""
 
+STEP_NS = 3 * NS
+"""Time for which a step may look like a slow change before it is noticed [ns]."""
+
 MOVED, LIGHTEST, SURE = 0.2, 0.1, 5.0
 """Distance of the mass from the linearisation point from which that is another load's, in parts of
 it, or of the least mass [-, kg], and in standard deviations [-]."""
@@ -28,7 +31,7 @@ class SlowChange:
 
     def __init__(self, events: EventQueue) -> None:
         self._events = events
-        self._newest, self._leads_since = -CONSTANT_NS, 0
+        self._newest, self._leads_since, self._begin = -CONSTANT_NS, 0, 0
 
     def update(self, belief: Belief, stamp: int) -> Belief:
         """Take a belief after a block in which nothing else changed; return that to continue with.
@@ -40,6 +43,7 @@ class SlowChange:
         if walking <= LEADS:
             self._leads_since = stamp
         elif stamp - self._leads_since >= LASTS_NS:
+            self._begin = self._begin if self.words(stamp) else self._leads_since
             self._newest = stamp
         at = float(belief.body[0])
         moved = abs(float(belief.values[belief.model.body][0]) - at)
@@ -50,6 +54,11 @@ class SlowChange:
             return belief
         self._events.add(EventKind.LOAD_CHANGED, stamp, 'slowly')
         return belief.without(belief.model.places(belief.model.body))
+
+    def explained(self, stamp: int) -> None:
+        """Forget what was hardly more than a change that was noticed at a stamp [ns]."""
+        if stamp - self._begin < STEP_NS:
+            self._newest = -CONSTANT_NS
 
     def words(self, stamp: int) -> str:
         """Report that the load has changed lately, at a stamp [ns]; empty: it has not."""
