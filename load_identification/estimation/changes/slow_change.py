@@ -16,8 +16,9 @@ CONSTANT_NS = 10 * NS
 """Time without from which the load is constant [ns]: members that restart from a walking load
 lead for some seconds, although it goes on."""
 
-STEP_NS = 3 * NS
-"""Time for which a step may look like a slow change before it is noticed [ns]."""
+STEP_NS, STEPS_NS = 3 * NS, 15 * NS
+"""Time for which a step may look like a slow change before it is noticed, and within which a
+second one is part of a slow change [ns]."""
 
 MOVED, LIGHTEST, SURE = 0.2, 0.1, 5.0
 """Distance of the mass from the linearisation point from which that is another load's, in parts of
@@ -32,6 +33,7 @@ class SlowChange:
     def __init__(self, events: EventQueue) -> None:
         self._events = events
         self._newest, self._leads_since, self._begin = -CONSTANT_NS, 0, 0
+        self._step = -STEPS_NS
 
     def update(self, belief: Belief, stamp: int) -> Belief:
         """Take a belief after a block in which nothing else changed; return that to continue with.
@@ -57,7 +59,8 @@ class SlowChange:
 
     def explained(self, stamp: int) -> None:
         """Forget what was hardly more than a change that was noticed at a stamp [ns]."""
-        if stamp - self._begin < STEP_NS:
+        seldom, self._step = stamp - self._step > STEPS_NS, stamp
+        if seldom and stamp - self._begin < STEP_NS:
             self._newest = -CONSTANT_NS
 
     def words(self, stamp: int) -> str:
