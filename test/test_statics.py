@@ -161,6 +161,12 @@ def test_a_backward_stamp_or_other_joints_start_afresh() -> None:
     assert monitor.still_for() == pytest.approx(0.099)
 
 
+def test_another_frame_of_the_wrench_starts_afresh() -> None:
+    monitor = fed(rest(1.0))
+    monitor.update(replace(batch(rest(0.2), start=1001), frame='other'))
+    assert monitor.still_for() == pytest.approx(0.2, abs=0.002)
+
+
 def test_memory_is_bounded() -> None:
     monitor = fed(rest(30.0), 100)
     assert monitor.samples <= MOST_SAMPLES + 100

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from load_identification.estimation.belief.tool import Shared
 from load_identification.estimation.sensor_offset import OfErrors, OffsetPrior
 from load_identification.nodes.store import (
     DriverState,
+    Persistence,
     Stored,
     StoredTool,
     StoreError,
@@ -50,8 +52,8 @@ OF_ERRORS = OfErrors(
     np.arange(6.0),
 )
 STORED = Stored(
-    OffsetPrior(*quantity(6, 1), np.array([0.03, 0.002]), None, OF_ERRORS),
-    StoredTool(*quantity(10, 2)[:2], SHARED, quantity(10, 2)[2]),
+    OffsetPrior(*quantity(6, 1), np.array([0.03, 0.002]), None, OF_ERRORS, frame='s'),
+    StoredTool(*quantity(10, 2)[:2], SHARED, quantity(10, 2)[2], frame='wrist_ft'),
 )
 
 
@@ -87,25 +89,47 @@ def test_offset_or_tool_alone_are_kept(tmp_path: Path) -> None:
     save(path, Stored(tool=STORED.tool))
     assert load(path).offset is None
     assert_equal(load(path).tool, STORED.tool)
-    driver = DriverState(np.arange(10.0), np.zeros(10), 3)
+    driver = DriverState(np.arange(10.0), np.zeros(10), 3, 'wrist_ft')
     save(path, replace(STORED, driver=driver))
     assert_equal(load(path).driver, driver)
 
 
-def test_a_file_from_before_there_were_errors_and_drivers_is_read(tmp_path: Path) -> None:
+def test_a_file_from_before_there_were_errors_frames_and_drivers_is_read(tmp_path: Path) -> None:
     path = tmp_path / 'a.yaml'
     save(path, STORED)
     document = yaml.safe_load(path.read_text())
     del document['driver']
-    for section, keys in (('tool', ('errors', 'alone')), ('offset', ('errors', 'level'))):
+    for section, keys in (
+        ('tool', ('errors', 'alone', 'frame')),
+        ('offset', ('errors', 'level', 'frame')),
+    ):
         for key in keys:
             del document[section][key]
     path.write_text(yaml.safe_dump(document))
     stored = load(path)
     assert stored.driver is None
+    assert stored.tool.frame == stored.offset.frame == ''
     assert stored.tool.shared is None
     assert stored.offset.of_errors is None
     np.testing.assert_array_equal(stored.tool.parameters, STORED.tool.parameters)
+
+
+def test_what_was_kept_without_its_frame_is_written_with_the_first_that_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('ROS_HOME', str(tmp_path))
+    node = Mock()
+    node.get_namespace.return_value = '/arm'
+    offset, tool = replace(STORED.offset, frame=''), replace(STORED.tool, frame='other')
+    save(path_for('/arm'), Stored(offset, tool))
+    persistence = Persistence(node)
+    for frame in ('', 'first', 'second'):
+        persistence.take_as_of(frame)
+    driver = DriverState(np.zeros(10), np.zeros(10), 3, 'second')
+    persistence.keep(replace(persistence.stored, driver=driver)).result()
+    persistence.close()
+    kept = load(path_for('/arm'))
+    assert (kept.offset.frame, kept.tool.frame, kept.driver.frame) == ('first', 'other', 'second')
 
 
 def test_the_file_can_be_read_by_a_person(tmp_path: Path) -> None:
@@ -177,6 +201,7 @@ def damaged() -> dict[str, bytes]:
         'no list of errors': changed('tool', 'errors', [1.0]),
         'half an error': changed('tool', 'errors', {'gain.fx': [0.0] * 10}),
         'alone negative': changed('tool', 'alone', (-np.eye(10)).tolist()),
+        'no frame': changed('offset', 'frame', 3),
         'no driver': changed('', 'driver', [1]),
         'half a driver': changed('', 'driver', {'stamp': 1, 'held': [0.0] * 10}),
     }

@@ -39,6 +39,7 @@ from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffs
 from load_identification.estimation.systematic_errors import SystematicErrors
 from load_identification.estimation.time_delay import DelayEstimate, delay_warning
 from load_identification.interface.batches import FilteredBatch, joined
+from load_identification.model.frames import same_frame
 from load_identification.model.robot import RotationAxis
 from load_identification.signals.joint_noise import AVERAGED
 from load_identification.typing_aliases import FloatArray
@@ -67,18 +68,16 @@ class PayloadEstimator:
 
     def __init__(self, settings: EstimatorSettings) -> None:
         self.settings = settings
-        self.used = 0
-        self.newest = 0
-        """Stamp of the newest sample used [ns]."""
+        self.used = self.newest = 0
+        """Number of the samples used, and stamp of the newest [ns]."""
         self.dropped: Counter[str] = Counter()
-        self.tool = NO_TOOL
-        """The tool that is subtracted, see `set_tool`."""
-        walk = np.array([settings.force_drift, settings.torque_drift])
+        self.saved = NO_TOOL
+        """The tool that was set last, in whatever sensor frame."""
+        self._walk = walk = np.array([settings.force_drift, settings.torque_drift])
         self.sensor_offset = SensorOffset(np.repeat(walk, 3))
         """The calibrated offset, and whether it still holds."""
         self.events = EventQueue()
         """Events of the load and the sensor, from samples and services."""
-        self._walk = walk
         self._excitation = ExcitationMonitor(settings.force_noise, settings.torque_noise)
         self.changes = ChangeDetection(self.events, settings.changes)
         errors, gravity = settings.errors, np.array(settings.gravity)
@@ -86,8 +85,7 @@ class PayloadEstimator:
         """Names why no payload explains the measurement, if none does."""
         self._calibration = CalibrationCheck(self.sensor_offset)
         self._steps = np.zeros(2)
-        self._joints, self._base = 0, False
-        self._arm = (0, 0, False)
+        self._joints, self._base, self._arm = 0, False, (0, 0, False)
         self._belief: Belief
         self._known: PayloadEstimate | None = None
         self.reset(keep_offset=False)
@@ -111,8 +109,7 @@ class PayloadEstimator:
         self._block: int | None = None
         self._start = 0
         self._begin(0, NoiseLevels.of_expected(self.settings.noise))
-        self.newest = 0
-        self._frame = ''
+        self.newest, self.frame = 0, ''
 
     def _begin(self, stamp: int, noise: NoiseLevels, moved: bool = True) -> None:
         """Start from noise levels and a calibrated offset that holds, see `CalibrationCheck`."""
@@ -140,9 +137,14 @@ class PayloadEstimator:
         self._steps = np.minimum(steps, COARSEST * self.settings.noise)
         self._belief = self._belief.in_steps(self._steps)
 
+    @property
+    def tool(self) -> Tool:
+        """The tool that is subtracted; one of another sensor frame is not."""
+        return self.saved if same_frame(self.saved.frame, self.frame) else NO_TOOL
+
     def set_tool(self, tool: Tool) -> None:
         """Subtract a tool from the payload from now on."""
-        self.tool, self._known = tool, None
+        self.saved, self._known = tool.of(self.frame), None
 
     @property
     def state(self) -> tuple[Belief, int]:
@@ -179,7 +181,7 @@ class PayloadEstimator:
         if not usable.all():
             batch = batch.select(usable)
         self._start_if_new(batch)
-        self._frame, self.newest = batch.frame, int(batch.stamps[-1])
+        self.frame, self.newest = batch.frame, int(batch.stamps[-1])
         blocks = (batch.stamps - self._start) // BLOCK_NS
         for block in np.unique(blocks).tolist():
             if block != self._block:
@@ -199,7 +201,7 @@ class PayloadEstimator:
         # Behind a sensor the errors are of friction, otherwise of an arm that weighs.
         arm = (gains, errors - gains, False) if batch.whitening.size else (0, 0, errors > 0)
         jumped = first <= self.newest
-        other = (batch.frame, joints, arm) != (self._frame, self._joints, self._arm)
+        other = (batch.frame, joints, arm) != (self.frame, self._joints, self._arm)
         if self._block is not None and (jumped or other):
             self.reset(keep_offset=False)
             kind = EventKind.STAMPS_JUMPED_BACK if jumped else EventKind.SENSOR_FRAME_CHANGED
@@ -207,6 +209,8 @@ class PayloadEstimator:
         if self._block is None:
             self._block, self._start, self._joints, self._arm = 0, first, joints, arm
             self._base = bool(batch.gravity_by_tilt.shape[2])
+            self.saved = self.saved.of(batch.frame)
+            self.sensor_offset.enter(batch.frame)
             # Only now is it known how long ago a stored offset was measured.
             self._begin(first, NoiseLevels.of_expected(self.settings.noise))
 
@@ -281,7 +285,7 @@ class PayloadEstimator:
             # While the load changes, that looks like errors of the cell.
             said = () if slowly else self._warnings(belief, self.misfit.ringing)
             claim, why = self._claim(belief, tool), slowly or self.misfit.puzzle
-            return claim.estimate(self.newest, self._frame, why, said, not slowly)
+            return claim.estimate(self.newest, self.frame, why, said, not slowly)
         # The cause suspected may be an error larger than expected; the warnings have its value.
         suspected = withheld is Withheld.SUSPECTED
         return nothing_claimed(
@@ -290,14 +294,14 @@ class PayloadEstimator:
             belief.noise.overall,
             why,
             self.newest,
-            self._frame,
+            self.frame,
             withheld,
             self._warnings(belief, '') if suspected else (),
         )
 
     def _warnings(self, belief: Belief, ringing: str) -> tuple[str, ...]:
-        late = bool(self.delay_words)
-        return warnings(belief, self.settings, self._zero, self.newest, ringing, late)
+        known = belief, self.settings, self._zero, self.newest
+        return warnings(*known, ringing, bool(self.delay_words))
 
     def _claim(self, belief: Belief, tool: Tool) -> Claim:
         return Claim(
@@ -344,6 +348,5 @@ class PayloadEstimator:
 
     def explain(self, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:
         """Return `claim.explained` for samples, None before the first block; changes nothing."""
-        if self._block is None:
-            return None
-        return explained(self.changes.settled(self._belief), batch)
+        now = self._belief
+        return None if self._block is None else explained(self.changes.settled(now), batch)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import chdtri
 
+from load_identification.model.frames import same_frame
 from load_identification.typing_aliases import FloatArray
 
 BROKEN = float(chdtri(6, 1e-6))
@@ -65,6 +66,8 @@ class OffsetPrior:
         Direction of gravity in S in the pose in which it was measured; None: unknown.
     of_errors : OfErrors or None
         None: the errors of the cell have no part in it, or that part is unknown.
+    frame : str
+        Sensor frame in which it was measured; empty: not known.
     """
 
     mean: FloatArray
@@ -73,6 +76,7 @@ class OffsetPrior:
     noise: FloatArray
     direction: FloatArray | None = None
     of_errors: OfErrors | None = None
+    frame: str = field(default='', kw_only=True)
 
     def distance(self, mean: FloatArray, covariance: FloatArray) -> float:
         """Return the squared Mahalanobis distance from an offset (6,).
@@ -100,18 +104,34 @@ class SensorOffset:
 
     def __init__(self, walk: FloatArray) -> None:
         self._walk = walk
-        self.calibrated: OffsetPrior | None = None
-        """The last calibrated offset, whether or not it still holds."""
-        self.holds = False
+        self.measured: OffsetPrior | None = None
+        """The last calibrated offset, in whatever sensor frame."""
+        self._frame, self._valid = '', False
+
+    @property
+    def calibrated(self) -> OffsetPrior | None:
+        """The last calibrated offset, whether or not it still holds; None: of another frame."""
+        last = self.measured
+        return last if last is not None and same_frame(last.frame, self._frame) else None
+
+    @property
+    def holds(self) -> bool:
         """Whether the calibration may still be the offset: no event since has shown another."""
+        return self._valid and self.calibrated is not None
+
+    def enter(self, frame: str) -> None:
+        """Begin in a sensor frame; a calibration of which no frame is known is of this one."""
+        self._frame = frame
+        if self.measured is not None and not self.measured.frame:
+            self.measured = replace(self.measured, frame=frame)
 
     def calibrate(self, calibrated: OffsetPrior) -> None:
         """Store a newly calibrated offset."""
-        self.calibrated, self.holds = calibrated, True
+        self.measured, self._valid = calibrated, True
 
     def invalidate(self) -> None:
         """Mark the calibration as invalid, because the offset has changed."""
-        self.holds = False
+        self._valid = False
 
     def confirm(self, mean: FloatArray, covariance: FloatArray, stamp: int) -> None:
         """Mark the calibration as valid again if it agrees with the offset at a stamp [ns].
@@ -120,7 +140,7 @@ class SensorOffset:
         """
         aged = self._aged(stamp)
         if aged is not None and aged.distance(mean, covariance) <= DIFFERENT:
-            self.holds = True
+            self._valid = True
 
     def prior(self, stamp: int) -> OffsetPrior | None:
         """Return the calibrated offset aged to a stamp [ns], None if it does not hold."""

@@ -14,6 +14,11 @@ from load_identification.model.urdf import parse_xml
 from load_identification.typing_aliases import FloatArray
 
 
+def same_frame(one: str, other: str) -> bool:
+    """Return whether two names of frames are equal, or one of them is not known (empty)."""
+    return one == other or not (one and other)
+
+
 def find_fixed_frame(urdf: str, frame: str, pattern: str) -> tuple[str, pinocchio.SE3] | None:
     """Find the one link with a matching name that the frame S is fixed to.
 

@@ -77,7 +77,7 @@ class EstimatorNode(PipelineNode):
         self.load = LoadTakenOff()
         """What `wrench_compensated` is less, by the newest estimate."""
         self._due = self._advice_due = 0.0
-        self._advice = self._fault = ''
+        self._advice = self._fault = self._elsewhere = ''
         self._report = Report()
         self._heard: FloatArray = np.full(6, -np.inf)
         self._arrived = False
@@ -128,7 +128,8 @@ class EstimatorNode(PipelineNode):
         estimate = estimator.estimate()
         self._requests.require.note(estimate)
         self._payload.weigher.remember(estimate)
-        self.load.update(estimate, estimator.tool.parameters)
+        frame = estimator.frame or estimator.saved.frame
+        self.load.update(estimate, estimator.tool.parameters, frame)
         self.load.by_driver = self._payload.driver.taken_off
         self._log_events()
         streaming = now - self._last_sample <= SILENCE
@@ -151,8 +152,13 @@ class EstimatorNode(PipelineNode):
         if estimate is not None and estimate.stamp != self._published_stamp and not waiting:
             self._published_stamp = estimate.stamp
             self.outputs.publish(estimate)
+        elsewhere = self._payload.elsewhere()
+        if elsewhere and elsewhere != self._elsewhere:
+            self.get_logger().warning(elsewhere)
+        self._elsewhere = elsewhere
         warnings = (
             '' if waiting else upstream.warning,
+            elsewhere,
             tool_taken_off(
                 estimate is not None and estimate.reversed_sign,
                 float(estimator.tool.parameters[0]),

@@ -96,7 +96,8 @@ class Services:
         if stored.offset is not None:
             self._weigher.set_calibrated(stored.offset)
         if stored.driver is not None:
-            self._payload.driver.restore(stored.driver.held, stored.driver.taken_off)
+            driver = stored.driver
+            self._payload.driver.restore(driver.held, driver.taken_off, driver.frame)
             configured, held = self._parameters.driver_payload_mass, stored.driver.held[0]
             if configured and abs(configured - held) > self._weigher.requirements.mass:
                 self._node.get_logger().warning(
@@ -108,6 +109,7 @@ class Services:
         """Take requests, look after the jobs, answer those that are done."""
         with guard:
             self.require.watch()
+            self.persistence.take_as_of(self._estimator.frame)
             self._handover.tick()
         for name, service in self._services.items():
             with guard:
@@ -150,9 +152,8 @@ class Services:
     def details(self) -> dict[str, str]:
         """Return offset calibration and tool in words, for /diagnostics."""
         calibrated = 'true' if self._estimator.sensor_offset.holds else 'false'
-        tool = self.persistence.stored.tool
-        words = 'none'
-        if tool is not None:
+        tool, words = self._estimator.tool, 'none'
+        if tool.parameters.any():
             error = INTERVAL * np.sqrt(tool.covariance[0, 0])
             words = f'{tool.parameters[0]:.4f} ± {error:.4f} kg'
         driver = self._payload.driver.held[0]
@@ -280,7 +281,7 @@ class Services:
             why = '; '.join(why for why in estimate.reasons if not why.startswith('inertia'))
             raise Refusal(f'{why}: {TURN}' if estimate.identified[0] else why)
         body, shared = (estimate.total, estimate.total_covariance), self._estimator.shared
-        tool = StoredTool(*body, shared, estimate.stamp)
+        tool = StoredTool(*body, shared, estimate.stamp, frame=estimate.frame)
         self._weigher.set_tool(tool)
         self._estimator.events.add(EventKind.SAVE_TOOL, self._estimator.newest)
         yield from self._save(replace(self.persistence.stored, tool=tool))

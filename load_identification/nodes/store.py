@@ -42,7 +42,7 @@ HEADER = (
     '# Tool: m, m*c, then Ixx Ixy Ixz Iyy Iyz Izz about the origin of the sensor; errors: of the\n'
     '# sensor, what each was taken for and by how much the tool moves with it; alone: covariance\n'
     '# were they known. Driver: what it holds as payload, and what the wrench comes without, in\n'
-    '# the order of the tool. Stamps in ns.\n'
+    '# the order of the tool. Stamps in ns. Frame: of the sensor, in which alone it is used.\n'
 )
 
 
@@ -59,11 +59,15 @@ class StoredTool(Tool):
 
 @dataclass(frozen=True, eq=False)
 class DriverState:
-    """The bodies (10,) that the driver holds and the wrench lacks, as told at a stamp [ns]."""
+    """The bodies (10,) that the driver holds and the wrench lacks, as told at a stamp [ns].
+
+    They are given in the sensor frame `frame`; empty: not known.
+    """
 
     held: FloatArray
     taken_off: FloatArray
     stamp: int
+    frame: str = ''
 
 
 @dataclass(frozen=True)
@@ -113,11 +117,13 @@ def _stored(document: Any) -> Stored:
             if not 0.99 < np.linalg.norm(pose) < 1.01:
                 raise ParameterError(f'offset.direction {pose} is no unit vector')
         quantity = _quantity(section, 'offset', 6)
-        offset = OffsetPrior(*quantity, noise, pose, of_errors_of(section))
+        frame = _frame(section, 'offset')
+        offset = OffsetPrior(*quantity, noise, pose, of_errors_of(section), frame=frame)
     section = field(document, 'tool')
     if section is not None:
         value, covariance, stamp = _quantity(section, 'tool', 10)
-        tool = StoredTool(value, covariance, shared_of(section), stamp)
+        frame = _frame(section, 'tool')
+        tool = StoredTool(value, covariance, shared_of(section), stamp, frame=frame)
     # Files of before do not have it.
     section = document.get('driver')
     if section is not None:
@@ -125,7 +131,8 @@ def _stored(document: Any) -> Stored:
             vector(field(section, name, 'driver.'), f'driver.{name}', 10, -LARGEST, LARGEST)
             for name in ('held', 'taken_off')
         )
-        driver = DriverState(held, taken_off, _stamp(section, 'driver'))
+        stamp, frame = _stamp(section, 'driver'), _frame(section, 'driver')
+        driver = DriverState(held, taken_off, stamp, frame)
     return Stored(offset, tool, driver)
 
 
@@ -163,6 +170,10 @@ def save(path: Path, stored: Stored) -> None:
         driver = stored.driver
         document['driver'] = {'stamp': driver.stamp, 'held': driver.held.tolist()}
         document['driver']['taken_off'] = driver.taken_off.tolist()
+    for name in ('offset', 'tool', 'driver'):
+        kept = getattr(stored, name)
+        if kept is not None and kept.frame:
+            document[name]['frame'] = kept.frame
     text = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=99)
     write_whole(path, HEADER + text)
 
@@ -189,6 +200,14 @@ def _stamp(section: Any, where: str) -> int:
     if not isinstance(stamp, int) or not 0 <= stamp < 2**63:
         raise ParameterError(f'{where}.stamp is {stamp!r}; it must be a time in ns')
     return stamp
+
+
+def _frame(section: Any, where: str) -> str:
+    """Return the sensor frame of a section; files of before do not have it."""
+    frame = section.get('frame', '')
+    if not isinstance(frame, str):
+        raise ParameterError(f'{where}.frame is {frame!r}; it must be the name of a frame')
+    return frame
 
 
 class Persistence:
@@ -231,6 +250,14 @@ class Persistence:
             return False
         self._claim = claim
         return True
+
+    def take_as_of(self, frame: str) -> None:
+        """Take what was stored without its sensor frame, as once was done, as of this one."""
+        kept = {f.name: getattr(self.stored, f.name) for f in fields(self.stored)}
+        unknown = {name: k for name, k in kept.items() if k is not None and not k.frame}
+        if frame and unknown:
+            known = {name: replace(k, frame=frame) for name, k in unknown.items()}
+            self.stored = replace(self.stored, **known)
 
     def keep(self, stored: Stored) -> Future[None]:
         """Keep and write; the future is done when it is on the disk, or has the reason why not."""

@@ -16,6 +16,7 @@ from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimate import UNKNOWN_STD, PayloadEstimate
 from load_identification.interface.batches import JointBatch, WrenchBatch
 from load_identification.interface.parameters import CONVENTIONS, Parameters
+from load_identification.model.frames import same_frame
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.regressor import gravity_wrench, wrench_regressor
 from load_identification.model.robot import FrameMotion, Robot
@@ -46,6 +47,8 @@ class LoadTakenOff:
         Offset of the wrench that the load exerts on the sensor; NaN: unknown [N, N m].
     by_driver : (10,) array
         Body whose weight the robot's driver has already subtracted [kg, kg m, kg m²].
+    frame : str
+        Sensor frame of all these; empty: not known.
     """
 
     def __init__(self) -> None:
@@ -53,9 +56,13 @@ class LoadTakenOff:
         self.body: FloatArray = np.zeros(PARAMETERS)
         self.offset: FloatArray = np.full(6, np.nan)
         self.by_driver: FloatArray = np.zeros(PARAMETERS)
+        self.frame = ''
 
-    def update(self, estimate: PayloadEstimate | None, tool: FloatArray) -> None:
+    def update(self, estimate: PayloadEstimate | None, tool: FloatArray, frame: str = '') -> None:
         """Update state, body and offset from an estimate and the tool's parameters (10,)."""
+        if frame != self.frame:
+            # The last payload is not known in another frame.
+            self.state, self.frame = NONE, frame
         withheld = estimate is not None and estimate.withheld is not None
         if estimate is not None and not withheld:
             std = np.sqrt(np.diag(estimate.covariance)[PARAMETERS:])
@@ -197,6 +204,9 @@ class Compensation:
         """Return the wrenches near enough to the newest joint state, compensated, in S."""
         now, robot = self._now, self._robot
         if now is None or robot is None or batch.frame != robot.sensor_frame:
+            return None
+        if not same_frame(load.frame, batch.frame):
+            self.waiting_for = f'an estimate in {batch.frame!r}; the last is in {load.frame!r}'
             return None
         times = batch.stamps - self._delay
         ages = times - now.stamp

@@ -10,6 +10,7 @@ import numpy as np
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch
+from load_identification.model.frames import same_frame
 from load_identification.model.regressor import gravity_wrench
 from load_identification.typing_aliases import FloatArray
 
@@ -21,6 +22,8 @@ SEEN = 5.0
 
 COMPLETE, SAMPLES = 0.75, 5
 """The step is complete once `SAMPLES` consecutive samples show this share of the expected step."""
+
+NOTHING = np.zeros(PARAMETERS)
 
 PATIENCE_NS = 1_000_000_000
 """Time after its answer within which a driver that subtracts its payload has done so [ns]."""
@@ -66,9 +69,8 @@ class DriverPayload:
     ----------
     held : (10,) array
         Body that the driver has been told of and has accepted.
-    taken_off : (10,) array
-        Body missing from the wrench: `held`, or another body if the driver does not subtract
-        `held`.
+    frame : str
+        Sensor frame in which both bodies are given; empty: not known yet.
     """
 
     def __init__(self, estimator: PayloadEstimator, held: FloatArray | None = None) -> None:
@@ -76,15 +78,32 @@ class DriverPayload:
         settings = estimator.settings
         self._noise = np.repeat([settings.force_noise, settings.torque_noise], 3)
         self.held: FloatArray = np.zeros(PARAMETERS) if held is None else held
-        self.taken_off: FloatArray = self.held
+        self._taken_off: FloatArray = self.held
+        self.frame = self._now = ''
         self._recent: deque[FilteredBatch] = deque()
         self._change: _Change | None = None
 
-    def restore(self, held: FloatArray, taken_off: FloatArray) -> None:
-        """Restore both bodies from before a restart, (10,) each."""
-        self.held = held
+    @property
+    def taken_off(self) -> FloatArray:
+        """Body (10,) missing from the wrench: `held`, or another body if the driver does not
+        subtract `held`; zeros where it is known in another sensor frame only."""
+        return NOTHING if self.elsewhere else self._taken_off
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether what the driver holds is known in another sensor frame only."""
+        some = bool(self.held.any() or self._taken_off.any())
+        return some and not same_frame(self.frame, self._now)
+
+    def enter(self, frame: str) -> None:
+        """Samples are in this sensor frame from now on; bodies whose frame is unknown are, too."""
+        self._now, self.frame = frame, self.frame or frame
+
+    def restore(self, held: FloatArray, taken_off: FloatArray, frame: str = '') -> None:
+        """Restore both bodies from before a restart, (10,) each, in a sensor frame."""
         # Identical arrays mark both as the same body.
-        self.taken_off = held if np.array_equal(held, taken_off) else taken_off
+        taken_off = held if np.array_equal(held, taken_off) else taken_off
+        self.held, self._taken_off, self.frame = held, taken_off, frame
 
     def same(self, body: FloatArray) -> bool:
         """Return whether a body (10,) has the weight of `held`, within what can be detected."""
@@ -110,9 +129,10 @@ class DriverPayload:
 
     def hold(self, body: FloatArray) -> None:
         """Record that the driver holds a body (10,), without having watched the wrench."""
-        if self.same(self.taken_off):
-            self.taken_off = body
-        self.held = body
+        self._set(body, body if self.same(self.taken_off) else self.taken_off)
+
+    def _set(self, held: FloatArray, taken_off: FloatArray) -> None:
+        self.held, self._taken_off, self.frame = held, taken_off, self._now
 
     def watch(self, batch: FilteredBatch) -> bool:
         """Process samples with the driver's share added back; return whether to hold them back.
@@ -161,10 +181,9 @@ class DriverPayload:
         stepped = self._stepped(change)
         if change.told is None and not (stepped and shares):
             return False
-        self.held = change.body
         # A step too small to be seen is too small to matter.
-        if not shares or float(np.mean(shares)) > 0.5:
-            self.taken_off = change.body
+        seen = not shares or float(np.mean(shares)) > 0.5
+        self._set(change.body, change.body if seen else self.taken_off)
         return True
 
     def _stepped(self, change: _Change) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from load_identification.estimation.events import EventKind
 from load_identification.interface.batches import FilteredBatch, SynchronizedBatch
 from load_identification.interface.parameters import CONVENTIONS, Parameters
+from load_identification.model.frames import same_frame
 from load_identification.model.robot import Robot, RotationAxis, joint_axes
 from load_identification.pipeline import settings
 from load_identification.pipeline.driver_payload import DriverPayload
@@ -61,6 +62,7 @@ class PayloadStage:
             self._take_raw(samples.raw, samples)
         if samples.filtered is None or not samples.filtered.stamps.size:
             return samples.filtered
+        self.driver.enter(samples.filtered.frame)
         filtered = self.driver.restored(samples.filtered)
         self.units.update(filtered, self.axes)
         self.weigher.sense(filtered)
@@ -93,6 +95,25 @@ class PayloadStage:
             self._skip_until = raw + min(max(raw - filtered, 0), MOST_DELAY_NS)
         self.estimator.reset()
         self.estimator.events.add(kind, filtered)
+
+    def elsewhere(self) -> str:
+        """Say what is known in another sensor frame only, and what to call; empty: nothing."""
+        tool, offset = self.estimator.saved, self.estimator.sensor_offset.measured
+        now, driver = self.estimator.frame, self.driver
+        known = (
+            ('tool saved', tool.frame, 'save_tool again, or clear_tool'),
+            (
+                'offset calibrated',
+                '' if offset is None else offset.frame,
+                'calibrate_offset again',
+            ),
+            ("driver's payload told", driver.frame if driver.elsewhere else '', 'clear_payload'),
+        )
+        return '; '.join(
+            f'{what} in frame {frame!r} is not used in {now!r}: call {service}'
+            for what, frame, service in known
+            if not same_frame(frame, now)
+        )
 
     def axes(self) -> tuple[RotationAxis, ...]:
         """Return the axes of the joints in the present pose, none where it is unknown."""

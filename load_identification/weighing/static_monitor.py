@@ -34,6 +34,7 @@ class StaticMonitor:
 
     def __init__(self) -> None:
         self._names: tuple[str, ...] = ()
+        self._frame = ''
         self.rests = 0
         """Number of rests so far, the first included."""
         self.reset()
@@ -68,7 +69,7 @@ class StaticMonitor:
         return (self.newest - self.since) * 1e-9
 
     def update(self, batch: SynchronizedBatch, joints: Collection[str] = ()) -> None:
-        """Take in samples; other joints, or a stamp that is not newer, cause a reset.
+        """Take in samples; another frame or joints, or a stamp not newer, cause a reset.
 
         `joints` are those that carry the sensor; empty: all.
         """
@@ -79,8 +80,9 @@ class StaticMonitor:
             columns = [k for k, name in enumerate(names) if name in joints]
             names, position = tuple(names[k] for k in columns), position[:, columns]
         newest = self.newest
-        if names != self._names or (newest is not None and batch.stamps[0] <= newest):
-            self._names = names
+        other = (names, batch.frame) != (self._names, self._frame)
+        if other or (newest is not None and batch.stamps[0] <= newest):
+            self._names, self._frame = names, batch.frame
             self.reset()
         self._learn_noise(position)
         self._recent.append((int(batch.stamps[-1]), position[-1]))

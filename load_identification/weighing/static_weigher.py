@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 
@@ -301,4 +302,5 @@ class StaticWeigher:
         if block is not None:
             systematic = self._estimator.without_load().model.systematic
             of_errors = errors_in_reading(tool, block, systematic)
-        return offset_read(rest, wrench, gravity, tool, of_errors, self.noise)
+        read = offset_read(rest, wrench, gravity, tool, of_errors, self.noise)
+        return replace(read, frame=self._estimator.frame)

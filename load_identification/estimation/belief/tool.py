@@ -7,7 +7,7 @@ An error n of the sensor affects both bodies: phi = a + S n. Their difference is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,11 +67,18 @@ class Tool:
         As identified; zeros: none [kg, kg m, kg m²].
     shared : Shared or None
         None: its errors are independent of those of the payload.
+    frame : str
+        Sensor frame in which it was identified; empty: not known.
     """
 
     parameters: FloatArray
     covariance: FloatArray
     shared: Shared | None = None
+    frame: str = field(default='', kw_only=True)
+
+    def of(self, frame: str) -> Tool:
+        """Return the same tool, of this sensor frame if its own is not known."""
+        return self if self.frame or not self.parameters.any() else replace(self, frame=frame)
 
     def taken_off(
         self, found: Knowledge, names: Sequence[str]

@@ -76,7 +76,8 @@ class Handover:
         driver = self._payload.driver
         if driver.held is not self._kept:
             self._kept = driver.held
-            state = DriverState(driver.held, driver.taken_off, self._payload.estimator.newest)
+            stamp = self._payload.estimator.newest
+            state = DriverState(driver.held, driver.taken_off, stamp, driver.frame)
             self._stored = self._keep(state)
 
     def _on_description(self, message: String) -> None:
@@ -86,6 +87,11 @@ class Handover:
         """Tell the driver of the payload identified, or of tool and payload together."""
         called = time.monotonic()
         link = self._required()
+        if self._payload.driver.elsewhere:
+            raise Refusal(
+                'the driver was told of a payload in sensor frame '
+                f'{self._payload.driver.frame!r}: call clear_payload first'
+            )
         estimate = self._identified(link)
         body = self._body(estimate, link)
         description = self._described(estimate.frame)

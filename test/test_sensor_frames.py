@@ -1,0 +1,142 @@
+"""What was found in one sensor frame is not used in another, now or after a restart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from load_identification.estimation.belief.tool import NO_TOOL
+from load_identification.estimation.events import EventKind
+from load_identification.estimation.sensor_offset import OffsetPrior
+from load_identification.interface.batches import FilteredBatch, JointBatch, WrenchBatch
+from load_identification.interface.parameters import Parameters
+from load_identification.model.robot import Robot
+from load_identification.motion.joint_path import JointPath
+from load_identification.motion.limits import Limits
+from load_identification.motion.sines import random_sines
+from load_identification.nodes.store import StoredTool
+from load_identification.pipeline.compensation import NONE, Compensation, LoadTakenOff
+from load_identification.pipeline.payload_stage import PayloadStage
+from load_identification.pipeline.samples import Samples
+from load_identification.simulation.changes.runs import (
+    FASTEST,
+    FRAME,
+    LOWER,
+    RATE,
+    UPPER,
+    URDF,
+    filtered,
+)
+from load_identification.simulation.sensors import WRIST_SENSOR, aluminium_block, simulate
+
+BLOCK = aluminium_block().to_vector()
+TOOL = StoredTool(BLOCK, 1e-8 * np.eye(10), None, 1, frame=FRAME)
+CALIBRATED = OffsetPrior(
+    np.array(WRIST_SENSOR.offset), 1e-6 * np.eye(6), 1, np.array([0.04, 0.002]), frame=FRAME
+)
+OTHER = 'probe'
+
+
+@pytest.fixture(scope='module')
+def motion() -> FilteredBatch:
+    """Move for 4 s with the block on the sensor."""
+    limits = Limits(LOWER, UPPER, FASTEST)
+    path = JointPath((random_sines((LOWER + UPPER) / 2.0, limits, 4.0, 1),))
+    return filtered(simulate(Robot(URDF, FRAME), path, aluminium_block(), WRIST_SENSOR, RATE, 0))[
+        0
+    ]
+
+
+def later(batch: FilteredBatch, periods: int, frame: str) -> FilteredBatch:
+    """Return the same samples by as many times 5 s later, in a frame of this name."""
+    return replace(batch, frame=frame, stamps=batch.stamps + periods * 5_000_000_000)
+
+
+def restarted(frame: str = FRAME) -> PayloadStage:
+    """Return a stage with tool, offset and driver's payload of this frame, as after a restart."""
+    stage = PayloadStage(Parameters())
+    stage.weigher.set_tool(replace(TOOL, frame=frame))
+    stage.weigher.set_calibrated(replace(CALIBRATED, frame=frame))
+    stage.driver.restore(0.1 * BLOCK, 0.1 * BLOCK, frame)
+    return stage
+
+
+@pytest.mark.parametrize('live', [False, True])
+def test_tool_offset_and_drivers_payload_of_another_frame_are_not_used(
+    motion: FilteredBatch, live: bool
+) -> None:
+    stage = restarted()
+    estimator, offset = stage.estimator, stage.estimator.sensor_offset
+    if live:
+        stage.update(Samples(filtered=later(motion, 0, FRAME)))
+        assert estimator.tool.parameters[0] == BLOCK[0]
+        assert offset.holds
+        assert stage.driver.taken_off.any()
+        assert stage.elsewhere() == ''
+    restored = stage.update(Samples(filtered=later(motion, 1, OTHER)))
+    np.testing.assert_array_equal(restored.wrench, motion.wrench)
+    assert estimator.tool is NO_TOOL
+    assert not offset.holds
+    assert offset.calibrated is None
+    assert stage.driver.held.any()
+    assert not stage.driver.taken_off.any()
+    estimate = estimator.estimate()
+    assert abs(estimate.values[0] - BLOCK[0]) < 4.0 * estimate.std[0]
+    words = stage.elsewhere()
+    assert f"tool saved in frame '{FRAME}' is not used in '{OTHER}': call save_tool again" in words
+    for service in ('calibrate_offset again', 'clear_payload'):
+        assert f"'{OTHER}': call {service}" in words
+    # What is found here is used here.
+    stage.weigher.set_tool(replace(TOOL, frame=OTHER))
+    stage.weigher.set_calibrated(replace(CALIBRATED, frame=OTHER))
+    stage.driver.hold(np.zeros(10))
+    assert estimator.tool.parameters[0] == BLOCK[0]
+    assert offset.holds
+    assert stage.elsewhere() == ''
+
+
+def test_they_are_used_again_where_their_frame_comes_back(motion: FilteredBatch) -> None:
+    stage = restarted()
+    for n, frame in enumerate((FRAME, OTHER, FRAME)):
+        stage.update(Samples(filtered=later(motion, n, frame)))
+    assert stage.estimator.events.newest.kind is EventKind.SENSOR_FRAME_CHANGED
+    assert stage.estimator.tool.parameters[0] == BLOCK[0]
+    assert stage.estimator.sensor_offset.holds
+    assert stage.driver.taken_off.any()
+    assert stage.elsewhere() == ''
+
+
+def test_those_of_an_unknown_frame_are_of_the_first_that_comes(motion: FilteredBatch) -> None:
+    stage = restarted('')
+    stage.update(Samples(filtered=later(motion, 0, OTHER)))
+    assert stage.estimator.tool.parameters[0] == BLOCK[0]
+    assert stage.estimator.sensor_offset.holds
+    assert stage.driver.taken_off.any()
+    stage.update(Samples(filtered=later(motion, 1, FRAME)))
+    assert stage.elsewhere().count(f"in frame '{OTHER}' is not used in '{FRAME}'") == 3
+
+
+def test_stamps_that_jump_back_leave_tool_and_offset_in_use(motion: FilteredBatch) -> None:
+    stage = restarted()
+    for _ in range(2):
+        stage.update(Samples(filtered=motion))
+    assert stage.estimator.events.newest.kind is EventKind.STAMPS_JUMPED_BACK
+    assert stage.estimator.tool.parameters[0] == BLOCK[0]
+    assert stage.estimator.sensor_offset.holds
+
+
+def test_no_wrench_is_compensated_by_a_load_of_another_frame() -> None:
+    robot, load = Robot(URDF, FRAME), LoadTakenOff()
+    load.update(None, BLOCK, FRAME)
+    compensation = Compensation(Parameters())
+    stamps = np.arange(1, 11) * 2_000_000
+    zeros = np.zeros((10, len(robot.joints)))
+    joints = JointBatch(tuple(robot.joints), stamps, zeros, zeros)
+    wrenches = WrenchBatch(FRAME, stamps, np.zeros((10, 6)))
+    assert compensation.update([joints], [wrenches], robot, load)
+    load.update(None, np.zeros(10), OTHER)
+    assert load.state == NONE
+    assert not compensation.update([], [wrenches], robot, load)
+    assert compensation.waiting_for == f"an estimate in '{FRAME}'; the last is in '{OTHER}'"
