@@ -22,6 +22,7 @@ from load_identification.weighing.motion_history import MotionHistory
 from load_identification.weighing.static_estimate import (
     NotAtRestError,
     averaged,
+    require_quiet,
     static_estimate,
 )
 from load_identification.weighing.static_monitor import MOST_SAMPLES, StaticMonitor
@@ -224,6 +225,29 @@ def test_a_wrench_that_wanders_is_refused_with_channel_and_numbers() -> None:
 def test_a_noisy_sensor_is_not_called_unsteady() -> None:
     # 40 times what is expected, but white: thresholds follow the sensor's noise.
     averaged(STAMPS, OFFSET + 40.0 * (white(0) - OFFSET), NOISE)
+
+
+@pytest.mark.parametrize(('times', 'samples'), [(10.0, 1000), (10.0, 40), (50.0, 1000)])
+def test_an_offset_may_be_that_of_a_rather_noisy_sensor(times: float, samples: int) -> None:
+    """1 N and 0.05 N·m, also in few samples; 5 N and 0.25 N·m in as many as usual."""
+    noisy = OFFSET + times * (white(0, samples) - OFFSET)
+    require_quiet(averaged(STAMPS[:samples], noisy, NOISE), NOISE)
+
+
+@pytest.mark.parametrize(
+    ('channels', 'words'),
+    [
+        (slice(0, 1), r'30 N in fx, with which 1000 samples tell its offset to 0\.9\d N, 0\.25 N'),
+        (slice(3, 6), r'1\.\d N·m in t., .* 0\.015 N·m allowed: check .* set torque_noise'),
+    ],
+)
+def test_noise_that_hides_the_offset_is_refused_with_numbers(channels: slice, words: str) -> None:
+    w = white(0)
+    w[:, channels] += 299.0 * (w - OFFSET)[:, channels]
+    with pytest.raises(NotAtRestError, match=r'wrench too noisy: ' + words):
+        require_quiet(averaged(STAMPS, w, NOISE), NOISE)
+    # A sensor of which that is expected.
+    require_quiet(averaged(STAMPS, w, 5.0 * NOISE), 5.0 * NOISE)
 
 
 def test_a_channel_that_is_not_there_is_not_averaged() -> None:

@@ -33,7 +33,7 @@ from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.weighing.catalogue import KnownObject, load_catalogue
 from load_identification.weighing.conditions import Conditions, Refusal
 from load_identification.weighing.mass_check import Expectation, check_mass
-from load_identification.weighing.static_estimate import NotAtRestError
+from load_identification.weighing.static_estimate import NotAtRestError, require_quiet
 
 CHECK_WINDOW_NS = 500_000_000
 """check_mass averages samples of so long at least, all since the call [ns]."""
@@ -197,7 +197,8 @@ class Services:
             except Refusal as why:
                 raise Refusal(f'cancelled after {count} of {wanted} samples: {why}') from why
         rest = self._weigher.average(begin)
-        unresolved = self.require.unresolved()
+        require_quiet(rest, self._weigher.noise)
+        unresolved = self.require.not_in_contact()
         offset = self._weigher.offset_from(rest)
         last = self._estimator.sensor_offset.calibrated
         self._weigher.set_calibrated(offset)

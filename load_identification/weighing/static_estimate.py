@@ -17,6 +17,10 @@ from load_identification.weighing.verdict import SURE
 UNSTEADY = 4.0
 """Largest scatter of averages over a window's parts, as a multiple of the sensor's noise [-]."""
 
+NOISY = 5.0
+"""Largest error by white noise of an average that may be an offset, as a multiple of the expected
+noise of a filtered sample [-]: 8 N of noise in 1000 samples, by default."""
+
 PARTS = 20
 """Number of parts into which a window is divided to detect a drifting wrench."""
 
@@ -53,6 +57,8 @@ class StaticPose:
         finite samples has mean NaN and an infinite error.
     scatter : (6,) array
         Standard deviation of averages over 1/50 s, about a filtered sample's noise at rest.
+    noise : (6,) array
+        White noise of a sample, standard deviation [N, N m].
     samples : int
     """
 
@@ -61,6 +67,7 @@ class StaticPose:
     mean: FloatArray
     standard_error: FloatArray
     scatter: FloatArray
+    noise: FloatArray
     samples: int
 
 
@@ -135,6 +142,7 @@ def averaged(
         mean=np.where(usable, used.mean(axis=0), np.nan),
         standard_error=np.where(usable, error, np.inf),
         scatter=np.std(short, axis=0, ddof=1),
+        noise=sample_std,
         samples=n,
     )
 
@@ -170,6 +178,27 @@ def _require_steady(spread: FloatArray, allowed: FloatArray) -> None:
         raise NotAtRestError(
             f'wrench not steady: {CHANNELS[worst]} varies by {spread[worst]:.2g} {unit}, '
             f'{allowed[worst]:.2g} {unit} allowed'
+        )
+
+
+def require_quiet(rest: StaticPose, noise: FloatArray) -> None:
+    """Refuse an average that is no offset because its noise is too large.
+
+    `noise` (2,) is expected of a filtered force and torque [N, N m].
+
+    Raises
+    ------
+    NotAtRestError
+    """
+    error, allowed = rest.noise / np.sqrt(rest.samples), NOISY * np.repeat(noise, 3)
+    worst = int(np.argmax(error / allowed))
+    if error[worst] > allowed[worst]:
+        unit, parameter = ('N', 'force_noise') if worst < 3 else ('N·m', 'torque_noise')
+        raise NotAtRestError(
+            f'wrench too noisy: {rest.noise[worst]:.2g} {unit} in {CHANNELS[worst]}, with which '
+            f'{rest.samples} samples tell its offset to {error[worst]:.2g} {unit}, '
+            f'{allowed[worst]:.2g} {unit} allowed: check sensor and cable; if it is as noisy as '
+            f'that, set {parameter}'
         )
 
 
