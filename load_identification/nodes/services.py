@@ -267,7 +267,7 @@ class Services:
     # save_tool, clear_tool, reset
 
     def _save_tool(self) -> Job:
-        self.require.fresh()
+        self.require.fresh_estimate()
         estimate = self._estimator.estimate_with_tool()
         if estimate is None:
             raise Refusal('no estimate yet')

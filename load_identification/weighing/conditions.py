@@ -52,8 +52,9 @@ class Conditions:
         estimate: Callable[[], PayloadEstimate | None],
     ) -> None:
         self._weigher, self._upstream, self._estimate = weigher, upstream, estimate
-        self._arrived = -np.inf
+        self._arrived = self._sensed_at = -np.inf
         self._newest: int | None = None
+        self._sensed: int | None = None
         self._declared_empty_at: int | None = None
         # The last identified payload, kept while a later change is unresolved.
         self._held: tuple[float, float] | None = None
@@ -69,7 +70,10 @@ class Conditions:
                 self._held = mass, INTERVAL * std
 
     def watch(self) -> None:
-        """Note whether raw samples have arrived since the last call."""
+        """Note whether raw or filtered samples have arrived since the last call."""
+        if self._weigher.sensed != self._sensed:
+            self._sensed = self._weigher.sensed
+            self._sensed_at = time.monotonic()
         if self._weigher.monitor.newest != self._newest:
             self._newest = self._weigher.monitor.newest
             self._arrived = time.monotonic()
@@ -87,14 +91,31 @@ class Conditions:
             why = self._upstream().waiting_for
             because = f' ({why})' if why else ''
             if newest is None or np.isinf(age):
+                if not because and self._sensed is not None:
+                    because = (
+                        ': filtered/* alone do not suffice here, publish synchronized/wrench and '
+                        'synchronized/joint_states too'
+                    )
                 raise Refusal(f'no wrench with joint states yet{because}')
             raise Refusal(f'wrench {age:.1f} s old{because}')
+        self._usable()
+        return newest
+
+    def fresh_estimate(self) -> None:
+        """Refuse if raw and filtered samples are all stale."""
+        age = time.monotonic() - self._sensed_at
+        if age > STALE:
+            if np.isfinite(age) and self._weigher.monitor.newest is None:
+                raise Refusal(f'filtered/* {age:.1f} s old')
+            self.fresh()
+        self._usable()
+
+    def _usable(self) -> None:
         if self._weigher.driver.changing:
             raise Refusal('the driver is being told of a payload: wait for its answer')
         upstream = self._upstream()
         if upstream.health and ALIVE not in upstream.health.values():
             raise Refusal(f'no channel of the wrench is alive: {upstream.warning}')
-        return newest
 
     def no_channel_stuck(self) -> None:
         """Refuse if a channel that the sensor has is stuck or saturated."""

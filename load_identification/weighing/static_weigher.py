@@ -206,6 +206,11 @@ class StaticWeigher:
         self.memory.interrupt()
 
     @property
+    def sensed(self) -> int | None:
+        """Stamp of the newest filtered sample [ns]; None: there is none yet."""
+        return None if self._sensed is None else int(self._sensed.stamps[-1])
+
+    @property
     def requirements(self) -> Requirements:
         """What it takes to call something identified."""
         return self._estimator.settings.requirements
