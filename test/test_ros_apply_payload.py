@@ -150,6 +150,7 @@ def test_zero_is_sent_by_clear_payload_alone(
     arm.run()
     answer = arm.call('clear_payload')
     assert answer.success, answer.says
+    assert answer.says['taken_off_the_wrench'] is True
     assert not any(digit in str(arm.told[-1]) for digit in '123456789')
     # The block is still there, and the wrench has all of it again.
     arm.run()
@@ -338,6 +339,12 @@ def test_a_driver_that_takes_nothing_off_the_wrench_is_found_out(
     assert answer.says['taken_off_the_wrench'] is False
     arm.run()
     right(live[1])
+    cleared = arm.call('clear_payload')
+    assert cleared.success, cleared.says
+    assert cleared.says['taken_off_the_wrench'] is False
+    arm.rest(0.2)
+    live[1].settle()
+    assert not live[1].status['event'].startswith('driver_payload_changed')
 
 
 def test_what_the_driver_holds_survives_a_restart(ur_type: Any) -> None:

@@ -106,9 +106,9 @@ class DriverPayload:
         self.held, self._taken_off, self.frame = held, taken_off, frame
 
     def same(self, body: FloatArray) -> bool:
-        """Return whether a body (10,) has the weight of `held`, within what can be detected."""
+        """Return whether a body (10,) has the weight of `taken_off`, as far as can be seen."""
         down = 9.80665 * np.eye(3)
-        step = gravity_wrench(down, self.held - body) / self._noise
+        step = gravity_wrench(down, self.taken_off - body) / self._noise
         return bool((np.abs(step) < SEEN).all())
 
     @property
@@ -129,7 +129,7 @@ class DriverPayload:
 
     def hold(self, body: FloatArray) -> None:
         """Record that the driver holds a body (10,), without having watched the wrench."""
-        self._set(body, body if self.same(self.taken_off) else self.taken_off)
+        self._set(body, body if self.same(self.held) else self.taken_off)
 
     def _set(self, held: FloatArray, taken_off: FloatArray) -> None:
         self.held, self._taken_off, self.frame = held, taken_off, self._now

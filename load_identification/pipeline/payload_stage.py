@@ -66,22 +66,22 @@ class PayloadStage:
         filtered = self.driver.restored(samples.filtered)
         self.units.update(filtered, self.axes)
         self.weigher.sense(filtered)
-        held, count = self.driver.held, len(filtered.stamps)
+        before, count = self.driver.taken_off, len(filtered.stamps)
         if self.driver.watch(filtered):
             self.estimator.dropped['driver_payload_changing'] += count
             if not self.driver.changing:
-                self.driver_payload_changed(held)
+                self.driver_payload_changed(before)
         else:
             self._take_filtered(filtered)
         return filtered
 
     def driver_payload_changed(self, before: FloatArray) -> None:
-        """Restart the averages at rest; add an event if the driver's payload has changed.
+        """Restart the averages at rest; add an event if the driver takes another weight off.
 
         Parameters
         ----------
         before : (10,) array
-            Body that the driver held [kg, kg m, kg m²].
+            Body that the driver took off the wrench [kg, kg m, kg m²].
         """
         self.weigher.monitor.begin_anew()
         if not self.driver.same(before):

@@ -233,7 +233,7 @@ class Handover:
         # The other service may have waited beside this one.
         self._required()
         self._require.standing()
-        driver, before = self._payload.driver, self._payload.driver.held
+        driver, before = self._payload.driver, self._payload.driver.taken_off
         self._stored = None
         phi = np.zeros(PARAMETERS) if body is None else body.to_vector()
         future = link.send(request)
@@ -257,7 +257,9 @@ class Handover:
         error = self._stored.exception()
         if error is not None:
             raise Refusal(f'the driver holds it, but that will be lost at a restart: {error}')
-        answer['taken_off_the_wrench'] = driver.taken_off is driver.held
+        # Nothing told, and nothing taken off before: the wrench has not shown anything.
+        something = bool(before.any() or driver.held.any())
+        answer['taken_off_the_wrench'] = something and driver.taken_off is driver.held
         yield answer
 
     def _unanswered(self, link: DriverLink, future: Response, phi: FloatArray) -> str:
@@ -266,7 +268,7 @@ class Handover:
 
         def late(response: Response) -> None:
             if not _refused(response) and not driver.changing:
-                before = driver.held
+                before = driver.taken_off
                 driver.hold(phi)
                 self._payload.driver_payload_changed(before)
 
