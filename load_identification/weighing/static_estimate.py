@@ -195,7 +195,7 @@ def require_quiet(rest: StaticPose, noise: FloatArray) -> None:
     if error[worst] > allowed[worst]:
         unit, parameter = ('N', 'force_noise') if worst < 3 else ('N·m', 'torque_noise')
         raise NotAtRestError(
-            f'wrench too noisy: {rest.noise[worst]:.2g} {unit} in {CHANNELS[worst]}, with which '
+            f'wrench too noisy: {rest.noise[worst]:.3g} {unit} in {CHANNELS[worst]}, with which '
             f'{rest.samples} samples tell its offset to {error[worst]:.2g} {unit}, '
             f'{allowed[worst]:.2g} {unit} allowed: check sensor and cable; if it is as noisy as '
             f'that, set {parameter}'
