@@ -282,9 +282,8 @@ class PayloadEstimator:
         withheld, why = self._withheld()
         if withheld is None:
             slowly = self.changes.slowly.words(self._ended)
-            # While the load changes, that looks like errors of the cell.
-            said = () if slowly else self._warnings(belief, self.misfit.ringing)
             claim, why = self._claim(belief, tool), slowly or self.misfit.puzzle
+            said = self._warnings(belief, self.misfit.ringing)
             return claim.estimate(self.newest, self.frame, why, said, not slowly)
         # The cause suspected may be an error larger than expected; the warnings have its value.
         suspected = withheld is Withheld.SUSPECTED
@@ -304,13 +303,8 @@ class PayloadEstimator:
         return warnings(*known, ringing, bool(self.delay_words))
 
     def _claim(self, belief: Belief, tool: Tool) -> Claim:
-        return Claim(
-            belief,
-            tool,
-            self._excitation.excitation(belief.knowledge.body, tool.parameters),
-            self.settings,
-            self.misfit.doubt,
-        )
+        excitation = self._excitation.excitation(belief.knowledge.body, tool.parameters)
+        return Claim(belief, tool, excitation, self.settings, self.misfit.doubt)
 
     def _withheld(self) -> tuple[Withheld | None, str]:
         """Return why nothing is claimed, and the reason in words; None if something is."""
@@ -348,5 +342,5 @@ class PayloadEstimator:
 
     def explain(self, batch: FilteredBatch) -> tuple[FloatArray, FloatArray] | None:
         """Return `claim.explained` for samples, None before the first block; changes nothing."""
-        now = self._belief
-        return None if self._block is None else explained(self.changes.settled(now), batch)
+        settled = self.changes.settled(self._belief)
+        return None if self._block is None else explained(settled, batch)

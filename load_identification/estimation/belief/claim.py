@@ -195,8 +195,10 @@ class Claim:
         values, std, parts = self.in_message_order
         covariance, reasons = as_wide(self.covariance, self.parameters, std), judgement.reasons
         identified = judgement.identified & claimed
-        if claimed and self.conflict > LOUD**2:
+        if self.conflict > LOUD**2:
             warnings += (CONTRADICT.format(np.sqrt(self.conflict)),)
+        # A load that changes looks like errors of the cell.
+        warnings = warnings if claimed else ()
         if puzzle and not identified[0]:
             reasons = (puzzle, *reasons)
         if identified[INERTIA].any():
