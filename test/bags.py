@@ -114,8 +114,12 @@ def write(
     storage: StoragePlugin = MCAP,
     compression: CompressionMode = CompressionMode.NONE,
     empty: Sequence[tuple[str, str]] = (),
+    appended: bytes = b'',
 ) -> Path:
-    """Write a recording, with topics (name, type) that carry nothing where asked."""
+    """Write a recording, with topics (name, type) that carry nothing where asked.
+
+    `appended` follows each joint state.
+    """
     writer = Writer(path, version=9, storage_plugin=storage)
     if compression != CompressionMode.NONE:
         writer.set_compression(compression, CompressionFormat.ZSTD)
@@ -125,7 +129,8 @@ def write(
             key = item.topic, item.type
             if key not in connections:
                 connections[key] = writer.add_connection(*key, typestore=STORE)
-            data = STORE.serialize_cdr(item.message, item.type)
+            data = bytes(STORE.serialize_cdr(item.message, item.type))
+            data += appended if item.type == JOINT_STATE else b''
             writer.write(connections[key], item.time, data)
     return path
 

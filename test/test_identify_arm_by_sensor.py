@@ -26,9 +26,14 @@ SENSOR = (
 
 
 def on_a_base_sensor(
-    path: Path, motion: JointMotion, rate: float, seed: int, offset: FloatArray
+    path: Path,
+    motion: JointMotion,
+    rate: float,
+    seed: int,
+    offset: FloatArray,
+    appended: bytes = b'',
 ) -> Path:
-    """Write a recording of the arm on a sensor that is not where the root is."""
+    """Write a recording of the arm on a sensor that is not at the root; see also `write`."""
     model = pinocchio.buildModelFromXML(TRUTH.replace('</robot>', f'{SENSOR}</robot>'))
     placement = model.frames[model.getFrameId('under')].placement
     root = pinocchio.Force(np.zeros(6))
@@ -45,7 +50,7 @@ def on_a_base_sensor(
         *efforts(times, q, qd, np.empty(0)),
         *forces(WrenchBatch('under', stamps_of(times), wrench)),
     ]
-    return write(path, [description(urdf), *messages])
+    return write(path, [description(urdf), *messages], appended=appended)
 
 
 def largest_share(out: str) -> float:
@@ -116,6 +121,14 @@ def test_a_replay_of_another_motion_says_what_is_wrong(
     status, _, error = command(path, '--sensor', 'base', '--static', still)
     assert status == UNUSABLE
     assert says in error
+
+
+def test_joint_states_that_are_all_malformed_are_named(tmp_path: Path, command: Command) -> None:
+    motion = smooth_motion(np.random.default_rng(7), 3, 50, 1.0 / RATE)
+    path = on_a_base_sensor(tmp_path / 'bag', motion, RATE, 7, BASE_OFFSET, appended=bytes(16))
+    status, _, error = command(path, '--sensor', 'base')
+    assert status == UNUSABLE
+    assert 'they have no joints; dropped: joint_state_malformed 50' in error
 
 
 def test_of_several_recordings_on_a_base_sensor_the_last_third_is_not_fitted(

@@ -116,6 +116,22 @@ def test_single_file_without_its_folder_gives_the_same(
     assert_same(run(file.rename(tmp_path / f'alone{file.suffix}')), result)
 
 
+def test_joint_states_may_be_longer_than_their_content_as_rclpy_writes_them(
+    sim: Recording, result: Identification, tmp_path: Path
+) -> None:
+    messages = [description(), *joint_states(sim), *wrenches(sim)]
+    assert_same(run(write(tmp_path / 'bag', messages, appended=b'\x00\xda\xc2\xc5')), result)
+
+
+def test_joint_states_that_are_all_malformed_are_named(
+    sim: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    messages = [description(), *joint_states(sim), *wrenches(sim)]
+    path = write(tmp_path / 'bag', messages, appended=bytes(16))
+    count = len(sim.stamps)
+    assert f'no joint state is usable: joint_state_malformed {count}' in error_of(capsys, path)
+
+
 def test_frame_may_be_a_parameter(sim: Recording, result: Identification, tmp_path: Path) -> None:
     messages = [description(), *joint_states(sim), *wrenches(sim, frame='')]
     path = write(tmp_path / 'bag', messages)

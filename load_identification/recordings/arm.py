@@ -318,7 +318,7 @@ def read_base_wrenches(
     if missing:
         raise RecordingError(
             f'the joint states of {path} lack {", ".join(missing)}; they have '
-            f'{", ".join(sorted(heard)) or "no joints"}'
+            f'{", ".join(sorted(heard)) or "no joints"}; dropped: {in_words(dropped) or "none"}'
         )
     if last not in layouts:
         raise RecordingError(

@@ -178,6 +178,9 @@ class Identifier(ABC):
 
     def _reason(self, dropped: Counter[str]) -> str:
         """Return in words why there is no estimate."""
+        of_states = Counter({k: n for k, n in dropped.items() if k.startswith('joint_state_')})
+        if of_states and not self._joints:
+            return f'no joint state is usable: {in_words(of_states)}; see docs/interface.md'
         missing = [name for name in self._needed if name not in self._joints]
         if missing:
             return (

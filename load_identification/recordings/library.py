@@ -123,11 +123,19 @@ def _check_file(path: Path) -> None:
 
 def open_by_rosbags(path: Path) -> Opened:
     """Open a recording by rosbags."""
-    from rosbags.highlevel import AnyReader
+    from rosbags.highlevel import AnyReader, AnyReaderError
     from rosbags.typesys import Stores, get_typestore
 
+    class Tolerant(AnyReader):
+        def deserialize(self, rawdata: bytes, typ: str) -> Any:
+            try:
+                return super().deserialize(rawdata, typ)
+            except AnyReaderError:
+                # rclpy appends up to 4 bytes, which rosbags refuses.
+                return super().deserialize(rawdata[:-4], typ)
+
     # Recordings from before ROS 2 Iron contain only the names of their types.
-    reader = AnyReader([path], default_typestore=get_typestore(Stores.ROS2_JAZZY))
+    reader = Tolerant([path], default_typestore=get_typestore(Stores.ROS2_JAZZY))
     reader.open()
     return reader
 
