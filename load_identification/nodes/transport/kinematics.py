@@ -23,15 +23,23 @@ MOST_ALONE = 25
 SOURCE = 'does its source fit?'
 LAYOUT = '{} joints there, {} before: does its source fit?'
 GRAVITY = 'gravity there contradicts filtered/accel or what it was before: does its source fit?'
+UNDECIDED = (
+    'gravity there is not that of filtered/accel so far: does its source fit? In fast motion that '
+    'takes up to 3 s to see'
+)
 
 SAME = 0.02
 """Largest change of products of gravity and its derivatives, as a share of gravity squared [-]."""
 
 SLOW = 0.5
-"""Largest acceleration at which a new robot is accepted, as a share of gravity [-]."""
+"""Largest mean acceleration at which a new robot is accepted, as a share of gravity [-]."""
+
+MEMORY = 100
+"""Number of samples in that mean: long enough that no arm keeps accelerating."""
 
 PATIENCE = 3 * NS
-"""Time for which another robot is rejected before it is accepted [ns]."""
+"""Time for which another robot is rejected before it is accepted, and for which a first one in
+fast motion is undecided [ns]."""
 
 
 class KinematicsReader:
@@ -39,6 +47,7 @@ class KinematicsReader:
 
     A robot has a constant number of joints and constant gravity in its root frame. The products of
     gravity and its derivatives by tilts of that frame are independent of the sensor's orientation.
+    These vectors show the root's axes: along them the acceleration without gravity averages out.
     """
 
     def __init__(self, node: Node, dropped: Counter[str]) -> None:
@@ -48,6 +57,9 @@ class KinematicsReader:
         self._frame, self._joints = '', 0
         self._products: FloatArray | None = None
         self._since: int | None = None
+        # Products of the robot not accepted so far, and its mean acceleration of so many samples.
+        self._other: FloatArray | None = None
+        self._mean, self._count = np.zeros(3), 0
         self._alone, self._why = 0, SOURCE
 
     @property
@@ -76,35 +88,51 @@ class KinematicsReader:
     def fitting(self, batch: FilteredBatch) -> FilteredBatch:
         """Return the samples with kinematics of the robot last accepted in their frame."""
         vectors = np.concatenate([batch.gravity[:, :, None], batch.gravity_by_tilt], axis=2)
-        pull = np.linalg.norm(batch.gravity, axis=1)
-        falls = np.linalg.norm(batch.linear_acceleration + batch.gravity, axis=1) < SLOW * pull
+        moving = np.einsum('nij,ni->nj', vectors, batch.linear_acceleration + batch.gravity)
         joints = batch.motion_by_joint.shape[2]
-        each = zip(batch.stamps.tolist(), _products(vectors), falls.tolist(), strict=True)
+        each = zip(batch.stamps.tolist(), _products(vectors), moving, strict=True)
         fits = [self._fits(batch.frame, joints, *sample) for sample in each]
         return batch.select(np.array(fits))
 
     def _fits(
-        self, frame: str, joints: int, stamp: int, products: FloatArray, falls: bool
+        self, frame: str, joints: int, stamp: int, products: FloatArray, moving: FloatArray
     ) -> bool:
         """Return whether a sample is of the accepted robot, or of a new one that is acceptable."""
         before = self._products if frame == self._frame else None
-        same = before is not None and np.abs(products - before).max() <= SAME * before.max()
-        if same and joints == self._joints:
-            self._since = None
+        if _same(products, before) and joints == self._joints:
+            self._since = self._other = None
             return True
         # Stamps that jump back restart the time.
         self._since = stamp if self._since is None else min(self._since, stamp)
-        if falls and (before is None or stamp - self._since > PATIENCE):
+        late = stamp - self._since > PATIENCE
+        if self._falls(products, moving) and (before is None or late):
             self._frame, self._joints, self._products = frame, joints, products
-            self._since = None
+            self._since = self._other = None
             return True
         if before is not None and joints != self._joints:
             self._why = LAYOUT.format(joints, self._joints)
             self._dropped['filtered_kinematics_layout'] += 1
+        elif before is None and not late:
+            self._why = UNDECIDED
+            self._dropped['filtered_kinematics_undecided'] += 1
         else:
             self._why = GRAVITY
             self._dropped['filtered_kinematics_gravity'] += 1
         return False
+
+    def _falls(self, products: FloatArray, moving: FloatArray) -> bool:
+        """Return whether the mean acceleration `moving` (3,), times gravity, is small."""
+        if not _same(products, self._other):
+            self._other, self._mean, self._count = products, np.zeros(3), 0
+        if np.isfinite(moving).all():
+            self._count = min(self._count + 1, MEMORY)
+            self._mean += (moving - self._mean) / self._count
+        return self._count > 0 and bool(np.linalg.norm(self._mean) < SLOW * products[0])
+
+
+def _same(products: FloatArray, before: FloatArray | None) -> bool:
+    """Return whether products (10,) are those of before."""
+    return before is not None and bool(np.abs(products - before).max() <= SAME * before.max())
 
 
 def _products(vectors: FloatArray) -> FloatArray:
