@@ -76,6 +76,12 @@ class Report:
         health = _starting(HEALTH, values)
         return Report(values.get(WAITING_FOR, ''), values.get(WARNING, ''), dropped, health)
 
+    @property
+    def held_up(self) -> str:
+        """What is waited for, and what else is wrong, which may be why; empty: for nothing."""
+        causes = (each for each in self.warning.split('; ') if each not in self.waiting_for)
+        return '; '.join(filter(None, (self.waiting_for, *causes))) if self.waiting_for else ''
+
     def __add__(self, other: Report) -> Report:
         return Report(
             ', '.join(filter(None, (self.waiting_for, other.waiting_for))),

@@ -146,7 +146,7 @@ class EstimatorNode(PipelineNode):
         held_up = upstream.waiting_for and now - self._last_sample > HELD_UP
         if not streaming or held_up:
             quiet = self._topics.silence() if self._topics is not None else ''
-            waiting = upstream.waiting_for or quiet or self._silence(now)
+            waiting = upstream.held_up or quiet or self._silence(now)
             if self._topics is not None and not streaming:
                 waiting = self._topics.problem() or waiting
         if estimate is not None and estimate.stamp != self._published_stamp and not waiting:

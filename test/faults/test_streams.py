@@ -247,6 +247,34 @@ def test_a_finger_that_two_publishers_send_costs_the_arm_nothing(live: Live) -> 
         group.node.destroy_publisher(publisher)
 
 
+def test_a_joint_of_the_arm_that_two_publishers_send_is_named_where_samples_wait(
+    live: Live,
+) -> None:
+    pipeline, _ = live
+    group = pipeline.group
+    second = group.node.create_publisher(JointState, '/joint_states', RELIABLE)
+
+    def both() -> Iterator[Message]:
+        for message in feed(recording(), group.next_base()):
+            yield message
+            if message.topic == '/joint_states':
+                name = message.content.name[2]
+                second.publish(joint_message(message.due, [name], [0.0]))
+
+    said = len(pipeline.statuses)
+    group.play(both(), 2.0)
+    missing = r'waiting for joint joint_3 in the joint states; joint_3 of /joint_states dropped: '
+    words = rf'{missing}two publishers at once \(/outside, /outside\): which is the robot\?'
+    during = [each for each in pipeline.statuses[said:] if re.search(words, each.message)]
+    assert {state_of(each) for each in during} == {'waiting'}
+    group.node.destroy_publisher(second)
+    group.wait_for(
+        lambda: 'two publishers' not in pipeline.words,
+        'the first publisher believed again',
+        meanwhile=lambda: group.play(feed(recording(), group.next_base(), last=40)),
+    )
+
+
 RNG = np.random.default_rng(0)
 PARTS: dict[str, Callable[[int], Sequence[int]]] = {
     'those of two controllers': lambda k: (range(3), range(3, 6))[k % 2],
