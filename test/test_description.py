@@ -13,15 +13,18 @@ import numpy as np
 import pinocchio
 import pytest
 from geometry_msgs.msg import TransformStamped, WrenchStamped
+from rclpy.node import Node
 from ros_helpers import LATCHED, Group, Pipeline, assert_holds, pieces
 from ros_messages import FRAME, PUMA, inertia_of, recording, stamp_of, vector
 from sensor_msgs.msg import JointState
 from test_ros_markers import uneven_recording
 
 from load_identification.errors import FrameError
+from load_identification.interface.parameters import Parameters
 from load_identification.model.frames import link_names, with_fixed_link
 from load_identification.model.robot import Robot
 from load_identification.nodes.transport import description as transforms
+from load_identification.signals.described_robot import DescribedRobot
 from load_identification.typing_aliases import FloatArray
 
 needs_tf2 = pytest.mark.skipif(not transforms.INSTALLED, reason='tf2_ros is not installed')
@@ -91,6 +94,22 @@ def wait_for_words(group: Group, pipeline: Pipeline, words: str) -> None:
         return words in pipeline.words
 
     group.wait_for(said, f'the words {words!r}')
+
+
+def test_a_frame_that_was_awaited_is_not_named_once_the_wrenches_have_theirs_again(
+    group: Group,
+) -> None:
+    node = Node('reader', context=group.node.context)
+    robot = DescribedRobot((0.0, 0.0, -9.80665))
+    reader = transforms.DescriptionReader(node, robot, Parameters(robot_description=PUMA))
+    robot.for_frame('xyz')
+    reader.look_for_frame()
+    assert "or for 'xyz' on /tf_static" in reader.waiting_for
+    robot.for_frame(FRAME)
+    reader.look_for_frame()
+    robot.waiting_for = 'a joint'
+    assert reader.waiting_for == 'a joint'
+    node.destroy_node()
 
 
 def test_without_tf2_one_line_says_so(group: Group) -> None:

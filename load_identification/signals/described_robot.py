@@ -50,7 +50,7 @@ class DescribedRobot:
         if self.robot is None and self._description is not None and frame != self.refused_frame:
             try:
                 self.robot = Robot(self._description, frame, self._gravity)
-                self.waiting_for = ''
+                self.refused_frame, self.waiting_for = None, ''
             except DescriptionError as error:
                 self.refused_frame, self.waiting_for = frame, str(error)
         return self.robot

@@ -198,6 +198,7 @@ class DescriptionReader:
         """Search /tf_static for a sensor frame that the description lacks."""
         frame = self._lacking or self._user.refused_frame or self._hung
         if not frame:
+            self._frames.missing = ''
             return
         try:
             extended = self._frames.extended(self._description, frame)
