@@ -23,6 +23,7 @@ SCRIPTS = dict(
     )
 )
 COMMANDS = [name for name, place in SCRIPTS.items() if place.startswith('commands.')]
+NODES = [name for name, place in SCRIPTS.items() if place.startswith('nodes.')]
 
 HEAVY = ('numpy', 'scipy', 'pinocchio', 'rclpy', 'rich', 'matplotlib', 'rosbags')
 
@@ -88,6 +89,24 @@ def test_ros_arguments_that_cannot_be_read_are_named(program: str, words: tuple[
     assert ended.returncode == 2, ended.stderr
     assert words[-1] in ended.stderr.splitlines()[-1]
     assert 'Traceback' not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    'words', [('-p', 'gravity:=[1.0]'), ('--gravity', '0', '0', '9.8'), ('--nosuch',)]
+)
+@pytest.mark.parametrize('program', NODES)
+def test_arguments_outside_those_of_ros_are_refused(program: str, words: tuple[str, ...]) -> None:
+    ended = subprocess.run(
+        command(program, '--ros-args', '-p', 'publish_rate:=10.0', '--', *words),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.startswith(f'{program}: {" ".join(words)!r}: parameters and remappings')
+    assert f'{program} --ros-args -p' in ended.stderr
+    assert ended.stderr.count('\n') == 1
 
 
 def command_line(process: subprocess.Popen[str]) -> str:

@@ -32,6 +32,15 @@ def _run(program: str, kind: str) -> int:
 
         print(describe(program))
         return 0
+    # A launch file passes an empty word for an argument that is not given.
+    if unknown := ' '.join(filter(None, own)):
+        print(
+            f'{program}: {unknown!r}: parameters and remappings follow --ros-args, as in '
+            f'{program} --ros-args -p gravity:="[0.0, 0.0, 9.81]"; other arguments are --help and '
+            '--version',
+            file=sys.stderr,
+        )
+        return 2
     try:
         from load_identification.nodes.transport import runtime
     except ModuleNotFoundError as error:
@@ -54,6 +63,6 @@ if __name__ == '__main__':
     from load_identification.interface.node_table import PROGRAMS
 
     if sys.argv[1:2] and sys.argv[1] in PROGRAMS:
-        raise SystemExit(globals()[sys.argv[1]]())
+        raise SystemExit(globals()[sys.argv.pop(1)]())
     print(f'name one of {", ".join(PROGRAMS)}', file=sys.stderr)
     raise SystemExit(2)
