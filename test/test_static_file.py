@@ -30,7 +30,11 @@ POSE = '0,0,0,1,1,2,3,0.1,0.2,0.3'
         (f'{HEADER}\n{POSE.replace("3,0.1", "nan,0.1")}', "line 2: fz is 'nan'"),
         (f'{HEADER}\n{POSE.replace("3,0.1", ",0.1")}', "line 2: fz is ''"),
         (f'{HEADER}\n{POSE}\n{POSE.replace("0,0,0,1", "0,0,0,2")}', 'line 3: the quaternion'),
-        ('joint_1,fx,fy,fz\n90,1,2,3', 'line 2: joint_1 is 90; positions are in rad or m'),
+        (f'{POSE}\n{POSE}', 'column names: the first line is 0, 0, 0, 1, 1, 2, 3, 0.1, 0.2, 0.3'),
+        (
+            f'{POSE}\n{POSE}',
+            'it must name the columns: fx, fy, fz, tx, ty, tz, and qx, qy, qz, qw or joints',
+        ),
         ('joint_1,fx,fy,fz\n0.9,1,2,3', '--description URDF and --sensor-frame LINK'),
     ],
 )

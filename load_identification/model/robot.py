@@ -140,7 +140,7 @@ class Robot:
         joints = list(self._model.joints)[1:]
         index = np.array([joint.idx_q for joint in joints], dtype=np.intp)
         self.prismatic = np.array(
-            [joint.shortname().startswith('JointModelP') for joint in joints]
+            [joint.shortname().startswith('JointModelP') for joint in joints], dtype=bool
         )
         lower, upper = self._model.lowerPositionLimit, self._model.upperPositionLimit
         limits = np.array([lower[index], upper[index]])

@@ -19,6 +19,7 @@ from load_identification.interface.batches import EffortBatch, SynchronizedBatch
 from load_identification.interface.cdr import JointStateReader, WrenchReader
 from load_identification.interface.names import in_words
 from load_identification.interface.parameters import CONVENTIONS
+from load_identification.model.plausible_positions import beyond_words, limit_margin
 from load_identification.recordings.reader import (
     CHUNK,
     JOINT_STATE,
@@ -28,7 +29,7 @@ from load_identification.recordings.reader import (
     Topics,
     open_recording,
 )
-from load_identification.signals.jumps import beyond_words, limit_margin, without_spikes
+from load_identification.signals.jumps import without_spikes
 from load_identification.signals.synchronizer import Synchronizer
 from load_identification.typing_aliases import FloatArray, IntArray
 

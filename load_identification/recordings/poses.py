@@ -20,9 +20,6 @@ QUATERNION = ('qx', 'qy', 'qz', 'qw')
 STD = tuple(f'{channel}.std' for channel in CHANNELS)
 """Columns of the standard errors of the wrench."""
 
-MOST_TURNED = 4.0 * math.pi
-"""A joint position larger than this must be in degrees [rad]."""
-
 UNIT = 0.01
 """Largest deviation of a quaternion's length from 1 [-]."""
 
@@ -101,6 +98,11 @@ def _check_names(path: Path, names: list[str]) -> None:
     where = f'{path}, column names'
     if len(names) == 1:
         raise RecordingError(f'{where}: {names[0]!r} has no comma; columns are parted by commas')
+    if all(math.isfinite(_value(name)) for name in names):
+        raise RecordingError(
+            f'{where}: the first line is {", ".join(names)}; it must name the columns: '
+            f'{", ".join(CHANNELS)}, and {", ".join(QUATERNION)} or joints by name'
+        )
     for k, name in enumerate(names, start=1):
         if not name or name in names[: k - 1]:
             problem = f'is {name!r} for the second time' if name else 'has no name'
@@ -136,19 +138,19 @@ def _numbers(path: Path, line: int, names: list[str], cells: list[str]) -> list[
     ]
 
 
-def _number(cell: str, name: str, where: str) -> float:
+def _value(cell: str) -> float:
     try:
-        value = float(cell)
+        return float(cell)
     except ValueError:
-        value = math.nan
+        return math.nan
+
+
+def _number(cell: str, name: str, where: str) -> float:
+    value = _value(cell)
     if not abs(value) <= LARGEST:
         raise RecordingError(f'{where}: {name} is {cell!r}; it must be a finite number')
     if name in STD and value <= 0.0:
         raise RecordingError(f'{where}: {name} is {cell}; a standard error is above 0')
-    if name not in {*CHANNELS, *STD, *QUATERNION} and abs(value) > MOST_TURNED:
-        raise RecordingError(
-            f'{where}: {name} is {cell}; positions are in rad or m: is it in degrees?'
-        )
     return value
 
 

@@ -18,6 +18,7 @@ from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import CHANNELS, FilteredBatch
 from load_identification.interface.parameters import CONVENTIONS, Parameters
+from load_identification.model.plausible_positions import beyond_limits, beyond_words
 from load_identification.model.robot import FrameMotion, Robot, tilted
 from load_identification.pipeline import settings
 from load_identification.recordings.identification import Identification
@@ -191,6 +192,11 @@ def _motion(
             f'{parameters.sensor_frame}'
         )
     position = poses.position[:, [poses.joints.index(name) for name in robot.joints]]
+    for row, j in np.argwhere(beyond_limits(robot, position)):
+        words = beyond_words(
+            robot.joints[j], position[row, j], robot.position_limits[:, j], robot.prismatic[j]
+        )
+        raise RecordingError(f'{path}, line {poses.lines[row]}: {words}')
     return robot.motion(position, *np.zeros((2, *position.shape))), robot, position
 
 

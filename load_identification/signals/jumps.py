@@ -8,6 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from load_identification.interface.batches import SynchronizedBatch, joined
+from load_identification.model.plausible_positions import (
+    beyond_limits,
+    beyond_words,
+    limit_margin,
+)
 from load_identification.model.robot import Robot
 from load_identification.signals.channel_monitor import AGO, LATELY, NEAR
 from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
@@ -185,13 +190,8 @@ class JumpGate:
         return stamp, row, fresh
 
 
-def limit_margin(limits: FloatArray, prismatic: BoolArray) -> FloatArray:
-    """Return how far beyond limits (2, J) another unit is likely, (J,): their range, or π."""
-    return np.asarray(np.maximum(limits[1] - limits[0], np.where(prismatic, 0.0, np.pi)))
-
-
 class LimitGate:
-    """Refuse positions far beyond the limits of their joint: degrees, or millimetres.
+    """Refuse positions in another unit, degrees or millimetres, by `plausible_positions`.
 
     What follows in the same unit may be within them. It is refused too, until
     positions jump back by as much, or none has been far for `DOUBTED_NS`.
@@ -216,8 +216,7 @@ class LimitGate:
     def update(self, robot: Robot, stamps: IntArray, position: FloatArray) -> BoolArray:
         """Return which samples are accepted, (n,): stamps (n,) [ns], finite positions (n, J)."""
         margin = limit_margin(robot.position_limits, robot.prismatic)
-        lower, upper = robot.position_limits + np.array([-margin, margin])
-        far = (position < lower) | (position > upper)
+        far = beyond_limits(robot, position)
         beyond: BoolArray = np.asarray(far.any(axis=1))
         if not beyond.size:
             return beyond
@@ -242,15 +241,6 @@ class LimitGate:
             self.last = beyond_words(robot.joints[j], position[row, j], limits, slides)
         self._doubted = bool(refused[-1])
         return np.asarray(~refused)
-
-
-def beyond_words(joint: str, position: float, limits: FloatArray, prismatic: bool) -> str:
-    """Say that a position is far beyond its limits (2,) [rad, m]."""
-    unit, other = ('m', 'millimetres') if prismatic else ('rad', 'degrees')
-    return (
-        f'{joint} at {position:.4g} {unit}, its limits are {limits[0]:.4g} and {limits[1]:.4g}: '
-        f'{other}?'
-    )
 
 
 class SpikeGate:
