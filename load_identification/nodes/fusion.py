@@ -27,6 +27,15 @@ WRONG = {
 }
 """Causes of samples that cannot have been measured, by reason of the drop, in words."""
 
+SHARE = 0.2
+"""Share of the wrenches dropped for one reason from which on it is said [-]."""
+
+MOSTLY = {
+    'wrench_stamp_not_increasing': 'stamps not later than the one before: sent out of order, or '
+    'by two publishers?'
+}
+"""Causes of dropping so many, by reason, in words; of others the reason is named."""
+
 
 class FusionNode(PipelineNode):
     """Drain /joint_states and /wrench and publish synchronized/*."""
@@ -37,7 +46,7 @@ class FusionNode(PipelineNode):
         self.publisher = SynchronizedPublisher(self)
         self.inputs = RawInputs(self, self.declared.sensor_frame)
         self._starvation = Starvation()
-        # Drop counts at the checks within the last `LATELY` seconds.
+        # Drop counts, and wrenches received, at the checks within the last `LATELY` seconds.
         self._counts: deque[Counter[str]] = deque([Counter()], maxlen=round(LATELY / LOOK) + 1)
         self._frame: str | None = None
         # Time between the streams at the last checks at which both had new messages.
@@ -60,7 +69,7 @@ class FusionNode(PipelineNode):
             # Those of the new frame, dropped before it was accepted, were no second sensor's.
             self._counts.clear()
             self._frame = self.stage.frame
-        self._counts.append(counts)
+        self._counts.append(counts + Counter(wrench=received[1]))
         if all(now > before for now, before in zip(received, self._received, strict=True)):
             self._apart.append(self.stage.apart)
             self._periods.append(self.stage.joints.shortest_period * 1e-9)
@@ -91,6 +100,12 @@ class FusionNode(PipelineNode):
         period = min(self._periods)
         # If the samples have stopped, the reason says so already.
         goes_on = not self.reason()
+        many = max(MANY, SHARE * lately['wrench'])
+        words += [
+            f'{count} of {wrenches.topic} dropped in {LATELY:g} s: {MOSTLY.get(reason, reason)}'
+            for reason, count in sorted(lately.items())
+            if goes_on and reason.startswith('wrench_') and reason not in WRONG and count >= many
+        ]
         if clocks and goes_on:
             words.append(f'{self.inputs.wrenches.topic} has {clocks}')
         if period > SPARSE and goes_on:

@@ -321,6 +321,22 @@ def test_a_joint_more_in_every_message_changes_nothing(live: Live) -> None:
     assert pipeline.used > used + 350
 
 
+def test_wrenches_whose_stamps_come_swapped_in_pairs_are_named(live: Live) -> None:
+    pipeline, _ = live
+
+    def swapped(messages: list[Message]) -> list[Message]:
+        wrenches = [m for m in messages if m.topic == '/wrench']
+        for one, other in zip(wrenches[::2], wrenches[1::2], strict=False):
+            one.content.header, other.content.header = other.content.header, one.content.header
+        return messages
+
+    said = len(pipeline.statuses)
+    pipeline.group.play(swapped(feed(recording(), pipeline.group.next_base())), 1.0)
+    words = r'\d+ of /wrench dropped in 0\.5 s: stamps not later than the one before: sent out of'
+    assert any(re.search(words, each.message) for each in pipeline.statuses[said:])
+    pipeline.settle()
+
+
 def test_two_publishers_of_the_same_joints_are_named(live: Live) -> None:
     pipeline, _ = live
     group = pipeline.group
