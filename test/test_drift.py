@@ -7,18 +7,23 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from estimates import estimated
+from set_ups import worked
 
 from load_identification.estimation.drift import LEAST_PART, bank, given_up, mixed, weights
+from load_identification.estimation.events import EventKind
 from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
-from load_identification.model.robot import Robot
+from load_identification.model.robot import FrameMotion, Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.pipeline import settings
 from load_identification.signals.quantiser import Quantiser
+from load_identification.simulation.cells import Path
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import FRAME, URDF, filtered, moves, pieces
 from load_identification.simulation.changes.runs import RATE as SAMPLES
+from load_identification.simulation.misfits import Fault
 from load_identification.simulation.sensors import WRIST_SENSOR, simulate
 from load_identification.typing_aliases import FloatArray
 
@@ -163,3 +168,21 @@ def test_a_grasp_is_not_taken_for_the_step_of_a_quantiser() -> None:
         stage.expect_steps(quantiser.steps)
         stage.update(piece)
     assert quantiser.steps[0] == pytest.approx(9.80665)
+
+
+def test_an_offset_that_was_a_contact_is_no_drift() -> None:
+    """A push that is constant in S looks like another offset; when it ends, the first one is back.
+
+    "The offset drifts: fz by -8 N in 2 s" had been said from then on.
+    """
+
+    def pushed(path: Path, frame: FrameMotion, rng: np.random.Generator) -> FloatArray:
+        on = (path.stamps > 8e9) & (path.stamps < 9.5e9)
+        return np.outer(on, [6.0, -4.0, 8.0, 0.2, -0.3, 0.1])
+
+    estimator, batches = worked(Fault(None, external=pushed), 'puma', 'rich', 13.0)
+    estimate = estimated(estimator, batches)
+    kinds = [event.kind for event in estimator.events.since(0)]
+    assert EventKind.OFFSET_CHANGED in kinds
+    assert kinds[-1] is EventKind.UNCHANGED
+    assert not any('drifts' in words for words in estimate.warnings)

@@ -119,6 +119,7 @@ class PayloadEstimator:
         self._ended = stamp
         self._direction: FloatArray | None = None
         self._zero: drift.Zero | None = None
+        self._taken_back = True
         pose = PoseErrors(s.errors.field)
         model = Model(
             systematic=SystematicErrors(s.errors, self._joints, self._base, *self._arm),
@@ -256,9 +257,12 @@ class PayloadEstimator:
                 self._excitation.begin_unresolved()
                 self._calibration.restart()
             if event.kind.changes_offset:
-                self._zero = None
+                self._zero, self._taken_back = None, False
                 self.sensor_offset.invalidate()
             elif event.kind is EventKind.UNCHANGED:
+                if not self._taken_back:
+                    # That offset was a contact's, and what follows it is no drift.
+                    self._zero, self._taken_back = None, True
                 self.sensor_offset.confirm(*self.offset(), event.stamp)
         if new and self.changes.state is State.TRACKING:
             self._excitation.end_unresolved(any(event.kind.changes_load for event in new))
