@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from load_identification.arm import identification
 from load_identification.arm.dynamics.base_parameters import arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel
@@ -26,6 +27,7 @@ from load_identification.arm.planning.experiments import (
 )
 from load_identification.arm.planning.plan_file import ExperimentPlan, plan_path
 from load_identification.arm.recording import ArmRecording
+from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError
 from load_identification.motion.sines import Oscillation
 from load_identification.numerics.weighted_solution import Solution, solve
@@ -232,6 +234,20 @@ def test_what_the_efforts_do_not_tell_of_a_drive_is_said(
     links = base.independent < model.links.stop
     std = np.sqrt(np.diag(found.covariance))[links]
     assert np.abs((found.values[links] - arm.truth) / std).max() < 4.0
+
+
+def test_the_noise_of_one_joint_is_that_of_its_efforts() -> None:
+    arm = case(1)
+    plan = plan_path(arm.arm.joints, list(exciting_motions(np.zeros(1), arm.limits)), arm.limits)
+    run = record(plan, 100.0)
+    stamps = np.round(1e9 * run.times).astype(np.int64)
+    velocity = run.motion.velocity
+    effort = run.frictionless + NOISE * np.random.default_rng(4).normal(size=velocity.shape)
+    log = ArmRecording('planned', plan.joints, stamps, run.position, velocity, effort)
+    settings = Settings('spectrum', plan=plan, transition_velocities=())
+    model = ArmModel(arm.arm, DriveModel('symmetric', offset=True))
+    # A second noise, that of the readings, made the arm model unwritable.
+    assert identification.identify(model, [log], settings).noise.shape == (1,)
 
 
 def test_start_of_a_plan_is_found_in_a_recording(plan: ExperimentPlan) -> None:

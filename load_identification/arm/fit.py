@@ -66,9 +66,9 @@ def estimate_of(model: Model, base: BaseParameters, solution: Solution) -> ArmEs
     """Return the estimate of an arm from a solution for the base parameters."""
     determined = ~solution.unknown
     written, closest = _nearest(model, base, solution)
-    # Joint by joint, the stages are the joints, last joint first; else the last stage has all.
+    # The last stage has all channels, or the stages are the joints, last joint first.
     noise = solution.noise[-1]
-    if len(solution.noise) > 1 and len(noise) == 1:
+    if len(noise) < len(model.channels):
         noise = np.concatenate(solution.noise)[::-1]
     return ArmEstimate(
         model=model,
