@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from load_identification.arm.arm_estimate import ArmEstimate, DriveGains
+from load_identification.arm.assessment import predict_motion
 from load_identification.arm.dynamics.base_parameters import BaseParameters, arm_base_parameters
 from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, JointMotion
@@ -87,9 +88,25 @@ def test_missing_efforts_are_rows_of_weight_zero(simulated: Simulated) -> None:
 def test_rows_at_rest_do_not_pass_for_rows_without_friction() -> None:
     model = ArmModel(Arm(SCARA.urdf), DriveModel('symmetric', 'none', transition_velocity=0.01))
     motion = np.full((3, 4, 6), 0.5)
-    motion[1] = [[0.0, 0.0005, 0.02, -0.02, 1.0, -1.0]] * 4
-    measured = model.measured((motion[0], motion[1], motion[2]), np.ones((4, 6)))
-    np.testing.assert_array_equal(np.isnan(measured[0]), [True, True, False, False, False, False])
+    motion[1] = [[0.0, 0.005, 0.02, -0.02, 1.0, -1.0]] * 4
+    # Noise of encoders is no motion, though friction were a step.
+    for each in (model, model.with_transition(0.0)):
+        rest = np.isnan(each.measured((motion[0], motion[1], motion[2]), np.ones((4, 6)))[0])
+        np.testing.assert_array_equal(rest, [True, True, False, False, False, False])
+
+
+def test_efforts_at_rest_tell_nothing_of_gravity(simulated: Simulated) -> None:
+    rng = np.random.default_rng(7)
+    stop, (q, qd, qdd) = 1000, (array.copy() for array in simulated.motion)
+    q[stop:], qd[stop:], qdd[stop:] = q[stop], 1e-4 * rng.normal(size=qd[stop:].shape), 0.0
+    torque = simulated.model.predict(simulated.true, (q, qd, qdd))
+    # What it says of them by the sign of noise is as large as gravity.
+    torque[stop:] += 20.0 * rng.normal(size=7)
+    log, estimate = log_of((q, qd, qdd), torque), fitted(simulated, simulated.torque)
+    moving = predict_motion(estimate, [log.select(slice(stop))], '', 10.0).gravity
+    assert predict_motion(estimate, [log], '', 10.0).gravity == pytest.approx(moving)
+    still = predict_motion(estimate, [log.select(slice(stop, None))], '', 10.0)
+    assert still.gravity is None
 
 
 def test_what_a_recording_does_not_tell_has_no_interval(simulated: Simulated) -> None:

@@ -162,8 +162,9 @@ def _shown_gravity(model: Model, logs: Sequence[FilteredRecording]) -> FloatArra
         return None
     columns = np.concatenate([_shares(model, *piece) for log in logs for piece in pieces(log)])
     qd = np.concatenate([model.motors(log.motion[1]) for log in logs])
+    measured = np.concatenate([model.measured(log.motion, log.measured) for log in logs])
     parts = []
-    for joint, effort in enumerate(np.concatenate([log.measured for log in logs]).T):
+    for joint, effort in enumerate(measured.T):
         used = np.isfinite(effort)
         if used.any():
             speed = qd[used, joint]
@@ -171,6 +172,8 @@ def _shown_gravity(model: Model, logs: Sequence[FilteredRecording]) -> FloatArra
             both = np.column_stack([columns[used, joint], effort[used]])
             # What friction and an offset explain says nothing of weight.
             parts.append(both - own @ np.linalg.lstsq(own, both, rcond=None)[0])
+    if not parts:
+        return None
     both = np.concatenate(parts)
     whole, efforts = both[:, :-1], both[:, -1]
     weight = float(np.linalg.norm(whole[:, :3] @ model.arm.gravity))

@@ -16,6 +16,9 @@ SHAPES = ('none', 'symmetric', 'asymmetric')
 AT_REST = 0.1
 """Share of the transition velocity below which a joint counts as at rest [-]."""
 
+RESTING = 0.01
+"""Velocity below which it does in any case: the noise of encoders is no motion [rad/s, m/s]."""
+
 
 @dataclass(frozen=True)
 class DriveModel:
@@ -87,7 +90,7 @@ class DriveModel:
         """Return where friction is undetermined up to its Coulomb level; rows are void there."""
         if self.coulomb == 'none':
             return np.zeros(qd.shape, dtype=bool)
-        return np.asarray(np.abs(qd) <= AT_REST * self.transition_velocity)
+        return np.asarray(np.abs(qd) < max(AT_REST * self.transition_velocity, RESTING))
 
     def names(self, joints: Sequence[str]) -> tuple[str, ...]:
         """Names of the k J columns, such as `joint_2.viscous`."""

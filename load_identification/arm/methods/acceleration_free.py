@@ -15,6 +15,7 @@ import numpy as np
 import scipy.ndimage
 
 from load_identification.arm.dynamics.base_parameters import BaseParameters
+from load_identification.arm.dynamics.friction import RESTING
 from load_identification.arm.dynamics.rows import ArmModel, Model, Terms
 from load_identification.arm.filtering import MOST_OUTPUTS, regrouped
 from load_identification.arm.recording import Recording
@@ -30,12 +31,8 @@ LONGEST_STEP = 0.1
 BANDWIDTHS = (5.0, 50.0)
 """Bandwidths l and d of the low-passes [rad/s]."""
 
-RESTING = 0.01
-"""A joint slower than this for longer than `TURNING` is treated as resting, where its friction is
-undetermined [rad/s, m/s]."""
-
 TURNING = 0.2
-"""Longest duration of a velocity reversal [s]."""
+"""Longest duration of a velocity reversal; a joint slow for longer is treated as resting [s]."""
 
 REST_SHARE = 0.02
 """Largest share of the filters' memory in which a joint may have rested: a row is used from 0.8 s

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from load_identification.arm.arm_file import IdentifiedArm
+from load_identification.arm.dynamics.friction import RESTING
 from load_identification.arm.dynamics.rows import ArmModel
 from load_identification.arm.dynamics.tree import FROM_ZERO
 from load_identification.arm.payload.errors import ArmErrors
@@ -36,10 +37,6 @@ from load_identification.signals.velocity_reversal import (
     step_response,
 )
 from load_identification.typing_aliases import FloatArray, IntArray
-
-LEAST_SPEED = 0.01
-"""Speed (at least the arm's transition velocity) below which a joint's friction is unknown; from
-three times that speed on it is fully known [rad/s, m/s]."""
 
 LEAST_NOISE = 0.25
 """Least variance assumed of a wrench, as a share of the usual variance [-]."""
@@ -303,7 +300,8 @@ class EffortFilter:
 
         At a velocity reversal a motor's friction has either sign, smeared by the low-pass.
         """
-        low = max(LEAST_SPEED, self.arm.drive.transition_velocity)
+        # From three times that speed on friction is fully known.
+        low = max(RESTING, self.arm.drive.transition_velocity)
         velocity, acceleration = model.motors(out.velocity), model.motors(out.acceleration)
         speed = least_speed(velocity, acceleration, self.delay)
         unknown = 1.0 - share_known(speed, low, 3.0 * low)
