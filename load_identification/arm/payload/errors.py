@@ -15,7 +15,8 @@ from load_identification.typing_aliases import FloatArray
 
 FRICTION_STD = 0.15
 """Standard deviation of the change of each level, slope and offset of friction since the arm was
-identified, as a share of it; temperature, load and wear cause it [-]."""
+identified, as a share of it; temperature, load and wear cause it. Levels change in each direction
+by themselves, and half of their difference is an offset [-]."""
 
 GAIN_STD = 0.03
 """Standard deviation of the relative error of each joint's gain, from signal to torque [-]."""
@@ -55,6 +56,9 @@ class ArmErrors:
         terms = [k for k, name in enumerate(arm.drive.terms) if name.startswith(kinds)]
         change = np.zeros_like(arm.drives)
         change[:, terms] = FRICTION_STD * arm.drives[:, terms]
+        apart = FRICTION_STD / np.sqrt(2.0) * arm.level('coulomb', 'coulomb+', 'coulomb-')
+        offset = [k for k in terms if arm.drive.terms[k] == 'offset']
+        change[:, offset] = np.hypot(change[:, offset], apart[:, None])
         friction = np.diag(np.concatenate([np.zeros(arm.parameters.size), change.ravel()]))
         friction = friction[:, np.any(friction, axis=0)]
         absorbed = _absorbed(arm, model) @ given
