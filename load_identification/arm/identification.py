@@ -33,6 +33,9 @@ from load_identification.typing_aliases import FloatArray
 FITTED_SHARE = 2.0 / 3.0
 """Of the data, where there is no held-out recording: what comes first."""
 
+MOST_LAG = 0.1
+"""Of published velocities that are taken as they are, in intervals of the samples [-]."""
+
 SHORTEST_PIECE = 2.0
 """Of a recording, to be fitted or predicted [s]."""
 
@@ -102,10 +105,12 @@ def identify_and_test(
         for name, factor in one.velocity_factors.items()
         if name in model.arm.joints
     }
-    if factors:
+    free = settings.method == 'acceleration_free'
+    lag = _lag(every) if free and not factors else 0.0
+    if factors or lag:
         fit, test, loaded = _without_velocities(fit, test, loaded)
     odd, unsure = None, ''
-    if settings.cutoffs and not (settings.method == 'acceleration_free' and model.one_sensor):
+    if settings.cutoffs:
         known = fit
         if loaded is not None:
             # Nothing can be compared before the joints agree on what a newton metre is.
@@ -132,7 +137,9 @@ def identify_and_test(
         # Of gravity efforts tell once they go together.
         prediction = replace(prediction, gravity=predicted(estimate.effort_scale / odd).gravity)
     identified, warnings = verdict(estimate, prediction, settings.method, odd)
-    method = _method(estimate, settings)
+    if lag:
+        settings = replace(settings, velocities=False)
+    method = _method(estimate, settings, lag)
     if unsure and loaded is None:
         warnings.append(unsure)
     if factors:
@@ -285,16 +292,32 @@ def _without_velocities(
     return fit, test, loaded
 
 
-def _method(estimate: ArmEstimate, settings: Settings) -> str:
-    """Return the method in words."""
+def _lag(recordings: Sequence[Recording]) -> float:
+    """Return how late the published velocities of any recording are, if not in time [s].
+
+    Differences to the sample before are late by half an interval. A fit that differentiates them
+    weighs them against the positions; one that does not takes them as they are.
+    """
+    for one in recordings:
+        step = 1e-9 * float(np.median(np.diff(one.stamps)))
+        if one.has_velocities and abs(one.velocity_lag) > MOST_LAG * step:
+            return one.velocity_lag
+    return 0.0
+
+
+def _method(estimate: ArmEstimate, settings: Settings, lag: float) -> str:
+    """Return the method in words; the lag is that of velocities that were not used for it [s]."""
     words = f'{settings.method}, cutoff {settings.cutoff:g} Hz'
-    words += '' if settings.velocities else ', published velocities left out: they predict worse'
     if settings.method == 'acceleration_free':
         l, d = settings.bandwidths
         words = f'{settings.method}, low-passes of {l:g} and {d:g} rad/s'
+    if not settings.velocities:
+        reason = f'they are {1e3 * lag:.2g} ms late' if lag else 'they predict worse'
+        words += f', published velocities left out: {reason}'
+    level = f'gravity {" ".join(f"{g:.3f}" for g in estimate.model.arm.gravity)} m/s²'
     if not isinstance(estimate.model, ArmModel):
-        return words
-    drive, gravity = estimate.model.drive, ' '.join(f'{g:.3f}' for g in estimate.model.arm.gravity)
+        return f'{words}; {level}'
+    drive = estimate.model.drive
     chosen = {
         f'a Stribeck term of {drive.stribeck_velocity:g} rad/s or m/s': drive.stribeck_velocity,
         'friction in proportion to the load': drive.load_friction,
@@ -303,5 +326,5 @@ def _method(estimate: ArmEstimate, settings: Settings) -> str:
     more = ''.join(f', {name}' for name, taken in chosen.items() if taken)
     return (
         f'{words}; Coulomb friction changes its sign over {drive.transition_velocity:g} rad/s or '
-        f'm/s, {drive.viscous} slopes{more}; gravity {gravity} m/s²'
+        f'm/s, {drive.viscous} slopes{more}; {level}'
     )

@@ -41,6 +41,8 @@ class Recording(ABC):
         Stamp of the first sample of the recording that this is a part of [ns].
     velocity_factors : mapping of str to float
         Joints whose velocities are a multiple of the derivative of the position, and which [-].
+    velocity_lag : float
+        How late published velocities are against the derivative of the positions [s].
     """
 
     source: str
@@ -48,6 +50,7 @@ class Recording(ABC):
     stamps: IntArray
     began: int | None
     velocity_factors: Mapping[str, float] = MappingProxyType({})
+    velocity_lag: float = 0.0
 
     @property
     def seconds(self) -> FloatArray:
@@ -237,6 +240,7 @@ class StreamedRecording(Recording):
     began: int | None = None
     moved: frozenset[str] = frozenset()
     velocity_factors: Mapping[str, float] = field(default_factory=dict)
+    velocity_lag: float = 0.0
     left_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

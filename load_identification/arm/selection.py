@@ -100,9 +100,10 @@ def choose(model: Model, recordings: Sequence[Recording], settings: Settings) ->
         odd, words = trial.odd(_with_drive(kept, stiffness=True))
         kept = replace(kept, odd=odd, unsure=words)
         kept = trial.best([kept, _with_drive(kept, stiffness=True)])
+    if model.arm.gravity.any():
         kept = trial.best([kept, replace(kept, tilted=True)])
-        if model.drive.viscous == 'symmetric':
-            kept = trial.best([kept, _with_drive(kept, viscous='asymmetric')])
+    if isinstance(model, ArmModel) and model.drive.viscous == 'symmetric':
+        kept = trial.best([kept, _with_drive(kept, viscous='asymmetric')])
     kept = trial.best([replace(kept, cutoff=cutoff) for cutoff in settings.cutoffs])
     if any(one.has_velocities for one in recordings):
         kept = trial.best([kept, replace(kept, velocities=False)])
@@ -288,8 +289,6 @@ class _Trial:
         self, log: FilteredRecording, links: FloatArray, directions: FloatArray
     ) -> FloatArray:
         """Return what 1 m/s^2 in each direction (d, 3) adds to links (10 J,), (n, k, d)."""
-        if not isinstance(self._model, ArmModel):
-            return np.zeros((*log.measured.shape, 0))
         return weights(self._model, log.position, links, directions)
 
 

@@ -31,7 +31,7 @@ from load_identification.recordings.reader import (
 )
 from load_identification.signals.jumps import without_spikes
 from load_identification.signals.synchronizer import Synchronizer
-from load_identification.typing_aliases import FloatArray, IntArray
+from load_identification.typing_aliases import BoolArray, FloatArray, IntArray
 
 T = TypeVar('T')
 
@@ -100,7 +100,7 @@ class _Layout:
         # Of positions and measured values.
         self.least: FloatArray = np.array(np.inf)
         self.most: FloatArray = np.array(-np.inf)
-        self._products: FloatArray = np.zeros((2, 2, len(self.joints)))
+        self._products: FloatArray = np.zeros((3, 3, len(self.joints)))
 
     def usable(self, batch: EffortBatch) -> SynchronizedBatch | None:
         """Return samples with an effort, finite positions and a stamp later than all before."""
@@ -126,22 +126,30 @@ class _Layout:
         both = np.hstack([batch.position, batch.wrench])
         self.least = np.fmin(self.least, np.fmin.reduce(both))
         self.most = np.fmax(self.most, np.fmax.reduce(both))
-        # Ways over pieces, by positions and by velocities.
+        # Ways over pieces, by positions and by velocities, and changes of velocity.
         means = 0.5 * (batch.velocity[1:] + batch.velocity[:-1])
         integral = np.zeros_like(batch.position)
         integral[1:] = np.cumsum(means * 1e-9 * np.diff(batch.stamps)[:, None], axis=0)
         begins = np.flatnonzero(np.diff(batch.stamps // PIECE, prepend=-1))
-        ways = np.diff([batch.position[begins], integral[begins]], axis=1)
+        ways = np.diff(
+            [each[begins] for each in (batch.position, integral, batch.velocity)], axis=1
+        )
         self._products += np.einsum('amj,bmj->abj', ways, ways)
 
     def _velocity_factors(self, way: FloatArray) -> dict[str, float]:
         """Return by what factor velocities are off, of the joints of which they are."""
-        (positions, mixed), (_, velocities) = self._products
+        (positions, mixed), (_, velocities) = self._products[:2, :2]
         told = mixed**2 > PROPORTIONAL**2 * positions * velocities
         factor = np.sign(mixed) * np.sqrt(velocities / np.where(told, positions, 1.0))
         low, high = USUAL_FACTORS
         odd = told & ~((low < factor) & (factor < high)) & (way > FROM_ZERO)
         return {self.joints[j]: float(factor[j]) for j in np.flatnonzero(odd)}
+
+    def _velocity_lag(self, published: BoolArray) -> float:
+        """Return how late velocities are: less way by them, times the change of velocity [s]."""
+        (late, early), square = self._products[:2, 2], self._products[2, 2]
+        change = float(square[published].sum())
+        return float((late - early)[published].sum()) / change if change > 0.0 else 0.0
 
     def recorded(
         self,
@@ -172,6 +180,7 @@ class _Layout:
             frozenset(name for name, each in zip(joints, way[k:], strict=False) if each > 0.0),
             moved=frozenset(n for n, far in zip(joints, way[:k], strict=True) if far > FROM_ZERO),
             velocity_factors=self._velocity_factors(way[:k]),
+            velocity_lag=self._velocity_lag(published),
             left_out=tuple(left_out),
         )
 
