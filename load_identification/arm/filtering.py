@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,6 +64,24 @@ class FilteredRecording(Batch):
     def motion(self) -> JointMotion:
         """Position, velocity and acceleration."""
         return self.position, self.velocity, self.acceleration
+
+
+def stilled(
+    replay: Recording, wrench: Callable[[JointMotion], FloatArray], cutoff: float
+) -> Recording:
+    """Return a replay less the wrench (n, k) of its own motion, so that only weight is left.
+
+    The motion is that behind a low-pass [Hz].
+    """
+    log = filtered([replay], cutoff)
+    own = wrench(log.motion)
+
+    def still(batch: SynchronizedBatch) -> SynchronizedBatch:
+        seconds = replay.since_beginning(batch.stamps)
+        moved = np.stack([np.interp(seconds, log.seconds, one) for one in own.T], axis=1)
+        return replace(batch, wrench=batch.wrench - moved)
+
+    return replay.changed(still)
 
 
 def filtered(recordings: Sequence[Recording], cutoff: float) -> FilteredRecording:

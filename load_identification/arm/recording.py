@@ -79,7 +79,7 @@ class Recording(ABC):
         """Return some of the samples, one after the other."""
 
     @abstractmethod
-    def _changed(self, change: Change) -> Self:
+    def changed(self, change: Change) -> Self:
         """Return it with other values of the same instants."""
 
     def whole(self) -> ArmRecording:
@@ -106,7 +106,7 @@ class Recording(ABC):
                 f'have those of {", ".join(self.joints) or "no joint"}'
             )
         columns = [self.joints.index(name) for name in joints]
-        return self._changed(
+        return self.changed(
             lambda x: replace(
                 x,
                 names=tuple(joints),
@@ -119,23 +119,23 @@ class Recording(ABC):
         if transmission is None:
             return self
         turn = transmission.motor_efforts
-        return self._changed(lambda x: replace(x, wrench=turn(x.wrench, x.names)))
+        return self.changed(lambda x: replace(x, wrench=turn(x.wrench, x.names)))
 
     def scaled(self, scale: FloatArray) -> Self:
         """Return it with measurements in another unit, by a factor for each channel (k,)."""
-        return self._changed(lambda x: replace(x, wrench=x.wrench * scale))
+        return self.changed(lambda x: replace(x, wrench=x.wrench * scale))
 
     def without_velocities(self) -> Self:
         """Return it as if none had been published."""
-        return self._changed(lambda x: replace(x, velocity=np.full_like(x.velocity, np.nan)))
+        return self.changed(lambda x: replace(x, velocity=np.full_like(x.velocity, np.nan)))
 
     def without_weight(self, replay: Recording) -> Self:
         """Return it less what its static replay reads at the same places: weight and offset.
 
         Both depend on the position alone, so the nearest place on the path will do, whenever
         that was; between two stops along the straight line. The replay is the motion again, so
-        slowly that nothing else counts; its readings over a piece of the way are averaged, however
-        long the arm took or stood there.
+        slowly that nothing else counts, or `stilled`; its readings over a piece of the way are
+        averaged, however long the arm took or stood there.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class Recording(ABC):
                 weight[k] = (1.0 - part) * wrench[near] + part * wrench[near + 1]
             return replace(batch, wrench=batch.wrench - weight)
 
-        return self._changed(lighter)
+        return self.changed(lighter)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +204,7 @@ class ArmRecording(Recording):
     def part(self, samples: slice) -> ArmRecording:
         return self._held(self._all().select(samples))
 
-    def _changed(self, change: Change) -> ArmRecording:
+    def changed(self, change: Change) -> ArmRecording:
         return self._held(change(self._all()))
 
 
@@ -271,7 +271,7 @@ class StreamedRecording(Recording):
 
         return replace(self, stamps=stamps, read=read, began=self._start)
 
-    def _changed(self, change: Change) -> StreamedRecording:
+    def changed(self, change: Change) -> StreamedRecording:
         return replace(self, read=lambda: map(change, self.read()))
 
 

@@ -25,6 +25,7 @@ from load_identification.arm.dynamics.friction import DriveModel
 from load_identification.arm.dynamics.rows import ArmModel, WrenchModel
 from load_identification.arm.dynamics.transmission import read_transmission
 from load_identification.arm.dynamics.tree import FROM_ZERO, Arm
+from load_identification.arm.filtering import stilled
 from load_identification.arm.identification import Session, identify_and_test
 from load_identification.arm.methods.drive_gains import Loaded
 from load_identification.arm.planning.plan_file import read_plan
@@ -33,7 +34,6 @@ from load_identification.arm.selection import BANDWIDTH, CUTOFFS
 from load_identification.arm.settings import Settings
 from load_identification.errors import ParameterError, RecordingError
 from load_identification.interface.files import read_description
-from load_identification.interface.names import significant
 from load_identification.interface.output import check_output, make_folder, write_output
 from load_identification.interface.parameters import check
 from load_identification.model.frames import with_frame
@@ -45,14 +45,7 @@ from load_identification.recordings.arm import (
     read_efforts,
 )
 from load_identification.recordings.reader import RecordingReader, Topics
-from load_identification.report.arm_tables import (
-    center_of_load,
-    combination_table,
-    error_table,
-    gain_table,
-    link_table,
-    other_table,
-)
+from load_identification.report.arm_tables import print_session
 from load_identification.typing_aliases import FloatArray
 
 R = TypeVar('R', bound=Recording)
@@ -189,17 +182,29 @@ def _base_wrenches(arguments: argparse.Namespace, settings: Settings) -> tuple[s
     description, fit, held, _ = _read(arguments, topics, read)
     frame = frames[0]
     arm = _arm(arguments, description, arguments.joints)
+    replays: list[Recording] = []
     if arguments.static:
-        _, replays = read_all(arguments.static, topics, description, read)
-        fit = [one.without_weight(replay) for one, replay in zip(fit, replays, strict=True)]
+        replays += read_all(arguments.static, topics, description, read)[1]
     placement = sensor_placement(with_frame(description, frame, transforms), frame)
     model = WrenchModel(arm, placement, weightless=bool(arguments.static))
     with Console(stderr=True).status('identifying'):
-        session = identify_and_test(model, fit, held[0] if held else None, settings)
+        if replays:
+            session = identify_and_test(model, _lighter(fit, replays), None, settings)
+            # The replay moved, too, by however little.
+            predict, cutoff = session.estimate.predict, session.settings.cutoff
+            replays = [stilled(replay, predict, cutoff) for replay in replays]
+            session = identify_and_test(model, _lighter(fit, replays), None, settings)
+        else:
+            session = identify_and_test(model, fit, held[0] if held else None, settings)
     method = f'{session.method}, sensor at {frame}'
     if arguments.static:
         method += ', weight and offset by static replay'
     return description, replace(session, method=method)
+
+
+def _lighter(recordings: Sequence[Recording], replays: Sequence[Recording]) -> list[Recording]:
+    """Return recordings less weight and offset, each with a replay of its own."""
+    return [one.without_weight(still) for one, still in zip(recordings, replays, strict=True)]
 
 
 def _read(
@@ -267,45 +272,6 @@ def _scale(given: Sequence[float] | None, joints: Sequence[str]) -> FloatArray:
             f'{", ".join(joints)}, none of them 0'
         )
     return np.broadcast_to(scale, (len(joints),))
-
-
-def print_session(console: Console, session: Session, parameters: bool) -> None:
-    """Print an identification: its quality first, then all numbers if requested."""
-    estimate, prediction = session.estimate, session.prediction
-    model = estimate.model
-    console.print('Identified' if session.identified else 'Not identified', style='bold')
-    for warning in session.warnings:
-        console.print(f'Warning: {warning}', style='bold yellow')
-    console.print(f'\nPrediction of data that were not fitted: {prediction.source}', style='bold')
-    console.print(error_table(prediction))
-    console.print(f'Fitted     {session.fitted}')
-    console.print(f'Method     {session.method}')
-    console.print(
-        f'Condition  {significant(estimate.condition)} (rows weighted, columns of length one)'
-    )
-    console.print(
-        f'Written    physically consistent links, drawn to the description with weight '
-        f'{estimate.weight:g}; the nearest are {estimate.misfit:.2g} standard deviations off'
-    )
-    if estimate.gains is not None:
-        console.print('\nDrive gains: torque of an effort of one', style='bold')
-        console.print(gain_table(model, estimate.gains, session.excess))
-        center = center_of_load(estimate.gains, session.excess)
-        console.print(
-            f'Load       {estimate.gains.load[0]:g} kg as given; its centre of mass in '
-            f'{model.arm.bodies[-1]}: {center} m'
-        )
-    if not parameters:
-        return
-    console.print('\nLinks, about the origin and in the axes of their frames', style='bold')
-    console.print(link_table(estimate))
-    if len(estimate.names) > model.links.stop:
-        drives = isinstance(model, ArmModel)
-        console.print('Friction and offsets' if drives else 'Offsets', style='bold')
-        console.print(other_table(estimate))
-    if estimate.combined:
-        console.print('What is determined only in combination, by its number', style='bold')
-        console.print(combination_table(estimate))
 
 
 def run(arguments: argparse.Namespace) -> bool:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
 from load_identification.arm.arm_estimate import ArmEstimate, DriveGains
 from load_identification.arm.assessment import Prediction, relative_error
 from load_identification.arm.dynamics.base_parameters import IDENTIFIABLE, IN_COMBINATION
-from load_identification.arm.dynamics.rows import Model
+from load_identification.arm.dynamics.rows import ArmModel, Model
+from load_identification.arm.identification import Session
 from load_identification.interface.names import INTERVAL, significant
 from load_identification.report.tables import decimals
 
@@ -145,3 +147,42 @@ def with_interval(value: float, std: float) -> list[str]:
     half = INTERVAL * std
     digits = decimals(half)
     return [f'{value:.{digits}f}', f'{half:.{digits}f}']
+
+
+def print_session(console: Console, session: Session, parameters: bool) -> None:
+    """Print an identification: its quality first, then all numbers if requested."""
+    estimate, prediction = session.estimate, session.prediction
+    model = estimate.model
+    console.print('Identified' if session.identified else 'Not identified', style='bold')
+    for warning in session.warnings:
+        console.print(f'Warning: {warning}', style='bold yellow')
+    console.print(f'\nPrediction of data that were not fitted: {prediction.source}', style='bold')
+    console.print(error_table(prediction))
+    console.print(f'Fitted     {session.fitted}')
+    console.print(f'Method     {session.method}')
+    console.print(
+        f'Condition  {significant(estimate.condition)} (rows weighted, columns of length one)'
+    )
+    console.print(
+        f'Written    physically consistent links, drawn to the description with weight '
+        f'{estimate.weight:g}; the nearest are {estimate.misfit:.2g} standard deviations off'
+    )
+    if estimate.gains is not None:
+        console.print('\nDrive gains: torque of an effort of one', style='bold')
+        console.print(gain_table(model, estimate.gains, session.excess))
+        center = center_of_load(estimate.gains, session.excess)
+        console.print(
+            f'Load       {estimate.gains.load[0]:g} kg as given; its centre of mass in '
+            f'{model.arm.bodies[-1]}: {center} m'
+        )
+    if not parameters:
+        return
+    console.print('\nLinks, about the origin and in the axes of their frames', style='bold')
+    console.print(link_table(estimate))
+    if len(estimate.names) > model.links.stop:
+        drives = isinstance(model, ArmModel)
+        console.print('Friction and offsets' if drives else 'Offsets', style='bold')
+        console.print(other_table(estimate))
+    if estimate.combined:
+        console.print('What is determined only in combination, by its number', style='bold')
+        console.print(combination_table(estimate))
