@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_bags import GRAVITY, TRUTH, arm_bag, moved, relative_errors
+from arm_bags import GRAVITY, JOINTS, TRUTH, arm_bag, moved, relative_errors
 from bags import Command
 
 from load_identification.arm.arm_file import read_arm_model
-from load_identification.arm.description import with_bodies
+from load_identification.arm.description import heavy_joints, with_bodies
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
 from load_identification.simulation.random_arms import PinocchioArm
@@ -34,6 +34,21 @@ def test_a_joint_that_moves_without_an_effort_is_no_identified_arm(
     assert 'joint_3: taken for locked at zero, and moved, with no effort that changes' in ' '.join(
         out.split()
     )
+    # An option that leaves it out is no lack of efforts.
+    status, out, _ = command(path, '--cutoff', 10, '--joints', *JOINTS[:2])
+    assert status == NOT_IDENTIFIED
+    words = 'joint_3: taken for locked at zero, and moved, but --joints leaves it out. Name it too'
+    assert words in ' '.join(out.split())
+
+
+def test_a_light_joint_that_moves_joints_of_the_arm_is_no_finger() -> None:
+    arm = Arm(TRUTH)
+    light = arm.nominal.copy()
+    light[1:] *= 0.01
+    urdf = with_bodies(TRUTH, arm, light)
+    assert heavy_joints(urdf, JOINTS[1:], JOINTS[:1]) == []
+    assert heavy_joints(urdf, JOINTS[1:], JOINTS[2:]) == list(JOINTS[1:])
+    assert heavy_joints(urdf, JOINTS[1:2], (JOINTS[0], JOINTS[2])) == [JOINTS[1]]
 
 
 def test_positions_in_degrees_are_refused_by_the_limits(tmp_path: Path, command: Command) -> None:

@@ -26,13 +26,20 @@ def moving_joints(description: str) -> tuple[str, ...]:
     return tuple(parse_description(description).names)[1:]
 
 
-def heavy_joints(description: str, joints: Collection[str]) -> list[str]:
-    """Return those of some joints that move more than fingers, in the order of the description."""
+def heavy_joints(description: str, joints: Collection[str], arm: Collection[str]) -> list[str]:
+    """Return those of some joints that move more than fingers, in the order of the description.
+
+    That is more mass, or joints of the arm.
+    """
     model = parse_description(description)
     data = model.createData()
     pinocchio.computeSubtreeMasses(model, data)
-    masses = zip(model.names, data.mass, strict=True)
-    return [name for name, mass in masses if name in joints and mass > LIGHT * data.mass[0]]
+    return [
+        name
+        for name, mass, behind in zip(model.names, data.mass, model.subtrees, strict=True)
+        if name in joints
+        and (mass > LIGHT * data.mass[0] or any(model.names[k] in arm for k in behind))
+    ]
 
 
 def felt_elsewhere(
@@ -54,7 +61,7 @@ def felt_elsewhere(
         return np.array(pinocchio.computeGeneralizedGravity(model, data, q)[bear])
 
     out = []
-    for name in heavy_joints(description, places):
+    for name in heavy_joints(description, places, joints):
         own = model.joints[model.getJointId(name)].idx_v
         both = weight(own, 0.0), weight(own, places[name])
         if not np.allclose(*both, rtol=1e-6, atol=1e-6 * float(np.abs(both[0]).max())):

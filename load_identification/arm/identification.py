@@ -109,7 +109,7 @@ def identify_and_test(
     lag = _lag(every) if free and not factors else 0.0
     if factors or lag:
         fit, test, loaded = _without_velocities(fit, test, loaded)
-    odd, unsure = None, ''
+    odd, late, unsure = None, '', ''
     if settings.cutoffs:
         known = fit
         if loaded is not None:
@@ -117,7 +117,7 @@ def identify_and_test(
             scale = identify(model, fit, settings, loaded).effort_scale
             known = [one.scaled(scale) for one in fit]
         choice = choose(model, known, settings)
-        model, odd, unsure = choice.model, choice.odd, choice.unsure
+        model, odd, late, unsure = choice.model, choice.odd, choice.late, choice.unsure
         settings = replace(settings, cutoff=choice.cutoff, velocities=choice.velocities)
     if not settings.velocities:
         fit, test, loaded = _without_velocities(fit, test, loaded)
@@ -140,6 +140,8 @@ def identify_and_test(
     if lag:
         settings = replace(settings, velocities=False)
     method = _method(estimate, settings, lag)
+    if late and loaded is None:
+        identified, warnings = False, [late, *warnings]
     if unsure and loaded is None:
         warnings.append(unsure)
     if factors:

@@ -70,8 +70,8 @@ class Choice:
     odd : (k,) array, optional
         What the efforts of each joint are of those that the others ask for, where any is far
         from one.
-    unsure : str
-        How late the efforts seem, or which joints could be odd without notice; in words.
+    late, unsure : str
+        How late the efforts seem, and which joints could be odd without notice; in words.
     """
 
     model: Model
@@ -79,6 +79,7 @@ class Choice:
     velocities: bool = True
     tilted: bool = False
     odd: FloatArray | None = None
+    late: str = ''
     unsure: str = ''
 
 
@@ -97,8 +98,8 @@ def choose(model: Model, recordings: Sequence[Recording], settings: Settings) ->
     trial = _Trial(model, recordings, settings)
     kept = Choice(model, settings.cutoffs[0])
     if isinstance(model, ArmModel):
-        odd, words = trial.odd(_with_drive(kept, stiffness=True))
-        kept = replace(kept, odd=odd, unsure=words)
+        odd, late, words = trial.odd(_with_drive(kept, stiffness=True))
+        kept = replace(kept, odd=odd, late=late, unsure=words)
         kept = trial.best([kept, _with_drive(kept, stiffness=True)])
     if model.arm.gravity.any():
         kept = trial.best([kept, replace(kept, tilted=True)])
@@ -168,8 +169,8 @@ class _Trial:
             test = self._pieces(replace(choice, cutoff=self._bandwidth))
         return fit.errors(test)
 
-    def odd(self, choice: Choice) -> tuple[FloatArray | None, str]:
-        """Return `odd` and `unsure` of a choice."""
+    def odd(self, choice: Choice) -> tuple[FloatArray | None, str, str]:
+        """Return `odd`, `late` and `unsure` of a choice."""
 
         def of(log: FilteredRecording) -> _Trial:
             own, steady = copy(self), without_reversals(self._model, log, choice.cutoff)
@@ -183,8 +184,10 @@ class _Trial:
         # Joints that a low-pass delays seem to have another unit.
         parts = of(lateness.earlier(log, late))._pieces(choice, nominal=True)
         if np.any((scale := disagreement(parts)) != 1.0):
-            return scale, ''
-        return None, lateness.in_words(late) if late else unsure(parts, choice.model.channels)
+            return scale, '', ''
+        if late:
+            return None, lateness.in_words(late), ''
+        return None, '', unsure(parts, choice.model.channels)
 
     def _pieces(self, choice: Choice, nominal: bool = False) -> Pieces:
         """Return rows of each piece and channel, of what the description leaves of efforts.

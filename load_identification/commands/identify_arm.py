@@ -21,7 +21,7 @@ exit status:
   0  all that such measurements can tell is identified
   1  it is not: the output says what the motion does not tell, which data
      that were not fitted are predicted no better than by the description,
-     or what contradicts it: gravity, the sign or the unit of the efforts
+     or what contradicts it: gravity, the sign, unit or delay of the efforts
   2  nothing could be done: one line on standard error says why
 """
 

@@ -85,6 +85,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ParameterError(
             '--transmission is for joint efforts, and not with --method spectrum; leave it out'
         )
+    if not 0.0 <= arguments.ridge <= 1.0:
+        raise ParameterError(f'--ridge is {arguments.ridge}; it is a share and must be in 0 to 1')
     check('gravity', arguments.gravity)
     _check_load(arguments)
     check_output('--output', arguments.output)
@@ -129,7 +131,7 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
     logs = [*fit, *held, *load]
     joints, locked = _joints(arguments, description, fit, settings)
     moved = set().union(*(log.moved for log in fit)) - set(joints)
-    loose = heavy_joints(description, moved)
+    loose = heavy_joints(description, moved, joints)
     arm = _arm(arguments, description, joints)
     check_places(arm, logs)
     drive = DriveModel('symmetric', 'symmetric', arguments.rotor_inertia, offset=True)
@@ -154,8 +156,12 @@ def _efforts(arguments: argparse.Namespace, settings: Settings) -> tuple[str, Se
     far = {name: max(log.farthest.get(name, 0.0) for log in logs) for name in others}
     away = {name: place for name, place in far.items() if place > FROM_ZERO}
     aside = felt_elsewhere(description, arm.gravity, arm.joints, away)
+    cause = 'with no effort that changes. Record their efforts, or let them stand'
+    if arguments.joints:
+        it = 'it' if len(loose) == 1 else 'them'
+        cause = f'but --joints leaves {it} out. Name {it} too, or let {it} stand'
     for names, words in (
-        (loose, 'moved, with no effort that changes. Record their efforts, or let them stand'),
+        (loose, f'moved, {cause}'),
         (aside, 'stood elsewhere than at zero. Give --description with them fixed there'),
     ):
         if names:
