@@ -182,6 +182,22 @@ def test_wrench_in_the_base_that_is_not_said_is_named(identify: Identify) -> Non
     assert identify(position, in_base, '--wrench-frame', 'base')[0] == 0
 
 
+def test_poses_that_no_payload_explains_do_not_say_that_nothing_is_held(
+    identify: Identify,
+) -> None:
+    position, wrench = poses(GRAVITY, 3)
+    offset = np.array([2.4, -1.7, 5.1, 0.06, -0.11, 0.03])
+    # In the base, with an offset in its axes: forces that never change are those of no mass.
+    turn = rotations(position)
+    at_base = [np.einsum('nij,nj->ni', turn, x) for x in np.split(wrench - offset, 2, axis=1)]
+    status, words, estimate = identify(position, np.hstack(at_base) + offset)
+    assert status == 1
+    assert 'nothing is held' not in words
+    assert 'no payload explains the poses: they deviate by ' in words
+    assert 'is the wrench in the base (--wrench-frame base), or was it touched' in words
+    assert estimate['mass']['value'] is None
+
+
 def test_wrench_said_to_be_in_the_base_that_is_not_is_asked_about(identify: Identify) -> None:
     status, words, _ = identify(*poses(GRAVITY, 0), '--wrench-frame', 'base')
     assert status == 1

@@ -13,7 +13,7 @@ from load_identification.errors import ParameterError, RecordingError
 from load_identification.estimation import drift
 from load_identification.estimation.identifiability import TURN
 from load_identification.estimation.misfit.evidence import averages, complete
-from load_identification.estimation.misfit.verdict import ALL_ROUND, FEWEST_POSES, judged
+from load_identification.estimation.misfit.verdict import ALL_ROUND, FEWEST_POSES, LARGE, judged
 from load_identification.estimation.payload_estimate import EstimatorSettings
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import CHANNELS, FilteredBatch
@@ -230,20 +230,25 @@ def _result(
         reasons.append('inertia: poses at rest do not show it')
     warnings, calibration = tuple(map(in_poses, estimate.warnings)), estimate.calibration
     residual_rms = np.sqrt(np.mean(left.reshape(-1, 2, 3) ** 2, axis=(0, 2)))
-    found, turned = _cause(estimator, batch, gravity)
-    cause = in_poses(found)
+    found, turned, misfit = _cause(estimator, batch, gravity)
+    cause, outlier = in_poses(found), _outlier(left, poses)
+    frame = ', or is the wrench in the axes of the sensor after all' if in_base else ''
+    order = ', or are qx,qy,qz,qw in another order, or from base to sensor'
+    asked = f'was it touched{frame}{order if poses.rotation.size else ""}?'
     if turned:
         # The poses cover all directions: the residuals are what prevents identification.
-        frame = ', or is the wrench in the axes of the sensor after all' if in_base else ''
-        off = f'the poses deviate by {residual_rms[0]:.2g} N from any payload; was it touched'
-        order = ', or are qx,qy,qz,qw in another order, or from base to sensor'
-        off += f'{frame}{order if poses.rotation.size else ""}?'
+        off = f'the poses deviate by {residual_rms[0]:.2g} N from any payload; {asked}'
         reasons = [words.replace(TURN, off) for words in reasons]
+    if misfit > LARGE and not cause and not outlier:
+        # Noise is drawn to them, and the mass to nothing.
+        by = f'{residual_rms[0]:.2g} N and {residual_rms[1]:.2g} N·m'
+        base = '' if in_base else 'is the wrench in the base (--wrench-frame base), or '
+        cause = f'no payload explains the poses: they deviate by {by}; {base}{asked}'
     if cause:
         # The estimate relies on the cell's errors, which do not explain the poses: withhold it.
         identified, reasons, warnings, calibration = np.zeros(10, dtype=bool), [cause], (), {}
-    elif words := _outlier(left, poses):
-        warnings += (words,)
+    elif outlier:
+        warnings += (outlier,)
     return Identification(
         estimate=replace(
             estimate,
@@ -273,19 +278,20 @@ def in_poses(words: str) -> str:
 
 def _cause(
     estimator: PayloadEstimator, batch: FilteredBatch, gravity: FloatArray
-) -> tuple[str, bool]:
-    """Return in words why no payload explains the poses, and whether they cover all directions.
+) -> tuple[str, bool, float]:
+    """Return why no payload explains the poses, whether they cover all directions, the misfit.
 
-    The words are empty if a payload explains them or if no cause is found.
+    The words are empty if a payload explains them or if no cause is found; the misfit is that of
+    `Verdict`.
     """
     samples = complete(batch)
     if not len(samples.stamps):
-        return '', False
+        return '', False, np.nan
     blocks = [samples.select(slice(k, k + 1)) for k in range(len(samples.stamps))]
     s = estimator.settings
     evidence = averages(blocks, gravity)
     verdict = judged(evidence, s.noise, s.errors.field, gravity, batch.robot, FEWEST_POSES)
-    return verdict.words, evidence.directions >= ALL_ROUND
+    return verdict.words, evidence.directions >= ALL_ROUND, verdict.misfit
 
 
 def _outlier(left: FloatArray, poses: Poses) -> str:
