@@ -17,7 +17,8 @@ AT_REST = 0.1
 """Share of the transition velocity below which a joint counts as at rest [-]."""
 
 RESTING = 0.01
-"""Velocity below which it does in any case: the noise of encoders is no motion [rad/s, m/s]."""
+"""Velocity below which it does if the transition is shorter, as a step: noise of encoders is no
+motion [rad/s, m/s]."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,9 @@ class DriveModel:
         """Return where friction is undetermined up to its Coulomb level; rows are void there."""
         if self.coulomb == 'none':
             return np.zeros(qd.shape, dtype=bool)
-        return np.asarray(np.abs(qd) < max(AT_REST * self.transition_velocity, RESTING))
+        transition = self.transition_velocity
+        slow = AT_REST * transition if transition >= RESTING else RESTING
+        return np.asarray(np.abs(qd) <= slow)
 
     def names(self, joints: Sequence[str]) -> tuple[str, ...]:
         """Names of the k J columns, such as `joint_2.viscous`."""
