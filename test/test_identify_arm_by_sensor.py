@@ -31,9 +31,9 @@ def on_a_base_sensor(
     rate: float,
     seed: int,
     offset: FloatArray,
-    appended: bytes = b'',
     gravity: FloatArray = GRAVITY,
     published: FloatArray | None = None,
+    appended: bytes = b'',
 ) -> Path:
     """Write a recording of the arm on a sensor that is not at the root; see also `write`.
 

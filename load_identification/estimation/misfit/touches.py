@@ -19,6 +19,10 @@ alone must not explain: touches, and what follows from them, are no more [-]."""
 ROUNDS = 3
 """Number of times that blocks are left out, and the cause is determined from the others."""
 
+CALM = 2.0
+"""Residual of payload and offset in that half up to which only touches are left to explain, as a
+multiple of what explains all [-]: touches also spoil what friction of the last joint is."""
+
 FITS = 4
 """Fits to the best blocks (least trimmed squares: Rousseeuw and Van Driessen 2006)."""
 

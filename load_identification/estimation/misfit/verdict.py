@@ -234,10 +234,11 @@ def judged(
         and std <= KNOWN[best.kind]
     )
     if not (enough and (clear or certain)):
-        if not enough or now < EXPLAINED or not touched.rounds:
+        first = touched is touches.NOTHING
+        if not touched.rounds or (first and (not ample or motion)):
             return nothing
         alone = min(touched.alone, touches.best_part(task.matrix, task.wrench, touches.HALF)[0])
-        if alone < EXPLAINED:
+        if alone < touches.CALM * EXPLAINED:
             return replace(nothing, puzzling=False, accelerates='')
         kept = touches.of_one_cause(found, alone / CLEARER)
         if kept is None:
