@@ -188,25 +188,6 @@ def test_in_doubt_no_tool_is_saved_and_no_offset_calibrated(
     assert error < 4.0 * pipeline.number('mass.std') < 0.1
 
 
-def test_in_contact_no_offset_is_calibrated_until_somebody_says_that_it_is_over(
-    arm: Arm, live: tuple[Arm, Pipeline]
-) -> None:
-    arm.calibrated()
-    # Somebody handles the gripper, then leans on it.
-    push = np.array([4.0, -6.0, 5.0, 0.2, 0.1, -0.1])
-    for k in range(60):
-        arm.offset = OFFSET + push * (1.0 + 0.6 * np.sin(1.3 * k))
-        arm.rest(0.04)
-    live[1].settle()
-    assert live[1].status['event'].startswith('contact')
-    arm.offset = OFFSET + push
-    refused = arm.call('calibrate_offset')
-    assert re.match(r'contact: [\d.]+ N and .*; if nothing touches .* call reset', refused.reason)
-    arm.offset = OFFSET
-    assert arm.call('reset').success
-    assert arm.call('calibrate_offset').success
-
-
 def test_after_motion_has_shown_another_offset_the_calibration_counts_no_more(
     arm: Arm, live: tuple[Arm, Pipeline]
 ) -> None:

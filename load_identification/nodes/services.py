@@ -198,7 +198,7 @@ class Services:
                 raise Refusal(f'cancelled after {count} of {wanted} samples: {why}') from why
         rest = self._weigher.average(begin)
         require_quiet(rest, self._weigher.noise)
-        unresolved = self.require.not_in_contact()
+        unresolved = self.require.unresolved()
         offset = self._weigher.offset_from(rest)
         last = self._estimator.sensor_offset.calibrated
         self._weigher.set_calibrated(offset)

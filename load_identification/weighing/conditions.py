@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-from load_identification.estimation.changes.state import State
 from load_identification.estimation.payload_estimate import PayloadEstimate
 from load_identification.interface.names import INTERVAL
 from load_identification.signals.sensor_health import ALIVE, SATURATED, STUCK
@@ -150,19 +149,6 @@ class Conditions:
         unresolved = self.unresolved()
         if unresolved:
             raise Refusal(f'{unresolved}; turn the sensor against gravity, then call {service}')
-
-    def not_in_contact(self) -> str:
-        """Refuse while in contact; return `unresolved` otherwise.
-
-        A change that may be one of the load is none: the gripper may just have been emptied.
-        """
-        unresolved = self.unresolved()
-        if unresolved.startswith(State.CONTACT.value):
-            raise Refusal(
-                f'{unresolved}; if nothing touches what hangs on the sensor, call reset and then '
-                'calibrate_offset'
-            )
-        return unresolved
 
     def unresolved(self) -> str:
         """Describe an unresolved change of load or offset; empty: there is none.

@@ -49,7 +49,7 @@ class SlowChange:
             self._newest = stamp
         at = float(belief.body[0])
         moved = abs(float(belief.values[belief.model.body][0]) - at)
-        if not belief.settled or moved < MOVED * max(at, LIGHTEST):
+        if not belief.settled or moved < MOVED * max(abs(at), LIGHTEST):
             return belief
         known = belief.knowledge
         if abs(known.body[0] - at) < SURE * np.sqrt(known.covariance[0, 0]):
