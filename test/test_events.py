@@ -21,8 +21,6 @@ from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
-from load_identification.motion.limits import Limits
-from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
 from load_identification.simulation.cells import Conditions
 from load_identification.simulation.changes import slow
@@ -31,7 +29,6 @@ from load_identification.simulation.changes.hours import drifting, ordinary
 from load_identification.simulation.changes.outcomes import CLAIMS, outcome
 from load_identification.simulation.changes.runs import (
     DUE,
-    FASTEST,
     FRAME,
     LOWER,
     RATE,
@@ -40,6 +37,7 @@ from load_identification.simulation.changes.runs import (
     URDF,
     Run,
     filtered,
+    lively,
     moves,
     pieces,
     recorded,
@@ -76,12 +74,6 @@ def assert_weighs(estimator: PayloadEstimator, mass: float) -> None:
     assert not estimate.unresolved
     assert estimate.identified[0]
     assert abs(estimate.values[0] - mass) < 4.0 * estimate.std[0]
-
-
-def lively(seed: int, duration: float = 12.0, share: float = 1.0) -> JointPath:
-    """Return a motion up to a share of what the arm can."""
-    start = np.random.default_rng(seed).uniform(-0.5, 0.5, 6)
-    return JointPath((random_sines(start, Limits(LOWER, UPPER, share * FASTEST), duration, seed),))
 
 
 def carried(seed: int, duration: float, share: float = 1.0) -> tuple[float, Recording]:

@@ -13,21 +13,16 @@ from load_identification.estimation.sensor_offset import OffsetPrior
 from load_identification.interface.batches import FilteredBatch, JointBatch, WrenchBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import Robot
-from load_identification.motion.joint_path import JointPath
-from load_identification.motion.limits import Limits
-from load_identification.motion.sines import random_sines
 from load_identification.nodes.store import StoredTool
 from load_identification.pipeline.compensation import NONE, Compensation, LoadTakenOff
 from load_identification.pipeline.payload_stage import PayloadStage
 from load_identification.pipeline.samples import Samples
 from load_identification.simulation.changes.runs import (
-    FASTEST,
     FRAME,
-    LOWER,
     RATE,
-    UPPER,
     URDF,
     filtered,
+    lively,
 )
 from load_identification.simulation.sensors import WRIST_SENSOR, aluminium_block, simulate
 
@@ -42,11 +37,8 @@ OTHER = 'probe'
 @pytest.fixture(scope='module')
 def motion() -> FilteredBatch:
     """Move for 4 s with the block on the sensor."""
-    limits = Limits(LOWER, UPPER, FASTEST)
-    path = JointPath((random_sines((LOWER + UPPER) / 2.0, limits, 4.0, 1),))
-    return filtered(simulate(Robot(URDF, FRAME), path, aluminium_block(), WRIST_SENSOR, RATE, 0))[
-        0
-    ]
+    robot, block = Robot(URDF, FRAME), aluminium_block()
+    return filtered(simulate(robot, lively(1, 4.0), block, WRIST_SENSOR, RATE, 0))[0]
 
 
 def later(batch: FilteredBatch, periods: int, frame: str) -> FilteredBatch:

@@ -11,20 +11,15 @@ from load_identification.estimation.sensor_offset import OffsetPrior, SensorOffs
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.robot import Robot
-from load_identification.motion.joint_path import JointPath
-from load_identification.motion.limits import Limits
-from load_identification.motion.sines import random_sines
 from load_identification.pipeline import settings
 from load_identification.pipeline.driver_payload import DriverPayload
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import (
-    FASTEST,
     FRAME,
-    LOWER,
     RATE,
-    UPPER,
     URDF,
     filtered,
+    lively,
     pieces,
 )
 from load_identification.simulation.sensors import WRIST_SENSOR, simulate
@@ -39,10 +34,8 @@ STEP = np.array([6.0, -4.0, 5.0, 0.2, 0.1, -0.2])
 
 def zeroed_for_a_while() -> FilteredBatch:
     """Return a motion during which the offset is another one for 3 s."""
-    start = np.random.default_rng(3).uniform(-0.5, 0.5, 6)
-    motion = JointPath((random_sines(start, Limits(LOWER, UPPER, FASTEST), 14.0, 3),))
     load = drawn_load(np.random.default_rng(3), 1.2)
-    recording = simulate(Robot(URDF, FRAME), motion, load, WRIST_SENSOR, RATE, 3)
+    recording = simulate(Robot(URDF, FRAME), lively(3, 14.0), load, WRIST_SENSOR, RATE, 3)
     times = recording.stamps * 1e-9
     during = ((times > 6.0) & (times < 9.0))[:, None]
     return filtered(replace(recording, wrench=recording.wrench + during * STEP))[0]

@@ -215,7 +215,6 @@ class LimitGate:
 
     def update(self, robot: Robot, stamps: IntArray, position: FloatArray) -> BoolArray:
         """Return which samples are accepted, (n,): stamps (n,) [ns], finite positions (n, J)."""
-        margin = limit_margin(robot.position_limits, robot.prismatic)
         far = beyond_limits(robot, position)
         beyond: BoolArray = np.asarray(far.any(axis=1))
         if not beyond.size:
@@ -225,6 +224,7 @@ class LimitGate:
         if not (self._doubted or beyond.any()):
             return ~beyond
         steps = np.abs(position - np.concatenate([before, position[:-1]]))
+        margin = limit_margin(robot.position_limits, robot.prismatic)
         back = (steps > margin).any(axis=1) & ~beyond
         order = np.arange(1, len(stamps) + 1)
         latest = np.maximum.accumulate(np.where(beyond, order, 0))

@@ -44,6 +44,7 @@ from load_identification.typing_aliases import FloatArray
 INERTIA = range(4, PARAMETERS)
 
 CALIBRATION = SOURCES.index('calibration')
+"""Place of the errors of the cell in a budget."""
 
 WEIGHED = 4
 """Number of values that gravity shows: mass and centre of mass."""

@@ -10,7 +10,7 @@ from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.systematic_errors import FRICTION
 from load_identification.interface.batches import FilteredBatch, joined
 from load_identification.interface.messages import NS
-from load_identification.model.regressor import wrench_regressor
+from load_identification.model.regressor import SKEW, wrench_regressor
 from load_identification.model.robot import Robot, tilted
 from load_identification.typing_aliases import BoolArray, FloatArray
 
@@ -92,10 +92,8 @@ class Evidence:
     @property
     def angular_acceleration(self) -> FloatArray:
         """Angular acceleration of S, (N, 3) [rad/s²]."""
-        # A force of the first moment c is α x c + ω x (ω x c): the even part is that of ω.
-        of_moment = -self.matrix[:, :3, 1:4]
-        odd = (of_moment - np.swapaxes(of_moment, 1, 2)) / 2.0
-        return np.column_stack([odd[:, 2, 1], odd[:, 0, 2], odd[:, 1, 0]])
+        # A force of the first moment c is α x c + ω x (ω x c): the odd part is that of α.
+        return np.asarray(np.einsum('ijk,nij->nk', SKEW, -self.matrix[:, :3, 1:4]) / 2.0)
 
     def select(self, blocks: slice | BoolArray) -> Evidence:
         """Return the evidence of some blocks."""

@@ -14,7 +14,7 @@ from scipy.linalg import block_diag
 
 from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.misfit.evidence import Evidence
-from load_identification.typing_aliases import FloatArray
+from load_identification.typing_aliases import BoolArray, FloatArray
 
 WIDE = np.diag(np.array([300.0] + [100.0] * 3 + [30.0] * 6) ** -2.0)
 """Prior information on a payload, (10, 10), with std too wide to bias any entry [kg, kg m,
@@ -25,6 +25,9 @@ STARTS = 400
 
 KEPT = 6
 """Number of the best starts that are iterated to the minimum."""
+
+EVERY = slice(None)
+"""All blocks."""
 
 STEPS = 12
 """Number of Gauss-Newton iterations."""
@@ -255,16 +258,20 @@ def best_direction(task: Problem, upright: FloatArray) -> tuple[FloatArray, Floa
     return best, curve
 
 
-def least_squares(matrix: FloatArray, wrench: FloatArray) -> FloatArray:
+def least_squares(
+    matrix: FloatArray, wrench: FloatArray, fitted: slice | BoolArray = EVERY
+) -> FloatArray:
     """Return the residual of payload and offset in N blocks, (N, 6).
 
-    `matrix` (N, 6, 10) and `wrench` (N, 6) are whitened.
+    `matrix` (N, 6, 10) and `wrench` (N, 6) are whitened; `fitted` are the blocks to which payload
+    and offset are fitted.
     """
     rows = np.concatenate([matrix, wrench[..., None]], axis=2)
-    flat = (rows - rows.mean(axis=0)).reshape(-1, PARAMETERS + 1)
+    rows -= rows[fitted].mean(axis=0)
+    flat = rows[fitted].reshape(-1, PARAMETERS + 1)
     gram = flat.T @ flat
     payload = np.linalg.solve(gram[:-1, :-1] + WIDE, gram[:-1, -1])
-    return np.asarray((flat[:, -1] - flat[:, :-1] @ payload).reshape(wrench.shape))
+    return np.asarray(rows[..., -1] - rows[..., :-1] @ payload)
 
 
 def without_drift(values: FloatArray, way: FloatArray) -> tuple[FloatArray, FloatArray]:

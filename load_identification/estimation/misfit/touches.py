@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from load_identification.estimation.measurement import PARAMETERS
-from load_identification.estimation.misfit.fits import WIDE
+from load_identification.estimation.misfit.fits import least_squares
 from load_identification.estimation.misfit.trials import Trial
 from load_identification.typing_aliases import BoolArray, FloatArray
 
@@ -33,7 +32,8 @@ class Touched(NamedTuple):
     Attributes
     ----------
     alone : float
-        Mean square residual of payload and offset in the best `HALF` of all blocks [-].
+        Mean square residual of payload and offset in the best `HALF` of all blocks, or of those
+        that were left then, the least [-].
     rounds : int
         Number of times that blocks may still be left out.
     """
@@ -62,14 +62,9 @@ def best_part(matrix: FloatArray, wrench: FloatArray, share: float) -> tuple[flo
         Mean square residual of these blocks [-].
     kept : (N,) bool array
     """
-    rows = np.concatenate([matrix, wrench[..., None]], axis=2)
-    kept = np.ones(len(rows), dtype=bool)
+    kept = np.ones(len(wrench), dtype=bool)
     for _ in range(FITS):
-        centred = rows - rows[kept].mean(axis=0)
-        flat = centred[kept].reshape(-1, PARAMETERS + 1)
-        gram = flat.T @ flat
-        payload = np.linalg.solve(gram[:-1, :-1] + WIDE, gram[:-1, -1])
-        each = np.mean((centred[..., -1] - centred[..., :-1] @ payload) ** 2, axis=1)
+        each = np.mean(least_squares(matrix, wrench, kept) ** 2, axis=1)
         kept = each <= np.quantile(each, share)
     return float(each[kept].mean()), kept
 

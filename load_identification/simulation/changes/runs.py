@@ -11,6 +11,7 @@ import numpy as np
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.motion.joint_path import JointPath, Move
+from load_identification.motion.limits import Limits
 from load_identification.motion.sines import random_sines
 from load_identification.simulation import cells
 from load_identification.simulation.changes.draws import (
@@ -63,6 +64,12 @@ SCENARIOS: dict[str, tuple[Callable[[np.random.Generator], Change], str]] = {
 }
 
 
+def lively(seed: int, duration: float = MOVING, share: float = 1.0) -> JointPath:
+    """Return a motion of some time [s] up to a share of what the arm can."""
+    start = np.random.default_rng(seed).uniform(-0.5, 0.5, 6)
+    return JointPath((random_sines(start, Limits(LOWER, UPPER, share * FASTEST), duration, seed),))
+
+
 def moves(seed: int) -> list[FloatArray]:
     """Draw six poses; the last two moves turn the sensor by 60° or more against gravity."""
     rng, robot = np.random.default_rng(seed), PUMA.robot()
@@ -80,9 +87,7 @@ def moves(seed: int) -> list[FloatArray]:
 def motion_of(kind: str, seed: int) -> tuple[JointPath, float, float]:
     """Return the motion, the earliest time of the change, and when motion continues [s]."""
     if kind == 'moving':
-        start = np.random.default_rng(seed).uniform(-0.5, 0.5, 6)
-        motion = random_sines(start, LIMITS, MOVING, seed)
-        return JointPath((motion,)), MOVING / 2.0, 0.0
+        return lively(seed), MOVING / 2.0, 0.0
     p = moves(seed)
     before = [Move(a, b, MOVE) for a, b in ((p[0], p[1]), (p[1], p[2]), (p[2], p[3]))]
     after = [Move(p[3], p[4], MOVE), Move(p[4], p[5], MOVE)]

@@ -38,7 +38,7 @@ FULL, LEFT, BEGIN, POURS = 1.2, 0.75, 10.0, 60.0
 
 
 @dataclass(frozen=True)
-class SlowChange:
+class SlowLoad:
     """A load that turns into another one.
 
     Attributes
@@ -90,8 +90,8 @@ def poured(times: FloatArray) -> FloatArray:
     return np.asarray(np.clip((times - BEGIN) / POURS, 0.0, 1.0))
 
 
-FINGERS = SlowChange(finger_loads, opened, np.arange(FIRST, 30.0 - DUE, EVERY), 30.0)
-POURING = SlowChange(poured_loads, poured, np.empty(0), BEGIN + POURS + 20.0)
+FINGERS = SlowLoad(finger_loads, opened, np.arange(FIRST, 30.0 - DUE, EVERY), 30.0)
+POURING = SlowLoad(poured_loads, poured, np.empty(0), BEGIN + POURS + 20.0)
 
 SLOW = {
     'finger, rich': (FINGERS, 'rich'),
@@ -130,7 +130,7 @@ class SlowOutcome:
     said: tuple[str, ...]
 
 
-def run(change: SlowChange, motion: str, seed: int) -> SlowOutcome:
+def run(change: SlowLoad, motion: str, seed: int) -> SlowOutcome:
     """Simulate a run through all stages in an ordinary cell, with looks every 0.5 s.
 
     Parameters
