@@ -36,14 +36,14 @@ OTHER = 'probe'
 
 @pytest.fixture(scope='module')
 def motion() -> FilteredBatch:
-    """Move for 4 s with the block on the sensor."""
+    """Move for 8 s with the block on the sensor."""
     robot, block = Robot(URDF, FRAME), aluminium_block()
-    return filtered(simulate(robot, lively(1, 4.0), block, WRIST_SENSOR, RATE, 0))[0]
+    return filtered(simulate(robot, lively(1, 8.0), block, WRIST_SENSOR, RATE, 0))[0]
 
 
 def later(batch: FilteredBatch, periods: int, frame: str) -> FilteredBatch:
-    """Return the same samples by as many times 5 s later, in a frame of this name."""
-    return replace(batch, frame=frame, stamps=batch.stamps + periods * 5_000_000_000)
+    """Return the same samples by as many times 10 s later, in a frame of this name."""
+    return replace(batch, frame=frame, stamps=batch.stamps + periods * 10_000_000_000)
 
 
 def restarted(frame: str = FRAME) -> PayloadStage:
