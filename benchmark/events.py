@@ -125,7 +125,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or '').splitlines()[0])
     parser.add_argument('--runs', type=int, default=100, help='of each scenario')
     parser.add_argument('--minutes', type=int, default=60, help='of ordinary motion, and of drift')
-    parser.add_argument('--work-only', nargs='*', help='changes in work alone, of these names')
+    names = [*scenarios.SCENARIOS, *slow.SLOW]
+    parser.add_argument(
+        '--work-only',
+        nargs='*',
+        choices=names,
+        metavar='NAME',
+        help='changes in work alone, of these names (another name lists all)',
+    )
     arguments = parser.parse_args()
     console = Console(width=150)
     print_work(console, arguments.work_only or [], arguments.runs, arguments.minutes)
