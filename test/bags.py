@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from checkout import ROOT
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
@@ -32,7 +33,6 @@ from load_identification.recordings.reader import (
 from load_identification.simulation.robots import puma_description
 from load_identification.simulation.sensors import Recording
 
-CODE = Path(__file__).resolve().parents[1]
 URDF = puma_description()
 STORE = get_typestore(Stores.ROS2_JAZZY)
 START = 1_700_000_000_000_000_000
@@ -166,7 +166,7 @@ def in_a_shell(
     start = ['-c', code] if code else ['-m', f'load_identification.commands.{program}']
     return subprocess.run(
         [sys.executable, *start, *map(str, arguments)],
-        cwd=CODE,
+        cwd=ROOT,
         env={**os.environ, 'COLUMNS': '', **environment},
         capture_output=True,
         text=True,

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pinocchio
 from geometry_msgs.msg import AccelStamped, InertiaStamped, TwistStamped, WrenchStamped
 from sensor_msgs.msg import JointState
 
+from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath
 from load_identification.motion.limits import Limits
@@ -208,3 +210,15 @@ def samples_of(messages: list[Any], base: int) -> list[int]:
     """Return to which sample of the recording played each message belongs, by its stamp."""
     index = {base + int(stamp): k for k, stamp in enumerate(recording().stamps)}
     return [index[stamp_of(message)] for message in messages]
+
+
+TURN = pinocchio.rpy.rpyToMatrix(0.4, -0.7, 1.0)
+UNEVEN = InertialParameters.from_center_of_mass(
+    1.6, [0.01, 0.03, 0.09], TURN @ np.diag([0.0055, 0.0038, 0.0026]) @ TURN.T
+)
+"""A payload of three distinct moments: a box of 5 x 12 x 15 cm."""
+
+
+def uneven_recording() -> Recording:
+    """Return a recording of the arm with `UNEVEN`."""
+    return simulate(Robot(PUMA, FRAME), trajectory(), UNEVEN, SensorModel(), RATE, 0)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from checkout import ROOT
 
 from load_identification.interface.parameter_file import from_yaml
 from load_identification.interface.parameters import TABLE, Parameters, check
 
-FILE = Path(__file__).resolve().parents[1] / 'config' / 'load_identification.yaml'
+FILE = ROOT / 'config' / 'load_identification.yaml'
 RANGE = re.compile(r'(-?\d[\d.e+-]*) to (-?\d[\de+-]*(?:\.\d+)?)')
 
 

@@ -15,9 +15,8 @@ import pytest
 from geometry_msgs.msg import TransformStamped, WrenchStamped
 from rclpy.node import Node
 from ros_helpers import LATCHED, Group, Pipeline, assert_holds, pieces
-from ros_messages import FRAME, PUMA, inertia_of, recording, stamp_of, vector
+from ros_messages import FRAME, PUMA, inertia_of, recording, stamp_of, uneven_recording, vector
 from sensor_msgs.msg import JointState
-from test_ros_markers import uneven_recording
 
 from load_identification.errors import FrameError
 from load_identification.interface.parameters import Parameters

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_payload_estimator import OFFSET, PUMA, poses, rich_motion, samples
+from filtered_samples import OFFSET, poses, rich_motion, samples
 
 from load_identification.estimation.belief.error_budget import CAUSES, SOURCES, budget_words
 from load_identification.estimation.belief.tool import Tool
@@ -18,6 +18,7 @@ from load_identification.estimation.systematic_errors import (
     SystematicErrors,
 )
 from load_identification.interface.batches import FilteredBatch
+from load_identification.simulation.robots import PUMA
 from load_identification.typing_aliases import FloatArray
 
 ORDINARY = ErrorPriors()

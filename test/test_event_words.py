@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from collections import Counter
 
+from filtered_samples import estimate_of, rich_motion, samples
 from rich.console import Console
-from test_payload_estimator import PUMA, estimate_of, rich_motion, samples
 
 from load_identification.commands.recorded_load import print_report
 from load_identification.estimation.changes.hypotheses import SLIPPED
@@ -14,6 +14,7 @@ from load_identification.estimation.events import Event, EventKind
 from load_identification.interface.parameters import Parameters
 from load_identification.nodes.client.monitor import MonitorState
 from load_identification.recordings.identification import Identification
+from load_identification.simulation.robots import PUMA
 
 SLIP = Event(1, EventKind.LOAD_CHANGED, 7_000_000_000, SLIPPED)
 

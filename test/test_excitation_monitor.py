@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from estimates import estimated
-from test_payload_estimator import estimate_of, poses, rich_motion, samples
+from filtered_samples import estimate_of, poses, rich_motion, samples
 
 from load_identification.arm.payload.effort_filter import EffortFilter
 from load_identification.estimation.payload_estimate import EstimatorSettings

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from checkout import ROOT
 
 from load_identification.arm.arm_file import read_arm_model
 from load_identification.arm.planning.plan_file import read_plan
@@ -33,7 +34,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     'plan': read_plan,
 }
 
-CONFIG = Path(__file__).resolve().parents[1] / 'config'
+CONFIG = ROOT / 'config'
 
 
 def bomb(levels: int) -> str:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-NAME = 'load_identification'
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / NAME
+from checkout import NAME, PACKAGE, ROOT, imports
 
 LEVELS = (
     ('model',),
@@ -74,19 +70,6 @@ def modules() -> list[Path]:
 def name_of(path: Path) -> str:
     """Return a module's path below the package."""
     return path.relative_to(PACKAGE).as_posix()
-
-
-def imports(path: Path) -> Iterator[str]:
-    """List the dotted names a file imports, `from a import b` as both `a` and `a.b`."""
-    package = path.relative_to(ROOT).with_suffix('').parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) + 1 - node.level] if node.level else ()
-            base = '.'.join([*above, *([node.module] if node.module else [])])
-            yield base
-            yield from (f'{base}.{alias.name}' for alias in node.names)
 
 
 def rooms_of(path: Path) -> set[str]:

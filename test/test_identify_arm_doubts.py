@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from arm_bags import GRAVITY, JOINTS, TRUTH, arm_bag, moved, relative_errors
 from bags import Command
+from checkout import ROOT
 
 from load_identification.arm.arm_file import read_arm_model
 from load_identification.arm.description import heavy_joints, with_bodies
 from load_identification.arm.dynamics.tree import Arm
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED, UNUSABLE
 from load_identification.simulation.random_arms import PinocchioArm
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope='module')

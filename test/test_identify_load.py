@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 import yaml
 from bags import (
-    CODE,
     URDF,
     description,
     error_of,
@@ -26,6 +25,7 @@ from bags import (
     wrenches,
     write,
 )
+from checkout import ROOT
 
 from load_identification.commands.identify_load import main
 from load_identification.model.inertial_parameters import to_message_order
@@ -124,7 +124,7 @@ def test_a_terminal_shows_a_progress_bar_and_what_is_piped_is_plain(bag: Path) -
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, '-m', 'load_identification.commands.identify_load', str(bag)],
-        cwd=CODE,
+        cwd=ROOT,
         env={**os.environ, 'TERM': 'xterm', 'COLUMNS': ''},
         stdout=subprocess.PIPE,
         stderr=theirs,

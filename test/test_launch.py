@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from checkout import NAME, ROOT
 
 from load_identification.interface.parameter_file import from_yaml
 from load_identification.interface.parameters import (
@@ -26,8 +27,6 @@ from load_identification.interface.parameters import (
     TABLE,
 )
 
-NAME = 'load_identification'
-ROOT = Path(__file__).resolve().parents[1]
 PIPELINE = ROOT / 'launch' / 'load_identification.launch.xml'
 DEMO = ROOT / 'launch' / 'demo.launch.xml'
 RVIZ = ROOT / 'launch' / 'rviz.launch.xml'

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from checkout import ROOT
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
-CONFIG = Path(__file__).resolve().parents[1] / 'config'
+CONFIG = ROOT / 'config'
 NAMESPACE = '/load_identification/'
 TOPICS = {
     'inertia': InertiaStamped,

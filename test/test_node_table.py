@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from load_identification.interface.node_table import NODES, PROGRAMS, matches, misplaced
 from load_identification.interface.parameters import TABLE
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def answer(program: str, *words: str) -> str:

@@ -17,11 +17,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_house import imports
-
-NAME = 'load_identification'
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / NAME
+from checkout import NAME, PACKAGE, ROOT, imports
 
 # Module to (rosdep key, name on the package index). What is not here is a ROS package.
 LIBRARIES = {

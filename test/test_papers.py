@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from checkout import ROOT
+
 PAGE = ROOT / 'docs/papers.md'
 
 NAMED = re.compile(r'`(?:python )?((?:\w+/)+\w+(?:\.\w+)?)(?::([A-Za-z_.0-9]+))?(?: --[^`]*)?`')

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import yaml
+from checkout import ROOT
 
 from load_identification.arm.planning.criteria import Worth
 from load_identification.arm.planning.plan_file import Planned, plan_fields, read_plan
@@ -25,7 +26,6 @@ from load_identification.report.excitation_tables import summary
 from load_identification.simulation.excited_arm import description
 from load_identification.typing_aliases import FloatArray
 
-ROOT = Path(__file__).parents[1]
 FAST = ('--levels', '2', '--experiments', '16', '--periods', '3')
 
 

@@ -11,12 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 from processes import DEADLINE, catches
 from ros_helpers import Group
 
 from load_identification import __version__
 
-ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = dict(
     re.findall(
         r"f'(\w+) = \{NAME\}\.([\w.]+:\w+)'", (ROOT / 'setup.py').read_text(encoding='utf-8')

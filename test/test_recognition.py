@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio
 import pytest
 import yaml
+from checkout import ROOT
 
 from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.simulation.sensors import aluminium_block
@@ -26,7 +27,7 @@ from load_identification.weighing.recognition import (
 )
 from load_identification.weighing.verdict import INCONCLUSIVE, MATCH, MISMATCH
 
-EXAMPLE = Path(__file__).resolve().parents[1] / 'config' / 'catalogue.yaml'
+EXAMPLE = ROOT / 'config' / 'catalogue.yaml'
 BLOCK = np.array([0.002379, 0.002379, 0.000476])
 PLATE = np.array([0.004281, 0.002167, 0.002167])
 

@@ -10,10 +10,10 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from checkout import ROOT
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from processes import CODE, DEADLINE, Program
@@ -31,7 +31,7 @@ from load_identification.nodes.client.monitor import Estimate, Monitor
 from load_identification.nodes.transport.subscriptions import DrainedSubscription
 from load_identification.simulation.sensors import SensorModel, aluminium_block
 
-PAGE = Path(__file__).parents[1] / 'docs' / 'task_planners.md'
+PAGE = ROOT / 'docs' / 'task_planners.md'
 FIRST_LINE = 'at rest'
 """Written when the first sample has been published."""
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 from processes import CODE, DEADLINE, catches
 
 from load_identification.nodes.transport import entry
@@ -90,7 +91,7 @@ def test_before_the_handlers_stand_nothing_slow_is_imported() -> None:
 
 
 def test_every_executable_of_a_node_begins_there() -> None:
-    setup = (Path(__file__).parents[1] / 'setup.py').read_text(encoding='utf-8')
+    setup = (ROOT / 'setup.py').read_text(encoding='utf-8')
     scripts = dict(re.findall(r"f'(\w+) = {NAME}\.nodes\.(\S+)'", setup))
     assert scripts == {name: f'transport.entry:{name}' for name in EXECUTABLES}
     assert all(callable(getattr(entry, name)) for name in EXECUTABLES)

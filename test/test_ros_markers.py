@@ -19,28 +19,22 @@ from ros_messages import (
     NAMESPACE,
     PUMA,
     RATE,
+    UNEVEN,
     Message,
     feed,
     inertia_of,
     recording,
     stamp_of,
-    trajectory,
+    uneven_recording,
     vector,
 )
 from visualization_msgs.msg import Marker, MarkerArray
 
-from load_identification.model.inertial_parameters import InertialParameters
 from load_identification.model.robot import Robot
 from load_identification.motion.joint_path import JointPath, Move
 from load_identification.nodes.rviz import NEWTONS_PER_METRE, ORANGE
 from load_identification.simulation.sensors import Recording, SensorModel, simulate
 from load_identification.typing_aliases import FloatArray
-
-TURN = pinocchio.rpy.rpyToMatrix(0.4, -0.7, 1.0)
-UNEVEN = InertialParameters.from_center_of_mass(
-    1.6, [0.01, 0.03, 0.09], TURN @ np.diag([0.0055, 0.0038, 0.0026]) @ TURN.T
-)
-"""A payload of three distinct moments: a box of 5 x 12 x 15 cm."""
 
 KINDS = {
     ('center_of_mass', 0): Marker.SPHERE,
@@ -52,11 +46,6 @@ KINDS = {
     ('mass', 0): Marker.TEXT_VIEW_FACING,
     ('external_force', 0): Marker.ARROW,
 }
-
-
-def uneven_recording() -> Recording:
-    """Return a recording of the arm with `UNEVEN`."""
-    return simulate(Robot(PUMA, FRAME), trajectory(), UNEVEN, SensorModel(), RATE, 0)
 
 
 TRIES = 5

@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 from ros_helpers import Group
 from ros_messages import NAMESPACE
 
@@ -15,7 +16,7 @@ OF_EVERY_NODE = ('rosout', 'parameter_events')
 WITH_TF = ('/tf', '/tf_static')
 
 PARAMETERS = {
-    'hexapod': {'mechanism': str(Path(__file__).resolve().parents[1] / 'config' / 'hexapod.yaml')},
+    'hexapod': {'mechanism': str(ROOT / 'config' / 'hexapod.yaml')},
 }
 
 

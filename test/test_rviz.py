@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio
 import pytest
 import yaml
+from checkout import ROOT
 from visualization_msgs.msg import Marker
 
 from load_identification.nodes.rviz import NEWTONS_PER_METRE, PayloadMarkers
 from load_identification.nodes.transport import description as transforms
 from load_identification.simulation.robots import puma_description
 
-ROOT = Path(__file__).resolve().parents[1]
 CONFIG = ROOT / 'config' / 'load_identification.rviz'
 
 DISPLAYS = {
