@@ -3,10 +3,10 @@
 Every call: the offset is calibrated in one pose (with a tool on, in one of the scenarios), drifts
 for ten minutes as the parameters say, the arm goes to other poses with the load, and the load is
 weighed from half a second of samples at 1 kHz, as the service does, in an exact cell
-(`systematic_errors: none`; `test/test_weight.py` has the errors of an ordinary one). Prints a
-table of verdicts, and how often the 95 % interval of the mass covers the truth. Exit status 1
-where more than 2 % of the verdicts of a row are wrong. At the edge of the tolerance every decided
-verdict counts as wrong.
+(`systematic_errors: none`; `test/weighing/test_weight.py` has the errors of an ordinary one).
+Prints a table of verdicts, and how often the 95 % interval of the mass covers the truth. Exit
+status 1 where more than 2 % of the verdicts of a row are wrong. At the edge of the tolerance every
+decided verdict counts as wrong.
 
     python benchmark/static_check.py [--calls 500]
 """

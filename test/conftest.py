@@ -42,8 +42,8 @@ left out."""
 
 missing = [pattern for package, pattern in NEEDED.items() if find_spec(package) is None]
 collect_ignore = [
-    path.name
-    for path in sorted(Path(__file__).parent.glob('test_*.py'))
+    path.relative_to(Path(__file__).parent).as_posix()
+    for path in sorted(Path(__file__).parent.rglob('test_*.py'))
     if any(re.search(pattern, path.read_text('utf-8'), re.MULTILINE) for pattern in missing)
 ]
 

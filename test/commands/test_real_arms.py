@@ -13,7 +13,7 @@ import pytest
 import yaml
 from arm_bags import relative_errors
 from bags import Command, every_nth, in_a_shell
-from weighing import weighed
+from joint_weighing import weighed
 
 from load_identification.arm.arm_file import read_arm_model
 from load_identification.commands.identify_arm import IDENTIFIED, NOT_IDENTIFIED

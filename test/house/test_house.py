@@ -159,7 +159,7 @@ def test_tests_and_benchmarks_import_nothing_of_each_other() -> None:
     folders = {name: ROOT / name for name in ('test', 'benchmark')}
     for name, folder in folders.items():
         others = {
-            path.stem for key in folders.keys() - {name} for path in folders[key].glob('*.py')
+            path.stem for key in folders.keys() - {name} for path in folders[key].rglob('*.py')
         }
         for path in folder.rglob('*.py'):
             assert others.isdisjoint(imports(path)), path

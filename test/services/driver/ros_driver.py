@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from checkout import SHARED
 from geometry_msgs.msg import Inertia, Vector3
 from ros_arm import RATE, ROBOT, Arm
 from ros_helpers import Group
@@ -117,7 +118,8 @@ def offered(folder: Path, package: str, name: str, fields: Mapping[str, str]) ->
     line = f'import ros_driver\n{name} = ros_driver.interface({dict(fields)!r})\n'
     (folder / package / 'srv.py').write_text(line)
     before = os.environ.get('PYTHONPATH')
-    paths = [str(folder), str(Path(__file__).parent), *filter(None, [before])]
+    own = (folder, Path(__file__).parent, *SHARED)
+    paths = [*map(str, own), *filter(None, [before])]
     os.environ['PYTHONPATH'] = os.pathsep.join(paths)
     try:
         yield interface(fields)

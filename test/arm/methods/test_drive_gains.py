@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio
 import pytest
 from bags import Command, description, states, write
-from weighing import weighed
+from joint_weighing import weighed
 
 from load_identification.arm.arm_file import read_arm_model
 from load_identification.arm.description import moving_joints

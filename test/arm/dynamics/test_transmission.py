@@ -10,7 +10,7 @@ import pytest
 from arm_bags import GRAVITY, NOMINAL, TRUTH, efforts, relative_errors
 from arm_bags import JOINTS as THREE
 from bags import Command, description, write
-from weighing import weighed
+from joint_weighing import weighed
 
 from load_identification.arm.arm_estimate import ArmEstimate, identified_arm
 from load_identification.arm.arm_file import read_arm_model, write_arm_model

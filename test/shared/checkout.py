@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = 'load_identification'
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / NAME
+TESTS = ROOT / 'test'
+SHARED = (TESTS / 'shared', TESTS / 'shared' / 'ros')
+"""What tests of several rooms use, and what comes with it where topics are; see pyproject.toml."""
 
 
 def imports(path: Path) -> Iterator[str]:

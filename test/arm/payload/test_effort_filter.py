@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio
 import pytest
 from estimates import not_none
-from weighing import weighed
+from joint_weighing import weighed
 
 from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.payload.effort_filter import USABLE, EffortFilter
