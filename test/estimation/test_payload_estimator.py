@@ -6,14 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from estimates import estimated
 from filtered_samples import (
     ARMS,
     BLOCK,
     EXACT,
     NOISE,
     OFFSET,
-    RATE,
     estimate_of,
     poses,
     random_payload,
@@ -140,80 +138,6 @@ def test_rotation_about_one_axis_shows_the_inertia_about_it_and_no_other() -> No
     assert np.all(np.abs(estimate.values - truth)[known] < 4.0 * estimate.std[known])
 
 
-@pytest.mark.parametrize('back', [1e-9, 3.0, 1e6])
-def test_stamps_that_go_back_start_afresh(back: float) -> None:
-    estimator = PayloadEstimator(EXACT)
-    other = replace(samples(PUMA, rich_motion(PUMA, 5.0, 1), random_payload(3), start=2e6))
-    estimator.update(other)
-    start = other.stamps[-1] * 1e-9 - back
-    again = samples(PUMA, rich_motion(PUMA, 5.0), start=start)
-    estimator.update(again)
-    estimate = estimated(estimator)
-    np.testing.assert_allclose(estimate.parameters, BLOCK.to_vector(), rtol=1e-6)
-    assert estimate.stamp == again.stamps[-1]
-
-
-def test_another_frame_starts_afresh() -> None:
-    estimator = PayloadEstimator(EXACT)
-    estimator.update(samples(PUMA, rich_motion(PUMA, 5.0, 1), random_payload(3)))
-    estimator.update(replace(samples(PUMA, rich_motion(PUMA, 5.0), start=9.0), frame='other'))
-    estimate = estimated(estimator)
-    assert estimate.frame == 'other'
-    np.testing.assert_allclose(estimate.parameters, BLOCK.to_vector(), rtol=1e-6)
-
-
-def test_a_pause_is_no_new_start() -> None:
-    first = samples(PUMA, rich_motion(PUMA, 5.0), noise_seed=1)
-    second = samples(PUMA, rich_motion(PUMA, 5.0, 1), noise_seed=2, start=3600.0)
-    alone, both = estimate_of(second), estimate_of(first, second)
-    # Mass and inertia of twice the samples; the offset may have drifted by 0.02 N meanwhile.
-    assert np.all(both.std[[0, 4, 7, 9]] < 0.9 * alone.std[[0, 4, 7, 9]])
-    truth = to_message_order(BLOCK.to_vector())
-    assert np.all(np.abs(both.values - truth) < 4.0 * both.std)
-
-
-def test_over_a_pause_the_offset_may_have_drifted() -> None:
-    estimator = PayloadEstimator(EXACT)
-    estimator.update(samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=1))
-    before = estimated(estimator)
-    second = samples(PUMA, rich_motion(PUMA, 5.0, 1), noise_seed=2, start=3600.0)
-    estimator.update(second.select(slice(0, 6)))
-    after = estimated(estimator)
-    std_before, std_after = (np.sqrt(np.diag(e.covariance)[10:]) for e in (before, after))
-    # 3e-4 N/√s over an hour is 0.018 N; faster walks, not excluded in 10 s, add to that.
-    # Four samples with it measure anew what the load is known not to explain.
-    assert np.all(std_after[:3] > 2.0 * std_before[:3])
-    assert np.all(std_before[:3] < 0.003)
-
-
-def test_motion_that_is_not_finite_is_dropped_and_counted() -> None:
-    batch = samples(PUMA, rich_motion(PUMA, 6.0), noise_seed=1)
-    spoilt = batch.select(slice(None))
-    spoilt.linear_acceleration[[0, 40, 41]] = np.nan
-    spoilt.angular_velocity[100, 1] = np.inf
-    estimator = PayloadEstimator(EXACT)
-    estimator.update(spoilt.select(slice(0, 1)))
-    assert estimator.estimate() is None
-    estimator.update(spoilt.select(slice(1, None)))
-    estimate = estimated(estimator)
-    assert estimate.identified.all()
-    assert estimator.dropped == {'motion_not_finite': 4}
-    assert estimator.used == len(batch.stamps) - 4
-
-
-def test_a_sample_without_motion_costs_no_other_its_explanation() -> None:
-    batch = samples(PUMA, rich_motion(PUMA, 6.0), noise_seed=1)
-    estimator = PayloadEstimator(EXACT)
-    estimator.update(batch)
-    spoilt = batch.select(slice(0, 10))
-    spoilt.angular_acceleration[3] = np.nan
-    explained = estimator.explain(spoilt)
-    assert explained is not None
-    for wrenches in explained:
-        np.testing.assert_array_equal(np.isnan(wrenches).any(axis=1), np.arange(10) == 3)
-    assert estimator.explain(spoilt.select(slice(3, 4))) is None
-
-
 def test_a_sensor_without_torque_has_robust_weights_too() -> None:
     batch = samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=1)
     batch.wrench[:, 3:] = np.nan
@@ -238,59 +162,6 @@ def test_the_residual_counts_what_is_slower_than_a_block() -> None:
     left = np.sqrt(np.mean(explained[1].reshape(-1, 2, 3) ** 2, axis=(0, 2)))
     np.testing.assert_allclose(estimate.residual_rms, left, rtol=0.25)
     assert np.all(left > 10.0 * NOISE[::3])
-
-
-def test_before_the_first_sample_there_is_no_estimate() -> None:
-    estimator = PayloadEstimator(EXACT)
-    batch = samples(PUMA, rich_motion(PUMA, 5.0))
-    estimator.update(batch.select(slice(0, 0)))
-    assert estimator.estimate() is None
-    assert estimator.explain(batch) is None
-    estimator.reset()
-    assert estimator.estimate() is None
-
-
-def test_from_the_first_sample_on_there_is_an_estimate_that_claims_nothing() -> None:
-    batch = samples(PUMA, rich_motion(PUMA, 5.0), noise_seed=1)
-    estimator = PayloadEstimator(EXACT)
-    for k in range(15):
-        estimator.update(batch.select(slice(k, k + 1)))
-        estimate = estimated(estimator)
-        assert not estimate.identified.any()
-        assert np.all(np.isfinite(estimate.covariance))
-
-
-def test_after_reset_another_payload_is_identified_sooner_than_without_the_offset() -> None:
-    other = random_payload(4)
-    truth = to_message_order(other.to_vector())
-    one_pose = samples(PUMA, poses(PUMA, 1, 3.0), other, noise_seed=2, start=60.0)
-    estimator = PayloadEstimator(EXACT)
-    estimator.update(samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=1))
-    estimator.reset()
-    estimator.update(one_pose)
-    estimate = estimated(estimator)
-    # With the offset known, one pose weighs.
-    assert estimate.identified[0]
-    assert abs(estimate.values[0] - truth[0]) < 4.0 * estimate.std[0]
-    assert not estimate_of(one_pose).identified[0]
-    estimator.update(samples(PUMA, rich_motion(PUMA, 10.0, 1), other, noise_seed=3, start=70.0))
-    estimate = estimated(estimator)
-    assert estimate.identified.all()
-    assert np.all(np.abs(estimate.values - truth) < 4.0 * estimate.std)
-
-
-def test_inertia_after_a_reset_needs_no_more_motion_for_what_came_before() -> None:
-    """A minute at rest before the reset do not dilute the excitation that follows it."""
-    estimator = PayloadEstimator(EXACT)
-    slow = EstimatorSettings().requirements
-    estimator.settings = replace(estimator.settings, requirements=replace(slow, excitation=8.0))
-    motion = samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=2, start=700.0)
-    assert estimate_of(motion, settings=estimator.settings).identified.all()
-    estimator.update(samples(PUMA, poses(PUMA, 6, 10.0), noise_seed=1))
-    estimator.reset()
-    estimator.update(motion)
-    estimate = estimated(estimator)
-    assert estimate.identified.all()
 
 
 def test_the_budget_adds_up_to_the_variance_and_queries_change_nothing() -> None:
@@ -355,24 +226,3 @@ def test_without_a_positive_mass_the_rest_has_no_meaning(mass: float) -> None:
     assert std[0] == 2.0
     assert np.isnan(values[1:]).all()
     assert np.isinf(std[1:]).all()
-
-
-def test_an_hour_at_rest_takes_nothing_away() -> None:
-    """With forgetting on: an hour's pose, one sample a second, after ten seconds of motion."""
-    settings = replace(EXACT, forgetting_time=10.0)
-    estimator = PayloadEstimator(settings)
-    estimator.update(samples(PUMA, rich_motion(PUMA, 10.0), noise_seed=1))
-    before = estimated(estimator)
-    still = samples(PUMA, poses(PUMA, 1, 3600.0 / RATE), noise_seed=2)
-    stamps = np.arange(11, 11 + len(still.stamps)) * 1_000_000_000
-    estimator.update(replace(still, stamps=stamps))
-    after = estimated(estimator)
-    assert after.identified.all()
-    # In units of the noise, whose level is learned on. The offsets drift by 0.02 N and 0.7 mN m in
-    # an hour, and rest shows that together with the weight.
-    noisier = (after.noise / before.noise).max()
-    # What a pose tells again replaces what was known of it.
-    assert np.all(after.std < 1.8 * noisier * before.std)
-    assert noisier < 2.0
-    truth = to_message_order(BLOCK.to_vector())
-    assert np.all(np.abs(after.values - truth) < 4.0 * after.std)

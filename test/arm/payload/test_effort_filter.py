@@ -8,7 +8,6 @@ import numpy as np
 import pinocchio
 import pytest
 from estimates import not_none
-from joint_weighing import weighed
 
 from load_identification.arm.arm_file import IdentifiedArm
 from load_identification.arm.payload.effort_filter import USABLE, EffortFilter
@@ -22,7 +21,6 @@ from load_identification.arm.payload.joint_wrench import (
 )
 from load_identification.errors import DescriptionError
 from load_identification.interface.batches import EffortBatch, FilteredBatch
-from load_identification.model.inertial_parameters import to_message_order
 from load_identification.model.regressor import wrench_regressor
 from load_identification.model.robot import Robot
 from load_identification.numerics.whitening import counting
@@ -35,7 +33,6 @@ from load_identification.simulation.weighing_arm import (
     NS,
     PAYLOAD,
     RATE,
-    Identifier,
     Run,
     certain,
     differentiator,
@@ -49,18 +46,13 @@ from load_identification.typing_aliases import FloatArray
 BENT = [0.2, 0.7, -0.3, 1.2, 0.4, 1.1, 0.6]
 STRETCHED = [0.2, 0.7, -0.3, 0.0, 0.4, 0.0, 0.6]
 """Poses of the seven-joint arm [rad]."""
-TRUTH = to_message_order(PAYLOAD.to_vector())
+
+
 PLANAR = """<robot name="planar"><link name="base"/>
 <joint name="a" type="continuous"><parent link="base"/><child link="x"/><axis xyz="0 0 1"/></joint>
 <link name="x"/>
 <joint name="b" type="continuous"><parent link="x"/><child link="y"/><origin xyz="0.4 0 0"/>
 <axis xyz="0 0 1"/></joint><link name="y"/></robot>"""
-
-
-@pytest.fixture(scope='module')
-def loaded() -> Run:
-    """Return 20 s with the payload."""
-    return run(15.0, 5, PAYLOAD)
 
 
 def stage(arm: IdentifiedArm | None = None) -> EffortFilter:
@@ -326,51 +318,3 @@ def test_a_frame_that_a_joint_without_a_model_moves_is_refused() -> None:
     assert filtering.waiting_for == 'the robot description'
     filtering.set_description(SEVEN_JOINTS.urdf)
     assert filtering.robot.sensor_frame == 'left_link_7'
-
-
-def test_intervals_of_a_payload_weighed_by_an_identified_arm_hold(loaded: Run) -> None:
-    # The table of benchmark/joint_torque.py, small: six arms, ten parameters each.
-    identifier = Identifier(run(25.0, 0))
-    found = [weighed(identifier.arm(seed), loaded.measured(100 + seed)) for seed in range(6)]
-    scores = np.array([(e.values - TRUTH) / e.std for e in found])
-    assert all(e.identified[:4].all() for e in found)
-    # 95 % of 60, correlated: 85 % and more; and as wide as they need be, not wider than thrice.
-    assert np.mean(np.abs(scores) < 1.96) > 0.85
-    assert 0.3 < np.sqrt(np.mean(scores**2)) < 1.3
-    assert found[0].std[0] < 0.01
-
-
-def test_errors_of_the_arm_that_no_residual_shows_widen_the_interval(loaded: Run) -> None:
-    arm = exact_arm()
-    doubt = np.zeros_like(arm.covariance)
-    # The mass of the link that carries the load: it cannot be told from the load's own.
-    mass = 6 * 10
-    doubt[mass, mass] = 0.03**2
-    joints = loaded.measured(1)
-    sure, unsure = weighed(arm, joints), weighed(replace(arm, covariance=doubt), joints)
-    added = np.sqrt(unsure.std[0] ** 2 - sure.std[0] ** 2)
-    # Times the quantile of Student's t that makes 1.96 of it 95 %.
-    assert added == pytest.approx(0.03, rel=0.1)
-    np.testing.assert_allclose(unsure.values, sure.values, rtol=1e-9)
-
-
-def test_friction_that_has_changed_with_its_difference_by_direction_is_no_mass() -> None:
-    share = 1.0 + 0.1 * np.random.default_rng(1).standard_normal(7)
-    found = weighed(exact_arm(), run(20.0, 1, PAYLOAD, share=share).measured(1))
-    # 2.8 standard deviations where offsets are believed to the last digit.
-    assert abs(found.values[0] - PAYLOAD.mass) < 1.5 * found.std[0]
-    assert found.std[0] < 2e-3
-
-
-def test_a_gain_that_all_drives_share_is_off_by_as_much_as_the_mass(loaded: Run) -> None:
-    arm = exact_arm()
-    # One percent too large: so are then the arm that was identified with it, and the payload.
-    shared = 0.01 * np.append(arm.values, arm.effort_scale)
-    unsure = replace(arm, covariance=np.outer(shared, shared))
-    joints = loaded.measured(1)
-    sure, found = weighed(arm, joints), weighed(unsure, joints, exact_gains=False)
-    added = np.sqrt(found.std**2 - sure.std**2)
-    assert added[0] == pytest.approx(0.01 * PAYLOAD.mass, rel=0.1)  # a quantile of Student's t
-    np.testing.assert_allclose(added[4:], np.abs(0.01 * TRUTH[4:]), rtol=0.2, atol=1e-4)
-    # It multiplies mass and first moment alike: the centre of mass stays.
-    assert (added[1:4] < 0.1 * sure.std[1:4]).all()

@@ -1,0 +1,152 @@
+"""Changes at rest: noticed, not told apart before the arm moves, and nothing claimed meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from changed_loads import assert_weighs, grasped, kinds, stage
+from estimates import estimated
+
+from load_identification.estimation.events import EventKind
+from load_identification.estimation.payload_estimator import PayloadEstimator
+from load_identification.estimation.sensor_offset import OffsetPrior
+from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.robot import Robot
+from load_identification.motion.joint_path import JointPath, Move
+from load_identification.simulation.changes.draws import drawn_load
+from load_identification.simulation.changes.runs import (
+    FRAME,
+    LOWER,
+    RATE,
+    UPPER,
+    URDF,
+    Run,
+    filtered,
+    moves,
+    pieces,
+    recorded,
+)
+from load_identification.simulation.sensors import (
+    WRIST_SENSOR,
+    Recording,
+    load_wrench,
+    measure,
+    simulate,
+)
+
+
+@cache
+def grasped_at_rest() -> Run:
+    return recorded('grasp, at rest', 3)
+
+
+def until(estimator: PayloadEstimator, run: Run, end: float) -> None:
+    """Feed a run up to a time [s]."""
+    for piece in pieces(run.batch):
+        if piece.stamps[0] * 1e-9 < end:
+            estimator.update(piece)
+
+
+def test_at_rest_it_is_not_told_which_has_changed_and_nothing_is_claimed() -> None:
+    run, estimator = grasped_at_rest(), stage()
+    until(estimator, run, run.changed - 0.1)
+    known = estimated(estimator)
+    offset, covariance = estimator.offset()
+    until(estimator, run, run.moved - 0.1)
+    estimate = estimated(estimator)
+    assert known.identified[0]
+    assert estimator.events.newest.kind is EventKind.CHANGE_DETECTED
+    assert not estimate.identified.any()
+    assert 'load or offset changed' in estimate.reasons[0]
+    assert np.isinf(estimate.std).all()
+    # A weighing at rest goes by the offset of before.
+    now, spread = estimator.offset()
+    std = np.sqrt(np.diag(covariance))
+    assert np.all(np.abs(now - offset) < 3.0 * std)
+    assert np.all(np.sqrt(np.diag(spread)) < 2.0 * std)
+
+
+def test_what_contact_would_read_is_shown_against_what_was_known() -> None:
+    run, estimator = grasped_at_rest(), stage()
+    until(estimator, run, run.moved - 0.1)
+    estimator.estimate()
+    last = pieces(run.batch)[int(run.moved / 0.1) - 2]
+    explained = estimator.explain(last)
+    heavier = run.change.load[1].mass - run.change.load[0].mass
+    # The weight of what has been picked up, to the noise of single samples.
+    force = np.linalg.norm(explained[1][:, :3], axis=1)
+    np.testing.assert_allclose(force, heavier * 9.80665, atol=0.3)
+
+
+def test_reset_while_it_is_not_told_takes_the_load_for_changed() -> None:
+    run, estimator = grasped_at_rest(), stage()
+    until(estimator, run, run.moved - 0.1)
+    estimator.reset()
+    until_end = [p for p in pieces(run.batch) if p.stamps[0] > estimator.newest]
+    estimate = estimated(estimator, until_end)
+    assert estimate.identified[:4].all()
+    truth = to_message_order(run.change.load[1].to_vector())
+    assert np.all(np.abs(estimate.values - truth)[:4] < 4.0 * estimate.std[:4])
+
+
+@cache
+def at_rest() -> Recording:
+    rest = JointPath((Move(LOWER / 4, UPPER / 4, 4.0), Move(UPPER / 4, UPPER / 4, 8.0)))
+    load = drawn_load(np.random.default_rng(3), 1.2)
+    return simulate(Robot(URDF, FRAME), rest, load, WRIST_SENSOR, RATE, 3)
+
+
+@pytest.mark.parametrize('begin', [5.0, 5.04, 5.08])
+def test_a_push_that_has_ended_hides_no_change_after_it(begin: float) -> None:
+    """20 N for 1 s at rest, from any place in a block, and 3 s later another offset."""
+    recording = at_rest()
+    times = recording.stamps * 1e-9
+    pushed = 20.0 * ((times > begin) & (times < 6.0)) + 4.0 * (times > 9.0)
+    wrench = recording.wrench + np.outer(pushed, [0.6, 0.8, 0.0, 0.0, 0.0, 0.0])
+    estimator = stage()
+    estimator.update(filtered(replace(recording, wrench=wrench))[0])
+    found = [(event.kind, round(event.stamp * 1e-9)) for event in estimator.events.since(0)]
+    assert (EventKind.UNCHANGED, 5) in found
+    assert found[-1] == (EventKind.CHANGE_DETECTED, 9)
+
+
+@pytest.mark.parametrize('after', [0.25, 0.5])
+def test_a_load_put_on_right_after_the_offset_is_calibrated_is_another_load(after: float) -> None:
+    pose = LOWER / 4
+    path = JointPath((Move(pose, pose, 3.6), Move(pose, UPPER / 4, 1.5)))
+    load = drawn_load(np.random.default_rng(0), 1.2)
+    base = simulate(Robot(URDF, FRAME), path, load, WRIST_SENSOR, RATE, 0)
+    times = base.stamps * 1e-9
+    empty = base.exact_wrench - load_wrench(load, base.motion)
+    wrench = np.where((times >= 2.0 + after)[:, None], base.exact_wrench, empty)
+    recording = measure(replace(base, exact_wrench=wrench), WRIST_SENSOR, 0)
+    batch, _ = filtered(recording)
+    cut = int(np.searchsorted(batch.stamps, 2_000_000_000))
+    noise = np.array([WRIST_SENSOR.force_noise, WRIST_SENSOR.torque_noise])
+    mean = recording.wrench[(times > 1.0) & (times < 2.0)].mean(axis=0)
+    estimator = stage()
+    estimator.update(batch.select(slice(cut)))
+    covariance = np.diag(np.repeat(noise, 3) ** 2 / 500)
+    estimator.set_offset(OffsetPrior(mean, covariance, 2_000_000_000, noise))
+    estimator.update(batch.select(slice(cut, None)))
+    assert kinds(estimator) == [EventKind.CHANGE_DETECTED, EventKind.LOAD_CHANGED]
+    assert_weighs(estimator, load.mass)
+
+
+@pytest.mark.parametrize(('seed', 'slowness'), [(0, 4.0), (2, 20.0)])
+def test_a_grasp_before_the_first_motion_is_not_stuck_and_not_taken_back(
+    seed: int, slowness: float
+) -> None:
+    """What is known at rest, in one pose, fits everything in others: that is no return."""
+    p = moves(seed)[3:]
+    path = [Move(p[0], p[0], 15.0), *(Move(a, b, slowness) for a, b in pairwise(p))]
+    batch, load = grasped(JointPath(tuple(path)), seed, 10.0)
+    estimator = stage()
+    for piece in pieces(batch):
+        estimator.update(piece)
+    assert EventKind.UNCHANGED not in kinds(estimator)
+    assert_weighs(estimator, load.mass)
