@@ -117,8 +117,8 @@ def shared_data() -> Path:
 
 @pytest.fixture
 def group() -> Iterator[Any]:
-    """A ROS graph of the test's own, a `ros_helpers.Group`."""
-    from ros_helpers import Group
+    """A ROS graph of the test's own, a `ros_group.Group`."""
+    from ros_group import Group
 
     with Group() as group:
         yield group
@@ -126,8 +126,8 @@ def group() -> Iterator[Any]:
 
 @pytest.fixture(scope='module')
 def fed() -> Iterator[Any]:
-    """A ROS graph in which an arm's topics are published, a `ros_helpers.Group`."""
-    from ros_helpers import Group
+    """A ROS graph in which an arm's topics are published, a `ros_group.Group`."""
+    from ros_group import Group
 
     with Group() as group:
         group.publish_inputs()
@@ -136,8 +136,8 @@ def fed() -> Iterator[Any]:
 
 @pytest.fixture(scope='module')
 def running() -> Iterator[Any]:
-    """A ROS graph with the single process and nothing that feeds it, a `ros_helpers.Group`."""
-    from ros_helpers import Group
+    """A ROS graph with the single process and nothing that feeds it, a `ros_group.Group`."""
+    from ros_group import Group
 
     with Group() as group:
         group.start()
@@ -155,8 +155,8 @@ def process(fed: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope='module')
 def live(fed: Any, process: Any) -> Any:
-    """What that process says, a `ros_helpers.Pipeline`, connected."""
-    from ros_helpers import Pipeline
+    """What that process says, a `ros_pipeline.Pipeline`, connected."""
+    from ros_pipeline import Pipeline
 
     pipeline = Pipeline(fed)
     pipeline.connect()

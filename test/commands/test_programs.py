@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 from processes import DEADLINE, catches
-from ros_helpers import Group
+from ros_group import Group
 
 from load_identification import __version__
 

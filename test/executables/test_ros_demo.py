@@ -17,7 +17,7 @@ from checkout import ROOT
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from processes import CODE, DEADLINE, Program
-from ros_helpers import LATCHED, RELIABLE, Group
+from ros_group import LATCHED, RELIABLE, Group
 from ros_messages import NAMESPACE, NS, stamp_of
 from sensor_msgs.msg import JointState
 

@@ -8,8 +8,9 @@ import signal
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from processes import ForkedProcess
-from ros_helpers import Group, Pipeline, pieces
+from ros_group import Group
 from ros_messages import NAMESPACE, PUMA
+from ros_pipeline import Pipeline, pieces
 from sensor_msgs.msg import JointState
 
 FORMS = {

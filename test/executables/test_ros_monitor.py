@@ -16,7 +16,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from processes import DEADLINE
 from rich.console import Console
-from ros_helpers import LATCHED, Group
+from ros_group import LATCHED, Group
 from ros_messages import NAMESPACE, OFFSET_KEYS, PARAMETER_KEYS
 
 import load_identification

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from checkout import ROOT
-from ros_helpers import Group
+from ros_group import Group
 from ros_messages import NAMESPACE
 
 from load_identification.interface.node_table import NODES

@@ -12,7 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from processes import DEADLINE, ForkedProcess
 from rclpy.node import Node
-from ros_helpers import PLAYS, Group, Pipeline, assert_holds
+from ros_group import Group
 from ros_messages import (
     KINDS,
     NAMESPACE,
@@ -26,6 +26,7 @@ from ros_messages import (
     recording,
     stamp_of,
 )
+from ros_pipeline import PLAYS, Pipeline, assert_holds
 from sensor_msgs.msg import JointState
 
 from load_identification.nodes.transport.readers import TopicUpstream

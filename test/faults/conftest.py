@@ -23,7 +23,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(scope='module')
 def three() -> Iterator[Any]:
-    """What the three nodes say, a `ros_helpers.Pipeline`, and by name the process of each."""
+    """What the three nodes say, a `ros_pipeline.Pipeline`, and by name the process of each."""
     from ros_faults import in_three
 
     with in_three() as three:

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from processes import ForkedProcess
-from ros_helpers import Group, Pipeline
+from ros_group import Group
 from ros_messages import NS, PARAMETER_KEYS, TRUTH, Message, feed, recording
+from ros_pipeline import Pipeline
 from std_msgs.msg import String
 
 ONE, THREE = ('load_identification',), ('fusion', 'filter', 'estimator')

@@ -12,7 +12,7 @@ import pytest
 from changed_messages import AXES, WRENCH, put, restamped
 from ros_arm import RATE, SERVICES, Arm
 from ros_faults import IDS, PROCESSES, living
-from ros_helpers import Group
+from ros_group import Group
 from ros_messages import NS, Message
 from std_srvs.srv import Trigger
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from rclpy.serialization import serialize_message
 from ros_arm import ROBOT
-from ros_helpers import Group, Pipeline
+from ros_group import Group
 from ros_messages import FRAME, NS, OFFSET, PAYLOAD, joint_message, recording, wrench_message
+from ros_pipeline import Pipeline
 
 from load_identification.simulation.sensors import load_wrench
 

@@ -11,8 +11,9 @@ from processes import ForkedProcess
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 from ros_arm import SERVICES, Arm
-from ros_helpers import Group, Pipeline
+from ros_group import Group
 from ros_messages import FRAME, NAMESPACE, PUMA, recording
+from ros_pipeline import Pipeline
 
 from load_identification.model.robot import Robot
 

@@ -12,8 +12,9 @@ import pytest
 from processes import ForkedProcess
 from ros_arm import NOTHING, SHORT, Arm, file_of, prepared
 from ros_faults import Three, in_three
-from ros_helpers import Group, Pipeline, state_of
+from ros_group import Group
 from ros_messages import NS, PAYLOAD, feed, recording
+from ros_pipeline import Pipeline, state_of
 
 from load_identification.nodes.store import Stored, load
 

@@ -9,8 +9,9 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from processes import ForkedProcess
 from ros_faults import BEGIN, END, Heard, assert_passes, play
-from ros_helpers import LATCHED, RELIABLE, Group, Pipeline
+from ros_group import LATCHED, RELIABLE, Group
 from ros_messages import NAMESPACE, NS
+from ros_pipeline import Pipeline
 from std_msgs.msg import Float64MultiArray
 
 from load_identification.interface.messages import kinematics_sizes

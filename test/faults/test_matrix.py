@@ -19,7 +19,7 @@ from changed_messages import (
 )
 from diagnostic_msgs.msg import DiagnosticStatus
 from ros_faults import IDS, PROCESSES, Edit, Heard, assert_passes, living, play
-from ros_helpers import LATCHED, Pipeline
+from ros_group import LATCHED
 from ros_messages import (
     NAMESPACE,
     NS,
@@ -28,6 +28,7 @@ from ros_messages import (
     stamp_of,
     wrench_of,
 )
+from ros_pipeline import Pipeline
 from std_msgs.msg import String
 
 

@@ -10,8 +10,8 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from ros_arm import CALIBRATION, NOTHING, Arm
 from ros_faults import ONE, living
-from ros_helpers import Pipeline
 from ros_messages import PAYLOAD, feed, recording
+from ros_pipeline import Pipeline
 
 from load_identification.simulation.sensors import Recording
 

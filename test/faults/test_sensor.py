@@ -13,7 +13,6 @@ from processes import ForkedProcess
 from recording_faults import dead, frozen, limited
 from ros_arm import CALIBRATION, NOTHING, Arm
 from ros_faults import IDS, PROCESSES, in_three_too, living
-from ros_helpers import Pipeline
 from ros_messages import (
     FRAME,
     NS,
@@ -25,6 +24,7 @@ from ros_messages import (
     wrench_message,
     wrench_of,
 )
+from ros_pipeline import Pipeline
 
 from load_identification.interface.batches import CHANNELS
 

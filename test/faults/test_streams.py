@@ -12,7 +12,7 @@ from geometry_msgs.msg import WrenchStamped
 from processes import ForkedProcess
 from recording_faults import glitch, poses, restamped, wrapped
 from ros_faults import IDS, PROCESSES, in_three_too, living
-from ros_helpers import RELIABLE, Pipeline, state_of
+from ros_group import RELIABLE
 from ros_messages import (
     FRAME,
     NS,
@@ -24,6 +24,7 @@ from ros_messages import (
     stamp_of,
     wrench_message,
 )
+from ros_pipeline import Pipeline, state_of
 from sensor_msgs.msg import JointState
 
 Live = tuple[Pipeline, list[ForkedProcess]]

@@ -6,8 +6,9 @@ import signal
 
 import pytest
 from processes import ForkedProcess
-from ros_helpers import Group, Pipeline
+from ros_group import Group
 from ros_messages import feed, recording
+from ros_pipeline import Pipeline
 
 
 def test_the_second_node_of_a_name_says_so_and_stores_nothing() -> None:

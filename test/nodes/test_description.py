@@ -14,8 +14,9 @@ import pinocchio
 import pytest
 from geometry_msgs.msg import TransformStamped, WrenchStamped
 from rclpy.node import Node
-from ros_helpers import LATCHED, Group, Pipeline, assert_holds, pieces
+from ros_group import LATCHED, Group
 from ros_messages import FRAME, PUMA, inertia_of, recording, stamp_of, uneven_recording, vector
+from ros_pipeline import Pipeline, assert_holds, pieces
 from sensor_msgs.msg import JointState
 
 from load_identification.errors import FrameError

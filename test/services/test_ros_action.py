@@ -12,7 +12,7 @@ from action_msgs.srv import CancelGoal
 from processes import Program
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.task import Future
-from ros_helpers import Group
+from ros_group import Group
 from ros_messages import NS, stamp_of
 from ros_watched_arm import TRIES, WatchedArm
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from processes import DEADLINE
 from ros_arm import NOTHING, RATE, SMALL, Arm, prepared, started
-from ros_helpers import Group, Pipeline
+from ros_group import Group
 from ros_messages import OFFSET, PAYLOAD
+from ros_pipeline import Pipeline
 
 from load_identification.client import (
     LoadIdentification,

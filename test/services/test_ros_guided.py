@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from processes import Program
-from ros_helpers import RELIABLE, Group, Pipeline
+from ros_group import RELIABLE, Group
 from ros_messages import NS, joint_message, stamp_of
+from ros_pipeline import Pipeline
 from ros_watched_arm import STILL, TRIES, WatchedArm
 from sensor_msgs.msg import JointState
 

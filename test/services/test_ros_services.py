@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import yaml
 from ros_arm import NOTHING, RATE, SMALL, Answer, Arm, file_of, prepared, started
-from ros_helpers import Group, Pipeline
+from ros_group import Group
 from ros_messages import OFFSET, PAYLOAD
+from ros_pipeline import Pipeline
 
 from load_identification.model.inertial_parameters import InertialParameters
 

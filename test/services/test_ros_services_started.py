@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from ros_arm import SMALL, Arm, file_of, prepared, started
-from ros_helpers import RELIABLE, Group
+from ros_group import RELIABLE, Group
 from ros_messages import NAMESPACE, NS, OFFSET, PAYLOAD, Message, stamp_of
 
 

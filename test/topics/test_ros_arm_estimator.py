@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from processes import ForkedProcess
-from ros_helpers import Group, Pipeline, assert_refused_from_two
+from ros_group import Group
 from ros_messages import KINDS, NAMESPACE, Message, stamped
+from ros_pipeline import Pipeline, assert_refused_from_two
 from sensor_msgs.msg import JointState
 
 from load_identification.arm.arm_file import write_arm_model

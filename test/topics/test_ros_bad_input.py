@@ -21,7 +21,7 @@ from changed_messages import (
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import AccelStamped, TwistStamped, Wrench, WrenchStamped
 from processes import ForkedProcess
-from ros_helpers import Group, Pipeline, assert_holds, pieces
+from ros_group import Group
 from ros_messages import (
     NAMESPACE,
     NS,
@@ -37,6 +37,7 @@ from ros_messages import (
     vector,
     wrench_message,
 )
+from ros_pipeline import Pipeline, assert_holds, pieces
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 

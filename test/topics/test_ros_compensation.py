@@ -9,7 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters, SetParameters
-from ros_helpers import LATCHED, Group, Pipeline, connected
+from ros_group import LATCHED, Group
 from ros_messages import (
     FRAME,
     NAMESPACE,
@@ -25,6 +25,7 @@ from ros_messages import (
     wrench_message,
     wrench_of,
 )
+from ros_pipeline import Pipeline, connected
 
 from load_identification.interface.messages import set_inertia
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order

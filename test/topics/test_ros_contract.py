@@ -18,7 +18,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.srv import DescribeParameters, ListParameters
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
-from ros_helpers import BEST_EFFORT, LATCHED, PLAYS, Group, Pipeline, assert_holds, connected
+from ros_group import BEST_EFFORT, LATCHED, Group
 from ros_messages import (
     FRAME,
     KINDS,
@@ -38,6 +38,7 @@ from ros_messages import (
     vector,
     wrench_of,
 )
+from ros_pipeline import PLAYS, Pipeline, assert_holds, connected
 from sensor_msgs.msg import JointState
 
 HALF_WINDOW = 0.05810

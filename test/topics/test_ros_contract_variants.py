@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from ros_helpers import BEST_EFFORT, Group, Pipeline, assert_holds, connected
+from ros_group import BEST_EFFORT, Group
 from ros_messages import (
     FRAME,
     KINDS,
@@ -24,6 +24,7 @@ from ros_messages import (
     stamp_of,
     wrench_of,
 )
+from ros_pipeline import Pipeline, assert_holds, connected
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from ros_helpers import Group, Pipeline, connected
+from ros_group import Group
 from ros_messages import recording
+from ros_pipeline import Pipeline, connected
 
 DURATION = 16.0
 """Seven blocks of 2 s [s]."""

@@ -16,8 +16,9 @@ import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from exact_hexapod import exact_legs
 from processes import ForkedProcess, Program
-from ros_helpers import RELIABLE, Group, Pipeline, assert_refused_from_two
+from ros_group import RELIABLE, Group
 from ros_messages import KINDS, NAMESPACE, NS, Message, stamped
+from ros_pipeline import Pipeline, assert_refused_from_two
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import Marker, MarkerArray

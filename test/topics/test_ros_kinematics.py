@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rclpy.node import Node
-from ros_helpers import Group
+from ros_group import Group
 
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import Robot

@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio
 import pytest
 from rclpy.duration import Duration
-from ros_helpers import RELIABLE, Group, Pipeline
+from ros_group import RELIABLE, Group
 from ros_messages import (
     FRAME,
     NAMESPACE,
@@ -28,6 +28,7 @@ from ros_messages import (
     uneven_recording,
     vector,
 )
+from ros_pipeline import Pipeline
 from visualization_msgs.msg import Marker, MarkerArray
 
 from load_identification.model.robot import Robot

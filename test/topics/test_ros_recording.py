@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 import yaml
 from rich.console import Console
-from ros_helpers import PLAYS, Group, Pipeline
+from ros_group import Group
 from ros_messages import NS, Message
+from ros_pipeline import PLAYS, Pipeline
 
 from load_identification.commands.recorded_load import print_report
 from load_identification.estimation.events import EventKind

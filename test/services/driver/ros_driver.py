@@ -14,7 +14,7 @@ import numpy as np
 from checkout import SHARED
 from geometry_msgs.msg import Inertia, Vector3
 from ros_arm import RATE, ROBOT, Arm
-from ros_helpers import Group
+from ros_group import Group
 from ros_messages import PUMA
 from sensor_msgs.srv import SetCameraInfo
 

@@ -23,8 +23,9 @@ from ros_driver import (
     described,
     offered,
 )
-from ros_helpers import Group, Pipeline
+from ros_group import Group
 from ros_messages import OFFSET, PAYLOAD
+from ros_pipeline import Pipeline
 
 from load_identification.model.inertial_parameters import InertialParameters
 

@@ -11,7 +11,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from processes import DEADLINE, Program
 from rclpy.context import Context
 from ros_driver import UR, UR_SERVICE, body_of, described, offered, read
-from ros_helpers import RELIABLE, Group
+from ros_group import RELIABLE, Group
 from ros_messages import FRAME, NAMESPACE, PAYLOAD
 from ros_watched_arm import TRIES, WatchedArm
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import load_identification
 
 if TYPE_CHECKING:
-    from ros_helpers import Group
+    from ros_group import Group
 
 DEADLINE = 240.0
 """No event that comes at all takes so long, however loaded the machine [s]."""

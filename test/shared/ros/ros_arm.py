@@ -13,7 +13,7 @@ from geometry_msgs.msg import WrenchStamped
 from processes import DEADLINE, ForkedProcess
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
-from ros_helpers import BEST_EFFORT, Group, Pipeline
+from ros_group import BEST_EFFORT, Group
 from ros_messages import (
     FRAME,
     NAMESPACE,
@@ -25,6 +25,7 @@ from ros_messages import (
     recording,
     wrench_message,
 )
+from ros_pipeline import Pipeline
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
