@@ -24,6 +24,7 @@ PROCESSES = [ONE, pytest.param(THREE, marks=pytest.mark.matrix)]
 in_three_too = pytest.mark.parametrize('live', [ONE, THREE], ids=IDS, indirect=True)
 """In every run, for what another process than the one that speaks notices."""
 
+Live = tuple[Pipeline, list[ForkedProcess]]
 Three = tuple[Pipeline, dict[str, ForkedProcess]]
 
 BEGIN, END = 3.0, 5.0
@@ -53,9 +54,7 @@ class Heard:
 
 
 @contextlib.contextmanager
-def living(
-    modules: Sequence[str], parameters: dict[str, object] | None = None
-) -> Iterator[tuple[Pipeline, list[ForkedProcess]]]:
+def living(modules: Sequence[str], parameters: dict[str, object] | None = None) -> Iterator[Live]:
     """Start nodes; yield what they say, and their processes, which live to the end."""
     with Group() as group:
         group.publish_inputs()

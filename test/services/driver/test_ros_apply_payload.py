@@ -3,52 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from handover import AT_FLANGE, arm_of, loaded, right, tells
 from ros_arm import NOTHING as NO_BODY
-from ros_arm import SHORT, SMALL, file_of, prepared, started
-from ros_driver import (
-    FRANKA,
-    FRANKA_SERVICE,
-    ROTATION,
-    TRANSLATION,
-    UR,
-    UR_SERVICE,
-    DriverArm,
-    described,
-    offered,
-)
+from ros_arm import SHORT, SMALL, file_of
+from ros_driver import ROTATION, TRANSLATION, UR_SERVICE, DriverArm
 from ros_group import Group
 from ros_messages import OFFSET, PAYLOAD
 from ros_pipeline import Pipeline
 
 from load_identification.model.inertial_parameters import InertialParameters
-
-AT_FLANGE = PAYLOAD.transformed(ROTATION, TRANSLATION)
-
-
-def arm_of(
-    group: Group, service_type: Any, service: str, flange: str, **parameters: Any
-) -> tuple[DriverArm, Pipeline]:
-    """Start the nodes, and an arm whose driver takes off what it is told."""
-    prepared(group)
-    group.describe(described(flange))
-    pipeline, _ = started(group, parameters=parameters)
-    arm = DriverArm(group, service_type, service)
-    arm.ready()
-    return arm, pipeline
-
-
-@pytest.fixture(scope='module')
-def ur_type(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Return the type of a UR's service, as the nodes will import it."""
-    with offered(tmp_path_factory.mktemp('ur'), *UR) as service_type:
-        yield service_type
 
 
 @pytest.fixture(scope='module')
@@ -73,41 +42,6 @@ def arm(live: tuple[DriverArm, Pipeline]) -> DriverArm:
     it.rest(0.3)
     it.told.clear()
     return it
-
-
-def loaded(arm: DriverArm) -> None:
-    """Hold the block until all of it is identified."""
-    arm.body = PAYLOAD
-    arm.call_in_silence('reset')
-    arm.run()
-    assert arm.group.pipelines[0].status['izz.identified'] == 'true'
-
-
-def tells(values: Mapping[str, Any], body: InertialParameters) -> None:
-    """Check a request against a body in the frame of the flange."""
-    inertia = values.get('payload', values)
-    mass = inertia['m'] if 'm' in inertia else inertia['mass']
-    center = next(inertia[name] for name in ('com', 'center_of_gravity', 'center_of_mass')
-                  if name in inertia)  # fmt: skip
-    if isinstance(center, Mapping):
-        center = [center[axis] for axis in 'xyz']
-    assert mass == pytest.approx(body.mass, abs=0.01)
-    np.testing.assert_allclose(center, body.center_of_mass, atol=0.003)
-    if 'ixx' in inertia:
-        names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-        moments = body.inertia_about_center_of_mass[np.triu_indices(3)]
-        np.testing.assert_allclose([inertia[name] for name in names], moments, atol=1e-3)
-    if 'load_inertia' in inertia:
-        np.testing.assert_allclose(
-            inertia['load_inertia'], body.inertia_about_center_of_mass.ravel(), atol=1e-3
-        )
-
-
-def right(pipeline: Pipeline, body: InertialParameters = PAYLOAD) -> None:
-    """Check that the mass is identified and right."""
-    pipeline.settle()
-    assert pipeline.status['mass.identified'] == 'true', pipeline.words
-    assert abs(pipeline.number('mass') - body.mass) < 4.0 * pipeline.number('mass.std') < 0.1
 
 
 def test_two_calls_end_with_the_right_payload(
@@ -346,133 +280,3 @@ def test_a_driver_that_takes_nothing_off_the_wrench_is_found_out(
     arm.rest(0.2)
     live[1].settle()
     assert not live[1].status['event'].startswith('driver_payload_changed')
-
-
-def test_what_the_driver_holds_survives_a_restart(ur_type: Any) -> None:
-    with Group() as group:
-        arm, _ = arm_of(group, ur_type, UR_SERVICE, 'tool0', payload_driver='ur')
-        loaded(arm)
-        assert arm.call('apply_payload').success
-        arm.rest(0.5)
-        process = group._processes[0]
-        process.close()
-        group.pipelines.clear()
-        other = {'payload_driver': 'ur', 'driver_payload_mass': 0.4}
-        pipeline, (process,) = started(group, parameters=other)
-        assert 'driver_payload_mass 0.4 kg does not count: the driver was told' in process.output
-        arm.ready()
-        arm.begin = arm.now
-        arm.run()
-        right(pipeline)
-        answer = arm.call('apply_payload')
-        assert answer.success, answer.says
-        tells(arm.told[-1], AT_FLANGE)
-
-
-def test_three_processes_hand_it_over_too(ur_type: Any) -> None:
-    with Group() as group:
-        prepared(group)
-        group.describe(described('tool0'))
-        pipeline, _ = started(
-            group, 'fusion', 'filter', 'estimator', parameters={'payload_driver': 'ur'}
-        )
-        arm = DriverArm(group, ur_type, UR_SERVICE)
-        arm.ready()
-        loaded(arm)
-        answer = arm.call('apply_payload')
-        assert answer.success, answer.says
-        tells(arm.told[-1], AT_FLANGE)
-        arm.run()
-        right(pipeline)
-        assert pipeline.status['event'].startswith('driver_payload_changed')
-
-
-def test_without_the_flange_it_says_so(ur_type: Any) -> None:
-    with Group() as group:
-        arm, _ = arm_of(group, ur_type, UR_SERVICE, 'mount', payload_driver='ur')
-        loaded(arm)
-        refused = arm.call('apply_payload')
-        assert re.match('the robot description has no link tool0', refused.reason)
-        assert arm.told == []
-
-
-def test_franka_is_told_of_the_payload_besides_its_tool(tmp_path: Path) -> None:
-    with offered(tmp_path, *FRANKA) as service_type, Group() as group:
-        arm, pipeline = arm_of(
-            group, service_type, FRANKA_SERVICE, 'fr3_link8', payload_driver='franka'
-        )
-        loaded(arm)
-        assert arm.call('save_tool').success
-        arm.body = PAYLOAD + SMALL
-        arm.call_in_silence('reset')
-        # So that a light load's inertia may be handed over too.
-        arm.run()
-        arm.run()
-        answer = arm.call('apply_payload')
-        if not answer.success:
-            assert answer.reason.startswith('not identified; inertia')
-        arm.body = PAYLOAD
-        arm.call_in_silence('clear_tool')
-        loaded(arm)
-        arm.refuses = True
-        refused = arm.call('apply_payload')
-        assert refused.reason.startswith('the driver refuses: ')
-        arm.refuses = False
-        answer = arm.call('apply_payload')
-        assert answer.success, answer.says
-        assert answer.says['frame'] == 'fr3_link8'
-        tells(arm.told[-1], AT_FLANGE)
-        arm.run()
-        right(pipeline)
-
-
-@pytest.mark.parametrize(('driver', 'package'), [('ur', 'ur_msgs'), ('franka', 'franka_msgs')])
-def test_an_interface_that_is_missing_is_named(
-    group: Group, driver: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Hides what may be installed.
-    (tmp_path / package).mkdir()
-    (tmp_path / package / '__init__.py').write_text("raise ImportError('not there')")
-    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
-    process = group.start('load_identification', {'payload_driver': driver})
-    assert process.wait() == 2
-    said = process.output
-    assert re.search(
-        rf"parameter payload_driver is '{driver}', which needs {package}/srv/\w+: not there\. "
-        r"Install it \(apt install ros-.*\), or set payload_driver to 'none'",
-        said,
-    ), said
-
-
-UNBUILT = """
-from rosidl_generator_py.import_type_support_impl import UnsupportedTypeSupport
-
-class Meta(type):
-    _TYPE_SUPPORT = None
-
-    @classmethod
-    def __import_type_support__(cls):
-        raise UnsupportedTypeSupport('ur_msgs')
-
-class SetPayload(metaclass=Meta):
-    class Request:
-        get_fields_and_field_types = staticmethod(
-            lambda: {'mass': 'float', 'center_of_gravity': 'geometry_msgs/Vector3'}
-        )
-"""
-"""The module of an interface whose libraries are those of another Python."""
-
-
-def test_an_interface_of_another_python_is_named(
-    group: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / 'ur_msgs').mkdir()
-    (tmp_path / 'ur_msgs' / '__init__.py').touch()
-    (tmp_path / 'ur_msgs' / 'srv.py').write_text(UNBUILT)
-    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
-    process = group.start('load_identification', {'payload_driver': 'ur'})
-    assert process.wait() == 2
-    assert (
-        "parameter payload_driver is 'ur', whose ur_msgs/srv/SetPayload cannot be used: "
-        "Could not import 'rosidl_typesupport_c' for package 'ur_msgs'"
-    ) in process.output
