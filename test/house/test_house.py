@@ -1,13 +1,14 @@
-"""The rooms of the package: which way imports point, who knows ROS, how large things are."""
+"""The rooms of package and tests: which way imports point, who knows ROS, how large things are."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-from checkout import NAME, PACKAGE, ROOT, imports
+from checkout import NAME, PACKAGE, ROOT, SHARED, TESTS, imports
 
 LEVELS = (
     ('model',),
@@ -48,11 +49,17 @@ RUN_NODES = {
 WHERE_ROS_IS = {'recordings/library.py'}
 """What opens recordings with ROS's own library where it is installed, rosbags where it is not."""
 
+OVER_TOPICS = {'topics', 'services', 'executables'}
+"""Rooms of the tests that begin with `test_ros_`: of running nodes, over real DDS."""
+
+OF_TESTS = OVER_TOPICS | {'faults', 'house', 'shared'}
+"""What the tests have beside the rooms of the package."""
+
 LONGEST = 350
 """Lines of a module."""
 
 MOST = 16
-"""Modules of a folder, beside `__init__`."""
+"""Modules of a folder, beside `__init__` and `conftest`."""
 
 # What is not yet as it should be. Take out what is mended; put nothing in.
 UPWARD: set[tuple[str, str]] = set()
@@ -65,6 +72,11 @@ LOADS_ROS: set[str] = set()
 def modules() -> list[Path]:
     """List the modules of the package."""
     return sorted(PACKAGE.rglob('*.py'))
+
+
+def modules_of_tests() -> list[Path]:
+    """List the modules of the tests, and those they share."""
+    return sorted(TESTS.rglob('*.py'))
 
 
 def name_of(path: Path) -> str:
@@ -165,16 +177,60 @@ def test_tests_and_benchmarks_import_nothing_of_each_other() -> None:
             assert others.isdisjoint(imports(path)), path
 
 
+def test_the_tests_have_the_rooms_of_the_package() -> None:
+    assert {path.name for path in TESTS.glob('*.py')} == {'conftest.py'}
+    assert {path.relative_to(TESTS).parts[0] for path in TESTS.rglob('*/*.py')} <= (
+        RANK.keys() | OF_TESTS
+    )
+
+
+def test_what_goes_over_topics_has_rooms_of_its_own() -> None:
+    files = {path for path in modules_of_tests() if path.name.startswith('test_')}
+    named = {path for path in files if path.name.startswith('test_ros_')}
+    assert named == {path for path in files if path.relative_to(TESTS).parts[0] in OVER_TOPICS}
+    run = re.search(r'DISTRO=kilted .*TESTS="(.*)"', (ROOT / '.ci/run').read_text('utf-8'))
+    assert run is not None
+    assert set(run[1].split()) == {f'test/{room}' for room in OVER_TOPICS | {'faults'}}
+
+
+def test_no_two_modules_of_the_tests_have_one_name() -> None:
+    """pytest imports them by their names alone, for no folder is a package."""
+    names = [path.name for path in modules_of_tests() if path.name != 'conftest.py']
+    assert [name for name in set(names) if names.count(name) > 1] == []
+    assert '__init__.py' not in names
+
+
+def test_what_tests_of_several_rooms_use_is_shared() -> None:
+    """Another room is found only once its tests have been."""
+    settings = (ROOT / 'pyproject.toml').read_text('utf-8')
+    folders = [folder.relative_to(ROOT).as_posix() for folder in SHARED]
+    assert f'pythonpath = {folders}\n' in settings
+    homes = {path.stem: path.parent for path in modules_of_tests() if path.name != 'conftest.py'}
+    elsewhere = {
+        (path.name, name)
+        for path in modules_of_tests()
+        for name in homes.keys() & set(imports(path))
+        if homes[name] not in (path.parent, *SHARED) or name.startswith('test_')
+    }
+    assert elsewhere == set()
+
+
+def lines(path: Path) -> int:
+    """Count the lines of a file."""
+    return len(path.read_text(encoding='utf-8').splitlines())
+
+
 def test_a_module_is_one_sitting() -> None:
-    lengths = {name_of(p): len(p.read_text(encoding='utf-8').splitlines()) for p in modules()}
+    lengths = {name_of(path): lines(path) for path in modules()}
+    lengths |= {path.relative_to(ROOT).as_posix(): lines(path) for path in modules_of_tests()}
     too_long = {name: length for name, length in lengths.items() if length > LONGEST}
     assert too_long.keys() - LONG == set(), too_long
 
 
 def test_a_folder_is_seen_at_a_glance() -> None:
     counts: dict[str, int] = {}
-    for path in modules():
-        if path.name != '__init__.py':
+    for path in modules() + modules_of_tests():
+        if path.name not in ('__init__.py', 'conftest.py'):
             folder = path.parent.relative_to(ROOT).as_posix()
             counts[folder] = counts.get(folder, 0) + 1
     assert {folder for folder, count in counts.items() if count > MOST} - FULL == set(), counts
