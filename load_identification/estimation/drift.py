@@ -4,7 +4,8 @@ Each member has its own belief, with a random walk of the offset and a size of t
 errors. Its weight is the likelihood of the data, in the full covariance, at rest as in motion.
 Residuals that the predicted payload, the pose field and the path explain are not drift, nor is a
 slow creep of the arm. A member that is given up continues from the best member's belief: a sensor
-that has warmed up no longer drifts, but it did. One member lets the load walk, as in pouring.
+that has warmed up no longer drifts, but it did. One member lets the load walk, as in pouring. So
+do, while the load seems to change, those with a fast walk of the offset.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from load_identification.interface.batches import CHANNELS
+from load_identification.interface.messages import NS
 from load_identification.typing_aliases import BoolArray, FloatArray
 
 SLOW, FAST = 20.0, 150.0
@@ -49,6 +51,10 @@ SEEN = 0.5
 
 SAID = 3.0
 """Standard deviations by which the offset must have moved for drift to be reported [-]."""
+
+TAKEN_BACK_NS = 60 * NS
+"""Time since another offset was named within which it may turn out to have been a contact's [ns]:
+longer than people lean on a tool."""
 
 GIVEN_UP = 1e-5
 """Weight below which a member restarts from the best member's belief, with `LEAST_PART` [-]."""
@@ -123,6 +129,15 @@ class Bank:
         given = np.isfinite(self.path_parts)
         likely = self.path_parts[np.argmax(np.where(given, weight, -1.0))] if given.any() else 1.0
         return np.where(given, self.path_parts, likely)
+
+    def doubting(self, load: bool) -> Bank:
+        """Return the bank in which the load walks with every fast offset too, or with none.
+
+        With gravity in one direction, both look alike.
+        """
+        pouring = np.where(self.faster(), POURED * load, self.pouring)
+        same = np.array_equal(pouring, self.pouring)
+        return self if same else replace(self, pouring=pouring)
 
     def faster(self) -> BoolArray:
         """Return which walks are faster than the expected one, (k,)."""

@@ -84,8 +84,13 @@ class ExcitationMonitor:
         self._fastest = FastestMotion()
 
     def end_unresolved(self, another_load: bool) -> None:
-        """Restore the excitation from before, unless the load is another one."""
-        if self._before is not None and not another_load:
+        """Restore the excitation from before, unless the load is another one.
+
+        Without `begin_unresolved`, the load has become another one slowly.
+        """
+        if another_load and self._before is None:
+            self._fastest = FastestMotion()
+        elif self._before is not None and not another_load:
             self._fastest = self._before
         self._before = None
 

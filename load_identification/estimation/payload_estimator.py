@@ -107,9 +107,8 @@ class PayloadEstimator:
             self._gathered.clear()
             return
         self._block: int | None = None
-        self._start = 0
         self._begin(0, NoiseLevels.of_expected(self.settings.noise))
-        self.newest, self.frame = 0, ''
+        self._start, self.newest, self.frame = 0, 0, ''
 
     def _begin(self, stamp: int, noise: NoiseLevels, moved: bool = True) -> None:
         """Start from noise levels and a calibrated offset that holds, see `CalibrationCheck`."""
@@ -119,7 +118,7 @@ class PayloadEstimator:
         self._ended = stamp
         self._direction: FloatArray | None = None
         self._zero: drift.Zero | None = None
-        self._taken_back = True
+        self._moved = -drift.TAKEN_BACK_NS
         pose = PoseErrors(s.errors.field)
         model = Model(
             systematic=SystematicErrors(s.errors, self._joints, self._base, *self._arm),
@@ -257,12 +256,12 @@ class PayloadEstimator:
                 self._excitation.begin_unresolved()
                 self._calibration.restart()
             if event.kind.changes_offset:
-                self._zero, self._taken_back = None, False
+                self._zero, self._moved = None, event.stamp
                 self.sensor_offset.invalidate()
             elif event.kind is EventKind.UNCHANGED:
-                if not self._taken_back:
+                if event.stamp - self._moved < drift.TAKEN_BACK_NS:
                     # That offset was a contact's, and what follows it is no drift.
-                    self._zero, self._taken_back = None, True
+                    self._zero = None
                 self.sensor_offset.confirm(*self.offset(), event.stamp)
         if new and self.changes.state is State.TRACKING:
             self._excitation.end_unresolved(any(event.kind.changes_load for event in new))
@@ -340,7 +339,8 @@ class PayloadEstimator:
         axes : sequence of RotationAxis
             Axes about which the sensor can be turned; none: its own.
         """
-        if self._block is None or self.changes.before is not None or self.misfit.cause:
+        slowly = self.changes.slowly.words(self._ended)
+        if self._block is None or self.changes.before is not None or self.misfit.cause or slowly:
             return ''
         return self._excitation.advice(self._claim(self._belief, self.tool), axes)
 

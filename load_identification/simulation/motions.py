@@ -26,6 +26,9 @@ SHORTEST_MOVE = 1.0
 CREEPS = 25.0
 """Time in each pose of `creep` [s]."""
 
+RESTED = 55.0
+"""End of the rest of `held` [s]."""
+
 LONGEST_POSE = 5.5
 """Upper bound of the duration of a move and a rest of `poses` [s]."""
 
@@ -146,6 +149,16 @@ def creep(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
     return Motion(JointPath(tuple(segments)))
 
 
+def held(mount: Arm, duration: float, rng: np.random.Generator) -> Motion:
+    """Draw moves with pauses for some 12 s, a rest until `RESTED`, and further moves."""
+    before = pauses(mount, 12.0, rng)
+    last = before.trajectory.pieces[-1]
+    assert isinstance(last, Move)
+    rest = Move(last.goal, last.goal, RESTED - before.trajectory.duration)
+    after = _pose_by_pose(mount, None, (0.3, 1.0), duration - RESTED, rng, last.goal)
+    return Motion(JointPath((*before.trajectory.pieces, rest, *after.trajectory.pieces)))
+
+
 MOTIONS: dict[str, Callable[[Arm, float, np.random.Generator], Motion]] = {
     'rich': rich,
     'little': partial(rich, part=0.08),
@@ -154,6 +167,7 @@ MOTIONS: dict[str, Callable[[Arm, float, np.random.Generator], Motion]] = {
     'trend': trend,
     'tool-down': tool_down,
     'creep': creep,
+    'held': held,
 }
 """Functions that draw each kind, for a robot and a duration [s]."""
 

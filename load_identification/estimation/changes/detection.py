@@ -18,6 +18,8 @@ from load_identification.estimation.belief.prediction import derated
 from load_identification.estimation.changes.alarm import Alarm
 from load_identification.estimation.changes.gate import over_gate
 from load_identification.estimation.changes.hypotheses import (
+    ANOTHER_LOAD,
+    AS_BEFORE,
     AS_WELL,
     EVENTS,
     HARDLY,
@@ -37,7 +39,7 @@ from load_identification.estimation.changes.hypotheses import (
 )
 from load_identification.estimation.changes.noisier import Noisier
 from load_identification.estimation.changes.recovery import ENOUGH, MARGIN, PLAUSIBLE, Recovery
-from load_identification.estimation.changes.slow_change import SlowChange
+from load_identification.estimation.changes.slow_change import SlowChange, constant
 from load_identification.estimation.changes.state import WHY_CHANGED, WHY_CONTACT, Look, State
 from load_identification.estimation.events import EventKind, EventQueue
 from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
@@ -113,7 +115,7 @@ class ChangeDetection:
         self.distinguished = True
         """Whether load and offset were distinguished before the change."""
         self._earlier: Belief | None = None
-        self._earlier_age = 0.0
+        self._earlier_age, self._cause = 0.0, Hypothesis.SAME
         self._candidates: dict[Hypothesis, Candidate] = {}
 
     def settled(self, belief: Belief) -> Belief:
@@ -121,8 +123,8 @@ class ChangeDetection:
         return belief if self.before is None else self.before
 
     def continued(self, belief: Belief) -> Belief:
-        """Return the belief `settled`, with all members of its bank."""
-        return belief if self.before is None else self.before.banked(self._bank)
+        """Return the belief `settled`, with all members of its bank, for a constant load."""
+        return constant(belief if self.before is None else self.before.banked(self._bank))
 
     @property
     def open_for(self) -> float:
@@ -169,7 +171,7 @@ class ChangeDetection:
             return self._begin(*found, block)
         self._alarm.keep(belief, block)
         less = derated(block, belief.body, belief.noise.at(block.rest))
-        return self.slowly.update(self._alarm.widened(belief).with_block(less), block.stamp)
+        return self.slowly.update(self._alarm.widened(belief).with_block(less), block)
 
     def _begin(self, bank: Belief, before: Belief, passed: list[Block], block: Block) -> Belief:
         """Open a change: set the belief before the newest blocks aside."""
@@ -321,14 +323,18 @@ class ChangeDetection:
         # A contact that has ended, or a change that is undone, was no error of the sensor.
         usual = named is Hypothesis.SAME and self.state is State.CHANGED and not louder
         self._alarm.closed(usual)
+        kind = EVENTS[named]
         if named is Hypothesis.EARLIER:
             self._earlier = None
+            if self.before is not None and self._cause in ANOTHER_LOAD:
+                kind, note = EventKind.LOAD_CHANGED, AS_BEFORE
         elif named not in UNCHANGED:
+            self._cause = named
             self._earlier, self._earlier_age = self.before, self._pending
             self._return = Recovery()
             self.slowly.explained(self._noticed)
         self.before, self.state, self._candidates = None, State.TRACKING, {}
-        self._events.add(EVENTS[named], self._noticed, note)
+        self._events.add(kind, self._noticed, note)
         return belief
 
     def _say_contact(self) -> None:

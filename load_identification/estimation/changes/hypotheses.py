@@ -27,6 +27,9 @@ ZERO, CURVED = 4.0, 0.1
 from block to block [-]."""
 
 
+AS_BEFORE = 'it is that of before the last change'
+"""Note of a load that is back: one put down soon after it was picked up."""
+
 SLIPPED = 'slipped, its mass is unchanged'
 """Note of a slip, in addition to the event that the load has changed."""
 
@@ -114,6 +117,9 @@ OLD = (Hypothesis.SAME, Hypothesis.EARLIER)
 
 UNCHANGED = (Hypothesis.SAME, Hypothesis.EARLIER, Hypothesis.LITTLE)
 """Hypotheses without a change, or with one so small that wider intervals cover it."""
+
+ANOTHER_LOAD = (Hypothesis.LOAD, Hypothesis.SLIP)
+"""Hypotheses under which the load is another one and the offset is not."""
 
 EVENTS = {
     Hypothesis.SAME: EventKind.UNCHANGED,

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.events import EventKind, EventQueue
+from load_identification.estimation.measurement import PARAMETERS, Block
+from load_identification.estimation.pose_errors import STANDARD_GRAVITY
 from load_identification.interface.messages import NS
+from load_identification.numerics.triangle import std_of_last
+from load_identification.typing_aliases import FloatArray
 
 LEADS, LASTS_NS = 0.5, NS // 2
 """Weight of the members with a load that walks from which it changes [-], and least time of that
@@ -20,11 +26,21 @@ STEP_NS, STEPS_NS = 3 * NS, 15 * NS
 """Time for which a step may look like a slow change before it is noticed, and within which a
 second one is part of a slow change [ns]."""
 
+AT_REST, ASIDE = 3.0, 0.25
+"""Weight by which the offset moves at rest from which the load may have, in std of the mass, and
+how far it may move across gravity meanwhile, in parts of it [-]: drift seldom follows gravity."""
+
+SAME_POSE = float(np.cos(np.deg2rad(2.0)))
+"""Cosine of the angle by which gravity may turn in a sensor at rest [-]."""
+
 MOVED, LIGHTEST, SURE = 0.2, 0.1, 5.0
 """Distance of the mass from the linearisation point from which that is another load's, in parts of
 it, or of the least mass [-, kg], and in standard deviations [-]."""
 
-WORDS = 'the load changes slowly, as in pouring: nothing is claimed until it was constant for 10 s'
+WORDS = (
+    'the load changes slowly, as in pouring, or something pulls at it or the offset drifts along '
+    'gravity: nothing is claimed until it was constant for 10 s'
+)
 
 
 class SlowChange:
@@ -34,19 +50,26 @@ class SlowChange:
         self._events = events
         self._newest, self._leads_since, self._begin = -CONSTANT_NS, 0, 0
         self._step = -STEPS_NS
+        self._rested: tuple[FloatArray, FloatArray] | None = None
 
-    def update(self, belief: Belief, stamp: int) -> Belief:
+    def update(self, belief: Belief, block: Block) -> Belief:
         """Take a belief after a block in which nothing else changed; return that to continue with.
 
         Errors of the cell are evaluated at one load. If it has become another one, that is an
         event, and the load is identified anew: a gain of 0.5 % is one of the present mass.
         """
-        walking = belief.weight @ (belief.model.bank.pouring > 0.0)
-        if walking <= LEADS:
+        stamp, walking = block.stamp, belief.weight @ (belief.model.bank.pouring > 0.0)
+        # At rest the members differ no more.
+        if walking <= LEADS or block.rest:
             self._leads_since = stamp
         elif stamp - self._leads_since >= LASTS_NS:
             self._begin = self._begin if self.words(stamp) else self._leads_since
             self._newest = stamp
+        if self._filled(belief, block):
+            self._newest = stamp
+        bank = belief.model.bank.doubting(bool(self.words(stamp)))
+        if bank is not belief.model.bank:
+            belief = replace(belief, model=replace(belief.model, bank=bank))
         at = float(belief.body[0])
         moved = abs(float(belief.values[belief.model.body][0]) - at)
         if not belief.settled or moved < MOVED * max(abs(at), LIGHTEST):
@@ -57,8 +80,23 @@ class SlowChange:
         self._events.add(EventKind.LOAD_CHANGED, stamp, 'slowly')
         return belief.without(belief.model.places(belief.model.body))
 
+    def _filled(self, belief: Belief, block: Block) -> bool:
+        """Return whether the offset has moved at rest as a load that is filled would move it."""
+        model, values, down = belief.model, belief.values, block.direction
+        read = values[model.offset][:3] + (values[model.path][:3] if model.pose.used else 0.0)
+        before, facing = self._rested or (read, down)
+        if not (block.rest and belief.settled and facing @ down > SAME_POSE):
+            self._rested = None
+            return False
+        self._rested = before, facing
+        moved = (read - before) / STANDARD_GRAVITY
+        along, aside = abs(float(moved @ down)), float(np.linalg.norm(np.cross(moved, down)))
+        sure = float(std_of_last(belief.triangle, PARAMETERS)[0])
+        return along > AT_REST * sure and aside < ASIDE * along
+
     def explained(self, stamp: int) -> None:
         """Forget what was hardly more than a change that was noticed at a stamp [ns]."""
+        self._rested = None
         seldom, self._step = stamp - self._step > STEPS_NS, stamp
         if seldom and stamp - self._begin < STEP_NS:
             self._newest = -CONSTANT_NS
@@ -66,3 +104,12 @@ class SlowChange:
     def words(self, stamp: int) -> str:
         """Report that the load has changed lately, at a stamp [ns]; empty: it has not."""
         return WORDS if stamp - self._newest < CONSTANT_NS else ''
+
+
+def constant(belief: Belief) -> Belief:
+    """Return the belief in which a load that walks is as unlikely as at first."""
+    bank = belief.model.bank.doubting(load=False)
+    pouring = bank.pouring > 0.0
+    scores = np.where(pouring, belief.scores[~pouring].max(), belief.scores)
+    start = belief.start and belief.start._replace(scores=scores)
+    return replace(belief, model=replace(belief.model, bank=bank), scores=scores, start=start)

@@ -1,4 +1,4 @@
-"""Loads that change slowly while the arm moves: a finger of a gripper, and what is poured out."""
+"""Loads that change slowly: a finger of a gripper, and what is poured out, moving or at rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from load_identification.simulation.cells import filtered, published, sample
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.changes.scenarios import CELL, RATE
-from load_identification.simulation.motions import MOTIONS
+from load_identification.simulation.motions import MOTIONS, RESTED
 from load_identification.simulation.robots import MOUNTS
 from load_identification.simulation.sensors import load_wrench
 from load_identification.typing_aliases import BoolArray, FloatArray
@@ -90,6 +90,11 @@ def poured(times: FloatArray) -> FloatArray:
     return np.asarray(np.clip((times - BEGIN) / POURS, 0.0, 1.0))
 
 
+def poured_at_rest(times: FloatArray) -> FloatArray:
+    """Return how much has been poured out at times (n,) [s] from an arm that is held, 0 to 1."""
+    return np.asarray(np.clip((times - RESTED + 35.0) / 30.0, 0.0, 1.0))
+
+
 FINGERS = SlowLoad(finger_loads, opened, np.arange(FIRST, 30.0 - DUE, EVERY), 30.0)
 POURING = SlowLoad(poured_loads, poured, np.empty(0), BEGIN + POURS + 20.0)
 
@@ -100,6 +105,7 @@ SLOW = {
     'pouring, pauses': (POURING, 'pauses'),
     'pouring, tool down': (POURING, 'tool-down'),
     'pouring, SCARA': (replace(POURING, robots=('scara',)), 'pauses'),
+    'pouring, at rest': (replace(POURING, share=poured_at_rest), 'held'),
 }
 """Changes, each with a key of `MOTIONS`."""
 

@@ -28,7 +28,7 @@ from load_identification.simulation.cells import (
     record,
     sample,
 )
-from load_identification.simulation.changes import scenarios, slow
+from load_identification.simulation.changes import scenarios
 from load_identification.simulation.changes.draws import Change, drawn_load, unit
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.motions import MOTIONS
@@ -120,26 +120,6 @@ def test_clocks_that_drift_apart_spoil_no_claim(robot: str, rate: float) -> None
     assert estimate.identified.all()
     assert np.abs(errors).max() < 3.0
     assert any('wrench_delay' in each for each in (*estimate.warnings, estimator.delay_words))
-
-
-def test_a_load_that_is_poured_out_is_not_claimed() -> None:
-    """Of 1.2 kg 0.3 kg in a minute had been drift of the offset: 25 std off, without an event."""
-    found = slow.run(replace(slow.POURING, seconds=50.0), 'rich', 0)
-    assert found.mass.size > 15
-    assert np.abs(found.mass).max() < 4.0
-    assert found.last == 0.0
-
-
-def test_a_load_that_has_become_another_one_slowly_is_identified_anew() -> None:
-    """What a gain error of 0.5 % makes had stayed that of the load before."""
-
-    def filled(times: FloatArray) -> FloatArray:
-        return np.asarray(1.0 - np.clip((times - 8.0) / 25.0, 0.0, 1.0))
-
-    found = slow.run(replace(slow.POURING, share=filled, seconds=52.0), 'rich', 1)
-    assert 'load changed: slowly' in found.said
-    assert found.last == 1.0
-    assert np.abs(found.mass[-8:]).max() < 3.0
 
 
 def test_a_load_that_swings_is_believed_for_less() -> None:
