@@ -60,8 +60,9 @@ AGREED = 2
 
 STEADY = 5.5
 """Time for which another offset must explain everything to be named, alone or with another load
-[s]. Until a push ends that is constant in the sensor, it looks the same. No wait is needed if the
-sensor read zero at the change, or has turned since by `FOLLOWED`, as no push would have."""
+[s], and alone in motion for `UNDECIDED` too. Until a push ends that is constant in the sensor, it
+looks the same. No wait is needed if the sensor read zero at the change, or has turned since by
+`FOLLOWED`, as no push would have."""
 
 FOLLOWED = float(np.deg2rad(30.0))
 """Angle from which gravity has turned too far in the sensor for a push to have followed [rad]."""
@@ -285,8 +286,10 @@ class ChangeDetection:
                 slight = misfit[same] - misfit.get(Hypothesis.LITTLE, np.inf) > AS_WELL
                 found = Hypothesis.LITTLE if slight and same is Hypothesis.SAME else same
                 return found if sure else None
-        # A push that would have lasted so long, or followed so far, must fit clearly better.
-        lasted = self._steady > STEADY or self._turned > FOLLOWED
+        # A push that would have lasted so long, or followed so far, must fit clearly better; at
+        # rest a robot that has run into something may press for ever.
+        long = self._steady > STEADY and self._moved > UNDECIDED
+        lasted = long or self._turned > FOLLOWED
         push = misfit[Hypothesis.PUSH] + (2.0 * MARGIN if lasted else 0.0)
         if (
             chance[Hypothesis.LOAD] > PLAUSIBLE

@@ -114,6 +114,26 @@ def test_a_push_that_has_ended_hides_no_change_after_it(begin: float) -> None:
     assert found[-1] == (EventKind.CHANGE_DETECTED, 9)
 
 
+def test_a_press_at_rest_is_no_other_offset_however_long_it_is() -> None:
+    """After 5.5 s of 20 N it had been one, and the mass was claimed while the tool pressed."""
+    pose = UPPER / 4
+    path = JointPath(
+        (Move(LOWER / 4, pose, 4.0), Move(pose, pose, 10.0), Move(pose, LOWER / 4, 3.0))
+    )
+    load = drawn_load(np.random.default_rng(3), 1.2)
+    recording = simulate(Robot(URDF, FRAME), path, load, WRIST_SENSOR, RATE, 3)
+    times = recording.stamps * 1e-9
+    pressed = np.outer(20.0 * ((times > 5.0) & (times < 13.0)), [0.6, 0.8, 0.0, 0.0, 0.0, 0.0])
+    estimator = stage()
+    for piece in pieces(filtered(replace(recording, wrench=recording.wrench + pressed))[0]):
+        estimator.update(piece)
+        if 5.5e9 < piece.stamps[-1] < 13.0e9:
+            assert not estimated(estimator).identified.any()
+    assert set(kinds(estimator)[:-1]) <= {EventKind.CHANGE_DETECTED, EventKind.CONTACT}
+    assert estimator.events.newest.kind is EventKind.UNCHANGED
+    assert_weighs(estimator, load.mass)
+
+
 @pytest.mark.parametrize('after', [0.25, 0.5])
 def test_a_load_put_on_right_after_the_offset_is_calibrated_is_another_load(after: float) -> None:
     pose = LOWER / 4
