@@ -240,8 +240,10 @@ SOUND: dict[str, Fault] = {
     'pushes of 5 s': pushed(5.0),
     'another load every 3 s': handling(3.0),
     'another load every 8 s': handling(8.0),
+    'wrench sign reversed': replace(times(-1.0, -1.0), kind=None),
 }
-"""Set-ups without a fault, at work."""
+"""Set-ups in which no cause should be named: without a fault, at work, and with the other sign of
+the wrench, which the mass shows."""
 
 
 def recorded(

@@ -18,7 +18,7 @@ from static_arm import ARM, options
 from load_identification.commands.identify_load import main
 from load_identification.interface.batches import CHANNELS, joined
 from load_identification.interface.cdr import JointStateReader, WrenchReader
-from load_identification.model.inertial_parameters import to_message_order
+from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import Robot
 from load_identification.recordings.reader import JOINT_STATE, WRENCH, Topics, open_recording
 from load_identification.simulation.sensor_errors import CellErrors, draw_cell, smooth_field
@@ -31,7 +31,12 @@ STD = np.repeat([0.02, 0.0012], 3)
 TRUTH = to_message_order(aluminium_block().to_vector())
 
 
-def poses(gravity: FloatArray, seed: int, count: int = 24) -> tuple[FloatArray, FloatArray]:
+def poses(
+    gravity: FloatArray,
+    seed: int,
+    count: int = 24,
+    load: InertialParameters | None = None,
+) -> tuple[FloatArray, FloatArray]:
     """Return joint positions and single averages of an ordinary cell's wrench at each."""
     rng = np.random.default_rng(seed)
     cell = draw_cell(CellErrors(), gravity, 6, rng)
@@ -39,7 +44,7 @@ def poses(gravity: FloatArray, seed: int, count: int = 24) -> tuple[FloatArray, 
     position = rng.uniform(ARM.lower, ARM.upper, (count, 6))
     still = np.zeros_like(position)
     motion = arm.motion(position + cell.zeros, still, still)
-    wrench = load_wrench(aluminium_block(), motion) @ cell.response.T
+    wrench = load_wrench(load or aluminium_block(), motion) @ cell.response.T
     wrench += smooth_field(motion.gravity / np.linalg.norm(gravity), rng)
     wrench += STD * rng.standard_normal(wrench.shape) + [2.4, -1.7, 5.1, 0.06, -0.11, 0.03]
     return position, wrench
@@ -168,6 +173,21 @@ def test_gravity_far_off_may_be_the_sign_of_the_wrench_and_is_said_so(identify: 
     assert np.linalg.norm(one - [9.81, 0.0, 0.0]) < np.deg2rad(1.0) * 9.8
     assert np.array_equal(other, -one)
     assert 'go on moving' not in words
+
+
+@pytest.mark.parametrize(('mass', 'away'), [(1.2, 0.1), (2.5, 0.12), (9.0, 0.2)])
+def test_a_reversed_sign_is_named_however_large_the_load(
+    identify: Identify, mass: float, away: float
+) -> None:
+    """From 0.2 kg·m on it was a centre of mass far away, and torques in mN·m."""
+    load = InertialParameters.from_center_of_mass(mass, [0.01, 0.0, away], 2e-3 * mass * np.eye(3))
+    position, wrench = poses(GRAVITY, 0, 14, load)
+    status, words, estimate = identify(position, -wrench)
+    assert status == 1
+    assert 'WRENCH SIGN REVERSED? wrench_convention is on_sensor; on_load would make' in words
+    assert 'is negative: wrench sign reversed?' in words
+    assert 'from the sensor' not in words
+    assert estimate['mass']['value'] is None
 
 
 def test_wrench_in_the_base_that_is_not_said_is_named(identify: Identify) -> None:

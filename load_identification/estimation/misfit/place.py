@@ -11,8 +11,8 @@ from load_identification.estimation.measurement import PARAMETERS
 from load_identification.estimation.misfit import words
 from load_identification.estimation.misfit.evidence import Evidence
 from load_identification.estimation.misfit.fits import WIDE, Problem
-from load_identification.estimation.misfit.plausible import fitted
-from load_identification.estimation.misfit.trials import LIGHTEST, Kind, Trial
+from load_identification.estimation.misfit.plausible import divisor, fitted
+from load_identification.estimation.misfit.trials import Kind, Trial
 from load_identification.typing_aliases import FloatArray
 
 DISPLACED = 0.5
@@ -39,7 +39,7 @@ def displaced(task: Problem, evidence: Evidence) -> Trial:
     far as it is that of a fixed lever.
     """
     force = evidence.matrix[:, :3, 1:4]
-    mass = max(float(task.alone()[1][0]), LIGHTEST)
+    mass = divisor(float(task.alone()[1][0]))
     centre = np.zeros(3)
     # The force by the lever acts at the centre of mass, which the first passes determine.
     for _ in range(PASSES):
@@ -47,7 +47,7 @@ def displaced(task: Problem, evidence: Evidence) -> Trial:
         of_lever = task.parts(np.concatenate([force, torque], axis=1))
         prior = np.eye(3) / (mass * DISPLACED) ** 2
         found, known, left = task.with_columns(of_lever, prior)
-        mass = max(float(found[0]), LIGHTEST)
+        mass = divisor(float(found[0]))
         centre, moment = found[1:4] / mass, found[PARAMETERS:]
     return Trial(
         Kind.PLACE,
@@ -122,7 +122,7 @@ def odds_of_units(units: Trial, place: Trial, count: int, crowd: float) -> float
     factor = float(np.log(np.sqrt(2.0 * np.pi) * min(units.std(crowd), RANGE) / RANGE))
     lever = -0.5 * float(np.sum(np.log(np.maximum(known, 1.0))))
     arms = [
-        float(np.sum(payload[1:4] ** 2)) / max(float(payload[0]), LIGHTEST) ** 2
+        float(np.sum(payload[1:4] ** 2)) / divisor(float(payload[0])) ** 2
         for payload in (fitted(trial.rows, 1.0, 1.0)[0] for trial in (units, place))
     ]
     return fit + factor - lever - (arms[0] - arms[1]) / (2.0 * ARM**2)

@@ -24,6 +24,9 @@ inertia has shown it [kg]."""
 LIGHT = 10.0
 """Mass below which density is not tested: small bodies may be given as points [kg]."""
 
+LIGHTEST = 0.1
+"""Least mass that can be determined [kg]."""
+
 NO_ARM = 2e-3
 """Distance of the centre of mass below which forces alone may be in mN [m]."""
 
@@ -70,6 +73,11 @@ def fitted(
     matrix, wrench = rows[0].reshape(-1, PARAMETERS), rows[1].ravel()
     inverse = np.linalg.inv(matrix.T @ matrix + WIDE)
     return inverse @ matrix.T @ wrench, np.asarray(crowd * max(left, 1.0) * inverse)
+
+
+def divisor(mass: float) -> float:
+    """Return a mass to divide by: `LIGHTEST` at least, or negative as of a reversed sign [kg]."""
+    return mass if mass < -LIGHTEST else max(mass, LIGHTEST)
 
 
 def no_body(task: Problem, scaled: Trial, left: float, crowd: float) -> float:

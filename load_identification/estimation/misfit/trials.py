@@ -32,9 +32,6 @@ from load_identification.typing_aliases import FloatArray, IntArray
 SMALL = float(np.deg2rad(4.0))
 """Largest turn that is learned as a cell's own error, with valid intervals [rad]."""
 
-LIGHTEST = 0.1
-"""Least mass that can be determined [kg]."""
-
 AS_WELL = 0.05
 """Excess of mean square residual up to which a hypothesis explains as much [-]."""
 

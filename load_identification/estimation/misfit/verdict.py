@@ -16,15 +16,9 @@ from load_identification.estimation.misfit.place import (
     turning_alone,
     wrong_gravity,
 )
-from load_identification.estimation.misfit.plausible import fitted, impossible, no_body
+from load_identification.estimation.misfit.plausible import divisor, fitted, impossible, no_body
 from load_identification.estimation.misfit.resonance import LOW, Resonance
-from load_identification.estimation.misfit.trials import (
-    LIGHTEST,
-    Kind,
-    joint_trial,
-    trials,
-    units,
-)
+from load_identification.estimation.misfit.trials import Kind, joint_trial, trials, units
 from load_identification.estimation.misfit.weight import weightless
 from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import Robot
@@ -170,7 +164,8 @@ def judged(
         return Verdict(np.nan, suspected=Kind.UNITS)
     if count < FEWEST_TO_SUSPECT:
         return Verdict(np.nan)
-    arm = float(np.linalg.norm(payload[1:4])) / max(float(payload[0]), LIGHTEST)
+    # Negative where the sign of the wrench is reversed: the mass shows that.
+    arm = float(np.linalg.norm(payload[1:4])) / divisor(float(payload[0]))
     if enough and arm > FARTHEST and now < EXPLAINED:
         return Verdict(now, Kind.UNITS, words.TOO_FAR.format(arm))
     # A factor between torque and force leaves little misfit in gentle motion, and yet is certain.

@@ -56,6 +56,29 @@ def test_in_sound_work_nothing_is_named(fault: Fault, motion: str, conditions: C
         assert not estimator.misfit.doubt
 
 
+@pytest.mark.parametrize(
+    ('robot', 'motion', 'mass'),
+    [('puma', 'rich', 0.5), ('puma', 'rich', 9.0), ('scara', 'pauses', 5.0)],
+)
+def test_a_reversed_sign_is_no_wrong_unit_however_large_the_load(
+    robot: str, motion: str, mass: float
+) -> None:
+    """A centre of mass at 0.24 m of 9 kg "would be 22 m from the sensor: torques in mN·m"."""
+    reversed_ = SOUND['wrench sign reversed']
+    estimator, batches = worked(reversed_, robot, motion, 8.0, mass=mass)
+    estimate = estimated(estimator, batches)
+    assert estimator.misfit.named.kind is None
+    assert estimate.reversed_sign
+    assert 'See parameter wrench_convention' in estimate.reasons[0]
+
+
+def test_a_sensor_elsewhere_is_named_with_a_reversed_sign_too() -> None:
+    fault = replace(FAULTS['sensor 0.3 m off'], published=lambda path, wrench, rng: -wrench)
+    estimator, batches = worked(fault, 'puma', 'rich', 8.0)
+    estimated(estimator, batches)
+    assert estimator.misfit.named.kind is Kind.PLACE
+
+
 RUBBING = Conditions(CellErrors(), tied=('friction',))
 
 
