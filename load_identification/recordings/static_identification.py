@@ -63,6 +63,12 @@ ADVICE = (
 )
 """What the estimator advises those whose driver publishes, and what it means for a file."""
 
+UNITS = ('N', 'N·m')
+"""Of force and torque."""
+
+AS_LARGE = 3.0
+"""Ratio of residuals, in units of noise, up to which the smaller is said too [-]."""
+
 STANDS_OUT = 5.0
 """Deviation at which a pose is reported, in units of the other poses' deviation [-]."""
 
@@ -237,7 +243,9 @@ def _result(
     asked = f'was it touched{frame}{order if poses.rotation.size else ""}?'
     if turned:
         # The poses cover all directions: the residuals are what prevents identification.
-        off = f'the poses deviate by {residual_rms[0]:.2g} N from any payload; {asked}'
+        off = (
+            f'the poses deviate by {_deviation(residual_rms, estimator)} from any payload; {asked}'
+        )
         reasons = [words.replace(TURN, off) for words in reasons]
     if misfit > LARGE and not cause and not outlier:
         # Noise is drawn to them, and the mass to nothing.
@@ -247,8 +255,8 @@ def _result(
     if cause:
         # The estimate relies on the cell's errors, which do not explain the poses: withhold it.
         identified, reasons, warnings, calibration = np.zeros(10, dtype=bool), [cause], (), {}
-    elif outlier:
-        warnings += (outlier,)
+    else:
+        warnings += (*outlier, *_repeated(poses))
     return Identification(
         estimate=replace(
             estimate,
@@ -294,14 +302,40 @@ def _cause(
     return verdict.words, evidence.directions >= ALL_ROUND, verdict.misfit
 
 
-def _outlier(left: FloatArray, poses: Poses) -> str:
-    """Return in words which pose is an outlier, empty if none is."""
-    size = np.linalg.norm(left[:, :3], axis=1)
-    k = int(np.argmax(size))
-    others = np.sqrt(np.mean(np.delete(size, k) ** 2)) if len(size) > 3 else np.inf
-    if not size[k] > STANDS_OUT * others:
-        return ''
-    return (
-        f'line {poses.lines[k]}: the force deviates by {size[k]:.2g} N from what the other poses '
-        f'say, they by {others:.2g} N: was something else there?'
+def _deviation(rms: FloatArray, estimator: PayloadEstimator) -> str:
+    """Return in words the residual (2,) of force, of torque, or of both if either is large."""
+    share = rms / estimator.settings.noise
+    much = share >= np.nanmax(share) / AS_LARGE
+    each = zip(rms, UNITS, much, strict=True)
+    return ' and '.join(f'{value:.2g} {unit}' for value, unit, large in each if large)
+
+
+def _outlier(left: FloatArray, poses: Poses) -> tuple[str, ...]:
+    """Return in words which pose is an outlier, by force or else by torque; empty if none is.
+
+    `left` (n, 6) is what payload and offset leave in each pose [N, N m].
+    """
+    for what, unit, part in zip(('force', 'torque'), UNITS, np.hsplit(left, 2), strict=True):
+        size = np.linalg.norm(part, axis=1)
+        k = int(np.argmax(size))
+        others = np.sqrt(np.mean(np.delete(size, k) ** 2)) if len(size) > 3 else np.inf
+        if size[k] > STANDS_OUT * others:
+            return (
+                f'line {poses.lines[k]}: the {what} deviates by {size[k]:.2g} {unit} from what '
+                f'the other poses say, they by {others:.2g} {unit}: was something else there, '
+                'or is a number mistyped?',
+            )
+    return ()
+
+
+def _repeated(poses: Poses) -> tuple[str, ...]:
+    """Return in words which lines have the pose and the wrench of an earlier line."""
+    pose = poses.rotation.reshape(-1, 9) if poses.rotation.size else poses.position
+    rows = np.hstack([poses.wrench, pose])
+    first = {row.tobytes(): line for row, line in zip(rows[::-1], poses.lines[::-1], strict=True)}
+    return tuple(
+        f'line {line} repeats line {first[row.tobytes()]} to the last digit: was it written down '
+        'twice?'
+        for row, line in zip(rows, poses.lines, strict=True)
+        if first[row.tobytes()] != line
     )

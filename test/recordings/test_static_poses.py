@@ -275,10 +275,39 @@ def test_rotations_base_axes_and_standard_errors_say_the_same(
     assert 'was it touched, or are qx,qy,qz,qw in another order, or from base to sensor?' in said
 
 
-def test_pose_unlike_the_others_is_named_by_its_line(identify: Identify) -> None:
-    position, wrench = poses(GRAVITY, 2)
-    wrench[9, 0] += 6.0
-    assert 'line 11: the force deviates by' in identify(position, wrench)[1]
+@pytest.mark.parametrize(
+    ('channel', 'error', 'said'),
+    [
+        (0, 6.0, 'the force deviates by [56]\\.?\\d* N '),
+        (4, 0.5, 'the torque deviates by 0\\.[45]\\d* N·m '),
+    ],
+)
+def test_pose_unlike_the_others_is_named_by_its_line(
+    identify: Identify, channel: int, error: float, said: str
+) -> None:
+    position, wrench = poses(GRAVITY, 2, 14)
+    wrench[9, channel] += error
+    words = identify(position, wrench)[1]
+    assert re.search(f'line 11: {said}', words)
+    assert words.count('line 11') == 1
+
+
+def test_the_quantity_that_deviates_is_said(identify: Identify) -> None:
+    """It was 0.095 N where one torque was 0.5 N·m off."""
+    position, wrench = poses(GRAVITY, 2, 14)
+    wrench[9, 4] += 0.5
+    status, words, _ = identify(position, wrench)
+    assert status != 0
+    assert re.search(r'required: the poses deviate by 0\.0\d+ N·m from any payload', words)
+
+
+def test_a_line_that_repeats_another_is_named(identify: Identify) -> None:
+    position, wrench = poses(GRAVITY, 2, 14)
+    assert 'to the last digit' not in identify(position, wrench)[1]
+    position[7], wrench[7] = position[3], wrench[3]
+    status, words, _ = identify(position, wrench)
+    assert status == 0
+    assert 'line 9 repeats line 5 to the last digit: was it written down twice?' in words
 
 
 def test_poses_all_round_that_no_payload_explains_are_said_to_be_so(identify: Identify) -> None:
@@ -286,7 +315,9 @@ def test_poses_all_round_that_no_payload_explains_are_said_to_be_so(identify: Id
     wrench += 2.0 * np.random.default_rng(4).standard_normal(wrench.shape) * (STD / STD[0])
     status, words, _ = identify(position, wrench)
     assert status != 0
-    assert re.search(r'required: the poses deviate by [12]\.\d N from any payload', words)
+    assert re.search(
+        r'required: the poses deviate by [12]\.\d N and 0\.\d+ N·m from any payload', words
+    )
     assert 'turn the sensor' not in words
 
 
