@@ -58,6 +58,7 @@ ADVICE = (
         'Give the wrench with the other sign, or --params with the other wrench_convention; if '
         'it is gravity that is reversed, --gravity. Poses at rest do not tell which',
     ),
+    ('begin anew with reset or another recording', 'leave those poses out'),
     ('call reset, or turn', 'turn'),
     ('go on moving', 'add poses'),
 )

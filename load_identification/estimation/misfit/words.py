@@ -17,9 +17,10 @@ WEIGHTLESS = (
 )
 
 PUZZLE = (
-    'no payload, and no other cause that is tried, explains the motion so far: if nothing touches '
-    'the load, check names, order and signs of the joints that the driver publishes, whether the '
-    'robot description is of this robot, and whether the sensor measures in the frame that '
+    'no payload, and no other cause that is tried, explains the motion so far: if something '
+    'touched the load, at the beginning perhaps, begin anew with reset or another recording; if '
+    'nothing does, check names, order and signs of the joints that the driver publishes, whether '
+    'the robot description is of this robot, and whether the sensor measures in the frame that '
     'frame_id of its wrench names: parameter sensor_frame sets another'
 )
 
@@ -220,9 +221,10 @@ def accelerates(centre: FloatArray) -> str:
     said = ', '.join(f'{1e3 * x:.0f}' for x in centre)
     return (
         f'the forces act at [{said}] mm in the sensor frame, as those of a load do, and do not '
-        'follow the motion: the sensor accelerates, or gravity points, otherwise than described. '
-        'Is the base at rest, are all joints and their lengths in the robot description, does the '
-        'driver leave the weight in the wrench, and is filtered/accel.linear p̈ − g?'
+        'follow the motion: something touched the load, or the sensor accelerates, or gravity '
+        'points, otherwise than described. Is the base at rest, are all joints and their lengths '
+        'in the robot description, does the driver leave the weight in the wrench, and is '
+        'filtered/accel.linear p̈ − g?'
     )
 
 
