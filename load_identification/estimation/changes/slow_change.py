@@ -59,10 +59,10 @@ class SlowChange:
         event, and the load is identified anew: a gain of 0.5 % is one of the present mass.
         """
         stamp, walking = block.stamp, belief.weight @ (belief.model.bank.pouring > 0.0)
-        # At rest the members differ no more.
-        if walking <= LEADS or block.rest:
+        if walking <= LEADS:
             self._leads_since = stamp
-        elif stamp - self._leads_since >= LASTS_NS:
+        # At rest the members differ no more.
+        elif not block.rest and stamp - self._leads_since >= LASTS_NS:
             self._begin = self._begin if self.words(stamp) else self._leads_since
             self._newest = stamp
         if self._filled(belief, block):
