@@ -27,7 +27,7 @@ from load_identification.estimation.measurement import (
     travelled,
     without_friction,
 )
-from load_identification.estimation.misfit.verdict import MisfitMonitor
+from load_identification.estimation.misfit.monitor import MisfitMonitor
 from load_identification.estimation.payload_estimate import (
     EstimatorSettings,
     PayloadEstimate,

@@ -1,4 +1,4 @@
-"""Determine, at intervals, why payload and offset do not explain the measured wrench."""
+"""Determine why payload and offset do not explain the measured wrench."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from load_identification.estimation.misfit import touches, words
-from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, Store, ordinary
+from load_identification.estimation.misfit.evidence import ANOTHER, Evidence, ordinary
 from load_identification.estimation.misfit.fits import Problem, least_squares, problem
 from load_identification.estimation.misfit.place import (
     accelerated,
@@ -17,29 +17,18 @@ from load_identification.estimation.misfit.place import (
     wrong_gravity,
 )
 from load_identification.estimation.misfit.plausible import divisor, fitted, impossible, no_body
-from load_identification.estimation.misfit.resonance import LOW, Resonance
 from load_identification.estimation.misfit.trials import Kind, joint_trial, trials, units
 from load_identification.estimation.misfit.weight import weightless
-from load_identification.interface.batches import FilteredBatch
 from load_identification.model.robot import Robot
 from load_identification.typing_aliases import FloatArray
-
-EVERY_NS, FOR_EACH_NS, LATER_NS = 1_000_000_000, 20_000_000, 10_000_000
-"""Time between two evaluations [ns]: FOR_EACH_NS per block, up to EVERY_NS, because early claims
-would be wrong; from a hundred blocks on LATER_NS per block, because a few new blocks change little
-then."""
-
-AGREED = 2
-"""Consecutive evaluations that must name the same cause, or none, before it is reported."""
 
 ELSEWHERE = (Kind.CHANGED, Kind.DRIFT)
 """Causes that other modules detect too; as hypotheses here they keep other causes that would
 explain them from being named."""
 
-WORTH, WORTH_SMALL, WORTH_DRIFT, WORTH_RINGING = 0.3, 2.0, 4.0, 0.15
+WORTH, WORTH_SMALL, WORTH_DRIFT = 0.3, 2.0, 4.0
 """Least misfit, a mean square in units of that from errors of an ordinary cell [-]: in general;
-for small turns, which are such errors, and for drift, as both are learned; for a compliance that
-rings, as steady motion does not show most of its effect."""
+for small turns, which are such errors, and for drift, as both are learned."""
 
 EXPLAINED = 2.0
 """Largest residual of a cause, in the same unit [-]."""
@@ -257,86 +246,3 @@ def _accelerates(task: Problem, evidence: Evidence, best: float) -> str:
         return ''
     left, centre = accelerated(task, evidence)
     return words.accelerates(centre) if left <= min(EXPLAINED, best / CLEARER) else ''
-
-
-class MisfitMonitor:
-    """Keep the newest blocks, and test at intervals whether a payload explains them.
-
-    `gravity`, `noise` and `field` as in `judged`, `friction` as in `Store`.
-    """
-
-    def __init__(
-        self, gravity: FloatArray, noise: FloatArray, field: FloatArray, friction: float
-    ) -> None:
-        self._gravity, self._noise, self._field = gravity, noise, field
-        self._friction = friction
-        self.forget()
-
-    def forget(self) -> None:
-        """Forget everything."""
-        self._store = Store(self._gravity, self._friction)
-        self._resonance = Resonance(self._noise)
-        self.named = Verdict(np.nan)
-        """The verdict reported, on which consecutive evaluations agreed."""
-        self._last = Verdict(np.nan)
-        self._seen: Evidence | None = None
-        self._agreed = 0
-        self._due = 0
-
-    @property
-    def cause(self) -> str:
-        """Why no payload explains the measured wrench, in words; empty if unknown."""
-        return self.named.words
-
-    @property
-    def suspicion(self) -> str:
-        """A cause that would explain it, neither named nor refuted, in words; empty: none."""
-        suspected = self._last.suspected
-        return words.SUSPECTED.format(suspected.value) if suspected else ''
-
-    @property
-    def puzzle(self) -> str:
-        """What else to check if no cause explains it, in words; empty: nothing."""
-        if not self._last.puzzling:
-            return ''
-        root_known = self._seen is not None and self._seen.by_acceleration.shape[3] > 0
-        asked = words.PUZZLE if root_known else words.PUZZLE_WITHOUT_ROOT
-        return '; '.join(filter(None, (self._last.accelerates, asked)))
-
-    @property
-    def doubt(self) -> str:
-        """Why the inertia may be wrong, in words; empty: it is not in doubt."""
-        return words.apart(self._last.apart) if self._last.apart else ''
-
-    @property
-    def ringing(self) -> str:
-        """Message about ringing; empty: none."""
-        return self._resonance.words
-
-    def update(self, samples: FilteredBatch) -> None:
-        """Process the samples of a block.
-
-        A wrench computed from joint torques or leg forces is ignored: its errors are different.
-        """
-        if samples.whitening.size:
-            return
-        self._store.add(samples)
-        self._resonance.add(samples)
-        stamp = int(samples.stamps[-1])
-        if stamp < self._due:
-            return
-        evidence = self._store.evidence()
-        if evidence is None or evidence is self._seen:
-            return
-        self._seen = evidence
-        blocks = len(evidence.wrench)
-        self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
-        found = judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
-        rings = found.misfit > WORTH_RINGING and self._resonance.frequency < LOW
-        if found.kind is None and rings:
-            found = replace(found, kind=Kind.COMPLIANT, words=self._resonance.words)
-        agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
-        self._agreed = self._agreed + 1 if agrees else 1
-        self._last = found
-        if self._agreed >= AGREED:
-            self.named = found
