@@ -234,7 +234,7 @@ class PayloadEstimator:
         self._belief = self.changes.update(belief, block)
         self._excitation.update(samples)
         # In a wrong set-up, what is learned as friction may be its effect.
-        self.misfit.update(measured)
+        self.misfit.update(measured, self.changes.before is None and not self.events.since(number))
         self._see_to_events(number)
         if self._zero is None and self._belief.settled:
             offset, covariance = self.offset()

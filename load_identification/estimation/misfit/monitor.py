@@ -80,15 +80,18 @@ class MisfitMonitor:
         """Message about ringing; empty: none."""
         return self._resonance.words
 
-    def update(self, samples: FilteredBatch) -> None:
-        """Process the samples of a block.
+    def update(self, samples: FilteredBatch, calm: bool = True) -> None:
+        """Process the samples of a block; `calm`: no change of load or offset is open, or ends.
 
         A wrench computed from joint torques or leg forces is ignored: its errors are different.
         """
         if samples.whitening.size:
             return
         self._store.add(samples)
-        self._resonance.add(samples)
+        if calm:
+            self._resonance.add(samples)
+        else:
+            self._resonance.cut()
         stamp = int(samples.stamps[-1])
         if stamp < self._due:
             return

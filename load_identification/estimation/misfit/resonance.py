@@ -53,11 +53,15 @@ class Resonance:
 
     def forget(self) -> None:
         """Forget everything."""
-        self._samples: deque[FilteredBatch] = deque()
+        self.cut()
         self._due, self._until = 0, 0
         self.frequency = np.inf
         """Frequency of the ringing [Hz]; infinite: none."""
         self.words = ''
+
+    def cut(self) -> None:
+        """Begin anew: load or offset may be others from now on, or something touches."""
+        self._samples: deque[FilteredBatch] = deque()
 
     def add(self, samples: FilteredBatch) -> None:
         """Process a block of samples of a sensor's wrench; evaluate every `EVERY` seconds."""

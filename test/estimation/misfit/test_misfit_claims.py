@@ -9,16 +9,18 @@ import pytest
 from estimates import estimated
 from set_ups import ORDINARY, worked
 
+from load_identification.estimation.events import EventKind
 from load_identification.estimation.misfit.trials import Kind
 from load_identification.estimation.payload_estimate import Withheld
 from load_identification.estimation.payload_estimator import PayloadEstimator
 from load_identification.interface.batches import FilteredBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
+from load_identification.model.robot import FrameMotion
 from load_identification.nodes.status import StatusMessage
 from load_identification.pipeline import settings
 from load_identification.pipeline.compensation import LoadTakenOff
-from load_identification.simulation.cells import Conditions, filtered
+from load_identification.simulation.cells import Conditions, Path, filtered
 from load_identification.simulation.changes.draws import drawn_load
 from load_identification.simulation.changes.runs import pieces
 from load_identification.simulation.misfits import (
@@ -34,6 +36,7 @@ from load_identification.simulation.motions import MOTIONS
 from load_identification.simulation.robots import Arm, joint, robot
 from load_identification.simulation.sensor_errors import CellErrors
 from load_identification.simulation.sensors import WRIST_SENSOR
+from load_identification.typing_aliases import FloatArray
 
 TWICE = Conditions(CellErrors().times(2.0), tied=('smooth', 'path'))
 
@@ -77,6 +80,26 @@ def test_a_sensor_elsewhere_is_named_with_a_reversed_sign_too() -> None:
     estimator, batches = worked(fault, 'puma', 'rich', 8.0)
     estimated(estimator, batches)
     assert estimator.misfit.named.kind is Kind.PLACE
+
+
+def searching(path: Path, frame: FrameMotion, rng: np.random.Generator) -> FloatArray:
+    """Search with a part at 3 Hz, pressed on, for 4 s: the wrench besides the load's, (n, 6)."""
+    time = 1e-9 * (path.stamps - path.stamps[0])
+    on = np.clip(5.0 * (time - 6.0), 0.0, 1.0) * np.clip(5.0 * (10.0 - time), 0.0, 1.0)
+    across, along = np.sin(6.0 * np.pi * time), np.cos(6.0 * np.pi * time)
+    wrench = [3.0 * across, 2.5 * along, across - 10.0, -0.5 * along, 0.5 * across, 0.0 * time]
+    return np.asarray(on[:, None] * np.transpose(wrench))
+
+
+def test_a_contact_that_sways_is_no_compliance() -> None:
+    """It was said until 60 s after it had ended that the wrench rings."""
+    estimator, batches = worked(Fault(None, external=searching), 'puma', 'pauses', 16.0)
+    for batch in batches:
+        estimator.update(batch)
+        assert estimator.misfit.named.kind is None
+        assert not estimator.misfit.ringing
+    assert EventKind.CONTACT in [event.kind for event in estimator.events.since(0)]
+    assert estimated(estimator, []).identified[0]
 
 
 RUBBING = Conditions(CellErrors(), tied=('friction',))
