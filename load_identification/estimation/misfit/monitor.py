@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from load_identification.estimation.misfit import words
-from load_identification.estimation.misfit.evidence import Evidence, Store
-from load_identification.estimation.misfit.resonance import LOW, Resonance
+from load_identification.estimation.misfit.evidence import Evidence, Store, ordinary
+from load_identification.estimation.misfit.resonance import Resonance
 from load_identification.estimation.misfit.trials import Kind
 from load_identification.estimation.misfit.verdict import Verdict, judged
 from load_identification.interface.batches import FilteredBatch
@@ -102,7 +102,8 @@ class MisfitMonitor:
         blocks = len(evidence.wrench)
         self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
         found = judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
-        rings = found.misfit > WORTH_RINGING and self._resonance.frequency < LOW
+        usual = ordinary(evidence, self._noise, self._field)[::3]
+        rings = found.misfit > WORTH_RINGING and self._resonance.corrupts(usual)
         if found.kind is None and rings:
             found = replace(found, kind=Kind.COMPLIANT, words=self._resonance.words)
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)

@@ -39,6 +39,14 @@ LOW = 6.0
 STRONG, STRONG_LOW = 2.0, 1.0
 """Least rms of a reported line, and of one below `LOW`, in standard deviations of a sample [-]."""
 
+ALIKE = 0.1
+"""Relative difference up to which two frequencies are one [-]."""
+
+WORTH, CLEAR = 0.1, 10.0
+"""Least mean square of a line that corrupts the estimate, in units of that from errors of an
+ordinary cell [-], or its least ratio to its surroundings: a torque ripple of 0.3 mrad, which does
+not, reaches 0.08 and 5.1, joints that sway at 3 to 5 Hz 0.1 to 8 or 12 to 45."""
+
 
 class Resonance:
     """Detect compliance of arm, mounting or load in the newest samples.
@@ -55,13 +63,22 @@ class Resonance:
         """Forget everything."""
         self.cut()
         self._due, self._until = 0, 0
-        self.frequency = np.inf
-        """Frequency of the ringing [Hz]; infinite: none."""
+        self._frequency, self._rms, self._large = np.inf, np.zeros(2), False
         self.words = ''
+        """The ringing in words; empty: none."""
 
     def cut(self) -> None:
         """Begin anew: load or offset may be others from now on, or something touches."""
         self._samples: deque[FilteredBatch] = deque()
+
+    def corrupts(self, usual: FloatArray) -> bool:
+        """Return whether the ringing corrupts the estimate, or has done so before.
+
+        `usual` (2,): residual std of force and torque in an ordinary cell [N, N m].
+        """
+        share = float(np.mean((self._rms * self._noise[::3] / usual) ** 2)) / 3.0
+        self._large |= share >= WORTH
+        return self._large and self._frequency < LOW
 
     def add(self, samples: FilteredBatch) -> None:
         """Process a block of samples of a sensor's wrench; evaluate every `EVERY` seconds."""
@@ -84,18 +101,27 @@ class Resonance:
         found = line(left, float(np.median(np.diff(samples.stamps))) / NS)
         least = STRONG_LOW if found is not None and found[0] < LOW else STRONG
         if found is not None and np.linalg.norm(found[1]) > least:
-            self._until = int(samples.stamps[-1]) + round(REMEMBERED * NS)
-            self.frequency = found[0]
-            self.words = words.rings(found[0], found[1] * self._noise[::3])
+            self._keep(*found, stamp=int(samples.stamps[-1]))
         elif samples.stamps[-1] > self._until:
-            self.frequency, self.words = np.inf, ''
+            self._frequency, self._rms, self._large, self.words = np.inf, np.zeros(2), False, ''
+
+    def _keep(self, frequency: float, rms: FloatArray, standing: float, stamp: int) -> None:
+        """Keep what `line` has found; of one frequency the strongest."""
+        same = abs(frequency / self._frequency - 1.0) < ALIKE
+        self._until = stamp + round(REMEMBERED * NS)
+        self._large = (self._large and same) or standing > CLEAR
+        if same and np.linalg.norm(rms) < np.linalg.norm(self._rms):
+            return
+        self._frequency, self._rms = frequency, rms
+        self.words = words.rings(frequency, rms * self._noise[::3])
 
 
-def line(left: FloatArray, step: float) -> tuple[float, FloatArray] | None:
-    """Return frequency [Hz] and rms of the most prominent line of the spectrum, or None.
+def line(left: FloatArray, step: float) -> tuple[float, FloatArray, float] | None:
+    """Return frequency [Hz], rms and ratio of the most prominent line of the spectrum, or None.
 
     `left` (n, 6) are residuals in standard deviations of a sample, `step` is the time between them
-    [s]; the rms (2,) is that of force and torque, in units of `left`.
+    [s]; the rms (2,) is that of force and torque, in units of `left`, the ratio that to the level
+    beside the line [-].
     """
     size = round(PIECE / step)
     window = np.hanning(size)
@@ -122,4 +148,4 @@ def line(left: FloatArray, step: float) -> tuple[float, FloatArray] | None:
         return None
     three = slice(best - 1, best + 2)
     middle = float(frequency[three] @ every[three] / every[three].sum())
-    return middle, np.sqrt(power[three].sum(axis=0))
+    return middle, np.sqrt(power[three].sum(axis=0)), standing

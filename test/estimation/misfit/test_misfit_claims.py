@@ -13,7 +13,7 @@ from load_identification.estimation.events import EventKind
 from load_identification.estimation.misfit.trials import Kind
 from load_identification.estimation.payload_estimate import Withheld
 from load_identification.estimation.payload_estimator import PayloadEstimator
-from load_identification.interface.batches import FilteredBatch
+from load_identification.interface.batches import FilteredBatch, JointBatch
 from load_identification.interface.parameters import Parameters
 from load_identification.model.inertial_parameters import InertialParameters, to_message_order
 from load_identification.model.robot import FrameMotion
@@ -100,6 +100,19 @@ def test_a_contact_that_sways_is_no_compliance() -> None:
         assert not estimator.misfit.ringing
     assert EventKind.CONTACT in [event.kind for event in estimator.events.since(0)]
     assert estimated(estimator, []).identified[0]
+
+
+def rippled(joints: JointBatch) -> JointBatch:
+    """Add an error of transmission of 0.3 mrad."""
+    return replace(joints, position=joints.position + 3e-4 * np.sin(20.0 * joints.position))
+
+
+def test_a_ripple_of_the_joints_is_a_warning() -> None:
+    estimator, batches = worked(Fault(None, joints=rippled), 'seven_joints', 'pauses', 15.0)
+    for batch in batches:
+        estimator.misfit.update(batch)
+        assert estimator.misfit.named.kind is None
+    assert 'the wrench rings at 4.5 Hz' in estimator.misfit.ringing
 
 
 RUBBING = Conditions(CellErrors(), tied=('friction',))
