@@ -104,7 +104,7 @@ class MisfitMonitor:
         found = judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
         usual = ordinary(evidence, self._noise, self._field)[::3]
         rings = found.misfit > WORTH_RINGING and self._resonance.corrupts(usual)
-        if found.kind is None and rings:
+        if rings and (found.kind is None or found.by_size):
             found = replace(found, kind=Kind.COMPLIANT, words=self._resonance.words)
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
         self._agreed = self._agreed + 1 if agrees else 1

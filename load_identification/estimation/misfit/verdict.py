@@ -100,6 +100,8 @@ class Verdict:
         That any linear acceleration would explain it, in words; empty: it would not.
     apart : float
         Distance of the centres of mass that forces and torques show, if it spoils the inertia [m].
+    by_size : bool
+        Whether the cause is named by its size alone, whatever misfit it leaves.
     """
 
     misfit: float
@@ -109,6 +111,7 @@ class Verdict:
     puzzling: bool = False
     accelerates: str = ''
     apart: float = 0.0
+    by_size: bool = False
 
 
 def judged(
@@ -237,7 +240,8 @@ def judged(
         np.sqrt(np.mean((least_squares(*rows) * scale).reshape(-1, 2, 3) ** 2, axis=(0, 2)))
         for rows in ((task.matrix, task.wrench), best.rows)
     ]
-    return replace(nothing, kind=best.kind, words=words.with_residuals(said, *left))
+    said = words.with_residuals(said, *left)
+    return replace(nothing, kind=best.kind, words=said, by_size=not clear)
 
 
 def _accelerates(task: Problem, evidence: Evidence, best: float) -> str:

@@ -92,6 +92,11 @@ def test_a_compliance_is_named_with_its_resonance(
     assert float(said) == pytest.approx(frequency, abs=0.3)
 
 
+def test_what_rings_is_no_weight_that_is_missing() -> None:
+    """0.18 ± 0.07 kg fit as well, and were named."""
+    assert judged(FAULTS['sway at 3.0 Hz'], 'puma', 'rich', 20.0).kind is Kind.COMPLIANT
+
+
 def test_a_resonance_that_spoils_nothing_is_a_warning() -> None:
     stiff = replace(ORDINARY, compliance=8.0)
     estimator, batches = worked(Fault(None), 'scara', 'pauses', 10.0, stiff)
