@@ -39,6 +39,9 @@ BETTER, CLEARER = 6.0, 3.0
 SUSPICIOUS = 8.0
 """Least ratio of the residual of payload and offset to that of a suspected cause [-]."""
 
+RECENT = 30.0
+"""Time within which a drift must show, as the belief follows a slower one [s]."""
+
 FEWEST, ALL_ROUND = 20, 3
 """Least number of blocks, and of directions of gravity in S, for a verdict."""
 
@@ -220,6 +223,10 @@ def judged(
         <= min(EXPLAINED, now / BETTER, second.left / CLEARER, touched.alone / BETTER)
         and std <= KNOWN[best.kind]
     )
+    recent = evidence.time > evidence.time[-1] - RECENT
+    if enough and clear and best.kind is Kind.DRIFT and not recent.all():
+        newest = judged(evidence.select(recent), noise, field, gravity, robot, fewest, touched)
+        return newest if newest.kind else replace(nothing, suspected=newest.suspected)
     if not (enough and (clear or certain)):
         first = touched is touches.NOTHING
         if not touched.rounds or (first and (not ample or motion)):

@@ -115,6 +115,23 @@ def test_a_ripple_of_the_joints_is_a_warning() -> None:
     assert 'the wrench rings at 4.5 Hz' in estimator.misfit.ringing
 
 
+def test_a_drift_that_has_slowed_down_is_no_fault() -> None:
+    """It was one for as long as blocks from its begin were kept."""
+
+    def warming(path: Path, frame: FrameMotion, rng: np.random.Generator) -> FloatArray:
+        time = 1e-9 * (path.stamps - path.stamps[0])
+        drift = np.array([4.0, -3.0, 8.0, 0.08, -0.1, 0.04])
+        return np.asarray((1.0 - np.exp(-time / 30.0))[:, None] * drift)
+
+    estimator, batches = worked(Fault(None, external=warming), 'puma', 'pauses', 65.0)
+    kinds = []
+    for batch in batches:
+        estimator.misfit.update(batch)
+        kinds.append(estimator.misfit.named.kind)
+    assert Kind.DRIFT in kinds[:300]
+    assert set(kinds[-100:]) == {None}
+
+
 RUBBING = Conditions(CellErrors(), tied=('friction',))
 
 
