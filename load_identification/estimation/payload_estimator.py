@@ -115,10 +115,10 @@ class PayloadEstimator:
         s = self.settings
         self._known = None
         self._gathered: list[FilteredBatch] = []
-        self._ended = stamp
+        self._passed: tuple[FilteredBatch, ...] = ()
+        self._ended, self._moved = stamp, -drift.TAKEN_BACK_NS
         self._direction: FloatArray | None = None
         self._zero: drift.Zero | None = None
-        self._moved = -drift.TAKEN_BACK_NS
         pose = PoseErrors(s.errors.field)
         model = Model(
             systematic=SystematicErrors(s.errors, self._joints, self._base, *self._arm),
@@ -184,11 +184,11 @@ class PayloadEstimator:
         self.frame, self.newest = batch.frame, int(batch.stamps[-1])
         blocks = (batch.stamps - self._start) // BLOCK_NS
         for block in np.unique(blocks).tolist():
+            part = batch.select(blocks == block)
             if block != self._block:
-                self._end_block()
+                self._end_block((part.select(slice(1)),))
                 self._block = block
-            mine = blocks == block
-            self._gathered.append(batch if mine.all() else batch.select(mine))
+            self._gathered.append(part)
         self.used += len(batch.stamps)
 
     def finish(self) -> None:
@@ -214,22 +214,22 @@ class PayloadEstimator:
             # Only now is it known how long ago a stored offset was measured.
             self._begin(first, NoiseLevels.of_expected(self.settings.noise))
 
-    def _end_block(self) -> None:
-        """Process one block: predict, test, weight, combine and learn."""
+    def _end_block(self, after: tuple[FilteredBatch, ...] = ()) -> None:
+        """Predict, test, weight, combine and learn from one block; `after`: the next sample."""
         if not self._gathered:
             return
         known, model = self._belief.values, self._belief.model
-        body, friction = known[model.body], known[model.friction]
-        measured = joined(self._gathered)
+        body, friction, measured = known[model.body], known[model.friction], joined(self._gathered)
         samples, taken = without_friction(measured, friction)
         self._gathered, self._known = [], None
         before, self._ended = self._ended, int(samples.stamps[-1])
-        block = travelled(make_block(samples, before, taken=taken), self._direction)
+        beside = *self._passed, *after
+        block = travelled(make_block(samples, before, None, taken, beside), self._direction)
         belief = self._belief.after(block)
         noise = belief.noise.sample(block.rest)
         if self.changes.state is State.TRACKING and np.isfinite(noise).any():
             block = robust_block(samples, block, body, belief.predicted(block), noise, taken)
-        self._direction = block.direction
+        self._direction, self._passed = block.direction, (measured.select(slice(-1, None)),)
         number = self.events.newest.number
         self._belief = self.changes.update(belief, block)
         self._excitation.update(samples)

@@ -100,7 +100,7 @@ def robust_block(
     if weights is None:
         return block
     again = make_block(batch, 0, weights, taken)
-    return replace(again, elapsed=block.elapsed, angle=block.angle)
+    return replace(again, elapsed=block.elapsed, angle=block.angle, slope=block.slope)
 
 
 def derated(block: Block, body: FloatArray, noise: FloatArray) -> Block:
