@@ -1,15 +1,77 @@
-"""The arm that stood in the poses of a file."""
+"""The arm that stood in the poses of a file, and what its sensor read there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from load_identification.interface.batches import CHANNELS
+from load_identification.model.inertial_parameters import InertialParameters
+from load_identification.model.robot import Robot
 from load_identification.simulation.robots import MOUNTS
+from load_identification.simulation.sensor_errors import CellErrors, draw_cell, smooth_field
+from load_identification.simulation.sensors import aluminium_block, load_wrench
+from load_identification.typing_aliases import FloatArray
 
 ARM = MOUNTS['six_joints']
+GRAVITY = np.array(ARM.gravity)
+TILTED = Rotation.from_rotvec(np.deg2rad(5.0) * np.array([0.6, 0.8, 0.0])).apply(GRAVITY)
+STD = np.repeat([0.02, 0.0012], 3)
+
+Identify = Callable[..., tuple[int, str, dict[str, Any]]]
+"""The command, from positions, wrenches and options to status, words and estimate."""
 
 
 def options(folder: Path) -> list[str]:
     description = folder / 'arm.urdf'
     description.write_text(ARM.urdf)
     return ['--description', str(description), '--sensor-frame', ARM.sensor_frame]
+
+
+def poses(
+    gravity: FloatArray,
+    seed: int,
+    count: int = 24,
+    load: InertialParameters | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return joint positions and single averages of an ordinary cell's wrench at each."""
+    rng = np.random.default_rng(seed)
+    cell = draw_cell(CellErrors(), gravity, 6, rng)
+    arm = Robot(ARM.urdf, ARM.sensor_frame, cell.gravity.tolist())
+    position = rng.uniform(ARM.lower, ARM.upper, (count, 6))
+    still = np.zeros_like(position)
+    motion = arm.motion(position + cell.zeros, still, still)
+    wrench = load_wrench(load or aluminium_block(), motion) @ cell.response.T
+    wrench += smooth_field(motion.gravity / np.linalg.norm(gravity), rng)
+    wrench += STD * rng.standard_normal(wrench.shape) + [2.4, -1.7, 5.1, 0.06, -0.11, 0.03]
+    return position, wrench
+
+
+def rotations(position: FloatArray) -> FloatArray:
+    """Return the rotations from the sensor to the base, as described."""
+    arm = Robot(ARM.urdf, ARM.sensor_frame)
+    still = np.zeros_like(position)
+    return arm.motion(position, still, still).rotation
+
+
+def write(path: Path, **columns: FloatArray) -> Path:
+    names = ','.join(name.replace('_std', '.std') for name in columns)
+    rows = np.column_stack(list(columns.values()))
+    np.savetxt(path, rows, delimiter=',', header=names, comments='', fmt='%.9g')
+    return path
+
+
+def with_joints(path: Path, position: FloatArray, wrench: FloatArray) -> Path:
+    return write(
+        path,
+        **dict(zip(Robot(ARM.urdf, ARM.sensor_frame).joints, position.T, strict=True)),
+        **dict(zip(CHANNELS, wrench.T, strict=False)),
+    )
+
+
+def gravity_option(gravity: FloatArray) -> list[str]:
+    return ['--gravity', *(f'{value:.9f}' for value in gravity)]

@@ -4,76 +4,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pinocchio
 import pytest
 import yaml
-from scipy.spatial.transform import Rotation
-from static_arm import ARM, options
+from static_arm import (
+    GRAVITY,
+    STD,
+    TILTED,
+    Identify,
+    gravity_option,
+    poses,
+    rotations,
+    write,
+)
 
 from load_identification.commands.identify_load import main
 from load_identification.interface.batches import CHANNELS, joined
 from load_identification.interface.cdr import JointStateReader, WrenchReader
-from load_identification.model.inertial_parameters import InertialParameters, to_message_order
-from load_identification.model.robot import Robot
+from load_identification.model.inertial_parameters import to_message_order
 from load_identification.recordings.reader import JOINT_STATE, WRENCH, Topics, open_recording
-from load_identification.simulation.sensor_errors import CellErrors, draw_cell, smooth_field
-from load_identification.simulation.sensors import aluminium_block, load_wrench
-from load_identification.typing_aliases import FloatArray
+from load_identification.simulation.sensor_errors import CellErrors
+from load_identification.simulation.sensors import aluminium_block
 
-GRAVITY = np.array(ARM.gravity)
-TILTED = Rotation.from_rotvec(np.deg2rad(5.0) * np.array([0.6, 0.8, 0.0])).apply(GRAVITY)
-STD = np.repeat([0.02, 0.0012], 3)
 TRUTH = to_message_order(aluminium_block().to_vector())
-
-
-def poses(
-    gravity: FloatArray,
-    seed: int,
-    count: int = 24,
-    load: InertialParameters | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Return joint positions and single averages of an ordinary cell's wrench at each."""
-    rng = np.random.default_rng(seed)
-    cell = draw_cell(CellErrors(), gravity, 6, rng)
-    arm = Robot(ARM.urdf, ARM.sensor_frame, cell.gravity.tolist())
-    position = rng.uniform(ARM.lower, ARM.upper, (count, 6))
-    still = np.zeros_like(position)
-    motion = arm.motion(position + cell.zeros, still, still)
-    wrench = load_wrench(load or aluminium_block(), motion) @ cell.response.T
-    wrench += smooth_field(motion.gravity / np.linalg.norm(gravity), rng)
-    wrench += STD * rng.standard_normal(wrench.shape) + [2.4, -1.7, 5.1, 0.06, -0.11, 0.03]
-    return position, wrench
-
-
-def rotations(position: FloatArray) -> FloatArray:
-    """Return the rotations from the sensor to the base, as described."""
-    arm = Robot(ARM.urdf, ARM.sensor_frame)
-    still = np.zeros_like(position)
-    return arm.motion(position, still, still).rotation
-
-
-def write(path: Path, **columns: FloatArray) -> Path:
-    names = ','.join(name.replace('_std', '.std') for name in columns)
-    rows = np.column_stack(list(columns.values()))
-    np.savetxt(path, rows, delimiter=',', header=names, comments='', fmt='%.9g')
-    return path
-
-
-def with_joints(path: Path, position: FloatArray, wrench: FloatArray) -> Path:
-    return write(
-        path,
-        **dict(zip(Robot(ARM.urdf, ARM.sensor_frame).joints, position.T, strict=True)),
-        **dict(zip(CHANNELS, wrench.T, strict=False)),
-    )
-
-
-def gravity_option(gravity: FloatArray) -> list[str]:
-    return ['--gravity', *(f'{value:.9f}' for value in gravity)]
 
 
 def within(estimate: dict[str, dict[str, list[float]]]) -> bool:
@@ -82,24 +38,6 @@ def within(estimate: dict[str, dict[str, list[float]]]) -> bool:
     value = np.hstack([mass['value'], com['value']]).astype(float)
     std = np.hstack([mass['std'], com['std']]).astype(float)
     return bool(np.all(np.abs(value - TRUTH[:4]) < 5 * std))
-
-
-Identify = Callable[..., tuple[int, str, dict[str, Any]]]
-
-
-@pytest.fixture
-def identify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Identify:
-    """Return the command, from positions, wrenches and options to status, words and estimate."""
-    output = tmp_path / 'estimate.yaml'
-
-    def run(position: FloatArray, wrench: FloatArray, *more: str) -> tuple[int, str, Any]:
-        file = with_joints(tmp_path / 'poses.csv', position, wrench)
-        arguments = ['--static', str(file), '--output', str(output), *options(tmp_path), *more]
-        status = main(arguments)
-        words = ' '.join(capsys.readouterr().out.split())
-        return status, words, yaml.safe_load(output.read_text())
-
-    return run
 
 
 @pytest.mark.parametrize('seed', range(2))
@@ -137,114 +75,6 @@ def test_noise_is_taken_for_no_drift(identify: Identify) -> None:
     _, words, estimate = identify(position, wrench)
     assert within(estimate)
     assert 'drifts' not in words
-
-
-@pytest.mark.parametrize(('seed', 'count'), [(0, 24), (2, 12), (3, 10)])
-def test_tilted_gravity_that_is_not_known_is_named(
-    identify: Identify, seed: int, count: int
-) -> None:
-    read = poses(TILTED, seed, count)
-    status, words, _ = identify(*read)
-    assert status == 1
-    assert '° off the parameter: set gravity to' in words
-    found = words.partition('set gravity to [')[2].partition(']')[0]
-    away = np.array(found.split(','), dtype=float) - TILTED
-    assert np.linalg.norm(away) < np.deg2rad(1.0) * 9.8
-    given = words.partition('(--gravity ')[2].partition(')')[0].split()
-    assert given == found.split(', ')
-    assert identify(*read, '--gravity', *given)[0] == 0
-    # And nothing else is.
-    assert 'sensor turned' not in words
-    assert 'zero of joint' not in words
-    assert 'wrench_convention' not in words
-
-
-def test_gravity_far_off_may_be_the_sign_of_the_wrench_and_is_said_so(identify: Identify) -> None:
-    # The base on a wall, which nobody has said.
-    status, words, _ = identify(*poses(np.array([9.81, 0.0, 0.0]), 1, 12))
-    assert status == 1
-    one, other = (
-        np.array(re.search(pattern, words)[1].split(','), dtype=float)  # type: ignore[index]
-        for pattern in (
-            r'set gravity to \[([^]]+)\]',
-            r'or to \[([^]]+)\] and wrench_convention to the other',
-        )
-    )
-    assert np.linalg.norm(one - [9.81, 0.0, 0.0]) < np.deg2rad(1.0) * 9.8
-    assert np.array_equal(other, -one)
-    assert 'go on moving' not in words
-
-
-@pytest.mark.parametrize(('mass', 'away'), [(1.2, 0.1), (2.5, 0.12), (9.0, 0.2)])
-def test_a_reversed_sign_is_named_however_large_the_load(
-    identify: Identify, mass: float, away: float
-) -> None:
-    """From 0.2 kg·m on it was a centre of mass far away, and torques in mN·m."""
-    load = InertialParameters.from_center_of_mass(mass, [0.01, 0.0, away], 2e-3 * mass * np.eye(3))
-    position, wrench = poses(GRAVITY, 0, 14, load)
-    status, words, estimate = identify(position, -wrench)
-    assert status == 1
-    assert 'WRENCH SIGN REVERSED? wrench_convention is on_sensor; on_load would make' in words
-    assert 'is negative: wrench sign reversed?' in words
-    assert 'from the sensor' not in words
-    assert estimate['mass']['value'] is None
-
-
-def test_wrench_in_the_base_that_is_not_said_is_named(identify: Identify) -> None:
-    position, wrench = poses(GRAVITY, 0)
-    in_base = np.hstack(
-        [np.einsum('nij,nj->ni', rotations(position), part) for part in np.hsplit(wrench, 2)]
-    )
-    status, words, _ = identify(position, in_base)
-    assert status == 1
-    assert 'expressed in the base frame, not in the sensor frame: say --wrench-frame base' in words
-    assert 'driver' not in words
-    assert identify(position, in_base, '--wrench-frame', 'base')[0] == 0
-
-
-def test_poses_that_no_payload_explains_do_not_say_that_nothing_is_held(
-    identify: Identify,
-) -> None:
-    position, wrench = poses(GRAVITY, 3)
-    offset = np.array([2.4, -1.7, 5.1, 0.06, -0.11, 0.03])
-    # In the base, with an offset in its axes: forces that never change are those of no mass.
-    turn = rotations(position)
-    at_base = [np.einsum('nij,nj->ni', turn, x) for x in np.split(wrench - offset, 2, axis=1)]
-    status, words, estimate = identify(position, np.hstack(at_base) + offset)
-    assert status == 1
-    assert 'nothing is held' not in words
-    assert 'no payload explains the poses: they deviate by ' in words
-    assert 'is the wrench in the base (--wrench-frame base), or was it touched' in words
-    assert estimate['mass']['value'] is None
-
-
-def test_wrench_said_to_be_in_the_base_that_is_not_is_asked_about(identify: Identify) -> None:
-    status, words, _ = identify(*poses(GRAVITY, 0), '--wrench-frame', 'base')
-    assert status == 1
-    assert 'was it touched, or is the wrench in the axes of the sensor after all?' in words
-
-
-@pytest.mark.parametrize(
-    ('order', 'sign', 'said'),
-    [
-        ([0, 1, 2, 3, 4, 5], [1, 1, -1, 1, 1, 1], '{2} turns the other way than its pos'),
-        ([0, 3, 2, 1, 4, 5], [1, 1, 1, 1, 1, 1], '{1} and {3} are exchanged'),
-    ],
-)
-def test_joints_of_another_sign_or_order_are_named(
-    identify: Identify, order: list[int], sign: list[int], said: str
-) -> None:
-    position, wrench = poses(GRAVITY, 0)
-    status, words, _ = identify(position[:, order] * sign, wrench)
-    assert status == 1
-    assert said.format(*Robot(ARM.urdf, ARM.sensor_frame).joints) in words
-
-
-def test_sensor_turned_on_its_mount_is_not_taken_for_gravity(identify: Identify) -> None:
-    position, wrench = poses(GRAVITY, 1)
-    turn = Rotation.from_rotvec(np.deg2rad(5.0) * np.array([0.6, 0.0, 0.8])).as_matrix()
-    turned = np.hstack([wrench[:, :3] @ turn.T, wrench[:, 3:] @ turn.T])
-    assert 'set gravity' not in identify(position, turned)[1]
 
 
 def test_rotations_base_axes_and_standard_errors_say_the_same(
