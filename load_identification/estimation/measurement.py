@@ -211,17 +211,21 @@ def make_block(
 def _mean_slope(
     batch: FilteredBatch, matrix: FloatArray, beside: Sequence[FilteredBatch]
 ) -> FloatArray:
-    """Return the mean time derivative (6, 10) of matrices (n, 6, 10), by central differences."""
-    earliest, latest = int(batch.stamps[0]) - BESIDE_NS, int(batch.stamps[-1]) + BESIDE_NS
-    near = [each for each in beside if earliest < each.stamps[0] < latest]
-    stamps = np.concatenate([batch.stamps, *(each.stamps for each in near)])
-    every = np.concatenate([matrix, *(-each.regressor for each in near)])
-    if len(stamps) < 2:
-        return np.zeros(matrix.shape[1:])
-    order = np.argsort(stamps)
-    times = 1e-9 * (stamps[order] - stamps[0])
-    slopes = np.gradient(every[order], times, axis=0, edge_order=2 if len(times) > 2 else 1)
-    return np.asarray(slopes[order < len(matrix)].mean(axis=0))
+    """Return the mean time derivative (6, 10) of matrices (n, 6, 10).
+
+    From the middle of the first sample and that before it to the middle of the last and that
+    after: so much central differences at all samples add up to, however these are spaced.
+    """
+    ends = []
+    for place, way in ((0, -1), (-1, 1)):
+        stamp, end = float(batch.stamps[place] - batch.stamps[0]), matrix[place]
+        for other in beside:
+            away = way * int(other.stamps[0] - batch.stamps[place])
+            if 0 < away < BESIDE_NS:
+                stamp, end = stamp + 0.5 * way * away, 0.5 * (end - other.regressor[0])
+        ends.append((stamp, end))
+    span = 1e-9 * (ends[1][0] - ends[0][0])
+    return (ends[1][1] - ends[0][1]) / span if span > 0.0 else np.zeros(matrix.shape[1:])
 
 
 def _by_joint(batch: FilteredBatch) -> FloatArray:

@@ -184,7 +184,7 @@ class PayloadEstimator:
         self.frame, self.newest = batch.frame, int(batch.stamps[-1])
         blocks = (batch.stamps - self._start) // BLOCK_NS
         for block in np.unique(blocks).tolist():
-            part = batch.select(blocks == block)
+            part = batch if (mine := blocks == block).all() else batch.select(mine)
             if block != self._block:
                 self._end_block((part.select(slice(1)),))
                 self._block = block

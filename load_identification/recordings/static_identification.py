@@ -238,7 +238,7 @@ def _result(
     warnings, calibration = tuple(map(in_poses, estimate.warnings)), estimate.calibration
     residual_rms = np.sqrt(np.mean(left.reshape(-1, 2, 3) ** 2, axis=(0, 2)))
     found, turned, misfit = _cause(estimator, batch, gravity)
-    cause, outlier = in_poses(found), _outlier(left, poses)
+    cause, (outlier, others) = in_poses(found), _outlier(left, poses)
     frame = ', or is the wrench in the axes of the sensor after all' if in_base else ''
     order = ', or are qx,qy,qz,qw in another order, or from base to sensor'
     asked = f'was it touched{frame}{order if poses.rotation.size else ""}?'
@@ -248,7 +248,7 @@ def _result(
             f'the poses deviate by {_deviation(residual_rms, estimator)} from any payload; {asked}'
         )
         reasons = [words.replace(TURN, off) for words in reasons]
-    if misfit > LARGE and not cause and not outlier:
+    if misfit * others > LARGE and not cause:
         # Noise is drawn to them, and the mass to nothing.
         by = f'{residual_rms[0]:.2g} N and {residual_rms[1]:.2g} N·m'
         base = '' if in_base else 'is the wrench in the base (--wrench-frame base), or '
@@ -257,7 +257,8 @@ def _result(
         # The estimate relies on the cell's errors, which do not explain the poses: withhold it.
         identified, reasons, warnings, calibration = np.zeros(10, dtype=bool), [cause], (), {}
     else:
-        warnings += (*outlier, *_repeated(poses))
+        warnings += outlier
+    warnings += _repeated(poses)
     return Identification(
         estimate=replace(
             estimate,
@@ -311,22 +312,24 @@ def _deviation(rms: FloatArray, estimator: PayloadEstimator) -> str:
     return ' and '.join(f'{value:.2g} {unit}' for value, unit, large in each if large)
 
 
-def _outlier(left: FloatArray, poses: Poses) -> tuple[str, ...]:
+def _outlier(left: FloatArray, poses: Poses) -> tuple[tuple[str, ...], float]:
     """Return in words which pose is an outlier, by force or else by torque; empty if none is.
 
-    `left` (n, 6) is what payload and offset leave in each pose [N, N m].
+    And the share of the mean square that the others leave, 1 without one [-]. `left` (n, 6) is
+    what payload and offset leave in each pose [N, N m].
     """
     for what, unit, part in zip(('force', 'torque'), UNITS, np.hsplit(left, 2), strict=True):
         size = np.linalg.norm(part, axis=1)
         k = int(np.argmax(size))
         others = np.sqrt(np.mean(np.delete(size, k) ** 2)) if len(size) > 3 else np.inf
         if size[k] > STANDS_OUT * others:
-            return (
+            words = (
                 f'line {poses.lines[k]}: the {what} deviates by {size[k]:.2g} {unit} from what '
                 f'the other poses say, they by {others:.2g} {unit}: was something else there, '
-                'or is a number mistyped?',
+                'or is a number mistyped?'
             )
-    return ()
+            return (words,), float(others**2 / np.mean(size**2))
+    return (), 1.0
 
 
 def _repeated(poses: Poses) -> tuple[str, ...]:

@@ -119,3 +119,23 @@ def test_sensor_turned_on_its_mount_is_not_taken_for_gravity(identify: Identify)
     turn = Rotation.from_rotvec(np.deg2rad(5.0) * np.array([0.6, 0.0, 0.8])).as_matrix()
     turned = np.hstack([wrench[:, :3] @ turn.T, wrench[:, 3:] @ turn.T])
     assert 'set gravity' not in identify(position, turned)[1]
+
+
+def test_a_drift_over_the_poses_is_named(identify: Identify) -> None:
+    """They are minutes apart: the last 30 s, which decide in motion, are a few of them."""
+    position, wrench = poses(GRAVITY, 6, 16)
+    drifting = np.zeros_like(wrench)
+    drifting[:, 2] = np.linspace(0.0, 10.0, 16)
+    status, words, _ = identify(position, wrench + drifting)
+    assert status == 1
+    assert re.search(r'the offset drifts: fz by (9\.\d|10|11) N', words)
+
+
+def test_poses_that_differ_alike_are_no_load_that_is_poured(identify: Identify) -> None:
+    position, wrench = poses(GRAVITY, 6, 11)
+    position[-1], wrench[-1] = position[-2], wrench[-2]
+    down = np.einsum('nji,j->ni', rotations(position), GRAVITY)[-1] / 9.80665
+    wrench[-1, :3] += 1.0 * down
+    status, words, _ = identify(position, wrench)
+    assert 'slowly' not in words
+    assert status == 0

@@ -172,7 +172,8 @@ class ChangeDetection:
             return self._begin(*found, block)
         self._alarm.keep(belief, block)
         less = derated(block, belief.body, belief.noise.at(block.rest))
-        return self.slowly.update(self._alarm.widened(belief).with_block(less), block)
+        later = self._alarm.widened(belief).with_block(less)
+        return self.slowly.update(later, block) if self._watch else later
 
     def _begin(self, bank: Belief, before: Belief, passed: list[Block], block: Block) -> Belief:
         """Open a change: set the belief before the newest blocks aside."""
@@ -336,6 +337,7 @@ class ChangeDetection:
             self._earlier, self._earlier_age = self.before, self._pending
             self._return = Recovery()
             self.slowly.explained(self._noticed)
+        self.slowly.rest_anew()
         self.before, self.state, self._candidates = None, State.TRACKING, {}
         self._events.add(kind, self._noticed, note)
         return belief

@@ -30,8 +30,9 @@ AT_REST, ASIDE = 3.0, 0.25
 """Weight by which the offset moves at rest from which the load may have, in std of the mass, and
 how far it may move across gravity meanwhile, in parts of it [-]: drift seldom follows gravity."""
 
-SAME_POSE = float(np.cos(np.deg2rad(2.0)))
-"""Cosine of the angle by which gravity may turn in a sensor at rest [-]."""
+SAME_POSE, TURNED = np.cos(np.deg2rad([2.0, 30.0])).tolist()
+"""Cosines of the angles by which gravity may turn in a sensor at rest, and from which it tells a
+load from an offset [-]."""
 
 MOVED, LIGHTEST, SURE = 0.2, 0.1, 5.0
 """Distance of the mass from the linearisation point from which that is another load's, in parts of
@@ -39,8 +40,10 @@ it, or of the least mass [-, kg], and in standard deviations [-]."""
 
 WORDS = (
     'the load changes slowly, as in pouring, or something pulls at it or the offset drifts along '
-    'gravity: nothing is claimed until it was constant for 10 s'
+    'gravity: nothing is claimed until it was constant for 10 s; if the arm rests, move it'
 )
+SLOWLY = 'slowly'
+"""Note of the event."""
 
 
 class SlowChange:
@@ -50,7 +53,14 @@ class SlowChange:
         self._events = events
         self._newest, self._leads_since, self._begin = -CONSTANT_NS, 0, 0
         self._step = -STEPS_NS
+        self._facing: FloatArray = np.zeros(3)
+        self._turned = 0
+        self.rest_anew()
+
+    def rest_anew(self) -> None:
+        """Forget what the sensor read when the arm came to rest."""
         self._rested: tuple[FloatArray, FloatArray] | None = None
+        self._filled_since = 0
 
     def update(self, belief: Belief, block: Block) -> Belief:
         """Take a belief after a block in which nothing else changed; return that to continue with.
@@ -58,15 +68,23 @@ class SlowChange:
         Errors of the cell are evaluated at one load. If it has become another one, that is an
         event, and the load is identified anew: a gain of 0.5 % is one of the present mass.
         """
-        stamp, walking = block.stamp, belief.weight @ (belief.model.bank.pouring > 0.0)
-        if walking <= LEADS:
+        stamp, walks = block.stamp, belief.model.bank.pouring > 0.0
+        if block.direction @ self._facing < TURNED:
+            self._facing, self._turned = block.direction, stamp
+        if stamp - self._turned < CONSTANT_NS:
+            # A sensor that turns tells a load from an offset that drifts.
+            walks &= ~belief.model.bank.faster()
+        if belief.weight @ walks <= LEADS:
             self._leads_since = stamp
-        # At rest the members differ no more.
-        elif not block.rest and stamp - self._leads_since >= LASTS_NS:
-            self._begin = self._begin if self.words(stamp) else self._leads_since
-            self._newest = stamp
-        if self._filled(belief, block):
-            self._newest = stamp
+        elif block.rest:
+            # The members differ no more.
+            self._leads_since += round(block.elapsed * NS)
+        elif stamp - self._leads_since >= LASTS_NS:
+            self._changing(self._leads_since, stamp)
+        if not self._filled(belief, block):
+            self._filled_since = stamp
+        elif stamp - self._filled_since >= LASTS_NS:
+            self._changing(self._filled_since, stamp)
         bank = belief.model.bank.doubting(bool(self.words(stamp)))
         if bank is not belief.model.bank:
             belief = replace(belief, model=replace(belief.model, bank=bank))
@@ -77,8 +95,12 @@ class SlowChange:
         known = belief.knowledge
         if abs(known.body[0] - at) < SURE * np.sqrt(known.covariance[0, 0]):
             return belief
-        self._events.add(EventKind.LOAD_CHANGED, stamp, 'slowly')
+        self._events.add(EventKind.LOAD_CHANGED, stamp, SLOWLY)
         return belief.without(belief.model.places(belief.model.body))
+
+    def _changing(self, since: int, stamp: int) -> None:
+        self._begin = self._begin if self.words(stamp) else since
+        self._newest = stamp
 
     def _filled(self, belief: Belief, block: Block) -> bool:
         """Return whether the offset has moved at rest as a load that is filled would move it."""
@@ -91,12 +113,12 @@ class SlowChange:
         self._rested = before, facing
         moved = (read - before) / STANDARD_GRAVITY
         along, aside = abs(float(moved @ down)), float(np.linalg.norm(np.cross(moved, down)))
-        sure = float(std_of_last(belief.triangle, PARAMETERS)[0])
-        return along > AT_REST * sure and aside < ASIDE * along
+        if aside >= ASIDE * along:
+            return False
+        return along > AT_REST * float(std_of_last(belief.triangle, PARAMETERS)[0])
 
     def explained(self, stamp: int) -> None:
         """Forget what was hardly more than a change that was noticed at a stamp [ns]."""
-        self._rested = None
         seldom, self._step = stamp - self._step > STEPS_NS, stamp
         if seldom and stamp - self._begin < STEP_NS:
             self._newest = -CONSTANT_NS
@@ -111,5 +133,4 @@ def constant(belief: Belief) -> Belief:
     bank = belief.model.bank.doubting(load=False)
     pouring = bank.pouring > 0.0
     scores = np.where(pouring, belief.scores[~pouring].max(), belief.scores)
-    start = belief.start and belief.start._replace(scores=scores)
-    return replace(belief, model=replace(belief.model, bank=bank), scores=scores, start=start)
+    return replace(belief, model=replace(belief.model, bank=bank), scores=scores)

@@ -96,22 +96,22 @@ class Resonance:
     def _look(self, samples: FilteredBatch) -> None:
         if len(samples.stamps) < 2:
             return
+        if samples.stamps[-1] > self._until:
+            self._frequency, self._rms, self._large, self.words = np.inf, np.zeros(2), False, ''
         matrix = -samples.regressor / self._noise[:, None]
         left = least_squares(matrix, samples.wrench / self._noise)
         found = line(left, float(np.median(np.diff(samples.stamps))) / NS)
         least = STRONG_LOW if found is not None and found[0] < LOW else STRONG
         if found is not None and np.linalg.norm(found[1]) > least:
             self._keep(*found, stamp=int(samples.stamps[-1]))
-        elif samples.stamps[-1] > self._until:
-            self._frequency, self._rms, self._large, self.words = np.inf, np.zeros(2), False, ''
 
     def _keep(self, frequency: float, rms: FloatArray, standing: float, stamp: int) -> None:
-        """Keep what `line` has found; of one frequency the strongest."""
+        """Keep what `line` has found; of one frequency the strongest, and for that long."""
         same = abs(frequency / self._frequency - 1.0) < ALIKE
-        self._until = stamp + round(REMEMBERED * NS)
         self._large = (self._large and same) or standing > CLEAR
         if same and np.linalg.norm(rms) < np.linalg.norm(self._rms):
             return
+        self._until = stamp + round(REMEMBERED * NS)
         self._frequency, self._rms = frequency, rms
         self.words = words.rings(frequency, rms * self._noise[::3])
 

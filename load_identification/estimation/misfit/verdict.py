@@ -226,7 +226,9 @@ def judged(
     recent = evidence.time > evidence.time[-1] - RECENT
     if enough and clear and best.kind is Kind.DRIFT and not recent.all():
         newest = judged(evidence.select(recent), noise, field, gravity, robot, fewest, touched)
-        return newest if newest.kind else replace(nothing, suspected=newest.suspected)
+        # What the last of them cannot show, as at rest or a few poses, they do not refute.
+        if not np.isnan(newest.misfit):
+            return newest if newest.kind else replace(nothing, suspected=newest.suspected)
     if not (enough and (clear or certain)):
         first = touched is touches.NOTHING
         if not touched.rounds or (first and (not ample or motion)):

@@ -14,7 +14,8 @@ from geometry_msgs.msg import InertiaStamped
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
-from load_identification.estimation.changes.hypotheses import SLIPPED
+from load_identification.estimation.changes.hypotheses import AS_BEFORE, SLIPPED, UNSEEN
+from load_identification.estimation.changes.slow_change import SLOWLY
 from load_identification.estimation.events import Event
 from load_identification.interface.messages import read_inertia, stamp_of
 from load_identification.interface.names import (
@@ -31,6 +32,9 @@ from load_identification.nodes.transport.subscriptions import (
     DrainedSubscription,
 )
 from load_identification.typing_aliases import BoolArray, FloatArray
+
+NOTES = (SLIPPED, AS_BEFORE, UNSEEN, SLOWLY)
+"""What an event may say in addition."""
 
 HISTORY, HISTORY_STEP = 60, 0.5
 """Number of columns of the spark line, and time between two of them [s]."""
@@ -167,8 +171,8 @@ class MonitorState:
 
     def words_of(self, event: Event) -> str:
         """Name of the newest event, with the details that the message of the status has of it."""
-        slipped = f'{event.kind.words}: {SLIPPED}'
-        return slipped if slipped in self.words.split('; ') else event.kind.words
+        said, parts = (f'{event.kind.words}: {note}' for note in NOTES), self.words.split('; ')
+        return next((each for each in said if each in parts), event.kind.words)
 
     @property
     def used(self) -> int:
