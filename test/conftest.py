@@ -51,9 +51,9 @@ collect_ignore = [
 TERMINAL = pytest.StashKey[int]()
 
 LONGEST = (
-    *('test_events', 'test_ros_apply_payload', 'test_real_arms', 'test_ros_services'),
-    *('test_ros_recording', 'test_ros_guided', 'test_belief_in_work', 'test_ros_hexapod'),
-    *('test_weight', 'test_streams'),
+    *('test_real_arms', 'test_ros_recording', 'test_weight', 'test_ros_apply_payload'),
+    *('test_events', 'test_ros_guided', 'test_drive_gains', 'test_ros_services'),
+    *('test_slow_change', 'test_ros_hexapod_services', 'test_belief_in_work', 'test_streams'),
 )
 """Modules begun first, in this order, those that compute and those that wait for topics by turns:
 of what is begun late one worker alone would be left with these."""
