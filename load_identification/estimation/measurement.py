@@ -31,7 +31,6 @@ BY_ACCELERATION = wrench_regressor(UNIT[:, :3], np.zeros((6, 3)), UNIT[:, 3:]).r
 UNSEEN = 1.0
 """Time between the ends of two blocks from which the arm may have been anywhere [s]."""
 
-
 BESIDE_NS = 150_000_000
 """Largest distance of a sample from a block that shows how the motion goes on [ns]."""
 

@@ -256,8 +256,8 @@ def _result(
     if cause:
         # The estimate relies on the cell's errors, which do not explain the poses: withhold it.
         identified, reasons, warnings, calibration = np.zeros(10, dtype=bool), [cause], (), {}
-    else:
-        warnings += outlier
+    elif outlier:
+        warnings += (outlier,)
     warnings += _repeated(poses)
     return Identification(
         estimate=replace(
@@ -312,7 +312,7 @@ def _deviation(rms: FloatArray, estimator: PayloadEstimator) -> str:
     return ' and '.join(f'{value:.2g} {unit}' for value, unit, large in each if large)
 
 
-def _outlier(left: FloatArray, poses: Poses) -> tuple[tuple[str, ...], float]:
+def _outlier(left: FloatArray, poses: Poses) -> tuple[str, float]:
     """Return in words which pose is an outlier, by force or else by torque; empty if none is.
 
     And the share of the mean square that the others leave, 1 without one [-]. `left` (n, 6) is
@@ -328,8 +328,8 @@ def _outlier(left: FloatArray, poses: Poses) -> tuple[tuple[str, ...], float]:
                 f'the other poses say, they by {others:.2g} {unit}: was something else there, '
                 'or is a number mistyped?'
             )
-            return (words,), float(others**2 / np.mean(size**2))
-    return (), 1.0
+            return words, float(others**2 / np.mean(size**2))
+    return '', 1.0
 
 
 def _repeated(poses: Poses) -> tuple[str, ...]:

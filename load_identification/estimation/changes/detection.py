@@ -18,7 +18,6 @@ from load_identification.estimation.belief.prediction import derated
 from load_identification.estimation.changes.alarm import Alarm
 from load_identification.estimation.changes.gate import over_gate
 from load_identification.estimation.changes.hypotheses import (
-    ANOTHER_LOAD,
     AS_BEFORE,
     AS_WELL,
     EVENTS,
@@ -116,7 +115,7 @@ class ChangeDetection:
         self.distinguished = True
         """Whether load and offset were distinguished before the change."""
         self._earlier: Belief | None = None
-        self._earlier_age, self._cause = 0.0, Hypothesis.SAME
+        self._earlier_age, self._named_last = 0.0, EventKind.NONE
         self._candidates: dict[Hypothesis, Candidate] = {}
 
     def settled(self, belief: Belief) -> Belief:
@@ -330,10 +329,10 @@ class ChangeDetection:
         kind = EVENTS[named]
         if named is Hypothesis.EARLIER:
             self._earlier = None
-            if self.before is not None and self._cause in ANOTHER_LOAD:
+            if self.before is not None and self._named_last is EventKind.LOAD_CHANGED:
                 kind, note = EventKind.LOAD_CHANGED, AS_BEFORE
         elif named not in UNCHANGED:
-            self._cause = named
+            self._named_last = kind
             self._earlier, self._earlier_age = self.before, self._pending
             self._return = Recovery()
             self.slowly.explained(self._noticed)

@@ -118,9 +118,6 @@ OLD = (Hypothesis.SAME, Hypothesis.EARLIER)
 UNCHANGED = (Hypothesis.SAME, Hypothesis.EARLIER, Hypothesis.LITTLE)
 """Hypotheses without a change, or with one so small that wider intervals cover it."""
 
-ANOTHER_LOAD = (Hypothesis.LOAD, Hypothesis.SLIP)
-"""Hypotheses under which the load is another one and the offset is not."""
-
 EVENTS = {
     Hypothesis.SAME: EventKind.UNCHANGED,
     Hypothesis.EARLIER: EventKind.UNCHANGED,

@@ -8,7 +8,7 @@ import numpy as np
 
 from load_identification.estimation.belief.belief import Belief
 from load_identification.estimation.events import EventKind, EventQueue
-from load_identification.estimation.measurement import PARAMETERS, Block
+from load_identification.estimation.measurement import PARAMETERS, Block, angle_between
 from load_identification.estimation.pose_errors import STANDARD_GRAVITY
 from load_identification.interface.messages import NS
 from load_identification.numerics.triangle import std_of_last
@@ -30,9 +30,9 @@ AT_REST, ASIDE = 3.0, 0.25
 """Weight by which the offset moves at rest from which the load may have, in std of the mass, and
 how far it may move across gravity meanwhile, in parts of it [-]: drift seldom follows gravity."""
 
-SAME_POSE, TURNED = np.cos(np.deg2rad([2.0, 30.0])).tolist()
-"""Cosines of the angles by which gravity may turn in a sensor at rest, and from which it tells a
-load from an offset [-]."""
+SAME_POSE, TURNED = np.deg2rad([2.0, 30.0]).tolist()
+"""Angles by which gravity may turn in a sensor at rest, and from which it tells a load from an
+offset [rad]."""
 
 MOVED, LIGHTEST, SURE = 0.2, 0.1, 5.0
 """Distance of the mass from the linearisation point from which that is another load's, in parts of
@@ -53,7 +53,7 @@ class SlowChange:
         self._events = events
         self._newest, self._leads_since, self._begin = -CONSTANT_NS, 0, 0
         self._step = -STEPS_NS
-        self._facing: FloatArray = np.zeros(3)
+        self._facing: FloatArray | None = None
         self._turned = 0
         self.rest_anew()
 
@@ -69,7 +69,7 @@ class SlowChange:
         event, and the load is identified anew: a gain of 0.5 % is one of the present mass.
         """
         stamp, walks = block.stamp, belief.model.bank.pouring > 0.0
-        if block.direction @ self._facing < TURNED:
+        if self._facing is None or angle_between(self._facing, block.direction) > TURNED:
             self._facing, self._turned = block.direction, stamp
         if stamp - self._turned < CONSTANT_NS:
             # A sensor that turns tells a load from an offset that drifts.
@@ -107,7 +107,7 @@ class SlowChange:
         model, values, down = belief.model, belief.values, block.direction
         read = values[model.offset][:3] + (values[model.path][:3] if model.pose.used else 0.0)
         before, facing = self._rested or (read, down)
-        if not (block.rest and belief.settled and facing @ down > SAME_POSE):
+        if not (block.rest and belief.settled and angle_between(facing, down) < SAME_POSE):
             self._rested = None
             return False
         self._rested = before, facing

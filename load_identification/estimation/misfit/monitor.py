@@ -102,10 +102,11 @@ class MisfitMonitor:
         blocks = len(evidence.wrench)
         self._due = stamp + max(min(EVERY_NS, FOR_EACH_NS * blocks), LATER_NS * blocks)
         found = judged(evidence, self._noise, self._field, self._gravity, self._store.robot)
-        usual = ordinary(evidence, self._noise, self._field)[::3]
-        rings = found.misfit > WORTH_RINGING and self._resonance.corrupts(usual)
-        if rings and (found.kind is None or found.by_size):
-            found = replace(found, kind=Kind.COMPLIANT, words=self._resonance.words, by_size=False)
+        if found.misfit > WORTH_RINGING:
+            usual = ordinary(evidence, self._noise, self._field)[::3]
+            if self._resonance.corrupts(usual) and (found.kind is None or found.by_size):
+                said = self._resonance.words
+                found = replace(found, kind=Kind.COMPLIANT, words=said, by_size=False)
         agrees = found.kind is self._last.kind and not np.isnan(self._last.misfit)
         self._agreed = self._agreed + 1 if agrees else 1
         self._last = found

@@ -63,6 +63,10 @@ class Resonance:
         """Forget everything."""
         self.cut()
         self._due, self._until = 0, 0
+        self._stop()
+
+    def _stop(self) -> None:
+        """Forget the ringing alone."""
         self._frequency, self._rms, self._large = np.inf, np.zeros(2), False
         self.words = ''
         """The ringing in words; empty: none."""
@@ -97,7 +101,7 @@ class Resonance:
         if len(samples.stamps) < 2:
             return
         if samples.stamps[-1] > self._until:
-            self._frequency, self._rms, self._large, self.words = np.inf, np.zeros(2), False, ''
+            self._stop()
         matrix = -samples.regressor / self._noise[:, None]
         left = least_squares(matrix, samples.wrench / self._noise)
         found = line(left, float(np.median(np.diff(samples.stamps))) / NS)
