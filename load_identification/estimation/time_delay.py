@@ -61,6 +61,10 @@ MODEL_ERROR = 5e-5
 KNOWN = 0.0025
 """Largest standard deviation of a delay that counts as known [s]."""
 
+CLEARLY = 1.1
+"""Ratio of the cost at the median lag to the least one from which motion shows the delay [-]: slow
+motion, where every lag fits, leaves up to 1.03."""
+
 WORTH_A_WORD = 0.010
 """Delay from which a warning is given [s]: half the time over which the filter effectively
 averages, 1 / (2 cutoff) = 25 ms at 20 Hz, rounded down. Its whole window is five times as long,
@@ -82,7 +86,7 @@ class DelayEstimate:
     known : bool
         Whether the standard deviation is small enough for the value to be used.
     beyond : bool
-        Whether the delay surely exceeds `LARGEST`; `value_s` is then that, with its sign.
+        Whether the delay exceeds `LARGEST` with certainty; `value_s` is then that, with its sign.
     """
 
     value_s: float
@@ -237,7 +241,9 @@ class DelayEstimator:
         chance = max(spread, 2.0 * CORRELATION * unit / float(curvature))
         std = float(np.sqrt(chance + MODEL_ERROR**2))
         every = np.append(without, value)
-        if bool(np.all(every > LARGEST) or np.all(every < -LARGEST)):
+        if np.median(total) < CLEARLY * total.min():
+            self.estimate = DelayEstimate(float(value), std, False)
+        elif bool(np.all(every > LARGEST) or np.all(every < -LARGEST)):
             self.estimate = DelayEstimate(float(np.sign(value)) * LARGEST, np.inf, False, True)
         else:
             known = bool(std <= KNOWN and np.all(np.abs(every) <= LARGEST))

@@ -220,6 +220,16 @@ def test_a_lag_out_of_reach_is_said_to_be_that() -> None:
     assert delay_warning(estimate).startswith('wrench is more than 90 ms older')
 
 
+@pytest.mark.parametrize('seed', [0, 4, 6])
+def test_motion_that_fits_every_lag_shows_none_out_of_reach(seed: int) -> None:
+    motion, estimator = ideal(duration=30.0), DelayEstimator(0.05, 0.003)
+    noise = NOISE * np.random.default_rng(seed).standard_normal(motion.wrench.shape)
+    for start in range(0, len(noise), 100):
+        estimator.update(replace(motion, wrench=noise).select(slice(start, start + 100)))
+        assert not estimator.estimate.beyond
+        assert not estimator.estimate.known
+
+
 def test_it_does_not_matter_how_the_stream_is_cut() -> None:
     batch = ideal(0.012)
     whole = found(batch)
